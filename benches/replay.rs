@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pdes_core::Progress;
-use pdes_replay::{Config, Scene};
+use pdes_replay::{Config, Simulation};
 
 fn main() {
     divan::main();
@@ -17,18 +17,18 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn scene(trace: &Path, threads: usize) -> Scene {
+fn simulation_of(trace: &Path, threads: usize) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &repository().join("configs/platforms/crossbar-gbe.toml"));
     config.insert("engine", "threads", toml::Value::Integer(threads as i64));
-    Scene::load(&config.resolve().expect("the configuration is complete")).expect("the trace is right")
+    Simulation::load(&config.resolve().expect("the configuration is complete")).expect("the trace is right")
 }
 
 /// Replays a simulation repeatedly, and counts actions.
-fn replay(bencher: Bencher<'_, '_>, scene: &Scene) {
-    let run = || scene.replay(&Progress::new(scene.job().threads)).expect("the trace replays");
-    bencher.counter(ItemsCount::new(scene.trace().actions())).bench(|| black_box(run()));
+fn replay(bencher: Bencher<'_, '_>, simulation: &Simulation) {
+    let run = || simulation.replay(&Progress::new(simulation.job().threads)).expect("the trace replays");
+    bencher.counter(ItemsCount::new(simulation.trace().actions())).bench(|| black_box(run()));
 }
 
 /// Replays a trace of `../shared/traces`, or prints that it is absent.
@@ -42,12 +42,12 @@ fn replay_shared(bencher: Bencher<'_, '_>, name: &str, threads: usize) {
     let unpacked = tempfile::tempdir().expect("there is room for temporary files");
     let target = unpacked.path();
     tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(target).expect("the archive is whole");
-    replay(bencher, &scene(&target.join(name), threads));
+    replay(bencher, &simulation_of(&target.join(name), threads));
 }
 
 #[divan::bench(args = [1, 2])]
 fn lu_s_8(bencher: Bencher<'_, '_>, threads: usize) {
-    replay(bencher, &scene(&repository().join("configs/traces/lu.S.8"), threads));
+    replay(bencher, &simulation_of(&repository().join("configs/traces/lu.S.8"), threads));
 }
 
 #[divan::bench(args = [1, 2])]
@@ -64,6 +64,6 @@ fn lu_w_16(bencher: Bencher<'_, '_>, threads: usize) {
 #[divan::bench]
 fn load_lu_s_8(bencher: Bencher<'_, '_>) {
     let path = repository().join("configs/traces/lu.S.8");
-    let actions = scene(&path, 1).trace().actions();
-    bencher.counter(ItemsCount::new(actions)).bench(|| black_box(scene(&path, 1)));
+    let actions = simulation_of(&path, 1).trace().actions();
+    bencher.counter(ItemsCount::new(actions)).bench(|| black_box(simulation_of(&path, 1)));
 }

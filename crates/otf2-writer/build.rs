@@ -9,12 +9,12 @@ fn main() {
     }
     // Without the command, the linker reports what is missing.
     let Ok(output) = Command::new("otf2-config").arg("--version").output() else { return };
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let major = told.rsplit(' ').next().and_then(|version| version.split('.').next());
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let major = printed.rsplit(' ').next().and_then(|version| version.split('.').next());
     if major.and_then(|major| major.trim().parse().ok()) != Some(3) {
         println!(
             "cargo::error=found {}, expected version 3 of OTF2 (Debian: libotf2-trace-dev)",
-            told.trim()
+            printed.trim()
         );
     }
 }

@@ -12,7 +12,7 @@ use predicates::str::contains;
 use crate::command_line::{DONE, FAILED, Folder, command};
 use crate::reference::repository;
 use programs::Program;
-use ti_shard::{Header, IS_COMPLETE, Kind, Phrase, UNIT, Unit};
+use ti_shard::{COMPLETE_MARK, Header, Kind, Phrase, UNIT, Unit};
 
 #[test]
 fn a_stencil_twice_alike() {
@@ -307,7 +307,7 @@ fn a_program_that_dies_leaves_what_it_did() {
 }
 
 /// Checks and replays the archive of a program that was killed; returns the number of actions that were cut.
-fn replay_what_is_left(folder: &Folder, archive: &Path) -> u64 {
+fn replay_recovered(folder: &Folder, archive: &Path) -> u64 {
     command().args(["trace", "check"]).arg(archive).assert().code(DONE);
     let info = command().args(["trace", "info"]).arg(archive).assert().code(DONE).get_output().stdout.clone();
     let info = String::from_utf8(info).unwrap();
@@ -327,7 +327,7 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
     for seed in 1..=4 {
         let (assert, run) = program.acquire(&format!("run{seed}"), 4, &[&seed.to_string()]);
         assert.code(FAILED).stderr(contains("4 rank(s) ended without MPI_Finalize"));
-        replay_what_is_left(&folder, &run.archive());
+        replay_recovered(&folder, &run.archive());
         // The same as if the ranks had been killed at other times, far from each other.
         let shards = (0..4).map(|rank: u64| {
             let bytes = std::fs::read(run.shards().join(format!("{rank}.shard"))).unwrap();
@@ -341,7 +341,7 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
         let shards: Vec<PathBuf> = shards.collect();
         let gathered = gather(&folder, &shards.iter().collect::<Vec<_>>()).code(DONE);
         // Ranks that only poll whether a request has completed may end anywhere.
-        let cut = replay_what_is_left(&folder, &folder.path("run.pdt"));
+        let cut = replay_recovered(&folder, &folder.path("run.pdt"));
         gathered.stderr(contains("are left out").count(usize::from(cut > 0)));
     }
 }
@@ -373,7 +373,7 @@ fn record_regions(source: &str) {
 }
 
 #[test]
-fn times_are_kept_where_they_are_asked_for() {
+fn times_are_recorded_on_request() {
     let Some(program) = Program::compile("stencil.c") else { return };
     let (assert, run) = program.acquire_with(&["--with-times"], "timed", 2, &["20", "100000"]);
     assert.code(DONE);
@@ -404,7 +404,7 @@ fn times_are_kept_where_they_are_asked_for() {
 }
 
 #[test]
-fn programs_that_are_not_recorded_are_told() {
+fn programs_that_are_not_recorded_are_reported() {
     let folder = Folder::new();
     let tracer = folder.write("tracer.so", "");
     let acquire = |tracer: &PathBuf, program: &str| {
@@ -433,12 +433,12 @@ fn shard(folder: &Folder, name: &str, job: &str, rank: u32, calls: &[&str], is_c
         let mut phrase = Phrase::new(words.next().unwrap());
         words.for_each(|word| phrase.word("", word));
         let amount = phrase.bytes().len() as u64;
-        bytes.extend(Unit { index, amount, ..Unit::of(Kind::Phrase) }.to_bytes(false));
+        bytes.extend(Unit { index, amount, ..Unit::of_kind(Kind::Phrase) }.to_bytes(false));
         bytes.extend(phrase.padded());
-        bytes.extend(Unit { index, ..Unit::of(Kind::Call) }.to_bytes(false));
+        bytes.extend(Unit { index, ..Unit::of_kind(Kind::Call) }.to_bytes(false));
     }
     if is_complete {
-        bytes.extend(IS_COMPLETE);
+        bytes.extend(COMPLETE_MARK);
     }
     let path = folder.path(name);
     std::fs::write(&path, bytes).unwrap();

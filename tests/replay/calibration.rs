@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, Scene};
+use pdes_replay::{Config, Outcome, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -66,8 +66,8 @@ fn run(machine: &Path, trace: &Path, assignments: &[&str]) -> Outcome {
     config.set_path("trace", "path", trace);
     assignments.iter().for_each(|assignment| config.set(assignment).unwrap());
     let job = config.resolve().unwrap();
-    let scene = Scene::load(&job).unwrap();
-    scene.replay(&Progress::new(1)).unwrap()
+    let simulation = Simulation::load(&job).unwrap();
+    simulation.replay(&Progress::new(1)).unwrap()
 }
 
 /// The simulated time [s] of a trace on the machine.
@@ -81,7 +81,7 @@ fn expect(found: f64, expected: f64, what: &str) {
 }
 
 #[test]
-fn a_replay_takes_what_was_measured() {
+fn replayed_times_equal_measured_times() {
     let folder = Folder::new();
     let observations = folder.write("observations.csv", &observations());
     let machine = folder.path("machine.toml");
@@ -195,7 +195,7 @@ fn files_of_several_benchmarks_together() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_inputs_are_reported() {
     let folder = Folder::new();
     let machine = folder.path("machine.toml");
     let calibrate = |arguments: &[&str]| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_model::collective::Operation;
 use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, RunError, Scene, Stop};
+use pdes_replay::{Config, Outcome, RunError, Simulation, StopHandle};
 use proptest::prelude::*;
 use trace_mmap::Item;
 
@@ -55,15 +55,15 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
 fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
     config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
     config.insert("checkpoint", "resume", true.into());
-    let stop = Stop::default();
-    stop.ask();
-    let mut scene = Scene::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
+    let stop = StopHandle::default();
+    stop.request();
+    let mut simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
     let mut last = None;
     for run in 0.. {
         // With a perturbed schedule activations are short; without, programs make progress.
         let jitter = (run < 12 || run % 5 == 0).then_some(run);
-        scene = scene.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
-        match scene.replay(&Progress::new(3)) {
+        simulation = simulation.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
+        match simulation.replay(&Progress::new(3)) {
             Err(RunError::Stopped { actions, checkpoint }) => {
                 assert!(checkpoint.is_file());
                 assert!(last.is_none_or(|last| last <= actions), "{last:?} before, {actions} now");
@@ -83,7 +83,7 @@ fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunE
 
 /// Replays at once and in parts, and expects one result; returns the number of runs that were stopped.
 fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
-    let whole = Scene::load(&config(trace, platform, settings).resolve().unwrap()).unwrap();
+    let whole = Simulation::load(&config(trace, platform, settings).resolve().unwrap()).unwrap();
     let expected = whole.replay(&Progress::new(1)).unwrap();
     let folder = Folder::new();
     let (outcome, stopped) = replay_in_parts(config(trace, platform, settings), &folder);
@@ -109,7 +109,7 @@ fn generated_programs() {
 }
 
 #[test]
-fn text_goes_on_in_the_middle() {
+fn text_resumes_in_the_middle() {
     let trace = crate::reference::repository().join("configs/traces/lu.S.8");
     assert!(check(&trace, &committed_platform("torus-5g.toml"), &[]) > 10);
 }
@@ -148,7 +148,7 @@ fn every_collective_algorithm() {
             let setting = format!("mpi.{}={algorithm}", operation.name());
             let config = config(&trace, &platform, &[&setting]);
             // Some algorithms require other numbers of ranks.
-            let Ok(_) = Scene::load(&config.resolve().unwrap()) else { continue };
+            let Ok(_) = Simulation::load(&config.resolve().unwrap()) else { continue };
             stopped += check(&trace, &platform, &[&setting]);
             checked += 1;
         }
@@ -190,8 +190,8 @@ fn failures_are_those_of_the_whole_run() {
     for end in [deadlock, truncated] {
         let folder = Folder::new();
         let trace = folder.write("trace.txt", &format!("0 init\n1 init\n2 init\n{compute}{end}"));
-        let scene = Scene::load(&config(&trace, &platform, &[]).resolve().unwrap()).unwrap();
-        let expected = scene.replay(&Progress::new(1)).unwrap_err().to_string();
+        let simulation = Simulation::load(&config(&trace, &platform, &[]).resolve().unwrap()).unwrap();
+        let expected = simulation.replay(&Progress::new(1)).unwrap_err().to_string();
         let (ended, stopped) = replay_in_parts(config(&trace, &platform, &[]), &folder);
         assert_eq!((ended.unwrap_err().to_string(), stopped > 3), (expected, true), "{stopped} stopped");
     }

@@ -74,7 +74,7 @@ fn quiet_prints_the_simulated_time_only() {
 }
 
 #[test]
-fn the_report_holds_what_the_contract_names() {
+fn the_report_has_the_documented_fields() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 100\n1 recv 0 0 100\n1 compute 1e10\n");
     let report = folder.path("report.json");
@@ -100,7 +100,7 @@ fn the_report_holds_what_the_contract_names() {
 
 /// A pipeline of four ranks and 100 rounds, in which rank `r` can begin when the first round has passed `r` ranks.
 #[test]
-fn the_profile_tells_the_parallelism_of_a_pipeline() {
+fn the_profile_shows_the_parallelism_of_a_pipeline() {
     let folder = Folder::new();
     let round = |rank: u32| {
         let receive = if rank > 0 { format!("{rank} recv {} 0 100\n", rank - 1) } else { String::new() };
@@ -199,7 +199,7 @@ fn collective_algorithms_are_configured_and_reported() {
 }
 
 #[test]
-fn misuse_is_told_from_failure() {
+fn misuse_and_failure_have_different_exit_statuses() {
     let cases: [(&[&str], &str); 8] = [
         (&[], "nothing to replay"),
         (&["--bogus"], "--bogus"),
@@ -332,7 +332,7 @@ fn ranks_in_different_collectives_are_named() {
 }
 
 #[test]
-fn a_deadlock_shows_call_sites_and_who_waits_for_anybody() {
+fn a_deadlock_shows_call_sites_and_receives_from_any_source() {
     expect_failure(
         "0 init\n1 init\n0 location solver.f90 42\n0 recv 1 0 8\n0 send 1 0 8\n1 recv 0 0 8\n1 send 0 0 8\n",
         &[
@@ -448,7 +448,7 @@ fn platform_check_fails_where_routes_are_missing() {
 
 /// Each computation alone would end before the end of time; the two share a core.
 #[test]
-fn what_contention_makes_endless_is_an_error() {
+fn work_beyond_the_end_of_time_is_an_error() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", "0 init\n1 init\n0 compute 9e16\n1 compute 9e16\n");
     let hosts = folder.write("hosts.txt", "node-5:2\n");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mpi_model::PathParts;
 use pdes_core::{Progress, SimDuration};
-use pdes_replay::{Config, CriticalPath, Outcome, PathRank, Report, SavedReport, Scene};
+use pdes_replay::{Config, CriticalPath, Outcome, PathRank, Report, SavedReport, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use proptest::prelude::*;
@@ -27,17 +27,17 @@ const FLOW: &str = "network.model='flow'";
 const TRACE: &str = "0 init\n1 init\n0 compute 1e6\n0 send 1 0 984\n1 recv 0 0 984\n0 send 1 0 999984\n1 compute 500000\n\
                      1 recv 0 0 999984\n";
 
-fn scene(trace: &Path, settings: &[&str]) -> Scene {
+fn simulation_of(trace: &Path, settings: &[&str]) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     for setting in [&[CLUSTER, "network.preset='raw'", ASKED], settings].concat() {
         config.set(setting).unwrap();
     }
-    Scene::load(&config.resolve().unwrap()).unwrap()
+    Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 
-fn replay(scene: &Scene) -> Outcome {
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+fn replay(simulation: &Simulation) -> Outcome {
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 /// Returns the critical path of a run, which must be as long as the run.
@@ -57,10 +57,10 @@ fn path_of(outcome: &Outcome) -> &mpi_model::CriticalPath {
 
 /// Replays, writes the report, and reads it again.
 fn reported(folder: &Folder, trace: &str, settings: &[&str]) -> CriticalPath {
-    let scene = scene(&folder.write("trace.txt", trace), settings);
-    let outcome = replay(&scene);
+    let simulation = simulation_of(&folder.write("trace.txt", trace), settings);
+    let outcome = replay(&simulation);
     path_of(&outcome);
-    let report = Report::new(&scene, &outcome);
+    let report = Report::new(&simulation, &outcome);
     report.write(&folder.path("report.json")).unwrap();
     let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
     assert_eq!(saved.critical_path, report.critical_path);
@@ -68,7 +68,7 @@ fn reported(folder: &Folder, trace: &str, settings: &[&str]) -> CriticalPath {
 }
 
 #[test]
-fn the_report_says_what_led_to_the_end() {
+fn the_report_has_the_critical_path() {
     let folder = Folder::new();
     for model in [LOGGPS, FLOW] {
         let CriticalPath { rank, time_ps, time_s, hops, parts, calls, ranks, segments } =
@@ -119,13 +119,14 @@ fn the_path_does_not_depend_on_how_a_run_is_divided() {
         let trace = folder.write("calls.txt", trace);
         for setting in ["mpi.collectives='ompi'", "mpi.collectives='analytic'", "mpi.eager_below_bytes=2000"]
         {
-            let mut scene = scene(&trace, &[LOGGPS, setting, "mpi.isend_overhead='0:1us:0.1ns'"]);
-            let expected = replay(&scene);
+            let mut simulation =
+                simulation_of(&trace, &[LOGGPS, setting, "mpi.isend_overhead='0:1us:0.1ns'"]);
+            let expected = replay(&simulation);
             path_of(&expected);
             for way in Way::all().step_by(every) {
-                let partition = way.partition(scene.trace().ranks(), &folder);
-                scene = scene.with_threads(way.threads).with_partition(partition);
-                let found = way.replay(&scene);
+                let partition = way.partition(simulation.trace().ranks(), &folder);
+                simulation = simulation.with_threads(way.threads).with_partition(partition);
+                let found = way.replay(&simulation);
                 assert_eq!(found.critical_path, expected.critical_path, "{setting} {way:?}");
             }
         }
@@ -137,24 +138,24 @@ fn the_path_with_contention_does_not_depend_on_threads() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for settings in [&[FLOW, "mpi.eager_below_bytes=2000"][..], &[FLOW, "network.epoch_s='auto'"]] {
-        let mut scene = scene(&trace, settings);
-        let expected = replay(&scene);
+        let mut simulation = simulation_of(&trace, settings);
+        let expected = replay(&simulation);
         path_of(&expected);
         for (threads, jitter) in [(1, Some(1)), (2, None), (3, Some(7))] {
-            scene = scene.with_threads(threads).with_jitter(jitter);
-            assert_eq!(replay(&scene).critical_path, expected.critical_path, "{settings:?}");
+            simulation = simulation.with_threads(threads).with_jitter(jitter);
+            assert_eq!(replay(&simulation).critical_path, expected.critical_path, "{settings:?}");
         }
     }
 }
 
 #[test]
-fn nothing_depends_on_it() {
+fn critical_paths_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in [LOGGPS, FLOW] {
-        let without = replay(&scene(&trace, &[model, "analysis.critical_path=false"]));
+        let without = replay(&simulation_of(&trace, &[model, "analysis.critical_path=false"]));
         assert_eq!(without.critical_path, None);
-        assert_eq!(digest(&replay(&scene(&trace, &[model]))), digest(&without), "{model}");
+        assert_eq!(digest(&replay(&simulation_of(&trace, &[model]))), digest(&without), "{model}");
     }
 }
 
@@ -185,24 +186,24 @@ proptest! {
             &format!("mpi.receive_overhead='{overhead}'"),
             &format!("mpi.collectives='{collectives}'"),
         ];
-        let mut scene = scene(&write(&folder, &programs), &settings);
-        let first = replay(&scene);
+        let mut simulation = simulation_of(&write(&folder, &programs), &settings);
+        let first = replay(&simulation);
         let parts = path_of(&first).parts();
         prop_assert!(model == FLOW || parts.waiting == SimDuration::ZERO);
         let ways = Way::all().filter(|way| [(3, 1), (1, 2)].contains(&(way.threads, way.processes)));
         for way in ways.step_by(31) {
-            scene = scene.with_threads(way.threads);
-            prop_assert_eq!(&way.replay(&scene).critical_path, &first.critical_path);
+            simulation = simulation.with_threads(way.threads);
+            prop_assert_eq!(&way.replay(&simulation).critical_path, &first.critical_path);
         }
     }
 }
 
 #[test]
-fn who_follows_paths_replays_all() {
+fn critical_paths_disable_fast_forwarding() {
     let folder = Folder::new();
-    let scene = scene(&folder.write("trace.txt", TRACE), &[LOGGPS, "engine.fast_forward=true"]);
-    assert_eq!(replay(&scene).fast_forward, None);
-    assert!(scene.warnings().iter().any(|warning| warning.contains("a critical path goes through")));
+    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &[LOGGPS, "engine.fast_forward=true"]);
+    assert_eq!(replay(&simulation).fast_forward, None);
+    assert!(simulation.warnings().iter().any(|warning| warning.contains("a critical path goes through")));
     let mut misuse = command();
     misuse.arg("--trace").arg(folder.path("trace.txt")).args(["--set", CLUSTER, "--set", ASKED]);
     misuse.args(["--model", "loggps", "--checkpoint"]).arg(folder.path("checkpoints"));

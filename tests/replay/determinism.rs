@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Digest, Scene};
+use pdes_replay::{Config, Digest, Simulation};
 
 use crate::matrix::results;
 use crate::reference;
@@ -17,11 +17,11 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     for setting in settings {
         config.set(setting).unwrap();
     }
-    let mut scene = Scene::load(&config.resolve().unwrap()).unwrap();
+    let mut simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
     if let Some(seed) = jitter {
-        scene = scene.with_jitter(Some(seed));
+        simulation = simulation.with_jitter(Some(seed));
     }
-    results(&scene.replay(&Progress::new(scene.job().threads)).unwrap())
+    results(&simulation.replay(&Progress::new(simulation.job().threads)).unwrap())
 }
 
 /// Replays in many configurations, with and without contention, and expects one digest of each.
@@ -261,8 +261,9 @@ fn the_first_failure() {
                 config.set("network.model='loggps'").unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
-                let scene = Scene::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(seed));
-                let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
+                let simulation =
+                    Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(seed));
+                let error = simulation.replay(&Progress::new(threads)).unwrap_err().to_string();
                 assert!(error.contains("failures.txt:10: rank 2, action 1"), "{error}");
             }
         }

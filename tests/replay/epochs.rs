@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Outcome, Report, RunError, Scene};
+use pdes_replay::{Config, Job, Outcome, Report, RunError, Simulation};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, tests_of_requests};
@@ -32,26 +32,26 @@ pub(crate) fn job(trace: &Path, topology: &str, settings: &[&str]) -> Job {
     config.resolve().unwrap()
 }
 
-pub(crate) fn scene(trace: &Path, topology: &str, settings: &[&str]) -> Scene {
-    Scene::load(&job(trace, topology, settings)).unwrap()
+pub(crate) fn simulation_of(trace: &Path, topology: &str, settings: &[&str]) -> Simulation {
+    Simulation::load(&job(trace, topology, settings)).unwrap()
 }
 
-fn replay(scene: &Scene) -> Outcome {
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+fn replay(simulation: &Simulation) -> Outcome {
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 /// Replays on this number of processes; returns the outcome of each.
-fn replay_on(processes: usize, scene: &Scene) -> Vec<Result<Option<Outcome>, RunError>> {
+fn replay_on(processes: usize, simulation: &Simulation) -> Vec<Result<Option<Outcome>, RunError>> {
     let outcomes = Cluster::in_memory(processes, |mut cluster| {
-        scene.replay_across(&mut cluster, &Progress::new(scene.job().threads))
+        simulation.replay_distributed(&mut cluster, &Progress::new(simulation.job().threads))
     });
     outcomes.into_iter().map(|outcome| outcome.expect("no process panics")).collect()
 }
 
 /// Returns the outcome of the first process of a replay on this number of processes.
-fn outcome_on(processes: usize, scene: &Scene) -> Outcome {
+fn outcome_on(processes: usize, simulation: &Simulation) -> Outcome {
     let mut outcomes: Vec<Outcome> =
-        replay_on(processes, scene).into_iter().filter_map(Result::unwrap).collect();
+        replay_on(processes, simulation).into_iter().filter_map(Result::unwrap).collect();
     assert_eq!((outcomes.len(), outcomes[0].processes), (1, processes as u32));
     outcomes.remove(0)
 }
@@ -59,12 +59,12 @@ fn outcome_on(processes: usize, scene: &Scene) -> Outcome {
 /// Replays on any number of threads and processes, and with perturbed schedules; returns the outcome, which must be the same.
 fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
     let settings = [settings, &["network.epoch_s='auto'"]].concat();
-    let mut scene = scene(trace, topology, &settings);
-    let first = replay(&scene);
+    let mut simulation = simulation_of(trace, topology, &settings);
+    let first = replay(&simulation);
     for (threads, jitters) in [(1, 2), (2, 3), (3, 2), (7, 1)] {
         for jitter in [None, Some(1), Some(u64::MAX)].into_iter().take(jitters) {
-            scene = scene.with_threads(threads).with_jitter(jitter);
-            let found = results(&replay(&scene));
+            simulation = simulation.with_threads(threads).with_jitter(jitter);
+            let found = results(&replay(&simulation));
             assert!(
                 found == results(&first),
                 "{} {topology}, {threads} threads, {jitter:?}",
@@ -73,8 +73,8 @@ fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
         }
     }
     for (processes, threads, jitter) in [(2, 1, None), (3, 1, Some(1)), (4, 2, None)] {
-        scene = scene.with_threads(threads).with_jitter(jitter);
-        let found = outcome_on(processes, &scene);
+        simulation = simulation.with_threads(threads).with_jitter(jitter);
+        let found = outcome_on(processes, &simulation);
         assert!(
             results(&found) == results(&first)
                 && format!("{:?}", found.epochs) == format!("{:?}", first.epochs),
@@ -92,14 +92,14 @@ pub(crate) fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> Path
 }
 
 #[test]
-fn the_profile_tells_how_regions_share_the_work() {
+fn the_profile_shows_how_regions_share_the_work() {
     let folder = Folder::new();
     let halo =
         generated(&folder, "halo", &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--iterations=3"]);
-    let scene = scene(&halo, TREE, &["network.epoch_s='auto'", "engine.threads=2"]);
-    let profile = scene.profile_regions(&Progress::new(1)).unwrap();
+    let simulation = simulation_of(&halo, TREE, &["network.epoch_s='auto'", "engine.threads=2"]);
+    let profile = simulation.profile_regions(&Progress::new(1)).unwrap();
     assert_eq!(profile.regions, 4);
-    assert!(profile.meetings > 0);
+    assert!(profile.barriers > 0);
     let workers: Vec<_> = profile.predicted.iter().map(|level| level.workers).collect();
     assert_eq!(workers[..3], [2, 4, 8]);
     for (level, fewer) in
@@ -111,7 +111,7 @@ fn the_profile_tells_how_regions_share_the_work() {
     }
     assert_eq!(profile.region_s.len(), 4);
     assert!((profile.region_s.iter().sum::<f64>() - profile.busy_s).abs() < 1e-6);
-    let one = crate::epochs::scene(&halo, TREE, &["network.epoch_s='auto'", "network.regions=1"]);
+    let one = crate::epochs::simulation_of(&halo, TREE, &["network.epoch_s='auto'", "network.regions=1"]);
     assert!(one.profile_regions(&Progress::new(1)).unwrap_err().to_string().contains("one region"));
 }
 
@@ -139,7 +139,7 @@ fn programs_on_many_regions() {
             let outcome = check(trace, topology, &[&regions, &hosts]);
             let epochs = outcome.epochs.expect("there are epochs");
             assert!(epochs.counts.boundaries > 0 && epochs.counts.messages > 0, "{epochs:?}");
-            let exact = replay(&scene(trace, topology, &[&hosts]));
+            let exact = replay(&simulation_of(trace, topology, &[&hosts]));
             let (found, expected) =
                 (outcome.simulated_time().as_secs_f64(), exact.simulated_time().as_secs_f64());
             assert!(
@@ -184,7 +184,7 @@ fn ring(idle: u32) -> String {
 
 /// Ranks with a host of their own compute ahead; others share a host, in time order.
 #[test]
-fn ranks_that_go_ahead_end_when_those_do_that_wait() {
+fn compute_run_ahead_does_not_change_results() {
     let folder = Folder::new();
     let hosts =
         |ranks: u32| -> String { (0..ranks).map(|rank| format!("node-{}\n", rank % 32 * 2)).collect() };
@@ -199,7 +199,7 @@ fn ranks_that_go_ahead_end_when_those_do_that_wait() {
 
 /// A rank that only computes and sends runs ahead again and again.
 #[test]
-fn a_rank_that_waits_for_nobody_gets_to_its_end() {
+fn a_rank_without_waits_completes() {
     let folder = Folder::new();
     let sends: String = (0..1_000).map(|_| "0 compute 20000\n0 send 1 0 100\n").collect();
     let receives = "1 recv 0 0 100\n".repeat(1_000);
@@ -214,8 +214,8 @@ fn a_rank_that_waits_for_nobody_gets_to_its_end() {
 }
 
 /// Returns a report without the fields that depend on the machine and on the division of the run.
-fn report(scene: &Scene, outcome: &Outcome) -> serde_json::Value {
-    let mut report = serde_json::to_value(Report::new(scene, outcome)).unwrap();
+fn report(simulation: &Simulation, outcome: &Outcome) -> serde_json::Value {
+    let mut report = serde_json::to_value(Report::new(simulation, outcome)).unwrap();
     let fields = report.as_object_mut().unwrap();
     for field in
         ["wall_time_s", "load_s", "replay_s", "actions_per_s", "peak_rss_bytes", "threads", "processes"]
@@ -248,15 +248,15 @@ fn the_report_of_several_processes_is_that_of_one() {
         &hosts,
     ];
     for (trace, topology) in traces.iter().zip([TREE, DRAGONFLY]) {
-        let mut scene = scene(trace, topology, &settings);
-        let expected = report(&scene, &replay(&scene));
+        let mut simulation = simulation_of(trace, topology, &settings);
+        let expected = report(&simulation, &replay(&simulation));
         let events = std::fs::read(&timeline).unwrap();
         for part in ["epochs", "breakdown", "histograms", "critical_path", "links"] {
             assert!(!expected[part].is_null(), "{part}");
         }
         for (processes, threads) in [(1, 2), (2, 1), (3, 2), (4, 1)] {
-            scene = scene.with_threads(threads);
-            let found = report(&scene, &outcome_on(processes, &scene));
+            simulation = simulation.with_threads(threads);
+            let found = report(&simulation, &outcome_on(processes, &simulation));
             assert_eq!(found, expected, "{processes} processes, {threads} threads");
             assert!(std::fs::read(&timeline).unwrap() == events, "{processes} processes, {threads} threads");
         }
@@ -270,15 +270,15 @@ fn fewer_regions_than_processes() {
     let lu = generated(&folder, "lu", &["npb-lu", "--class=S", "--ranks=16", "--steps=1"]);
     for regions in [1, 2, 3] {
         let regions = format!("network.regions={regions}");
-        let scene = scene(&lu, TORUS, &["network.epoch_s='auto'", &regions]);
-        let expected = results(&replay(&scene));
-        assert!(results(&outcome_on(4, &scene)) == expected, "{regions}");
+        let simulation = simulation_of(&lu, TORUS, &["network.epoch_s='auto'", &regions]);
+        let expected = results(&replay(&simulation));
+        assert!(results(&outcome_on(4, &simulation)) == expected, "{regions}");
     }
 }
 
 /// A program that depends on the global event order runs on one thread, with the same result.
 #[test]
-fn programs_that_ask_who_comes_first() {
+fn programs_that_depend_on_the_global_event_order() {
     let folder = Folder::new();
     for (name, text) in [("calls.txt", all_calls(0)), ("tests.txt", tests_of_requests())] {
         check(&folder.write(name, &text), TREE, &["network.regions=16"]);
@@ -290,8 +290,8 @@ fn programs_that_ask_who_comes_first() {
 #[test]
 fn one_region_without_epochs_is_the_exact_model() {
     let trace = reference::repository().join("configs/traces/lu.S.8");
-    let exact = replay(&scene(&trace, TORUS, &[]));
-    let same = replay(&scene(&trace, TORUS, &["network.epoch_s=0"]));
+    let exact = replay(&simulation_of(&trace, TORUS, &[]));
+    let same = replay(&simulation_of(&trace, TORUS, &["network.epoch_s=0"]));
     assert_eq!(digest(&same), digest(&exact));
 }
 
@@ -304,17 +304,17 @@ fn errors_are_those_of_one_thread() {
     let trace = folder.write("short.txt", &format!("{lines}{text}"));
     for threads in [1, 2, 3] {
         let settings = ["network.regions=4", "network.epoch_s='auto'", &format!("engine.threads={threads}")];
-        let scene = scene(&trace, TREE, &settings);
-        let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
+        let simulation = simulation_of(&trace, TREE, &settings);
+        let error = simulation.replay(&Progress::new(threads)).unwrap_err().to_string();
         assert!(error.contains("rank 0, action 1") && error.contains("800"), "{error}");
-        told_once(replay_on(3, &scene), &error);
+        told_once(replay_on(3, &simulation), &error);
     }
 }
 
 /// Checks that one process has this error, and that the others know that it failed.
 fn told_once(results: Vec<Result<Option<Outcome>, RunError>>, error: &str) {
     let told = |result: Result<Option<Outcome>, RunError>| match result {
-        Err(RunError::Elsewhere { .. }) => None,
+        Err(RunError::OtherProcess { .. }) => None,
         Err(error) => Some(error.to_string()),
         Ok(_) => Some("success".to_owned()),
     };
@@ -323,13 +323,13 @@ fn told_once(results: Vec<Result<Option<Outcome>, RunError>>, error: &str) {
 }
 
 #[test]
-fn a_deadlock_is_told_with_its_cycle() {
+fn a_deadlock_is_reported_with_its_cycle() {
     let folder = Folder::new();
     let waits =
         |me: u32| format!("{me} init\n{me} recv {} 0 8\n{me} send {} 0 8\n", (me + 1) % 64, (me + 63) % 64);
     let trace = folder.write("cycle.txt", &(0..64).map(waits).collect::<String>());
-    let scene = scene(&trace, TREE, &["network.epoch_s='auto'"]);
-    let error = scene.replay(&Progress::new(1)).unwrap_err().to_string();
+    let simulation = simulation_of(&trace, TREE, &["network.epoch_s='auto'"]);
+    let error = simulation.replay(&Progress::new(1)).unwrap_err().to_string();
     assert!(error.contains("64 ranks wait for each other"), "{error}");
-    told_once(replay_on(3, &scene), &error);
+    told_once(replay_on(3, &simulation), &error);
 }

@@ -6,7 +6,7 @@ pub(crate) mod programs;
 use std::path::Path;
 
 use pdes_core::{Bytes, Progress, Rank};
-use pdes_replay::{Config, Digest, FastForward, Outcome, Scene};
+use pdes_replay::{Config, Digest, FastForward, Outcome, Simulation};
 use proptest::prelude::*;
 use trace_mmap::generate::{
     Class, Generator, Jitter, JitterScope, NpbLu, NpbLuParameters, Ring, RingParameters,
@@ -26,8 +26,8 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
     config.set("network.model=loggps").unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
-    let scene = Scene::load(&config.resolve().unwrap()).unwrap();
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+    let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 fn digest(outcome: &Outcome) -> Digest {
@@ -111,7 +111,7 @@ proptest! {
 /// Bodies of each kind in which ranks wait for each other, alone and long enough that transients end. Without waits each rank
 /// has its own pace; if two are slowest by almost the same, it takes long until one of them dominates.
 #[test]
-fn each_pattern_is_passed_over() {
+fn each_pattern_is_fast_forwarded() {
     for phase in Phase::COUPLED {
         for flops in [[1e6, 1e6, 1e6], [1e6, 3e6, 2e5]] {
             let body = [Phase::Compute(flops), phase];
@@ -119,7 +119,7 @@ fn each_pattern_is_passed_over() {
             let programs: Vec<Vec<Item>> = (0..4).map(|me| program(me, 4, &[], (400, &body), &[])).collect();
             let found = check(&write(&folder, &programs), &[]);
             assert!(found.skipped_iterations > 300, "{phase:?} {flops:?}: {found:?}");
-            assert!(found.heads < 100, "{phase:?} {flops:?}: {found:?}");
+            assert!(found.iteration_boundaries < 100, "{phase:?} {flops:?}: {found:?}");
         }
     }
 }
@@ -145,10 +145,10 @@ fn periods_of_several_iterations() {
 
 /// One iteration of a rank may correspond to two of another.
 #[test]
-fn loops_of_different_counts_go_together() {
+fn loops_with_different_counts_are_fast_forwarded() {
     let folder = Folder::new();
     let pair = |me| message(0, 1, me, 3, 5000);
-    let compute = |flops| vec![Item::Act(Op::Compute { flops })];
+    let compute = |flops| vec![Item::Op(Op::Compute { flops })];
     let programs = [
         vec![Item::Loop { count: 200, body: [compute(1e5), pair(0)].concat() }],
         vec![Item::Loop { count: 100, body: [pair(1), compute(2e4), pair(1), compute(3e4)].concat() }],
@@ -160,7 +160,7 @@ fn loops_of_different_counts_go_together() {
 
 /// Messages and receives that are pending at iteration boundaries.
 #[test]
-fn what_is_under_way_between_iterations() {
+fn pending_messages_between_iterations() {
     for is_posted in [false, true] {
         for bytes in [2000, 100_000] {
             for settings in [&[][..], &[EAGER]] {
@@ -175,7 +175,7 @@ fn what_is_under_way_between_iterations() {
 }
 
 #[test]
-fn noise_is_never_passed_over() {
+fn noise_is_never_fast_forwarded() {
     let ring =
         Ring::new(RingParameters { ranks: 6, rounds: 60, bytes: Bytes::new(3000), flops: 1e6 }).unwrap();
     let folder = Folder::new();
@@ -189,7 +189,7 @@ fn noise_is_never_passed_over() {
 
 /// A program that depends on simulated time is replayed completely.
 #[test]
-fn what_depends_on_time_is_never_passed_over() {
+fn outcomes_that_depend_on_time_are_never_fast_forwarded() {
     let folder = Folder::new();
     let programs = programs::with_tests(80);
     let found = check(&write(&folder, &programs), &["mpi.test_grows=false"]);
@@ -234,7 +234,7 @@ fn lu_of_class_c_on_1024_ranks() {
 }
 
 #[test]
-fn the_summary_and_the_report_say_what_was_passed_over() {
+fn the_summary_and_the_report_show_skipped_iterations() {
     let folder = Folder::new();
     let ring = Ring::new(RingParameters { ranks: 4, rounds: 1000, ..RingParameters::default() }).unwrap();
     let (trace, report) = (generated(&folder, &ring), folder.path("report.json"));

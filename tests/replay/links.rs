@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pdes_core::Progress;
-use pdes_replay::{Config, ContendedLink, Outcome, Report, SavedReport, Scene};
+use pdes_replay::{Config, ContendedLink, Outcome, Report, SavedReport, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -23,30 +23,30 @@ fn cluster(hosts: u32) -> String {
     )
 }
 
-fn scene_on(hosts: u32, trace: &Path, settings: &[&str]) -> Scene {
+fn scene_on(hosts: u32, trace: &Path, settings: &[&str]) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     for setting in [&[&*cluster(hosts), "network.preset='raw'"], settings].concat() {
         config.set(setting).unwrap();
     }
-    Scene::load(&config.resolve().unwrap()).unwrap()
+    Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 
-fn scene(trace: &Path, settings: &[&str]) -> Scene {
+fn simulation_of(trace: &Path, settings: &[&str]) -> Simulation {
     scene_on(8, trace, settings)
 }
 
-fn replay(scene: &Scene) -> Outcome {
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+fn replay(simulation: &Simulation) -> Outcome {
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 #[test]
 fn the_report_names_the_link_that_holds_messages_back() {
     let folder = Folder::new();
     for settings in [&[ASKED][..], &[ASKED, EPOCHS]] {
-        let scene = scene(&folder.write("trace.txt", TRACE), settings);
-        let outcome = replay(&scene);
-        let report = Report::new(&scene, &outcome);
+        let simulation = simulation_of(&folder.write("trace.txt", TRACE), settings);
+        let outcome = replay(&simulation);
+        let report = Report::new(&simulation, &outcome);
         report.write(&folder.path("report.json")).unwrap();
         let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
         assert_eq!(saved.links, report.links);
@@ -74,37 +74,39 @@ fn loads_do_not_depend_on_threads() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for settings in [&[ASKED][..], &[ASKED, EPOCHS]] {
-        let mut scene = scene(&trace, settings);
-        let expected = replay(&scene).links.expect("they are asked for");
+        let mut simulation = simulation_of(&trace, settings);
+        let expected = replay(&simulation).links.expect("they are asked for");
         assert!(expected.links.len() > 3);
         for (threads, jitter) in [(1, Some(1)), (2, None), (3, Some(7))] {
-            scene = scene.with_threads(threads).with_jitter(jitter);
-            assert_eq!(replay(&scene).links.as_ref(), Some(&expected), "{settings:?}");
+            simulation = simulation.with_threads(threads).with_jitter(jitter);
+            assert_eq!(replay(&simulation).links.as_ref(), Some(&expected), "{settings:?}");
         }
     }
 }
 
 #[test]
-fn nothing_depends_on_them() {
+fn link_loads_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for settings in [&[][..], &[EPOCHS]] {
-        let with = replay(&scene(&trace, &[settings, &[ASKED]].concat()));
-        let without = replay(&scene(&trace, &[settings, &["analysis.links=false"]].concat()));
+        let with = replay(&simulation_of(&trace, &[settings, &[ASKED]].concat()));
+        let without = replay(&simulation_of(&trace, &[settings, &["analysis.links=false"]].concat()));
         assert_eq!(without.links, None);
         assert_eq!(digest(&with), digest(&without));
     }
 }
 
 #[test]
-fn a_model_without_links_says_so() {
+fn a_model_without_links_is_warned_of() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", TRACE);
-    let warns = |scene: &Scene| scene.warnings().iter().any(|warning| warning.contains("knows no links"));
-    let asked = scene(&trace, &[ASKED, "network.model='loggps'"]);
+    let warns = |simulation: &Simulation| {
+        simulation.warnings().iter().any(|warning| warning.contains("knows no links"))
+    };
+    let asked = simulation_of(&trace, &[ASKED, "network.model='loggps'"]);
     assert!(warns(&asked));
     assert_eq!(replay(&asked).links, None);
-    assert!(!warns(&scene(&trace, &["network.model='loggps'"])));
+    assert!(!warns(&simulation_of(&trace, &["network.model='loggps'"])));
 }
 
 #[test]
@@ -112,8 +114,8 @@ fn names_of_many_links_are_left_out() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", TRACE);
     for (hosts, is_named) in [(2048, true), (2049, false)] {
-        let scene = scene_on(hosts, &trace, &[ASKED]);
-        let links = Report::new(&scene, &replay(&scene)).links.unwrap();
+        let simulation = scene_on(hosts, &trace, &[ASKED]);
+        let links = Report::new(&simulation, &replay(&simulation)).links.unwrap();
         assert_eq!(links.all.names.is_some(), is_named);
         assert_eq!(
             (links.all.bytes.len(), links.all.utilisation.len()),
@@ -141,8 +143,8 @@ fn few_links_are_recorded_unless_that_is_switched_off() {
 #[test]
 fn the_table_shows_contended_links() {
     let folder = Folder::new();
-    let scene = scene(&folder.write("trace.txt", TRACE), &[ASKED, "analysis.waits=false"]);
-    let report = Report::new(&scene, &replay(&scene));
+    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &[ASKED, "analysis.waits=false"]);
+    let report = Report::new(&simulation, &replay(&simulation));
     report.write(&folder.path("report.json")).unwrap();
     let name = &report.links.unwrap().top[0].name;
     command().arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use pdes_core::{Cluster, Progress, RunAhead, SimDuration};
-use pdes_replay::{Config, Digest, Outcome, PartitionSource, Scene};
+use pdes_replay::{Config, Digest, Outcome, PartitionSource, Simulation};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
@@ -70,13 +70,13 @@ impl Way {
     }
 
     /// Sets the options that change the order of execution but not the assignment of ranks.
-    pub(crate) fn apply(&self, scene: Scene) -> Scene {
-        scene.with_run_ahead(self.run_ahead).with_batch(self.batch).with_jitter(self.jitter)
+    pub(crate) fn apply(&self, simulation: Simulation) -> Simulation {
+        simulation.with_run_ahead(self.run_ahead).with_batch(self.batch).with_jitter(self.jitter)
     }
 
-    pub(crate) fn replay(&self, scene: &Scene) -> Outcome {
+    pub(crate) fn replay(&self, simulation: &Simulation) -> Outcome {
         let outcomes = Cluster::in_memory(self.processes, |mut cluster| {
-            scene.replay_across(&mut cluster, &Progress::new(self.threads)).unwrap()
+            simulation.replay_distributed(&mut cluster, &Progress::new(self.threads)).unwrap()
         });
         let mut outcomes: Vec<Outcome> =
             outcomes.into_iter().filter_map(|outcome| outcome.expect("no process panics")).collect();
@@ -85,16 +85,16 @@ impl Way {
     }
 }
 
-pub(crate) fn scene(trace: &Path, model: &str) -> Scene {
+pub(crate) fn simulation_of(trace: &Path, model: &str) -> Simulation {
     scene_with(trace, &[&format!("network.model='{model}'")])
 }
 
-fn scene_with(trace: &Path, settings: &[&str]) -> Scene {
+fn scene_with(trace: &Path, settings: &[&str]) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
     settings.iter().for_each(|setting| config.set(setting).unwrap());
-    Scene::load(&config.resolve().unwrap()).unwrap()
+    Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 
 pub(crate) fn digest(outcome: &Outcome) -> Digest {
@@ -115,16 +115,20 @@ pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
 
 /// Replays in every n-th division.
 fn check(trace: &Path, every: usize) {
-    check_scene(scene(trace, "loggps"), every);
+    check_simulation(simulation_of(trace, "loggps"), every);
 }
 
-fn check_scene(mut scene: Scene, every: usize) {
-    let expected = results(&scene.replay(&Progress::new(1)).unwrap());
+fn check_simulation(mut simulation: Simulation, every: usize) {
+    let expected = results(&simulation.replay(&Progress::new(1)).unwrap());
     let folder = Folder::new();
     for way in Way::all().step_by(every) {
-        let partition = way.partition(scene.trace().ranks(), &folder);
-        scene = way.apply(scene.with_threads(way.threads).with_partition(partition));
-        assert!(results(&way.replay(&scene)) == expected, "{} {way:?}", scene.job().trace.display());
+        let partition = way.partition(simulation.trace().ranks(), &folder);
+        simulation = way.apply(simulation.with_threads(way.threads).with_partition(partition));
+        assert!(
+            results(&way.replay(&simulation)) == expected,
+            "{} {way:?}",
+            simulation.job().trace.display()
+        );
     }
 }
 
@@ -175,16 +179,16 @@ fn of_operations_that_serve_ranks_as_they_arrive() {
     for bcast in ["arrival_pattern_aware", "arrival_pattern_aware_wait", "arrival_scatter", "automatic"] {
         let bcast = format!("mpi.bcast='{bcast}'");
         let reduce = "mpi.reduce='arrival_pattern_aware'";
-        check_scene(scene_with(&trace, &["network.model='loggps'", &bcast, reduce]), 67);
+        check_simulation(scene_with(&trace, &["network.model='loggps'", &bcast, reduce]), 67);
     }
 }
 
 /// With contention the first process does all the work.
 #[test]
 fn of_messages_that_share_links() {
-    let scene = scene(&reference::repository().join("configs/traces/lu.S.8"), "flow");
-    let expected = digest(&scene.replay(&Progress::new(1)).unwrap());
+    let simulation = simulation_of(&reference::repository().join("configs/traces/lu.S.8"), "flow");
+    let expected = digest(&simulation.replay(&Progress::new(1)).unwrap());
     for way in Way::all().filter(|way| way.threads == 1).take(4) {
-        assert_eq!(digest(&way.replay(&scene)), expected, "{way:?}");
+        assert_eq!(digest(&way.replay(&simulation)), expected, "{way:?}");
     }
 }

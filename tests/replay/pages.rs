@@ -110,7 +110,7 @@ fn a_page_has_what_the_report_has() {
 }
 
 #[test]
-fn a_difference_says_what_changes() {
+fn a_comparison_shows_changes() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", TRACE);
     let one = report(&folder, "a.json", &trace, &[TORUS]);
@@ -171,7 +171,7 @@ fn pictures_are_files() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_named() {
+fn invalid_inputs_are_reported() {
     let folder = Folder::new();
     let small = report(&folder, "small.json", &folder.write("trace.txt", TRACE), &[TORUS]);
     let timeline = folder.write("timeline.json", "[]");
@@ -194,7 +194,7 @@ fn what_cannot_be_shown_is_named() {
 }
 
 #[test]
-fn browsers_tell_what_goes_wrong_on_a_page() {
+fn browser_errors_are_detected() {
     let Some(browser) = Browser::find() else { return };
     let folder = Folder::new();
     let wrong = folder.write("wrong.html", "<!DOCTYPE html><p>text</p><script>nothing.there()</script>");
@@ -248,7 +248,7 @@ fn scripts_run_and_timelines_zoom() {
 
 /// Points at rank 9 of each map, whose values are in the report.
 #[test]
-fn maps_tell_what_they_show() {
+fn map_pixels_show_their_values() {
     let Some(browser) = Browser::find() else { return };
     let folder = Folder::new();
     let full = full_report(&folder, "full.json", TREE);
@@ -292,7 +292,7 @@ fn maps_tell_what_they_show() {
 }
 
 #[test]
-fn the_page_of_a_sweep_needs_nothing_else() {
+fn the_page_of_a_sweep_is_self_contained() {
     let folder = Folder::new();
     let machines = repository().join("configs/machines.toml");
     command().arg("sweep").arg(&machines).arg("-q").arg("-o").arg(folder.path("out")).assert().code(DONE);

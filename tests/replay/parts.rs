@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Outcome, RunError, Scene};
+use pdes_replay::{Config, Job, Outcome, RunError, Simulation};
 
 use crate::command_line::Folder;
 use crate::determinism::committed_platform;
 use crate::epochs;
-use crate::matrix::{Way, digest, scene};
+use crate::matrix::{Way, digest, simulation_of};
 use crate::trace_commands::trace;
 
 const PROCESSES: usize = 3;
@@ -36,9 +36,9 @@ fn job(trace: &Path, settings: &[&str]) -> Job {
 /// Loads and replays on all processes; returns the number of ranks that each loaded, and the outcome of the first one.
 fn replay(job: &Job) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
     let replayed = Cluster::in_memory(PROCESSES, |mut cluster| {
-        let scene = Scene::load_across(job, &AtomicU64::new(0), &mut cluster)?;
-        let outcome = scene.replay_across(&mut cluster, &Progress::new(1))?;
-        Ok((scene.trace().held().len(), outcome))
+        let simulation = Simulation::load_distributed(job, &AtomicU64::new(0), &mut cluster)?;
+        let outcome = simulation.replay_distributed(&mut cluster, &Progress::new(1))?;
+        Ok((simulation.trace().loaded_ranks().len(), outcome))
     });
     replayed.into_iter().map(|replayed| replayed.expect("no process panics")).collect()
 }
@@ -53,7 +53,7 @@ fn succeed(job: &Job) -> (Vec<usize>, Outcome) {
 fn each_process_holds_its_own_ranks() {
     let folder = Folder::new();
     let halo = halo(&folder);
-    let expected = digest(&scene(&halo, "loggps").replay(&Progress::new(1)).unwrap());
+    let expected = digest(&simulation_of(&halo, "loggps").replay(&Progress::new(1)).unwrap());
     // The first three of these divisions have the three partitions.
     for way in Way::all().filter(|way| (way.threads, way.processes) == (1, PROCESSES)).take(3) {
         let partition = format!("parallel.partition={:?}", way.partition(27, &folder).name());
@@ -68,7 +68,7 @@ fn each_process_holds_its_own_ranks() {
 fn with_contention_the_first_process_holds_all_ranks() {
     let folder = Folder::new();
     let halo = halo(&folder);
-    let expected = digest(&scene(&halo, "flow").replay(&Progress::new(1)).unwrap());
+    let expected = digest(&simulation_of(&halo, "flow").replay(&Progress::new(1)).unwrap());
     let (held, outcome) = succeed(&job(&halo, &["network.model='flow'"]));
     assert_eq!((held, digest(&outcome)), (vec![27, 0, 0], expected));
 }
@@ -113,26 +113,26 @@ fn processes_hold_regions_that_cost_as_much() {
 }
 
 #[test]
-fn the_profile_of_a_replay_says_what_regions_cost() {
+fn the_profile_provides_region_costs() {
     let folder = Folder::new();
     let (uneven, path) = (uneven(&folder), folder.path("profile.json"));
-    let scene = Scene::load(&region_job(&uneven, &[])).unwrap();
-    scene.profile_regions(&Progress::new(1)).unwrap().write(&path).unwrap();
+    let simulation = Simulation::load(&region_job(&uneven, &[])).unwrap();
+    simulation.profile_regions(&Progress::new(1)).unwrap().write(&path).unwrap();
     let (held, outcome) = succeed(&region_job(&uneven, &[&costs_setting(&path)]));
     assert_eq!(
         (held.iter().sum::<usize>(), digest(&outcome)),
-        (64, digest(&scene.replay(&Progress::new(1)).unwrap()))
+        (64, digest(&simulation.replay(&Progress::new(1)).unwrap()))
     );
 }
 
 #[test]
-fn what_does_not_say_the_costs_of_the_regions_is_refused() {
+fn invalid_region_costs_are_refused() {
     let folder = Folder::new();
     let uneven = uneven(&folder);
     let told = |text: Option<&str>| {
         let path = folder.path("costs.json");
         text.into_iter().for_each(|text| std::fs::write(&path, text).unwrap());
-        let error = Scene::load(&region_job(&uneven, &[&costs_setting(&path)])).unwrap_err().to_string();
+        let error = Simulation::load(&region_job(&uneven, &[&costs_setting(&path)])).unwrap_err().to_string();
         error.replace(&path.display().to_string(), "costs.json")
     };
     let missing = told(None);
@@ -165,21 +165,21 @@ fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
 
 /// The table of ranks is the fourth; the sixth of eleven words begins with the number of ports.
 #[test]
-fn a_wrong_entry_is_told_by_the_process_whose_rank_it_is() {
+fn a_wrong_entry_is_reported_by_the_process_of_its_rank() {
     let errors = with_change(|bytes| {
         let table = u64::from_le_bytes(*bytes[72 + 24 * 3..].first_chunk().unwrap()) as usize;
         bytes[table + 8 * (26 * 11 + 5)] = 200;
     });
-    let elsewhere = |error: &RunError| matches!(error, RunError::Elsewhere { process: 2 });
+    let elsewhere = |error: &RunError| matches!(error, RunError::OtherProcess { process: 2 });
     assert!(errors[..2].iter().all(elsewhere), "{errors:?}");
     assert!(errors[2].to_string().contains("number of ports"), "{}", errors[2]);
 }
 
 /// The header has the number of actions in bytes 40 to 47: no process alone can detect a change.
 #[test]
-fn a_wrong_sum_is_told_by_the_first_process() {
+fn a_wrong_sum_is_reported_by_the_first_process() {
     let errors = with_change(|bytes| bytes[40] ^= 1);
-    let elsewhere = |error: &RunError| matches!(error, RunError::Elsewhere { process: 0 });
+    let elsewhere = |error: &RunError| matches!(error, RunError::OtherProcess { process: 0 });
     assert!(errors[1..].iter().all(elsewhere), "{errors:?}");
     assert!(errors[0].to_string().contains("number of all actions"), "{}", errors[0]);
 }

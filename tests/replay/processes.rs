@@ -14,7 +14,7 @@ use predicates::str::contains;
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::determinism::{all_calls, tests_of_requests};
 use crate::epochs;
-use crate::matrix::{Way, digest, scene};
+use crate::matrix::{Way, digest, simulation_of};
 use crate::reference::repository;
 
 /// Options for Open MPI: more processes than cores, as any user.
@@ -78,13 +78,13 @@ fn one_digest() {
         folder.write("tests.txt", &tests_of_requests()),
     ];
     for trace in traces {
-        let scene = scene(&trace, "loggps");
-        let outcome = scene.replay(&pdes_core::Progress::new(1)).unwrap();
+        let simulation = simulation_of(&trace, "loggps");
+        let outcome = simulation.replay(&pdes_core::Progress::new(1)).unwrap();
         let expected = digest(&outcome).to_string();
-        let breakdown = serde_json::to_value(Report::new(&scene, &outcome).breakdown).unwrap();
+        let breakdown = serde_json::to_value(Report::new(&simulation, &outcome).breakdown).unwrap();
         for way in Way::all().step_by(121) {
             let report = folder.path("report.json");
-            let partition = way.partition(scene.trace().ranks(), &folder).name();
+            let partition = way.partition(simulation.trace().ranks(), &folder).name();
             let settings = [
                 format!("--threads={}", way.threads),
                 format!("--set=parallel.partition={partition:?}"),
@@ -138,9 +138,9 @@ fn one_digest_of_regions() {
     ] {
         let (processes, threads) = way;
         let settings = ["network.epoch_s='auto'", "network.regions=4", &hosts];
-        let scene = epochs::scene(trace, topology, &settings);
-        let outcome = scene.replay(&pdes_core::Progress::new(1)).unwrap();
-        let expected = serde_json::to_value(Report::new(&scene, &outcome)).unwrap();
+        let simulation = epochs::simulation_of(trace, topology, &settings);
+        let outcome = simulation.replay(&pdes_core::Progress::new(1)).unwrap();
+        let expected = serde_json::to_value(Report::new(&simulation, &outcome)).unwrap();
         let file = folder.path("report.json");
         let more = [
             "--set=network.regions=4".to_owned(),
@@ -191,8 +191,8 @@ fn regions_of_programs_that_ask_who_comes_first() {
     let lines = folder.write("calls.txt", &all_calls(3));
     for trace in [archive, lines] {
         let settings = ["network.epoch_s='auto'", "network.regions=16"];
-        let scene = epochs::scene(&trace, epochs::TREE, &settings);
-        let expected = digest(&scene.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
+        let simulation = epochs::simulation_of(&trace, epochs::TREE, &settings);
+        let expected = digest(&simulation.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
         let arguments = in_epochs(&trace, epochs::TREE, &["--set=network.regions=16".to_owned()]);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let Some(assert) = try_mpirun(3, &arguments) else { return };

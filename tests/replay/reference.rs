@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Digest, RunError, Scene};
+use pdes_replay::{Config, Digest, RunError, Simulation};
 
 /// A row of a table by the names of its columns.
 pub(crate) struct Row(BTreeMap<String, String>);
@@ -99,8 +99,9 @@ pub(crate) enum Verdict {
 
 /// Replays and compares the end of every rank, or of the last one if only that is known.
 pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64) -> Verdict {
-    let scene = Scene::load(&config.resolve().unwrap());
-    let outcome = scene.and_then(|scene| scene.replay(&Progress::new(scene.job().threads)));
+    let simulation = Simulation::load(&config.resolve().unwrap());
+    let outcome =
+        simulation.and_then(|simulation| simulation.replay(&Progress::new(simulation.job().threads)));
     match (row.get("run").map_or("plain", String::as_str), outcome) {
         ("CRASH", _) => Verdict::Unanswered,
         ("DEADLOCK", Err(RunError::Deadlock(_) | RunError::Trace(_))) => Verdict::Equal,
@@ -133,8 +134,8 @@ fn is_refused_by_name(error: &trace_mmap::TraceError) -> bool {
 }
 
 pub(crate) fn digest(config: Config) -> Digest {
-    let scene = Scene::load(&config.resolve().unwrap()).unwrap();
-    let outcome = scene.replay(&Progress::new(scene.job().threads)).unwrap();
+    let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+    let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
@@ -146,8 +147,8 @@ pub(crate) fn simulated_time(config: Config) -> f64 {
 /// Returns the end of the last rank in seconds, or the error.
 pub(crate) fn try_simulated_time(config: Config) -> Result<f64, String> {
     let job = config.resolve().map_err(|error| error.to_string())?;
-    let scene = Scene::load(&job).map_err(|error| error.to_string())?;
-    let outcome = scene.replay(&Progress::new(scene.job().threads));
+    let simulation = Simulation::load(&job).map_err(|error| error.to_string())?;
+    let outcome = simulation.replay(&Progress::new(simulation.job().threads));
     outcome.map(|outcome| outcome.simulated_time().as_secs_f64()).map_err(|error| error.to_string())
 }
 

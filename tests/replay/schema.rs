@@ -52,7 +52,7 @@ fn every_file_of_configs_follows_its_schema() {
 }
 
 #[test]
-fn what_a_run_refuses_its_schema_refuses() {
+fn the_schema_refuses_what_a_run_refuses() {
     let config = validator("config");
     for (text, place) in [
         ("[trace]\npth = 'x'", "/trace"),

@@ -67,7 +67,7 @@ fn every_combination_is_a_run() {
 }
 
 #[test]
-fn a_sweep_goes_on_where_it_was_stopped() {
+fn an_interrupted_sweep_continues() {
     let folder = folder("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 2, 3]\n");
     sweep(&folder).arg("--quiet").assert().code(DONE).stdout("");
     let first = table(&folder.path("results/sweep.csv"));
@@ -103,7 +103,7 @@ fn a_run_that_fails_is_a_row() {
 }
 
 #[test]
-fn what_cannot_be_a_sweep_says_why() {
+fn invalid_sweeps_are_reported() {
     for (text, message) in [
         ("config = 'run.toml'\n", "nothing to vary"),
         ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = 2\n", "expected a list"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, Scene};
+use pdes_replay::{Config, Outcome, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -13,17 +13,17 @@ use crate::determinism::{all_calls, committed_platform, tests_of_requests};
 use crate::matrix::{Way, digest};
 use crate::reference::repository;
 
-fn scene(trace: &Path, timeline: &Path, settings: &[&str]) -> Scene {
+fn simulation_of(trace: &Path, timeline: &Path, settings: &[&str]) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
     config.set_path("timeline", "file", timeline);
     settings.iter().for_each(|setting| config.set(setting).unwrap());
-    Scene::load(&config.resolve().unwrap()).unwrap()
+    Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 
-fn replay(scene: &Scene) -> Outcome {
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+fn replay(simulation: &Simulation) -> Outcome {
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 /// Returns the files of a folder whose names have this prefix, with their contents.
@@ -61,15 +61,15 @@ fn the_bytes_are_the_same_however_the_work_is_divided() {
     for (trace, every) in [(all_calls(3), 121), (tests_of_requests(), 263)] {
         let trace = folder.write("trace.txt", &trace);
         for file in ["run.csv", "run.json", "run.parquet", "run.trace"] {
-            let mut scene = scene(&trace, &folder.path(file), &settings);
-            let written = replay(&scene).timeline.unwrap();
+            let mut simulation = simulation_of(&trace, &folder.path(file), &settings);
+            let written = replay(&simulation).timeline.unwrap();
             let expected = files(&folder, "run");
             assert!(written.states > 0 && written.messages > 0, "{written:?}");
             assert_eq!(written.bytes, expected.values().map(|bytes| bytes.len() as u64).sum::<u64>());
             for way in Way::all().step_by(every) {
-                let partition = way.partition(scene.trace().ranks(), &folder);
-                scene = way.apply(scene.with_threads(way.threads).with_partition(partition));
-                assert_eq!(way.replay(&scene).timeline, Some(written), "{way:?}");
+                let partition = way.partition(simulation.trace().ranks(), &folder);
+                simulation = way.apply(simulation.with_threads(way.threads).with_partition(partition));
+                assert_eq!(way.replay(&simulation).timeline, Some(written), "{way:?}");
                 assert!(files(&folder, "run") == expected, "{file} {way:?}");
             }
             expected.keys().for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
@@ -85,12 +85,13 @@ fn the_bytes_are_the_same_with_contention() {
     let epochs = ["network.epoch_s='auto'", "network.regions=2"];
     for settings in [&[][..], &epochs[..]] {
         let settings = [&["network.model='flow'"], settings].concat();
-        let written = replay(&scene(&trace, &folder.path("run.csv"), &settings)).timeline.unwrap();
+        let written = replay(&simulation_of(&trace, &folder.path("run.csv"), &settings)).timeline.unwrap();
         assert!(written.messages > 10_000, "{written:?}");
         let expected = files(&folder, "run");
         for seed in 0..2 {
-            let disturbed =
-                scene(&trace, &folder.path("run.csv"), &settings).with_jitter(Some(seed)).with_threads(2);
+            let disturbed = simulation_of(&trace, &folder.path("run.csv"), &settings)
+                .with_jitter(Some(seed))
+                .with_threads(2);
             assert_eq!(replay(&disturbed).timeline, Some(written));
             assert!(files(&folder, "run") == expected, "{settings:?}, seed {seed}");
         }
@@ -112,8 +113,9 @@ fn a_timeline_agrees_with_the_report() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", &all_calls(3));
     for model in ["network.model='loggps'", "network.model='flow'"] {
-        let scene = scene(&trace, &folder.path("run.csv"), &[model, "timeline.collectives=true"]);
-        let outcome = replay(&scene);
+        let simulation =
+            simulation_of(&trace, &folder.path("run.csv"), &[model, "timeline.collectives=true"]);
+        let outcome = replay(&simulation);
         let (states, waits) = (rows(&folder, "run.csv"), rows(&folder, "run.waits.csv"));
         let length = |row: &BTreeMap<String, String>| number(row, "end_ps") - number(row, "begin_ps");
         for (rank, statistics) in outcome.statistics.iter().enumerate() {
@@ -146,7 +148,7 @@ fn pajeng_reads_real_timelines() {
     let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.trace"));
     for excerpt in [&EXCERPT[..], &[]] {
         let settings = [&["network.model='flow'"], excerpt].concat();
-        let written = replay(&scene(&trace, &file, &settings)).timeline.unwrap();
+        let written = replay(&simulation_of(&trace, &file, &settings)).timeline.unwrap();
         let Some(found) = read_with("pj_dump", &[], &file) else { return };
         let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
         let found = (lines("State"), lines("Link"));
@@ -161,7 +163,7 @@ fn otf2_print_reads_real_timelines() {
     let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.otf2"));
     for excerpt in [&EXCERPT[..], &[]] {
         let settings = [&["network.model='loggps'", "engine.threads=2"], excerpt].concat();
-        let written = replay(&scene(&trace, &file, &settings)).timeline.unwrap();
+        let written = replay(&simulation_of(&trace, &file, &settings)).timeline.unwrap();
         let Some(found) = read_with("otf2-print", &["-Werror"], &file) else { return };
         let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
         assert_eq!([lines("ENTER"), lines("LEAVE")], [written.states + written.waits; 2], "{settings:?}");
@@ -178,16 +180,16 @@ fn a_program_without_otf2_says_so() {
 }
 
 #[test]
-fn nothing_depends_on_a_timeline() {
+fn timelines_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in ["network.model='loggps'", "network.model='flow'"] {
-        let with = replay(&scene(&trace, &folder.path("run.json"), &[model]));
+        let with = replay(&simulation_of(&trace, &folder.path("run.json"), &[model]));
         let mut config = Config::default();
         config.set_path("trace", "path", &trace);
         config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
         config.set(model).unwrap();
-        let without = replay(&Scene::load(&config.resolve().unwrap()).unwrap());
+        let without = replay(&Simulation::load(&config.resolve().unwrap()).unwrap());
         assert_eq!((digest(&with), without.timeline), (digest(&without), None), "{model}");
     }
 }

@@ -80,7 +80,7 @@ fn errors_of_computation_and_of_communication_are_told_apart() {
 }
 
 #[test]
-fn a_bound_makes_a_check_of_it() {
+fn a_bound_sets_the_exit_status() {
     let folder = Folder::new();
     let trace = trace(500_000, 510_000);
     let (assert, json) = validate(&folder, &trace, &["--within", "90%"], FAILED);
@@ -92,7 +92,7 @@ fn a_bound_makes_a_check_of_it() {
 }
 
 #[test]
-fn a_trace_without_times_is_told() {
+fn a_trace_without_times_is_refused() {
     let (assert, json) = validate(&Folder::new(), "0 init\n0 compute 1\n1 init\n", &[], FAILED);
     assert.stderr(contains("no measured times: record it with `trace acquire --with-times`"));
     assert_eq!(json, None);

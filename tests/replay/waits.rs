@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mpi_model::Statistics;
 use pdes_core::Progress;
-use pdes_replay::{Breakdown, Config, Histogram, Histograms, Outcome, Report, SavedReport, Scene};
+use pdes_replay::{Breakdown, Config, Histogram, Histograms, Outcome, Report, SavedReport, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -20,23 +20,23 @@ const CLUSTER: &str =
 const TRACE: &str = "0 init\n1 init\n0 compute 1e6\n0 location a.c 1\n0 send 1 0 984\n1 location a.c 2\n1 recv 0 0 984\n\
                      0 send 1 0 999984\n1 location b.c 3\n1 compute 500000\n1 recv 0 0 999984\n";
 
-fn scene(trace: &Path, settings: &[&str]) -> Scene {
+fn simulation_of(trace: &Path, settings: &[&str]) -> Simulation {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     for setting in [&[CLUSTER, "network.preset='raw'"], settings].concat() {
         config.set(setting).unwrap();
     }
-    Scene::load(&config.resolve().unwrap()).unwrap()
+    Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 
-fn replay(scene: &Scene) -> Outcome {
-    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+fn replay(simulation: &Simulation) -> Outcome {
+    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
 /// Replays, writes the report, and reads it again.
 fn breakdown(folder: &Folder, trace: &str, settings: &[&str]) -> Breakdown {
-    let scene = scene(&folder.write("trace.txt", trace), settings);
-    let report = Report::new(&scene, &replay(&scene));
+    let simulation = simulation_of(&folder.write("trace.txt", trace), settings);
+    let report = Report::new(&simulation, &replay(&simulation));
     report.write(&folder.path("report.json")).unwrap();
     let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
     assert_eq!(saved.breakdown, report.breakdown);
@@ -86,17 +86,17 @@ fn imbalance_compares_with_the_mean() {
 
 /// Analyses change no result, for any program.
 #[test]
-fn nothing_depends_on_it() {
+fn analyses_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in ["network.model='loggps'", "network.model='flow'"] {
-        let with = replay(&scene(&trace, &[model]));
-        let without = replay(&scene(&trace, &[model, "analysis.waits=false"]));
+        let with = replay(&simulation_of(&trace, &[model]));
+        let without = replay(&simulation_of(&trace, &[model, "analysis.waits=false"]));
         assert_eq!(digest(&with), digest(&without), "{model}");
         assert!(without.statistics.iter().all(|rank| rank.breakdown().is_none()));
         assert!(results(&with).1.len() > without.statistics.len());
         assert!(with.statistics.iter().any(|rank| rank.breakdown().is_some_and(waits)));
-        assert!(Report::new(&scene(&trace, &[model]), &without).breakdown.is_none());
+        assert!(Report::new(&simulation_of(&trace, &[model]), &without).breakdown.is_none());
     }
 }
 
@@ -106,7 +106,7 @@ fn waits(breakdown: &mpi_model::Breakdown) -> bool {
 
 /// Two messages, and two waits: 1 ms for the first message, and 3 us and half a millisecond for the second receive.
 #[test]
-fn many_ranks_look_at_waits_where_they_are_asked_to() {
+fn waits_of_many_ranks_are_analysed_on_request() {
     let folder = Folder::new();
     for (ranks, setting, looks) in [
         (1 << 16, None, true),
@@ -116,7 +116,7 @@ fn many_ranks_look_at_waits_where_they_are_asked_to() {
     ] {
         let settings = [&format!("trace.ranks={ranks}"), "network.model='loggps'"];
         let settings: Vec<&str> = settings.into_iter().chain(setting).collect();
-        let outcome = replay(&scene(&folder.write("trace.txt", TRACE), &settings));
+        let outcome = replay(&simulation_of(&folder.write("trace.txt", TRACE), &settings));
         assert_eq!(outcome.statistics[0].breakdown().is_some(), looks, "{ranks} ranks, {setting:?}");
     }
 }
@@ -125,8 +125,9 @@ fn many_ranks_look_at_waits_where_they_are_asked_to() {
 fn messages_and_waits_are_counted() {
     let folder = Folder::new();
     for model in ["network.model='loggps'", "network.model='flow'"] {
-        let scene = scene(&folder.write("trace.txt", TRACE), &[model, "analysis.histograms=true"]);
-        let report = Report::new(&scene, &replay(&scene));
+        let simulation =
+            simulation_of(&folder.write("trace.txt", TRACE), &[model, "analysis.histograms=true"]);
+        let report = Report::new(&simulation, &replay(&simulation));
         report.write(&folder.path("report.json")).unwrap();
         let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
         assert_eq!(saved.histograms, report.histograms);
@@ -148,35 +149,35 @@ fn messages_and_waits_are_counted() {
 
 /// Includes eager messages, whose data arrive before their receives, and those of operations beside the program.
 #[test]
-fn counts_do_not_depend_on_who_counts() {
+fn counts_do_not_depend_on_the_division() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in ["network.model='loggps'", "network.model='flow'"] {
         let settings = [model, "analysis.histograms=true", "mpi.eager_below_bytes=2000"];
         let mut found = Vec::new();
-        let mut scene = scene(&trace, &settings);
+        let mut simulation = simulation_of(&trace, &settings);
         for way in Way::all().step_by(101) {
-            scene = scene.with_threads(way.threads);
-            found.push(way.replay(&scene).distributions.expect("it is asked for"));
+            simulation = simulation.with_threads(way.threads);
+            found.push(way.replay(&simulation).distributions.expect("it is asked for"));
         }
         assert!(found.iter().all(|other| *other == found[0]), "{model}");
-        let outcome = replay(&scene);
+        let outcome = replay(&simulation);
         assert_eq!(outcome.distributions.as_ref(), Some(&found[0]));
         assert_eq!(found[0].bytes.len(), found[0].latency.len(), "each message arrives");
         let sent: u64 = outcome.statistics.iter().map(|rank| rank.messages).sum();
         assert_eq!(found[0].bytes.len(), sent, "and is received");
-        let others = self::scene(&trace, &[model, "mpi.eager_below_bytes=2000"]);
+        let others = self::simulation_of(&trace, &[model, "mpi.eager_below_bytes=2000"]);
         assert_eq!(digest(&outcome), digest(&replay(&others)));
     }
 }
 
 #[test]
-fn who_counts_messages_replays_all_of_them() {
+fn histograms_disable_fast_forwarding() {
     let settings = ["network.model='loggps'", "analysis.histograms=true", "engine.fast_forward=true"];
     let folder = Folder::new();
-    let scene = scene(&folder.write("trace.txt", TRACE), &settings);
-    assert_eq!(replay(&scene).fast_forward, None);
-    assert!(scene.warnings().iter().any(|warning| warning.contains("histograms count every message")));
+    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &settings);
+    assert_eq!(replay(&simulation).fast_forward, None);
+    assert!(simulation.warnings().iter().any(|warning| warning.contains("histograms count every message")));
     let trace = folder.path("trace.txt");
     let mut misuse = command();
     misuse.arg("--trace").arg(trace).args(["--set", CLUSTER, "--set", "analysis.histograms=true"]);
@@ -210,7 +211,7 @@ fn the_table_shows_parts_calls_ranks_and_sites() {
 }
 
 #[test]
-fn what_is_no_report_is_named() {
+fn invalid_reports_are_reported() {
     let folder = Folder::new();
     let expect = |name: &str, text: Option<&str>, words: &str| {
         let path = text.map_or(folder.path(name), |text| folder.write(name, text));
@@ -222,7 +223,7 @@ fn what_is_no_report_is_named() {
     let later = "{\"format\": \"pdes-replay report\", \"version\": 77}";
     expect("later.json", Some(later), "found version 77 of the format, expected 1");
     let settings = ["network.model='loggps'", "analysis.waits=false"];
-    let scene = scene(&folder.write("trace.txt", TRACE), &settings);
-    Report::new(&scene, &replay(&scene)).write(&folder.path("without.json")).unwrap();
+    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &settings);
+    Report::new(&simulation, &replay(&simulation)).write(&folder.path("without.json")).unwrap();
     expect("without.json", None, "replay with analysis.waits = true");
 }

@@ -7,7 +7,7 @@ use crate::machine::{Fitted, Machine};
 use crate::threshold::Evidence;
 
 /// Default speed of a host if none was measured [flop/s]: the rate at which traces of processor time are recorded.
-const USUAL_SPEED: f64 = 1e9;
+const DEFAULT_SPEED: f64 = 1e9;
 
 impl Machine {
     /// Returns the machine as a configuration for a replay: sections `platform`, `network` and `mpi`, preceded by comments
@@ -60,7 +60,7 @@ impl Machine {
     fn platform(&self) -> String {
         let (speed, origin) = match self.speed {
             Some(speed) => (speed, "as measured, or given"),
-            None => (USUAL_SPEED, "not measured"),
+            None => (DEFAULT_SPEED, "not measured"),
         };
         format!(
             "\n[platform.topology]\nkind = \"cluster\"\n# Any number: each host has a link like the two that were measured.\nhosts = 2\n\

@@ -76,7 +76,7 @@ impl Curve {
     }
 
     fn residuals_of(&self, points: &[Point]) -> Option<Residuals> {
-        let mut distances: Vec<f64> = points.iter().map(|point| self.error(point).abs()).collect();
+        let mut distances: Vec<f64> = points.iter().map(|point| self.relative_error(point).abs()).collect();
         distances.sort_by(f64::total_cmp);
         let mut spreads: Vec<f64> =
             points.iter().map(|point| (point.high_s - point.low_s) / (2.0 * point.typical_s)).collect();
@@ -90,14 +90,14 @@ impl Curve {
     }
 
     /// Returns the relative error of a point: its duration less that of the curve, relative to the curve.
-    pub fn error(&self, point: &Point) -> f64 {
+    pub fn relative_error(&self, point: &Point) -> f64 {
         let expected = self.at(point.amount);
         (point.typical_s - expected) / expected
     }
 
     /// Moves the breakpoint that lies between the measured sizes around `bytes` to just below `bytes`, where the protocol
     /// is known to change. Without such a breakpoint nothing changes.
-    pub(crate) fn snap(&mut self, bytes: u64, points: &[Point]) {
+    pub(crate) fn snap_breakpoint(&mut self, bytes: u64, points: &[Point]) {
         let Some(last) = bytes.checked_sub(1) else { return };
         let amounts = || points.iter().map(|point| point.amount);
         let before = amounts().rev().find(|&amount| amount <= last).unwrap_or(0);
@@ -147,7 +147,7 @@ mod tests {
         let points = [point(64, 1.0), point(100, 1.0), point(128, 1.0), point(256, 1.0)];
         let snapped = |bytes| {
             let mut curve = curve();
-            curve.snap(bytes, &points);
+            curve.snap_breakpoint(bytes, &points);
             curve.breakpoints().next().unwrap()
         };
         assert_eq!([101, 111, 128].map(snapped), [100, 110, 127]);

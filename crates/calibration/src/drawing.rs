@@ -12,9 +12,9 @@ use crate::observation::{Observation, Point};
 
 const WIDTH: u32 = 920;
 /// Maximum number of observations in one plot; of more, every k-th one is drawn.
-const MOST_OBSERVATIONS: usize = 2500;
+const MAX_OBSERVATIONS: usize = 2500;
 /// Maximum distance from a fit that is drawn [%]; larger ones are drawn at the edge.
-const MOST_PERCENT: f64 = 60.0;
+const MAX_PERCENT: f64 = 60.0;
 /// Number of points of a curve: about one per pixel.
 const CURVE_POINTS: u32 = 900;
 const DATA: RGBColor = RGBColor(0, 114, 178);
@@ -35,14 +35,14 @@ pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option
     let curve = &fitted.curve;
     let times = observations.iter().map(|observation| observation.duration_s * scale);
     let times = micros_range(times.chain(fitted.points.iter().map(|point| point.typical_s)))?;
-    drawn(400, |area| {
+    draw_svg(400, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(42)
             .y_label_area_size(72)
             .build_cartesian_2d(sizes(&fitted.points).log_scale(), times.log_scale())?;
         mesh(&mut chart, "time [us]")?;
-        let every = observations.len().div_ceil(MOST_OBSERVATIONS).max(1);
+        let every = observations.len().div_ceil(MAX_OBSERVATIONS).max(1);
         chart.draw_series(observations.iter().step_by(every).map(|observation| {
             let place = (position(observation.amount), observation.duration_s * scale * 1e6);
             Circle::new(place, 1, DATA.mix(0.2).filled())
@@ -57,10 +57,10 @@ pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option
 pub(crate) fn residuals(fitted: &Fitted) -> Option<String> {
     let percent = |point: &Point, duration: f64| 100.0 * (duration / fitted.curve.at(point.amount) - 1.0);
     let largest = fitted.points.iter().map(|point| percent(point, point.typical_s).abs()).fold(5.0, f64::max);
-    let most = (1.3 * largest).min(MOST_PERCENT);
+    let most = (1.3 * largest).min(MAX_PERCENT);
     let range = -most..most;
     (!fitted.points.is_empty()).then_some(())?;
-    drawn(240, |area| {
+    draw_svg(240, |area| {
         let mut chart: Residuals<'_, '_> = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(42)
@@ -95,7 +95,7 @@ pub(crate) fn streams(machine: &Machine) -> Option<String> {
     let model = |bytes: u64| rate(bytes, machine.stream_s(bytes));
     let rates = points.iter().flat_map(|point| [rate(point.amount, point.typical_s), model(point.amount)]);
     let range = range(rates.filter(|rate| rate.is_finite()))?;
-    drawn(400, |area| {
+    draw_svg(400, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(42)
@@ -182,7 +182,7 @@ fn size(bytes: f64) -> String {
     }
 }
 
-fn drawn(height: u32, draw: impl FnOnce(&Area<'_>) -> DrawingResult) -> Option<String> {
+fn draw_svg(height: u32, draw: impl FnOnce(&Area<'_>) -> DrawingResult) -> Option<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
     let result = area.fill(&WHITE).map_err(Into::into).and_then(|()| draw(&area));

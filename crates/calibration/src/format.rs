@@ -57,7 +57,7 @@ pub enum FormatError {
     },
     /// The format is known, but there are no usable measurements.
     #[error("{}: found no measurements, expected {expected}", file.display())]
-    Nothing {
+    NoMeasurements {
         /// The file.
         file: PathBuf,
         /// Description of what was expected.
@@ -89,7 +89,7 @@ pub fn read(file: &Path) -> Result<Measurements, FormatError> {
 /// If the text has an unknown format, or violates its format.
 pub fn read_text(text: &str, file: &Path) -> Result<Measurements, FormatError> {
     let text = Text { text, file };
-    let (measurements, expected) = match text.reader() {
+    let (measurements, expected) = match text.detect() {
         Some(reader) => (reader.read)(text).map(|measurements| (measurements, reader.expected))?,
         None => {
             let found = text.lines().map(|(_, line)| line).find(|line| !line.is_empty()).unwrap_or_default();
@@ -98,7 +98,7 @@ pub fn read_text(text: &str, file: &Path) -> Result<Measurements, FormatError> {
         }
     };
     match measurements.observations.is_empty() {
-        true => Err(FormatError::Nothing { file: file.to_owned(), expected }),
+        true => Err(FormatError::NoMeasurements { file: file.to_owned(), expected }),
         false => Ok(measurements),
     }
 }
@@ -118,7 +118,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn reader(self) -> Option<Reader> {
+    fn detect(self) -> Option<Reader> {
         let first = |is_it: fn(&str) -> bool| {
             self.lines()
                 .find(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_shown() {
+    fn unknown_content_is_reported() {
         assert!(
             error("\nlatency 4\n")
                 .starts_with("file: found \"latency 4\" at the beginning, expected the output of osu")

@@ -8,11 +8,11 @@ use crate::line::Line;
 use crate::observation::{Measurements, Operation, Point};
 use crate::segmentation;
 use crate::threshold::Thresholds;
-use message::{found, least, message_times};
+use message::{lower_bound, measured_operations, message_times};
 use split::Split;
 
 /// Lower bound of overheads, which may be zero.
-const FREE: Line = Line { constant_s: 0.0, slope_s: 0.0 };
+const NO_OVERHEAD: Line = Line { constant_s: 0.0, slope_s: 0.0 };
 /// Median relative distance from a curve above which a warning is given.
 const LARGE_RESIDUAL: f64 = 0.1;
 /// Size that the largest message must reach for a reliable bandwidth \[B\].
@@ -141,7 +141,7 @@ impl Machine {
     /// # Errors
     /// If there is no ping-pong of two sizes.
     pub fn fit(measurements: &Measurements) -> Result<Self, FitError> {
-        Self::fit_at(measurements, 0.5)
+        Self::fit_quantile(measurements, 0.5)
     }
 
     /// Fits a machine to a quantile of the durations of each size. On a machine that is busy with other work, which
@@ -154,18 +154,18 @@ impl Machine {
     ///
     /// # Panics
     /// If the quantile is not in 0 to 1.
-    pub fn fit_at(measurements: &Measurements, quantile: f64) -> Result<Self, FitError> {
-        let points_of = |operation| measurements.points_at(operation, quantile);
+    pub fn fit_quantile(measurements: &Measurements, quantile: f64) -> Result<Self, FitError> {
+        let points_of = |operation| measurements.points_at_quantile(operation, quantile);
         let (points, composed_below) = message_times(measurements, quantile)?;
-        let error = FitError::NoPingPong { found: found(measurements) };
-        let least = least(&points);
+        let error = FitError::NoPingPong { found: measured_operations(measurements) };
+        let least = lower_bound(&points);
         let mut one_way = Fitted::new(Operation::PingPong, points, least).ok_or(error)?;
         let thresholds = Thresholds::find(measurements, quantile, &one_way.curve);
-        one_way.curve.snap(thresholds.detached_below, &one_way.points);
+        one_way.curve.snap_breakpoint(thresholds.detached_below, &one_way.points);
         let detached = |operation| {
             let mut points = points_of(operation);
             points.retain(|point| point.amount < thresholds.detached_below);
-            Fitted::new(operation, points, FREE)
+            Fitted::new(operation, points, NO_OVERHEAD)
         };
         let send = detached(Operation::SendLate).or_else(|| detached(Operation::Send));
         let receive = detached(Operation::Receive);
@@ -177,7 +177,7 @@ impl Machine {
             network: split.network,
             send: adjusted(send, split.send),
             receive: adjusted(receive, split.receive),
-            isend: Fitted::new(Operation::Isend, points_of(Operation::Isend), FREE),
+            isend: Fitted::new(Operation::Isend, points_of(Operation::Isend), NO_OVERHEAD),
             thresholds,
             irecv_s: only(Operation::Irecv).map(|point| point.typical_s),
             test_s: only(Operation::Test).map(|point| point.typical_s),
@@ -191,7 +191,7 @@ impl Machine {
 
     /// Sets the speed of a core to that of all computations of a program together; the [speeds](Computations::rate) of
     /// regions are then reported as multiples of it. Computations of no amount or no time are ignored.
-    pub fn compute_as(&mut self, computations: Vec<Computations>) {
+    pub fn set_computations(&mut self, computations: Vec<Computations>) {
         self.computations = computations;
         self.computations.retain(|region| region.rate().is_some());
         let all = self.computations.iter().fold(Computations::default(), |all, one| Computations {
@@ -254,7 +254,7 @@ impl Machine {
             ));
         }
         let segments = self.one_way.curve.segments();
-        if segments[segments.len() - 1].line.slope_s <= least(&self.one_way.points).slope_s {
+        if segments[segments.len() - 1].line.slope_s <= lower_bound(&self.one_way.points).slope_s {
             warnings.push(
                 "the time of the largest messages does not grow with their size: the bandwidth is not known"
                     .to_owned(),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_found_again() {
+    fn a_machine_is_recovered() {
         let machine = Machine::fit(&measured(1.0)).unwrap();
         let first = sizes().find(|&size| size >= 8000).unwrap();
         let expected = Thresholds { detached_below: first, evidence: Evidence::LateReceiver };
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_measurements_are_reported() {
         let mut measurements = Measurements::default();
         let found = |found: &str| Err(FitError::NoPingPong { found: found.to_owned() });
         assert_eq!(Machine::fit(&measurements), found("no observations"));

@@ -13,7 +13,7 @@ use crate::observation::Measurements;
 use crate::plan::Plan;
 use clock::Clock;
 use kernel::Kernel;
-use pair::Pair;
+use pair::MeasuringProcess;
 
 /// Error of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +48,7 @@ pub fn measure(plan: &Plan, done: &AtomicU64) -> Result<Option<Measurements>, Me
         return Err(MeasureError::Processes { found: world.size() });
     }
     let is_first = world.rank() == 0;
-    let mut pair = Pair::new(world.duplicate(), Clock::new(), plan.largest);
+    let mut pair = MeasuringProcess::new(world.duplicate(), Clock::new(), plan.largest);
     let mut kernel = Kernel::new();
     for experiment in plan.experiments() {
         pair.run(experiment, &mut kernel);

@@ -143,7 +143,7 @@ impl Measurements {
 
     /// Returns a point with the median for each amount of an operation, by growing amount. Takes `O(n log n)`.
     pub fn points(&self, operation: Operation) -> Vec<Point> {
-        self.points_at(operation, 0.5)
+        self.points_at_quantile(operation, 0.5)
     }
 
     /// Returns a point with a quantile (0.5: the median) for each amount of an operation, by growing amount. Takes
@@ -151,7 +151,7 @@ impl Measurements {
     ///
     /// # Panics
     /// If the quantile is not in 0 to 1.
-    pub fn points_at(&self, operation: Operation, quantile: f64) -> Vec<Point> {
+    pub fn points_at_quantile(&self, operation: Operation, quantile: f64) -> Vec<Point> {
         assert!((0.0..=1.0).contains(&quantile), "{quantile} is a part of all");
         let of_operation = self.observations.iter().filter(|observation| observation.operation == operation);
         let mut durations: Vec<(u64, f64)> =
@@ -197,7 +197,7 @@ mod tests {
             |amount, typical_s, low_s, high_s, count| Point { amount, typical_s, low_s, high_s, count };
         assert_eq!(points, [expected(4, 7.5, 7.1, 7.9, 2), expected(8, 3.0, 1.4, 4.6, 5)]);
         assert!(measurements.points(Operation::Test).is_empty());
-        assert_eq!(measurements.points_at(Operation::PingPong, 0.25)[1].typical_s, 2.0);
+        assert_eq!(measurements.points_at_quantile(Operation::PingPong, 0.25)[1].typical_s, 2.0);
     }
 
     #[test]

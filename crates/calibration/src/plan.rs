@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 /// Size up to which all sizes are measured \[B\].
-const ALL_UP_TO: u64 = 16;
+const EXHAUSTIVE_UP_TO: u64 = 16;
 
 /// Extent of a measurement.
 ///
@@ -30,7 +30,7 @@ pub enum Experiment {
     /// Ping-pong of messages of this size \[B\].
     PingPong(u64),
     /// Blocking sends of this size \[B\] to a receiver that is late.
-    Late(u64),
+    LateReceiver(u64),
     /// Non-blocking sends of this size \[B\] to a receiver that is late.
     Isend(u64),
     /// Many messages of this size \[B\] in one direction, in flight together.
@@ -56,7 +56,7 @@ impl Plan {
         let of_size = |size: &u64| {
             let size = *size;
             let stream = (size > 0).then_some(Experiment::Stream(size));
-            [Experiment::PingPong(size), Experiment::Late(size), Experiment::Isend(size)]
+            [Experiment::PingPong(size), Experiment::LateReceiver(size), Experiment::Isend(size)]
                 .into_iter()
                 .chain(stream)
         };
@@ -68,11 +68,11 @@ impl Plan {
     }
 
     fn draw_sizes(&self, random: &mut Rng) -> Vec<u64> {
-        let from = (ALL_UP_TO as f64).ln();
+        let from = (EXHAUSTIVE_UP_TO as f64).ln();
         let part = ((self.largest as f64).ln() - from).max(0.0) / f64::from(self.sizes.max(1));
         let drawn =
             (0..self.sizes).map(|place| (from + part * (f64::from(place) + random.f64())).exp() as u64);
-        let mut sizes: Vec<u64> = drawn.chain(0..=ALL_UP_TO).chain([self.largest]).collect();
+        let mut sizes: Vec<u64> = drawn.chain(0..=EXHAUSTIVE_UP_TO).chain([self.largest]).collect();
         sizes.retain(|&size| size <= self.largest);
         sizes.sort_unstable();
         sizes.dedup();
@@ -103,7 +103,9 @@ mod tests {
         let sizes = PLAN.message_sizes();
         assert_eq!(all.len(), 3 * (4 * sizes.len() - 1 + 3));
         for size in sizes {
-            for experiment in [Experiment::PingPong(size), Experiment::Late(size), Experiment::Isend(size)] {
+            for experiment in
+                [Experiment::PingPong(size), Experiment::LateReceiver(size), Experiment::Isend(size)]
+            {
                 assert_eq!(all.iter().filter(|&&other| other == experiment).count(), 3, "{experiment:?}");
             }
         }

@@ -15,39 +15,39 @@ use crate::line::{Line, Moments};
 use crate::observation::Point;
 
 /// Maximum number of segments of a curve.
-const MOST_SEGMENTS: usize = 10;
+const MAX_SEGMENTS: usize = 10;
 /// Minimum number of sizes of a segment: any line fits two.
-const FEWEST_SIZES: usize = 4;
+const MIN_SIZES: usize = 4;
 /// Minimum share of a segment in all sizes, as a divisor: a few sizes among many that were disturbed alike resemble a
 /// segment.
-const LEAST_PART: usize = 25;
+const MIN_SHARE_DIVISOR: usize = 25;
 /// Relative resolution: smaller errors do not justify a breakpoint.
 const RESOLUTION: f64 = 0.002;
 /// Distance of an outlier from its neighbours: a multiple of the median distance, and a minimum relative distance.
 const OUTLIER: (f64, f64) = (8.0, 0.1);
 /// Maximum number of sizes; more are grouped, and one of each group is used.
-const MOST_SIZES: usize = 1200;
+const MAX_SIZES: usize = 1200;
 
 /// Fits a curve to typical durations by growing size, with constants and slopes at least those of `least`; `None` if there
 /// are no points.
 ///
 /// Takes `O(n^2 k)` for `n` sizes, at most 1200, and `k` segments, at most 10.
 pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
-    let sizes = Sizes::new(&without_outliers(points));
-    let count = sizes.chosen.len();
+    let sizes = SizeGroups::new(&without_outliers(points));
+    let count = sizes.representatives.len();
     if count == 0 {
         return None;
     }
-    let losses = Losses::new(&sizes.chosen, least);
-    let fewest = FEWEST_SIZES.max(count / LEAST_PART);
-    let most = (count / fewest).clamp(1, MOST_SEGMENTS);
-    let table = Table::new(&losses, count, most, fewest);
+    let losses = Losses::new(&sizes.representatives, least);
+    let fewest = MIN_SIZES.max(count / MIN_SHARE_DIVISOR);
+    let most = (count / fewest).clamp(1, MAX_SEGMENTS);
+    let table = SegmentTable::new(&losses, count, most, fewest);
     let number = (1..=most).min_by(|&one, &other| table.criterion(one).total_cmp(&table.criterion(other)))?;
     let starts = table.starts(number);
     let ends = starts[1..].iter().copied().chain([count]);
     let segments = starts.iter().zip(ends).map(|(&start, end)| Segment {
         above: if start == 0 { 0 } else { sizes.last_before(start) },
-        line: moments(&sizes.chosen[start..end]).line(least),
+        line: moments(&sizes.representatives[start..end]).line(least),
     });
     Curve::new(segments.collect())
 }
@@ -71,22 +71,22 @@ fn without_outliers(points: &[Point]) -> Vec<Point> {
 }
 
 /// Sizes and durations, thinned out if there are many.
-struct Sizes {
+struct SizeGroups {
     /// Size and duration of the middle one of each group.
-    chosen: Vec<(f64, f64)>,
+    representatives: Vec<(f64, f64)>,
     /// Largest size of each group.
     last: Vec<u64>,
 }
 
-impl Sizes {
+impl SizeGroups {
     fn new(points: &[Point]) -> Self {
-        let together = points.len().div_ceil(MOST_SIZES).max(1);
+        let together = points.len().div_ceil(MAX_SIZES).max(1);
         let chunks = || points.chunks(together);
         // Not the mean, which would lie between the two sides of a jump.
         let middle =
             |chunk: &[Point]| (chunk[chunk.len() / 2].amount as f64, chunk[chunk.len() / 2].typical_s);
         Self {
-            chosen: chunks().map(middle).collect(),
+            representatives: chunks().map(middle).collect(),
             last: chunks().map(|chunk| chunk[chunk.len() - 1].amount).collect(),
         }
     }
@@ -127,13 +127,13 @@ impl Losses {
 }
 
 /// Dynamic programming table: minimum losses of the first sizes by number of segments.
-struct Table {
+struct SegmentTable {
     count: usize,
     /// Loss, and start of the last segment, by segments less one, then by sizes.
     rows: Vec<Vec<(f64, usize)>>,
 }
 
-impl Table {
+impl SegmentTable {
     fn new(losses: &Losses, count: usize, most: usize, fewest: usize) -> Self {
         let nothing = (f64::INFINITY, 0);
         let first = |end: usize| if end == 0 { nothing } else { (losses.of(0, end), 0) };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_sizes_some_stand_for_others() {
+    fn many_sizes_are_grouped() {
         let truth = |bytes: u64| if bytes <= 30_000 { 1e-6 } else { 2e-6 };
         let curve = fit(&points((0..50_000).step_by(10), truth), ZERO).unwrap();
         let [breakpoint] = curve.breakpoints().collect::<Vec<_>>()[..] else {

@@ -5,12 +5,12 @@ use crate::observation::{Measurements, Operation, Point};
 
 /// Duration above which a send to a late receiver has waited for it, in message times. Measurements delay receivers by
 /// more.
-const WAITS: f64 = 2.0;
+const WAIT_FACTOR: f64 = 2.0;
 /// Share of a message time from which on a send has waited for the transfer of its data. A send that only copies takes
 /// less.
-const MOVES_DATA: f64 = 0.8;
+const TRANSFER_SHARE: f64 = 0.8;
 /// Factor from which on a jump of the duration is a change of protocol, without other evidence.
-const JUMP: f64 = 1.1;
+const JUMP_FACTOR: f64 = 1.1;
 
 /// Evidence for a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +40,26 @@ pub struct Thresholds {
 impl Thresholds {
     /// Finds the thresholds in measurements; `one_way` is the time of a message.
     pub(crate) fn find(measurements: &Measurements, quantile: f64, one_way: &Curve) -> Self {
-        let (detached_below, evidence) = detached(measurements, quantile, one_way);
+        let (detached_below, evidence) = find_detached(measurements, quantile, one_way);
         Self { detached_below, evidence }
     }
 }
 
-fn detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64, Evidence) {
-    let [late, prompt] =
-        [Operation::SendLate, Operation::Send].map(|operation| measurements.points_at(operation, quantile));
+fn find_detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64, Evidence) {
+    let [late, prompt] = [Operation::SendLate, Operation::Send]
+        .map(|operation| measurements.points_at_quantile(operation, quantile));
     let largest = |points: &[Point]| points.last().map_or(0, |point| point.amount);
     if !late.is_empty() {
         // The low decile decides: a send that waits always does, others may be disturbed.
-        return match first(&late, |point| point.low_s > WAITS * one_way.at(point.amount)) {
+        return match first_size_where(&late, |point| point.low_s > WAIT_FACTOR * one_way.at(point.amount)) {
             Some(bytes) => (bytes, Evidence::LateReceiver),
             None => (largest(&late) + 1, Evidence::NoneFound),
         };
     }
-    let whole = measurements.points_at(Operation::PingPong, quantile);
+    let whole = measurements.points_at_quantile(Operation::PingPong, quantile);
     if !prompt.is_empty() {
-        let moved = first(&prompt, |point| point.typical_s >= MOVES_DATA * one_way.at(point.amount));
+        let moved =
+            first_size_where(&prompt, |point| point.typical_s >= TRANSFER_SHARE * one_way.at(point.amount));
         return match (moved, whole.iter().find(|point| point.amount > largest(&prompt))) {
             (Some(bytes), _) => (bytes, Evidence::SendDurations),
             (None, Some(point)) => (point.amount, Evidence::Coverage),
@@ -68,14 +69,14 @@ fn detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64
     let jump = |above: u64| one_way.line(above + 1).at(above as f64) / one_way.at(above);
     let jumps = one_way.breakpoints().map(|above| (above, jump(above)));
     match jumps.max_by(|one, other| one.1.total_cmp(&other.1)) {
-        Some((above, factor)) if factor >= JUMP => (above + 1, Evidence::Jump),
+        Some((above, factor)) if factor >= JUMP_FACTOR => (above + 1, Evidence::Jump),
         _ => (largest(&whole) + 1, Evidence::NoneFound),
     }
 }
 
 /// Returns the size from which on a predicate holds: the threshold with the fewest points on the wrong side, the smallest
 /// of several; `None` if that is beyond all points.
-pub(crate) fn first(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
+pub(crate) fn first_size_where(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
     let mut wrong = points.iter().filter(|point| !holds(point)).count();
     let mut best = (wrong, 0);
     for (place, point) in points.iter().enumerate() {

@@ -36,19 +36,19 @@ use crate::schedule::{Channel, Node, Schedule, Storage, Tables};
 /// First bytes of an archive. As in PNG, a non-ASCII byte and line ends reveal transfers as text.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PDG\r\n\x1a\n";
 const VERSION: u32 = 1;
-const ORDER: u32 = 0x0a0b_0c0d;
+const BYTE_ORDER: u32 = 0x0a0b_0c0d;
 const HEADER: usize = 72;
 
 /// Numbers of table entries in a header.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
+struct TableSizes {
     ranks: u64,
     nodes: u64,
     edges: u64,
     channels: u64,
 }
 
-impl Sizes {
+impl TableSizes {
     fn of(tables: &Tables<'_>) -> Self {
         Self {
             ranks: tables.ranks().into(),
@@ -83,7 +83,7 @@ impl Sizes {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(ORDER.to_le_bytes());
+        bytes.extend(BYTE_ORDER.to_le_bytes());
         for word in [length, self.ranks, self.nodes, self.edges, self.channels, checksum] {
             bytes.extend(word.to_le_bytes());
         }
@@ -104,7 +104,7 @@ pub fn write_archive(schedule: &Schedule, path: &Path) -> Result<u64, FileError>
 
 fn write(schedule: &Schedule, path: &Path) -> io::Result<u64> {
     let tables = schedule.tables();
-    let sizes = Sizes::of(&tables);
+    let sizes = TableSizes::of(&tables);
     let beyond = || io::Error::other("the schedule is larger than any file");
     let (_, length) = sizes.layout().ok_or_else(beyond)?;
     let mut checksum = Xxh3::new();
@@ -114,14 +114,14 @@ fn write(schedule: &Schedule, path: &Path) -> io::Result<u64> {
     });
     hash?;
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let draft = tempfile::Builder::new()
+    let temporary = tempfile::Builder::new()
         .make_in(directory.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
-    let mut out = BufWriter::new(draft.as_file());
+    let mut out = BufWriter::new(temporary.as_file());
     out.write_all(&sizes.header(length as u64, checksum.digest()))?;
     for_each_table(&tables, |bytes| out.write_all(bytes))?;
     out.flush()?;
     drop(out);
-    draft.persist(path)?;
+    temporary.persist(path)?;
     Ok(length as u64)
 }
 
@@ -178,10 +178,10 @@ pub(crate) fn from_map(map: memmap2::Mmap, threads: usize) -> Result<Schedule, A
         let checked = mapped.tables().check(threads);
         (checksum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
     });
-    if checksum != u64::from_le_bytes(field(&mapped.map, 56)) {
+    if checksum != u64::from_le_bytes(read_field(&mapped.map, 56)) {
         return Err(ArchiveError::Data);
     }
-    Ok(Schedule::checked(Storage::Mapped(mapped), checked?))
+    Ok(Schedule::from_checked(Storage::Mapped(mapped), checked?))
 }
 
 fn check_header(bytes: &[u8]) -> Result<[Range<usize>; 6], ArchiveError> {
@@ -192,25 +192,26 @@ fn check_header(bytes: &[u8]) -> Result<[Range<usize>; 6], ArchiveError> {
     if bytes.len() < HEADER {
         return Err(ArchiveError::Length { found, expected: HEADER as u64 });
     }
-    let version = u32::from_le_bytes(field(bytes, 8));
+    let version = u32::from_le_bytes(read_field(bytes, 8));
     if version != VERSION {
         return Err(ArchiveError::Version { found: version, expected: VERSION });
     }
-    let sum = u64::from_le_bytes(field(bytes, 64));
-    if xxh3_64(&bytes[..64]) != sum || u32::from_ne_bytes(field(bytes, 12)) != ORDER {
+    let sum = u64::from_le_bytes(read_field(bytes, 64));
+    if xxh3_64(&bytes[..64]) != sum || u32::from_ne_bytes(read_field(bytes, 12)) != BYTE_ORDER {
         return Err(ArchiveError::Header);
     }
-    let expected = u64::from_le_bytes(field(bytes, 16));
+    let expected = u64::from_le_bytes(read_field(bytes, 16));
     if found != expected {
         return Err(ArchiveError::Length { found, expected });
     }
-    let [ranks, nodes, edges, channels] = [24, 32, 40, 48].map(|at| u64::from_le_bytes(field(bytes, at)));
-    let layout = Sizes { ranks, nodes, edges, channels }.layout();
+    let [ranks, nodes, edges, channels] =
+        [24, 32, 40, 48].map(|at| u64::from_le_bytes(read_field(bytes, at)));
+    let layout = TableSizes { ranks, nodes, edges, channels }.layout();
     let (tables, _) = layout.filter(|(_, end)| *end as u64 == expected).ok_or(ArchiveError::Header)?;
     Ok(tables)
 }
 
-fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+fn read_field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut field = [0; N];
     field.copy_from_slice(&bytes[at..at + N]);
     field

@@ -29,17 +29,17 @@
 use crate::error::{BinaryError, ScheduleError};
 use crate::schedule::{ANY, After, FROM_START, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
 
-const VALID: u64 = 4223;
-const COUNTED_DOWN: u64 = 2342;
+const MAGIC: u64 = 4223;
+const MAGIC_COUNTED_DOWN: u64 = 2342;
 /// Byte from which offsets are counted.
 const ORIGIN: usize = 8;
-const JUMPS: usize = 14;
+const RANK_OFFSETS: usize = 14;
 /// Size of an operation in LogGOPSim and in LogGOPSim 2 \[B\].
 const LAYOUTS: [usize; 2] = [39, 104];
 
 /// Returns true if bytes start with a magic number of the binary format.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
-    bytes.len() >= ORIGIN && [VALID, COUNTED_DOWN].contains(&word(bytes, 0))
+    bytes.len() >= ORIGIN && [MAGIC, MAGIC_COUNTED_DOWN].contains(&read_u64(bytes, 0))
 }
 
 /// Reads a schedule from LogGOPSim's binary format, in either layout.
@@ -51,39 +51,40 @@ pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
     if bytes.len() < ORIGIN {
         return Err(truncated("file", "8 bytes of 4223 (or 2342)"));
     }
-    let magic = word(bytes, 0);
+    let magic = read_u64(bytes, 0);
     if !is_binary(bytes) {
         return Err(BinaryError::Magic { found: magic });
     }
-    if bytes.len() < JUMPS {
+    if bytes.len() < RANK_OFFSETS {
         return Err(truncated("file", "ranks, processors and interfaces"));
     }
-    let ranks = half(bytes, 8);
-    if (bytes.len() - JUMPS) / 16 < ranks as usize {
+    let ranks = read_u32(bytes, 8);
+    if (bytes.len() - RANK_OFFSETS) / 16 < ranks as usize {
         return Err(truncated("file", "the offsets of all ranks"));
     }
     let body = |rank: u32| {
-        let at = JUMPS + 16 * rank as usize;
-        let [start, end] = [word(bytes, at), word(bytes, at + 8)].map(|place| usize::try_from(place).ok());
+        let at = RANK_OFFSETS + 16 * rank as usize;
+        let [start, end] =
+            [read_u64(bytes, at), read_u64(bytes, at + 8)].map(|place| usize::try_from(place).ok());
         let body = start.zip(end).and_then(|(start, end)| bytes[ORIGIN..].get(start..end));
         body.ok_or_else(|| truncated("file", "a rank at its offset"))
     };
     let bodies: Vec<&[u8]> = (0..ranks).map(body).collect::<Result<_, _>>()?;
     let mut schedule = ScheduleBuilder::new(ranks);
     let mut operations = RankBuilder::default();
-    for reader in readers(&bodies)? {
+    for reader in split_ranks(&bodies)? {
         operations.clear();
-        reader.read([bytes[12], bytes[13]], magic == VALID, &mut operations)?;
+        reader.read([bytes[12], bytes[13]], magic == MAGIC, &mut operations)?;
         schedule.push(&operations)?;
     }
     Ok(schedule.finish()?)
 }
 
 /// Splits the data of each rank by the layout that the file has.
-fn readers<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> {
+fn split_ranks<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> {
     let mut layouts = LAYOUTS.map(|layout| Some((layout, Vec::with_capacity(bodies.len()))));
     for (rank, body) in (0..).zip(bodies) {
-        let nodes = RankReader::count(body)?;
+        let nodes = RankReader::operation_count(body)?;
         for fitting in &mut layouts {
             *fitting = fitting.take().and_then(|(layout, mut readers)| {
                 readers.push(RankReader::split(rank, body, layout)?);
@@ -95,7 +96,7 @@ fn readers<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> 
         }
     }
     let mut fitting: Vec<_> = layouts.into_iter().flatten().map(|(_, readers)| readers).collect();
-    let is_known = |readers: &Vec<RankReader<'_>>| readers.iter().all(RankReader::knows_all_kinds);
+    let is_known = |readers: &Vec<RankReader<'_>>| readers.iter().all(RankReader::has_known_kinds);
     let place = if fitting.len() > 1 { fitting.iter().position(is_known) } else { None };
     Ok(fitting.swap_remove(place.unwrap_or(0)))
 }
@@ -106,18 +107,18 @@ struct RankReader<'a> {
     roots: &'a [u8],
     /// Operations, `layout` bytes each.
     nodes: &'a [u8],
-    list: &'a [u8],
+    dependents: &'a [u8],
     layout: usize,
 }
 
 impl<'a> RankReader<'a> {
     /// Returns the number of operations of a rank.
-    fn count(body: &[u8]) -> Result<u32, BinaryError> {
+    fn operation_count(body: &[u8]) -> Result<u32, BinaryError> {
         if body.len() < 8 {
             let what = "its numbers of operations and roots";
             return Err(BinaryError::Truncated { at: body.len() as u64, of: "rank", what });
         }
-        let nodes = half(body, 0);
+        let nodes = read_u32(body, 0);
         if nodes >= FROM_START {
             return Err(ScheduleError::TooLarge { table: "operations", entries: nodes.into() }.into());
         }
@@ -127,15 +128,15 @@ impl<'a> RankReader<'a> {
     /// Splits the data of a rank with operations of `layout` bytes; `None` if its list of dependents does not end with
     /// it.
     fn split(rank: u32, body: &'a [u8], layout: usize) -> Option<Self> {
-        let (nodes, roots) = (half(body, 0), half(body, 4));
+        let (nodes, roots) = (read_u32(body, 0), read_u32(body, 4));
         let (roots, rest) = body[8..].split_at_checked((roots as usize).checked_mul(4)?)?;
         let (nodes, list) = rest.split_at_checked((nodes as usize).checked_mul(layout)?)?;
-        let listed: u64 = nodes.chunks_exact(layout).map(listed).sum();
-        (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, list, layout })
+        let listed: u64 = nodes.chunks_exact(layout).map(dependent_count).sum();
+        (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, dependents: list, layout })
     }
 
     /// Returns true if all operations are of known kinds.
-    fn knows_all_kinds(&self) -> bool {
+    fn has_known_kinds(&self) -> bool {
         self.nodes.chunks_exact(self.layout).all(|node| Kind::from_number(node[4]).is_some())
     }
 
@@ -148,8 +149,8 @@ impl<'a> RankReader<'a> {
         }
         let mut waits_for = vec![0_u32; operations.len()];
         for (index, node) in nodes() {
-            self.edges(index, node, 23, After::End, operations, &mut waits_for)?;
-            self.edges(index, node, 31, After::Start, operations, &mut waits_for)?;
+            self.add_dependencies(index, node, 23, After::End, operations, &mut waits_for)?;
+            self.add_dependencies(index, node, 31, After::Start, operations, &mut waits_for)?;
         }
         if counts {
             self.check_counts(&waits_for)?;
@@ -160,23 +161,24 @@ impl<'a> RankReader<'a> {
     fn operation(&self, index: u32, node: &[u8], last: [u8; 2]) -> Result<Operation, BinaryError> {
         let known = |number| (number != ANY).then_some(number);
         let kind = Kind::from_number(node[4]);
-        let kind = kind
-            .ok_or_else(|| self.field(index, "type", node[4].into(), "1 send, 2 receive or 3 calculation"))?;
+        let kind = kind.ok_or_else(|| {
+            self.invalid_field(index, "type", node[4].into(), "1 send, 2 receive or 3 calculation")
+        })?;
         for (field, number, last) in [("processor", node[21], last[0]), ("interface", node[22], last[1])] {
             if number > last {
                 let expected = format!("at most {last}, as the header says");
-                return Err(self.field(index, field, number.into(), &expected));
+                return Err(self.invalid_field(index, field, number.into(), &expected));
             }
         }
         let (peer, tag) = match kind {
             Kind::Calculate => (None, None),
-            _ => (known(half(node, 5)), known(half(node, 17))),
+            _ => (known(read_u32(node, 5)), known(read_u32(node, 17))),
         };
-        Ok(Operation { kind, size: word(node, 9), peer, tag, cpu: node[21], nic: node[22] })
+        Ok(Operation { kind, size: read_u64(node, 9), peer, tag, cpu: node[21], nic: node[22] })
     }
 
     /// Adds the dependencies on one operation whose number of dependents and index in the list are stored at byte `at`.
-    fn edges(
+    fn add_dependencies(
         &self,
         index: u32,
         node: &[u8],
@@ -185,17 +187,18 @@ impl<'a> RankReader<'a> {
         operations: &mut RankBuilder,
         waits_for: &mut [u32],
     ) -> Result<(), BinaryError> {
-        let (count, first) = (half(node, at) as usize, half(node, at + 4) as usize);
+        let (count, first) = (read_u32(node, at) as usize, read_u32(node, at + 4) as usize);
         if count == 0 {
             return Ok(());
         }
         let range = first.checked_mul(4).zip(first.checked_add(count).and_then(|end| end.checked_mul(4)));
-        let list = range.and_then(|(start, end)| self.list.get(start..end));
-        let expected = || format!("an index up to {} in the list", self.list.len() / 4);
-        let list = list.ok_or_else(|| self.field(index, "index of dependents", first as u64, &expected()))?;
-        for dependent in list.chunks_exact(4).map(|number| half(number, 0)) {
+        let list = range.and_then(|(start, end)| self.dependents.get(start..end));
+        let expected = || format!("an index up to {} in the list", self.dependents.len() / 4);
+        let list =
+            list.ok_or_else(|| self.invalid_field(index, "index of dependents", first as u64, &expected()))?;
+        for dependent in list.chunks_exact(4).map(|number| read_u32(number, 0)) {
             let expected = || format!("an operation up to {}", waits_for.len().saturating_sub(1));
-            let beyond = || self.field(index, "dependent", dependent.into(), &expected());
+            let beyond = || self.invalid_field(index, "dependent", dependent.into(), &expected());
             if dependent as usize >= waits_for.len() {
                 return Err(beyond());
             }
@@ -207,10 +210,10 @@ impl<'a> RankReader<'a> {
 
     fn check_counts(&self, waits_for: &[u32]) -> Result<(), BinaryError> {
         for (index, (node, &expected)) in (0..).zip(self.nodes.chunks_exact(self.layout).zip(waits_for)) {
-            let found = half(node, 0);
+            let found = read_u32(node, 0);
             if found != expected {
                 let expected = format!("{expected}, its number of occurrences in the dependents");
-                return Err(self.field(index, "number of dependencies", found.into(), &expected));
+                return Err(self.invalid_field(index, "number of dependencies", found.into(), &expected));
             }
         }
         Ok(())
@@ -219,37 +222,40 @@ impl<'a> RankReader<'a> {
     /// Checks that the roots are exactly the operations without dependencies, in order.
     fn check_roots(&self, waits_for: &[u32]) -> Result<(), BinaryError> {
         let mut expected = (0..).zip(waits_for).filter(|(_, count)| **count == 0).map(|(index, _)| index);
-        for found in self.roots.chunks_exact(4).map(|root| half(root, 0)) {
+        for found in self.roots.chunks_exact(4).map(|root| read_u32(root, 0)) {
             let root = expected.next();
             if root != Some(found) {
                 let expected = root.map_or("no further one".to_owned(), |root| root.to_string());
-                return Err(self.field(found, "root", found.into(), &expected));
+                return Err(self.invalid_field(found, "root", found.into(), &expected));
             }
         }
         match expected.next() {
             None => Ok(()),
-            Some(root) => {
-                Err(self.field(root, "missing root", root.into(), "every operation without dependencies"))
-            }
+            Some(root) => Err(self.invalid_field(
+                root,
+                "missing root",
+                root.into(),
+                "every operation without dependencies",
+            )),
         }
     }
 
-    fn field(&self, operation: u32, field: &'static str, found: u64, expected: &str) -> BinaryError {
+    fn invalid_field(&self, operation: u32, field: &'static str, found: u64, expected: &str) -> BinaryError {
         BinaryError::Field { rank: self.rank, operation, field, found, expected: expected.to_owned() }
     }
 }
 
 /// Returns the number of dependents of an operation.
-fn listed(node: &[u8]) -> u64 {
-    u64::from(half(node, 23)) + u64::from(half(node, 31))
+fn dependent_count(node: &[u8]) -> u64 {
+    u64::from(read_u32(node, 23)) + u64::from(read_u32(node, 31))
 }
 
 /// Reads a u32; callers have checked the length.
-fn half(bytes: &[u8], at: usize) -> u32 {
+fn read_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le(bytemuck::pod_read_unaligned(&bytes[at..at + 4]))
 }
 
 /// Reads a u64; callers have checked the length.
-fn word(bytes: &[u8], at: usize) -> u64 {
+fn read_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le(bytemuck::pod_read_unaligned(&bytes[at..at + 8]))
 }

@@ -30,7 +30,7 @@ pub enum ScheduleError {
     #[error(
         "rank {rank}: {waiting} operation(s) never start, the first one is number {operation}: their dependencies form a cycle"
     )]
-    Circle {
+    Cycle {
         /// The rank.
         rank: u32,
         /// Lowest operation that never starts, from 0.
@@ -90,7 +90,7 @@ pub enum TextProblem {
     UnknownLabel(String),
     /// Two operations of a rank have the same label.
     #[error("found the label {0:?} a second time, expected different labels in a rank")]
-    LabelTwice(String),
+    DuplicateLabel(String),
     /// Ranks are out of order.
     #[error("found rank {found}, expected rank {expected}: ranks come in order, each exactly once")]
     RankOrder {

@@ -22,7 +22,7 @@ pub(crate) fn map(path: &Path) -> io::Result<Mmap> {
 }
 
 /// Advises the system to back a table with huge pages. Systems without them refuse, which costs only time.
-pub(crate) fn ask_for_large_pages<T>(table: &mut [T]) {
+pub(crate) fn advise_huge_pages<T>(table: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 2 << 20;

@@ -60,19 +60,19 @@ impl Default for LogGops {
 }
 
 /// Upper limit of times and costs \[ps\], so that the sum of two does not wrap: 53 days.
-pub(crate) const LIMIT: u64 = 1 << 62;
+pub(crate) const TIME_LIMIT: u64 = 1 << 62;
 
 /// Costs of operations \[ps\].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Charges {
+pub(crate) struct Costs {
     parameters: LogGops,
     /// Time from the start of a send to the arrival of its message, o + L \[ps\]: the lookahead between hosts.
-    pub(crate) flight: u64,
+    pub(crate) arrival_delay: u64,
 }
 
-impl Charges {
+impl Costs {
     pub(crate) fn new(parameters: LogGops) -> Self {
-        Self { parameters, flight: parameters.overhead.saturating_add(parameters.latency) }
+        Self { parameters, arrival_delay: parameters.overhead.saturating_add(parameters.latency) }
     }
 
     pub(crate) fn is_eager(&self, bytes: u64) -> bool {
@@ -81,7 +81,7 @@ impl Charges {
 
     /// Returns the time that a message occupies the sender's processor \[ps\].
     #[inline]
-    pub(crate) fn send(&self, bytes: u64) -> u64 {
+    pub(crate) fn send_overhead(&self, bytes: u64) -> u64 {
         self.linear(self.parameters.overhead, self.parameters.overhead_per_byte, bytes)
     }
 
@@ -93,14 +93,14 @@ impl Charges {
 
     /// Returns the time that a message occupies the receiver's processor \[ps\].
     #[inline]
-    pub(crate) fn receive(&self, bytes: u64) -> u64 {
+    pub(crate) fn receive_overhead(&self, bytes: u64) -> u64 {
         let LogGops { overhead, gap_per_byte, overhead_per_byte, .. } = self.parameters;
-        self.linear(overhead, self.dearer(bytes, overhead_per_byte, gap_per_byte), bytes)
+        self.linear(overhead, self.larger_per_byte(bytes, overhead_per_byte, gap_per_byte), bytes)
     }
 
     /// Returns the larger of two costs per byte, as LogGOPSim compares them. For an empty message both products wrap to
     /// huge numbers there, of which the larger one is the smaller cost; a cost of 0 does not wrap.
-    fn dearer(&self, bytes: u64, one: u64, other: u64) -> u64 {
+    fn larger_per_byte(&self, bytes: u64, one: u64, other: u64) -> u64 {
         if bytes > 0 || one == 0 || other == 0 { one.max(other) } else { one.min(other) }
     }
 
@@ -114,21 +114,21 @@ impl Charges {
     }
 
     /// Returns true if all costs of a message are between 0 and [`TIME_LIMIT`].
-    pub(crate) fn bounds(&self, bytes: u64) -> bool {
+    pub(crate) fn are_valid(&self, bytes: u64) -> bool {
         let LogGops { overhead, gap, gap_per_byte, overhead_per_byte, empty, .. } = self.parameters;
-        if self.flight >= LIMIT {
+        if self.arrival_delay >= TIME_LIMIT {
             return false;
         }
         if bytes == 0 && empty == EmptyMessage::Wraps {
-            let dearer = self.dearer(0, overhead_per_byte, gap_per_byte);
+            let dearer = self.larger_per_byte(0, overhead_per_byte, gap_per_byte);
             return overhead_per_byte <= overhead && gap_per_byte <= gap && dearer <= overhead;
         }
         let most = u128::from(gap_per_byte.max(overhead_per_byte)) * u128::from(bytes);
-        most + u128::from(gap.max(overhead)) < u128::from(LIMIT)
+        most + u128::from(gap.max(overhead)) < u128::from(TIME_LIMIT)
     }
 
     /// Converts the length of a computation from nanoseconds, GOAL's unit, to picoseconds; `None` from the limit on.
-    pub(crate) fn calculate(nanos: u64) -> Option<u64> {
-        nanos.checked_mul(NANOSECOND).filter(|&picos| picos < LIMIT)
+    pub(crate) fn computation(nanos: u64) -> Option<u64> {
+        nanos.checked_mul(NANOSECOND).filter(|&picos| picos < TIME_LIMIT)
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Returns true if it has a wildcard, i.e. may match more than one channel.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn has_wildcard(&self) -> bool {
         self.source == ANY || self.tag == ANY
     }
 
@@ -143,24 +143,24 @@ impl Channel {
 pub struct Schedule {
     storage: Storage,
     extent: Extent,
-    sizes: Sizes,
+    sizes: SizeBounds,
 }
 
 /// Largest and smallest sizes of a schedule's operations, by the number of their kind: messages \[B\], computations
 /// \[ns\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct SizeBounds {
     largest: [u64; 4],
     smallest: [u64; 4],
 }
 
-impl Default for Sizes {
+impl Default for SizeBounds {
     fn default() -> Self {
         Self { largest: [0; 4], smallest: [u64::MAX; 4] }
     }
 }
 
-impl Sizes {
+impl SizeBounds {
     #[inline]
     fn add(&mut self, node: &Node) {
         let kind = usize::from(node.kind & 3);
@@ -182,7 +182,7 @@ impl Sizes {
     }
 
     /// Returns the largest message that is sent or received \[B\].
-    pub(crate) fn message(&self) -> u64 {
+    pub(crate) fn largest_message(&self) -> u64 {
         self.largest(Kind::Send).max(self.largest(Kind::Receive))
     }
 
@@ -227,11 +227,11 @@ impl Schedule {
     /// Fails if an index is out of range or dependencies form a cycle.
     pub(crate) fn new(storage: Storage) -> Result<Self, ScheduleError> {
         let checked = storage.tables().check(1)?;
-        Ok(Self::checked(storage, checked))
+        Ok(Self::from_checked(storage, checked))
     }
 
     /// Makes a schedule of tables that were checked already.
-    pub(crate) fn checked(storage: Storage, (extent, sizes): (Extent, Sizes)) -> Self {
+    pub(crate) fn from_checked(storage: Storage, (extent, sizes): (Extent, SizeBounds)) -> Self {
         Self { storage, extent, sizes }
     }
 
@@ -241,7 +241,7 @@ impl Schedule {
     }
 
     /// Returns the bounds of the sizes of its operations.
-    pub(crate) fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self) -> SizeBounds {
         self.sizes
     }
 

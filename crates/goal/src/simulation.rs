@@ -8,22 +8,22 @@
 //! Two engines compute the same result: [`ordered`] processes events one by one in global time order, [`windows`] runs
 //! hosts independently within the lookahead o + L.
 
-use crate::parameters::{Charges, LogGops};
+use crate::parameters::{Costs, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
 
+mod dependencies;
+mod event_queue;
 mod host;
 mod lane;
 mod matching;
 mod memory;
 mod ordered;
 mod pool;
-mod program;
-mod queue;
 mod windows;
 
 use host::Hosts;
-use lane::Plan;
-use matching::{Left, Matching};
+use lane::LanePlan;
+use matching::{Leftovers, Matching};
 
 /// Result of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Outcome {
     /// Number of receives whose size lies on the other side of S than the size of their message. Here the size of the
     /// message decides between eager and rendezvous; LogGOPSim, which asks the receive if that comes second, ends such
     /// a send twice or never.
-    pub across_threshold: u64,
+    pub protocol_mismatches: u64,
 }
 
 impl Outcome {
@@ -71,7 +71,7 @@ pub enum SimulationError {
         rank: u32,
     },
     /// The schedule deadlocks: operations, receives or messages are left over.
-    #[error("{}", tell(left, *operations, *receives, *messages))]
+    #[error("{}", describe_unmatched(left, *operations, *receives, *messages))]
     Unmatched {
         /// Number of operations that never started because a dependency never ended.
         operations: u64,
@@ -102,7 +102,7 @@ pub struct Unmatched {
     pub operation: u32,
 }
 
-fn tell(left: &[Unmatched], operations: u64, receives: u64, messages: u64) -> String {
+fn describe_unmatched(left: &[Unmatched], operations: u64, receives: u64, messages: u64) -> String {
     let any = |number: Option<u32>| number.map_or_else(|| "any".to_owned(), |number| number.to_string());
     let mut text = format!(
         "the schedule does not end: {receives} receive(s) without a message, {messages} message(s) without a receive, \
@@ -148,14 +148,14 @@ pub fn simulate(
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
     assert!(threads > 0, "a simulation needs at least one thread");
-    check_costs(schedule, &Charges::new(*parameters))?;
+    check_costs(schedule, &Costs::new(*parameters))?;
     let by_windows = match engine {
-        Engine::Auto => !mostly_waits(schedule, parameters),
+        Engine::Auto => !is_mostly_rendezvous(schedule, parameters),
         Engine::Windows => true,
         Engine::Ordered => false,
     };
-    if by_windows && windows::fits(schedule, parameters) {
-        let plan = Plan::new(&schedule.tables(), &schedule.extent());
+    if by_windows && windows::is_supported(schedule, parameters) {
+        let plan = LanePlan::new(&schedule.tables(), &schedule.extent());
         match plan.lanes.len() {
             // The number of lanes is a const parameter, so that the lanes of a host lie inline in one array. Four lanes
             // (one processor, one interface) make a host two cache lines long.
@@ -164,11 +164,11 @@ pub fn simulate(
             _ => {}
         }
     }
-    ordered::Ordered::new(schedule, *parameters, threads).run()
+    ordered::OrderedEngine::new(schedule, *parameters, threads).run()
 }
 
 /// Returns true if most sends are rendezvous, i.e. wait for their receive.
-fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
+fn is_mostly_rendezvous(schedule: &Schedule, parameters: &LogGops) -> bool {
     if schedule.sizes().largest(Kind::Send) <= parameters.eager_up_to {
         return false;
     }
@@ -180,20 +180,20 @@ fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
 }
 
 /// Maximum number of unmatched receives and messages that an error lists.
-const NAMED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// Checks that the cost of every operation is between 0 and the limit. Costs grow with sizes, except those of empty
 /// messages, so checking the largest operations suffices unless the error must name one.
-fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationError> {
+fn check_costs(schedule: &Schedule, charges: &Costs) -> Result<(), SimulationError> {
     let sizes = schedule.sizes();
-    let empty = if sizes.has_empty() { 0 } else { sizes.message() };
-    let is_good = charges.bounds(sizes.message()) && charges.bounds(empty);
-    if is_good && Charges::calculate(sizes.largest(Kind::Calculate)).is_some() {
+    let empty = if sizes.has_empty() { 0 } else { sizes.largest_message() };
+    let is_good = charges.are_valid(sizes.largest_message()) && charges.are_valid(empty);
+    if is_good && Costs::computation(sizes.largest(Kind::Calculate)).is_some() {
         return Ok(());
     }
     let good = |node: &Node| match node.kind() {
-        Kind::Calculate => Charges::calculate(node.size).is_some(),
-        _ => charges.bounds(node.size),
+        Kind::Calculate => Costs::computation(node.size).is_some(),
+        _ => charges.are_valid(node.size),
     };
     let tables = schedule.tables();
     for rank in 0..tables.ranks() {
@@ -210,10 +210,10 @@ fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationE
 fn finish(
     operations: usize,
     begun: u64,
-    left: Left,
+    left: Leftovers,
     mut outcome: Outcome,
 ) -> Result<Outcome, SimulationError> {
-    let Left { receives, messages, named } = left;
+    let Leftovers { receives, messages, examples: named } = left;
     let operations = operations as u64 - begun;
     if operations + receives + messages > 0 {
         return Err(SimulationError::Unmatched { operations, receives, messages, left: named });

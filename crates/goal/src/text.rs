@@ -95,13 +95,13 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn file(&mut self) -> Result<Schedule, Fault> {
-        self.scanner.skip_between()?;
+        self.scanner.skip_trivia()?;
         self.scanner.expect(b"num_ranks", "\"num_ranks\"")?;
         let ranks = self.scanner.number(u64::from(u32::MAX) - 1)? as u32;
         let mut schedule = ScheduleBuilder::new(ranks);
         let mut rank = RankBuilder::default();
         while schedule.next_rank() < ranks {
-            self.scanner.skip_between()?;
+            self.scanner.skip_trivia()?;
             self.scanner.expect(b"rank", "\"rank\"")?;
             let at = self.scanner.skip_blanks();
             let found = self.scanner.number(u64::MAX)?;
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
             self.rank(&mut rank)?;
             schedule.push(&rank).map_err(|error| Fault { at, problem: TextProblem::Schedule(error) })?;
         }
-        self.scanner.skip_between()?;
+        self.scanner.skip_trivia()?;
         if self.scanner.peek().is_some() {
             return Err(self.scanner.unexpected("the end of the text: all ranks were there"));
         }
@@ -126,9 +126,9 @@ impl<'a> Parser<'a> {
     fn rank(&mut self, rank: &mut RankBuilder) -> Result<(), Fault> {
         self.labels.clear();
         loop {
-            self.scanner.skip_between()?;
+            self.scanner.skip_trivia()?;
             let at = self.scanner.at;
-            if self.scanner.take(b"}") {
+            if self.scanner.accept(b"}") {
                 return Ok(());
             }
             let Some(word) = self.scanner.word() else {
@@ -146,12 +146,12 @@ impl<'a> Parser<'a> {
     /// Reads the rest of a line that starts with a label: a definition or a dependency.
     fn labelled(&mut self, label: &'a [u8], at: usize, rank: &mut RankBuilder) -> Result<(), Fault> {
         self.scanner.skip_blanks();
-        if self.scanner.take(b":") {
+        if self.scanner.accept(b":") {
             return self.definition(label, at, rank);
         }
-        let after = if self.scanner.take(b"requires") {
+        let after = if self.scanner.accept(b"requires") {
             After::End
-        } else if self.scanner.take(b"irequires") {
+        } else if self.scanner.accept(b"irequires") {
             After::Start
         } else {
             return Err(self.scanner.unexpected("\":\", \"requires\" or \"irequires\""));
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
         let number = rank.push(self.operation(kind)?);
         match self.labels.insert(label, number) {
             None => Ok(()),
-            Some(_) => Err(Fault { at, problem: TextProblem::LabelTwice(lossy(label)) }),
+            Some(_) => Err(Fault { at, problem: TextProblem::DuplicateLabel(lossy(label)) }),
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
             _ => scanner.number_or_any()?,
         };
         scanner.skip_blanks();
-        operation.tag = if scanner.take(b"tag") { scanner.number_or_any()? } else { Some(0) };
+        operation.tag = if scanner.accept(b"tag") { scanner.number_or_any()? } else { Some(0) };
         operation.cpu = scanner.option(b"cpu")?;
         operation.nic = scanner.option(b"nic")?;
         Ok(operation)
@@ -242,7 +242,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips blanks, line ends and comments.
-    fn skip_between(&mut self) -> Result<(), Fault> {
+    fn skip_trivia(&mut self) -> Result<(), Fault> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t' | b'\r' | b'\n') => self.at += 1,
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
 
     /// Consumes these bytes if the text continues with them; returns true if so.
     #[inline]
-    fn take(&mut self, bytes: &[u8]) -> bool {
+    fn accept(&mut self, bytes: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(bytes);
         self.at += if is_here { bytes.len() } else { 0 };
         is_here
@@ -289,7 +289,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn expect(&mut self, bytes: &[u8], expected: &'static str) -> Result<(), Fault> {
         self.skip_blanks();
-        if self.take(bytes) { Ok(()) } else { Err(self.unexpected(expected)) }
+        if self.accept(bytes) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     #[inline]
@@ -311,7 +311,7 @@ impl<'a> Scanner<'a> {
     /// Reads a number, or -1 for any.
     fn number_or_any(&mut self) -> Result<Option<u32>, Fault> {
         self.skip_blanks();
-        if self.take(b"-1") {
+        if self.accept(b"-1") {
             return Ok(None);
         }
         Ok(Some(self.number(u64::from(u32::MAX) - 1)? as u32))
@@ -320,7 +320,7 @@ impl<'a> Scanner<'a> {
     /// Reads an option, a keyword with a number; returns 0 if the keyword is absent.
     fn option(&mut self, word: &[u8]) -> Result<u8, Fault> {
         self.skip_blanks();
-        if !self.take(word) {
+        if !self.accept(word) {
             return Ok(0);
         }
         Ok(self.number(u8::MAX.into())? as u8)

@@ -11,15 +11,15 @@ use crate::schedule::Tables;
 const OPERATIONS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 16 };
 
 /// Divides ranks into at most `threads` ranges, as many as their operations make worthwhile.
-pub(crate) fn worthwhile(tables: &Tables<'_>, ranks: Range<u32>, threads: usize) -> Vec<Range<u32>> {
-    let parts = threads.min(tables.operations(&ranks) / OPERATIONS_PER_THREAD).min(ranks.len());
-    divide(tables, ranks, parts.max(1))
+pub(crate) fn divide_for_threads(tables: &Tables<'_>, ranks: Range<u32>, threads: usize) -> Vec<Range<u32>> {
+    let parts = threads.min(tables.operation_count(&ranks) / OPERATIONS_PER_THREAD).min(ranks.len());
+    divide_evenly(tables, ranks, parts.max(1))
 }
 
 /// Divides ranks into `parts` ranges of about equal numbers of operations, with at least one rank each.
-pub(crate) fn divide(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Vec<Range<u32>> {
+pub(crate) fn divide_evenly(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Vec<Range<u32>> {
     let first = tables.first_node[ranks.start as usize];
-    let operations = tables.operations(&ranks);
+    let operations = tables.operation_count(&ranks);
     let mut start = ranks.start;
     let mut ranges = Vec::with_capacity(parts);
     for number in 1..=parts {
@@ -35,14 +35,14 @@ pub(crate) fn divide(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Ve
 
 /// Runs `work` on each item in parallel, the first one on this thread and the others on their own threads; returns the
 /// results in order.
-pub(crate) fn on_each<I: Send, T: Send>(
-    things: impl IntoIterator<Item = I>,
+pub(crate) fn map_parallel<I: Send, T: Send>(
+    items: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync,
 ) -> Vec<T> {
-    let mut things = things.into_iter();
-    let Some(first) = things.next() else { return Vec::new() };
+    let mut items = items.into_iter();
+    let Some(first) = items.next() else { return Vec::new() };
     thread::scope(|scope| {
-        let others: Vec<_> = things.map(|thing| scope.spawn(|| work(thing))).collect();
+        let others: Vec<_> = items.map(|item| scope.spawn(|| work(item))).collect();
         let others = std::iter::once(work(first))
             .chain(others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))));
         others.collect()

@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn text_and_archive_come_back(schedule in schedule(LIMITS)) {
+    fn text_and_archive_round_trip(schedule in schedule(LIMITS)) {
         let mut text = Vec::new();
         write_text(&schedule, &mut text).expect("a vector takes all");
         let read = read_text(&text).expect("the text is good");
@@ -78,7 +78,7 @@ proptest! {
 
     /// A file with valid checksums can contain anything: it is refused, or simulates or not, but never causes a panic.
     #[test]
-    fn a_hostile_file_is_never_a_panic(
+    fn a_hostile_file_never_panics(
         schedule in schedule(LIMITS), at in any::<prop::sample::Index>(), value in any::<u8>(),
     ) {
         let mut bytes = archive(&schedule);
@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn errors_tell_what_is_wrong() {
+fn errors_name_the_damage() {
     let schedule = read_text(b"num_ranks 1\nrank 0 {\n calc 5\n}\n").expect("the text is good");
     let good = archive(&schedule);
     let with = |at: usize, value: u8| {

@@ -17,7 +17,7 @@ fn small() -> goal::Schedule {
 
 proptest! {
     #[test]
-    fn both_layouts_come_back(schedule in schedule(LIMITS), wide in any::<bool>()) {
+    fn both_layouts_round_trip(schedule in schedule(LIMITS), wide in any::<bool>()) {
         let bytes = encode(&schedule, if wide { 104 } else { 39 });
         let read = read_binary(&bytes).expect("the file is good");
         // The binary format has dependencies on ends before those on starts, so the order between the two differs from
@@ -42,7 +42,7 @@ proptest! {
 
     /// A damaged file is an error or another schedule, which may or may not simulate, but never causes a panic.
     #[test]
-    fn damage_is_never_a_panic(
+    fn damage_never_panics(
         schedule in schedule(LIMITS), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut bytes = encode(&schedule, 39);
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_never_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..400), good_start in any::<bool>()) {
+    fn noise_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..400), good_start in any::<bool>()) {
         if good_start && bytes.len() >= 12 {
             bytes[..8].copy_from_slice(&4223_u64.to_le_bytes());
             bytes[9..12].fill(0);
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_whose_dependencies_were_counted_down_is_read_all_the_same() {
+fn a_counted_down_file_is_read() {
     let schedule = small();
     let mut bytes = encode(&schedule, 39);
     bytes[..8].copy_from_slice(&2342_u64.to_le_bytes());
@@ -90,7 +90,7 @@ fn a_file_whose_dependencies_were_counted_down_is_read_all_the_same() {
 /// Rank 0 has four operations of 104 bytes, of which the second sends to rank 65. Read as operations of 39 bytes, they
 /// name 65 dependents, and as many numbers follow them.
 #[test]
-fn a_file_whose_lists_end_in_both_layouts_has_the_one_with_known_operations() {
+fn known_kinds_decide_an_ambiguous_layout() {
     let sends = "calc 1\nsend 8b to 65\ncalc 1\ncalc 1\n";
     let ranks = (0..66).map(|rank| format!("rank {rank} {{\n{}}}\n", if rank == 0 { sends } else { "" }));
     let text = format!("num_ranks 66\n{}", ranks.collect::<String>());

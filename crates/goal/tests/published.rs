@@ -11,7 +11,7 @@ fn ends(schedule: &Schedule) -> Vec<u64> {
         [(Engine::Windows, 1), (Engine::Windows, 3), (Engine::Ordered, 1)].map(|(engine, threads)| {
             let outcome =
                 simulate(schedule, &LogGops::default(), engine, threads).expect("the schedule ends");
-            assert_eq!(outcome.across_threshold, 0);
+            assert_eq!(outcome.protocol_mismatches, 0);
             outcome.ends.iter().map(|end| end / NANOSECOND).collect::<Vec<_>>()
         });
     assert_eq!(one, threads);

@@ -76,12 +76,12 @@ fn mistakes_are_data() {
 
 proptest! {
     #[test]
-    fn no_text_is_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn text_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_text(&bytes);
     }
 
     #[test]
-    fn no_words_are_a_panic(words in prop::collection::vec(prop::sample::select(vec![
+    fn keywords_never_panic(words in prop::collection::vec(prop::sample::select(vec![
         "num_ranks", "2", "rank", "0", "{", "}", "\n", "a", ":", "send", "recv", "calc", "5b", "to", "from", "-1", "tag", "cpu",
         "requires", "irequires", "//", "/*", "*/", "99999999999999999999",
     ]), 0..60)) {

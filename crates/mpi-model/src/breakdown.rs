@@ -19,11 +19,11 @@ pub struct Breakdown {
     /// Regions in the order of first entry. The first one precedes all call sites.
     regions: Vec<Region>,
     /// Index of the region of each call site.
-    of_site: Vec<Option<NonZeroU32>>,
+    region_of_site: Vec<Option<NonZeroU32>>,
     /// Index of the current region.
     current: usize,
     /// Totals of the rank when it entered the current region.
-    since: Totals,
+    totals_at_entry: Totals,
 }
 
 /// Time of a rank from one call site that the trace names to the next, summed over all visits.
@@ -35,13 +35,13 @@ pub struct Breakdown {
 pub struct Region {
     site: Option<LocationId>,
     /// Position of each kind in `shares`.
-    places: [Option<Place>; ActionKind::ALL.len()],
+    share_of_kind: [Option<ShareNumber>; ActionKind::ALL.len()],
     /// Shares in the order in which kinds first occurred.
     shares: Vec<(ActionKind, Share)>,
 }
 
 /// One more than the index of a share; there are fewer than 255 kinds.
-type Place = std::num::NonZeroU8;
+type ShareNumber = std::num::NonZeroU8;
 
 /// Composition of the time of one kind of action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,12 @@ pub fn region_name(location: &str) -> &str {
 
 impl Default for Breakdown {
     fn default() -> Self {
-        Self { regions: vec![Region::new(None)], of_site: Vec::new(), current: 0, since: Totals::default() }
+        Self {
+            regions: vec![Region::new(None)],
+            region_of_site: Vec::new(),
+            current: 0,
+            totals_at_entry: Totals::default(),
+        }
     }
 }
 
@@ -98,44 +103,44 @@ impl Breakdown {
     }
 
     /// Goes to another call site; attributes the growth of `totals` to the one before.
-    pub(crate) fn enter(&mut self, site: LocationId, totals: &Totals) {
-        self.account_for(totals);
-        self.go_to(site);
+    pub(crate) fn enter_region(&mut self, site: LocationId, totals: &Totals) {
+        self.attribute(totals);
+        self.set_site(site);
     }
 
     /// Attributes the growth of `totals` since the entry of the current region to that region.
-    pub(crate) fn account_for(&mut self, totals: &Totals) {
+    pub(crate) fn attribute(&mut self, totals: &Totals) {
         let region = &mut self.regions[self.current];
-        for (kind, count, time) in totals.since(&self.since) {
+        for (kind, count, time) in totals.growth_since(&self.totals_at_entry) {
             let share = region.share_mut(kind);
             share.count += count;
             share.time += time;
         }
-        self.since.clone_from(totals);
+        self.totals_at_entry.clone_from(totals);
     }
 
     /// Returns a copy that includes all of `totals`.
-    pub(crate) fn up_to(&self, totals: &Totals) -> Self {
+    pub(crate) fn including(&self, totals: &Totals) -> Self {
         let mut all = self.clone();
-        all.account_for(totals);
+        all.attribute(totals);
         all
     }
 
-    fn go_to(&mut self, site: LocationId) {
-        if self.of_site.len() <= site.index() {
-            self.of_site.resize(site.index() + 1, None);
+    fn set_site(&mut self, site: LocationId) {
+        if self.region_of_site.len() <= site.index() {
+            self.region_of_site.resize(site.index() + 1, None);
         }
-        let known = self.of_site[site.index()];
+        let known = self.region_of_site[site.index()];
         self.current = known.map_or(self.regions.len(), |region| region.get() as usize);
         if known.is_none() {
-            self.of_site[site.index()] = NonZeroU32::new(self.regions.len() as u32);
+            self.region_of_site[site.index()] = NonZeroU32::new(self.regions.len() as u32);
             self.regions.push(Region::new(Some(site)));
         }
     }
 
     /// Adds a wait of an action of this kind: first for another rank, then for data.
     #[inline(always)]
-    pub(crate) fn block(
+    pub(crate) fn add_wait(
         &mut self,
         kind: ActionKind,
         state: WaitState,
@@ -150,7 +155,7 @@ impl Breakdown {
     }
 
     /// Returns the index of the current region, to which later time is attributed.
-    pub(crate) fn current(&self) -> usize {
+    pub(crate) fn current_region(&self) -> usize {
         self.current
     }
 
@@ -164,7 +169,7 @@ impl Breakdown {
                 *share = share.extrapolate(&earlier, times)?;
             }
         }
-        later.since = self.since.extrapolate(&before.since, times)?;
+        later.totals_at_entry = self.totals_at_entry.extrapolate(&before.totals_at_entry, times)?;
         Some(later)
     }
 
@@ -186,7 +191,7 @@ impl Breakdown {
         for _ in 0..u32::read(bytes)? {
             let (site, shares): (Option<u32>, u8) = Wire::read(bytes)?;
             match site {
-                Some(site) => breakdown.go_to(LocationId::new(site)),
+                Some(site) => breakdown.set_site(LocationId::new(site)),
                 None => breakdown.current = 0,
             }
             for _ in 0..shares {
@@ -225,7 +230,7 @@ impl Eq for Region {}
 
 impl Region {
     fn new(site: Option<LocationId>) -> Self {
-        Self { site, places: [None; ActionKind::ALL.len()], shares: Vec::new() }
+        Self { site, share_of_kind: [None; ActionKind::ALL.len()], shares: Vec::new() }
     }
 
     /// Returns the call site; `None` for the time before the trace names any.
@@ -239,25 +244,25 @@ impl Region {
     }
 
     fn share(&self, kind: ActionKind) -> Option<&Share> {
-        let place = self.places[kind as usize]?;
-        Some(&self.shares[usize::from(place.get()) - 1].1)
+        let index = self.share_of_kind[kind as usize]?;
+        Some(&self.shares[usize::from(index.get()) - 1].1)
     }
 
     #[inline]
     fn share_mut(&mut self, kind: ActionKind) -> &mut Share {
-        let place = match self.places[kind as usize] {
-            Some(place) => usize::from(place.get()) - 1,
-            None => self.make(kind),
+        let index = match self.share_of_kind[kind as usize] {
+            Some(index) => usize::from(index.get()) - 1,
+            None => self.add_share(kind),
         };
-        &mut self.shares[place].1
+        &mut self.shares[index].1
     }
 
     #[cold]
-    fn make(&mut self, kind: ActionKind) -> usize {
+    fn add_share(&mut self, kind: ActionKind) -> usize {
         // Exact capacity: there may be millions of ranks.
         self.shares.reserve_exact(1);
         self.shares.push((kind, Share::default()));
-        self.places[kind as usize] = Place::new(self.shares.len() as u8);
+        self.share_of_kind[kind as usize] = ShareNumber::new(self.shares.len() as u8);
         self.shares.len() - 1
     }
 }
@@ -326,9 +331,9 @@ mod tests {
     /// Computes, then receives at a call site.
     fn iteration(breakdown: &mut Breakdown, totals: &mut Totals) {
         totals.add(ActionKind::Compute, 1, picos(10));
-        breakdown.enter(LocationId::new(3), totals);
-        breakdown.block(ActionKind::Recv, WaitState::LateSender, picos(4), picos(2));
-        breakdown.block(ActionKind::Recv, WaitState::LateSender, picos(1), picos(0));
+        breakdown.enter_region(LocationId::new(3), totals);
+        breakdown.add_wait(ActionKind::Recv, WaitState::LateSender, picos(4), picos(2));
+        breakdown.add_wait(ActionKind::Recv, WaitState::LateSender, picos(1), picos(0));
         totals.add(ActionKind::Recv, 1, picos(9));
     }
 
@@ -337,8 +342,8 @@ mod tests {
         let (mut breakdown, mut totals) = (Breakdown::default(), Totals::default());
         iteration(&mut breakdown, &mut totals);
         iteration(&mut breakdown, &mut totals);
-        breakdown.account_for(&totals);
-        breakdown.account_for(&totals);
+        breakdown.attribute(&totals);
+        breakdown.attribute(&totals);
         let sites: Vec<_> = breakdown.regions().map(Region::site).collect();
         assert_eq!(sites, [None, Some(LocationId::new(3))]);
         let recv = breakdown.total(ActionKind::Recv);
@@ -366,10 +371,10 @@ mod tests {
     }
 
     #[test]
-    fn breakdowns_come_back() {
+    fn breakdowns_survive_a_round_trip() {
         let (mut breakdown, mut totals) = (Breakdown::default(), Totals::default());
         iteration(&mut breakdown, &mut totals);
-        breakdown.account_for(&totals);
+        breakdown.attribute(&totals);
         let mut bytes = Vec::new();
         breakdown.write(&mut bytes);
         assert_eq!(Breakdown::read(&mut &bytes[..bytes.len() - 1]), None, "too short");

@@ -31,17 +31,17 @@ mod member;
 mod mesh;
 mod operation;
 mod pipeline;
-mod places;
 mod reduce;
 mod reduce_scatter;
-mod rounds;
+mod round_peers;
 mod scan;
 mod scatter;
-mod script;
+mod schedule_builder;
 mod selection;
 mod selector;
 mod steps;
 mod tree;
+mod virtual_ranks;
 
 use pdes_core::{Bytes, Rank, SimDuration};
 use trace_mmap::Collective;
@@ -52,7 +52,7 @@ use member::{Elements, size_of};
 pub use layout::Layout;
 pub use member::Member;
 pub use operation::Operation;
-pub use selection::{Bounds, Needs, Selection, SelectionError};
+pub use selection::{Bounds, RankRequirement, Selection, SelectionError};
 pub use selector::Selector;
 pub use steps::{Answer, Schedule, Steps};
 
@@ -114,19 +114,19 @@ pub enum Step {
     WaitEach,
     /// Sends a token that carries this member's time. It arrives after the uncontended transfer time of a message of this
     /// size, or at once without a size. If a send of this size is synchronous, the step takes this member as long.
-    Tell {
+    SendToken {
         /// Destination.
         to: Rank,
         /// Size of the message, if a transfer is charged.
         bytes: Option<Bytes>,
     },
     /// Waits for a token.
-    Hear {
+    RecvToken {
         /// Source.
         from: Rank,
     },
     /// Advances the clock by the uncontended transfer times of messages that are sent one after the other.
-    Pass {
+    UncontendedTransfers {
         /// Peer.
         peer: Rank,
         /// Size of each message.
@@ -146,34 +146,34 @@ pub enum Step {
     },
     /// Announces the arrival of this member, by a message of one byte whose send is not waited for, and which only a
     /// [`RecvAnnouncement`](Step::RecvAnnouncement) receives.
-    Announce {
+    SendAnnouncement {
         /// Destination.
         to: Rank,
     },
     /// Polls for an announcement, at the cost of `MPI_Iprobe`. The answer is whether there was one.
-    Look {
+    PollAnnouncement {
         /// Source.
         from: Rank,
     },
     /// A blocking receive of the next announcement.
-    Greet {
+    RecvAnnouncement {
         /// Source.
         from: Rank,
     },
     /// Discards the next announcement, whether or not it has arrived yet.
-    Ignore {
+    DiscardAnnouncement {
         /// Source.
         from: Rank,
     },
     /// Sends two numbers out of band, which takes no time.
-    Assign {
+    SendOutOfBand {
         /// Destination.
         to: Rank,
         /// The numbers.
         numbers: [u32; 2],
     },
     /// Receives two numbers out of band; they are the answer. However long they take, this member's clock does not advance.
-    Learn {
+    RecvOutOfBand {
         /// Source.
         from: Rank,
     },
@@ -185,7 +185,7 @@ pub enum Step {
         bytes: Bytes,
     },
     /// Posts a request that completes when a [`Put`](Step::Put) has been written.
-    Accept {
+    ExpectPut {
         /// Origin of the put.
         from: Rank,
         /// Size.
@@ -205,10 +205,10 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::Reduce { count, flops, root, datatype } => {
             let args = reduce::Args { root: root.get(), data: Elements::new(count, datatype) };
-            Box::new(reduce::selected(member, args).then(reduction(flops)))
+            Box::new(reduce::selected(member, args).then(reduction_step(flops)))
         }
         Collective::Allreduce { count, flops, datatype } => {
-            Box::new(allreduce::selected(member, Elements::new(count, datatype)).then(reduction(flops)))
+            Box::new(allreduce::selected(member, Elements::new(count, datatype)).then(reduction_step(flops)))
         }
         Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
             let sent = Blocks::equal(send_count, send_type);
@@ -218,8 +218,8 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
             )
         }
         Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => {
-            let sent = Blocks::each(send_counts, send_type);
-            let received = Blocks::each(recv_counts, recv_type);
+            let sent = Blocks::per_rank(send_counts, send_type);
+            let received = Blocks::per_rank(recv_counts, recv_type);
             alltoallv::selected(member, alltoall::Args { sent, received })
         }
         Collective::Gather { send_count, recv_count, root, send_type, recv_type } => {
@@ -255,16 +255,16 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::Allgatherv { send_count, ref recv_counts, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
-            let blocks = Blocks::each(recv_counts, recv_type);
+            let blocks = Blocks::per_rank(recv_counts, recv_type);
             allgatherv::selected(member, allgather::Args { sent, blocks })
         }
         Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
-            let blocks = Blocks::each(recv_counts, datatype);
-            Box::new(reduce_scatter::selected(member, blocks).then(reduction(flops)))
+            let blocks = Blocks::per_rank(recv_counts, datatype);
+            Box::new(reduce_scatter::selected(member, blocks).then(reduction_step(flops)))
         }
         Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
             let algorithm = if member.selection.is_analytic() { analytic::scan } else { scan::linear };
-            Box::new(algorithm(member, size_of(count, datatype)).then(reduction(flops)))
+            Box::new(algorithm(member, size_of(count, datatype)).then(reduction_step(flops)))
         }
     }
 }
@@ -311,7 +311,7 @@ fn irecvs<'a>(
 }
 
 /// Returns the computation of a reduction, which follows the communication.
-fn reduction(flops: f64) -> impl Iterator<Item = Step> + Send {
+fn reduction_step(flops: f64) -> impl Iterator<Item = Step> + Send {
     (flops != 0.0).then_some(Step::Compute { flops }).into_iter()
 }
 

@@ -1,15 +1,15 @@
 //! Critical paths, computed forward along with the clocks of ranks.
 
-mod course;
+mod rank_history;
 
 use std::sync::Arc;
 
 use pdes_core::{Rank, SimDuration, SimTime, Wire};
 
-use crate::machine::Passage;
+use crate::machine::UncontendedTransfer;
 use crate::statistics::ActionKind;
-use course::Course;
-pub use course::Segment;
+use rank_history::RankHistory;
+pub use rank_history::Segment;
 
 /// Critical path to an instant of a rank: the composition of the time along the chain of causes that ends there.
 ///
@@ -27,21 +27,21 @@ pub use course::Segment;
 /// (copy on write). The shared part changes when a path holds more kinds of actions than fit inline, or when a bin of time ends.
 #[derive(Debug)]
 pub struct CriticalPath {
-    recent: Recent,
-    /// End of the current bin of the rank history in `past`.
-    next: SimTime,
-    past: Arc<Past>,
+    inline: InlineSums,
+    /// End of the current bin of the rank history in `shared`.
+    bin_end: SimTime,
+    shared: Arc<SharedSums>,
 }
 
 // It is copied with every message.
-const _: () = assert!(size_of::<Recent>() == 80);
+const _: () = assert!(size_of::<InlineSums>() == 80);
 
 /// Number of kinds of actions whose times are stored inline: most programs alternate between few.
-const RECENT: usize = 4;
+const INLINE_KINDS: usize = 4;
 
 /// Inline sums of a path. No sum exceeds its end, so that none overflows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Recent {
+pub(crate) struct InlineSums {
     end: SimTime,
     /// Number of changes from one rank to another.
     hops: u64,
@@ -50,31 +50,31 @@ pub(crate) struct Recent {
     bandwidth: u64,
     waiting: u64,
     /// Times of kinds of actions \[ps\] that are not in the shared sums yet.
-    times: [u64; RECENT],
+    times: [u64; INLINE_KINDS],
     /// Kind of each of `times`, as an index of [`ActionKind::ALL`].
-    kinds: [u8; RECENT],
+    kinds: [u8; INLINE_KINDS],
     rank: Rank,
 }
 
-impl Recent {
+impl InlineSums {
     /// Size in words of 64 bits.
-    pub(crate) const WORDS: usize = 6 + RECENT;
+    pub(crate) const WORDS: usize = 6 + INLINE_KINDS;
 
-    fn begin(rank: Rank) -> Self {
+    fn new(rank: Rank) -> Self {
         Self {
             end: SimTime::ZERO,
             hops: 0,
             latency: 0,
             bandwidth: 0,
             waiting: 0,
-            times: [0; RECENT],
-            kinds: std::array::from_fn(|place| place as u8),
+            times: [0; INLINE_KINDS],
+            kinds: std::array::from_fn(|index| index as u8),
             rank,
         }
     }
 
     #[inline(always)]
-    fn place(&self, kind: ActionKind) -> Option<usize> {
+    fn kind_index(&self, kind: ActionKind) -> Option<usize> {
         self.kinds.iter().position(|&known| known == kind as u8)
     }
 
@@ -86,10 +86,10 @@ impl Recent {
         write(2, self.latency);
         write(3, self.bandwidth);
         write(4, self.waiting);
-        for (place, &time) in self.times.iter().enumerate() {
-            write(5 + place, time);
+        for (index, &time) in self.times.iter().enumerate() {
+            write(5 + index, time);
         }
-        write(5 + RECENT, u64::from(u32::from_le_bytes(self.kinds)) << 32 | u64::from(self.rank.get()));
+        write(5 + INLINE_KINDS, u64::from(u32::from_le_bytes(self.kinds)) << 32 | u64::from(self.rank.get()));
     }
 
     /// Reads the words that [`write_words`](InlineSums::write_words) wrote.
@@ -100,10 +100,10 @@ impl Recent {
         self.latency = read(2);
         self.bandwidth = read(3);
         self.waiting = read(4);
-        for (place, time) in self.times.iter_mut().enumerate() {
-            *time = read(5 + place);
+        for (index, time) in self.times.iter_mut().enumerate() {
+            *time = read(5 + index);
         }
-        let last = read(5 + RECENT);
+        let last = read(5 + INLINE_KINDS);
         self.kinds = ((last >> 32) as u32).to_le_bytes();
         self.rank = Rank::new(last as u32);
     }
@@ -111,22 +111,22 @@ impl Recent {
 
 /// Older sums of a path, shared with the paths that descend from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Past {
+pub(crate) struct SharedSums {
     /// Times by kind of action.
     times: [SimDuration; ActionKind::ALL.len()],
-    course: Course,
+    history: RankHistory,
 }
 
 impl Clone for CriticalPath {
     #[inline]
     fn clone(&self) -> Self {
-        Self::of(self.recent, &self.past)
+        Self::from_sums(self.inline, &self.shared)
     }
 
     #[inline(always)]
     fn clone_from(&mut self, other: &Self) {
-        self.recent = other.recent;
-        self.go_over(&other.past);
+        self.inline = other.inline;
+        self.share(&other.shared);
     }
 }
 
@@ -134,11 +134,11 @@ impl Clone for CriticalPath {
 impl PartialEq for CriticalPath {
     fn eq(&self, other: &Self) -> bool {
         let ends = |path: &Self| (path.rank(), path.end(), path.hops());
-        let of_messages = |path: &Self| (path.recent.latency, path.recent.bandwidth, path.recent.waiting);
+        let of_messages = |path: &Self| (path.inline.latency, path.inline.bandwidth, path.inline.waiting);
         ends(self) == ends(other)
             && of_messages(self) == of_messages(other)
             && self.times() == other.times()
-            && self.past.course == other.past.course
+            && self.shared.history == other.shared.history
     }
 }
 
@@ -164,50 +164,51 @@ pub struct PathParts {
 impl CriticalPath {
     /// Creates the empty path of a rank.
     pub(crate) fn new(rank: Rank) -> Self {
-        let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
-        Self::of(Recent::begin(rank), &Arc::new(past))
+        let shared =
+            SharedSums { times: [SimDuration::ZERO; ActionKind::ALL.len()], history: RankHistory::default() };
+        Self::from_sums(InlineSums::new(rank), &Arc::new(shared))
     }
 
-    fn of(recent: Recent, past: &Arc<Past>) -> Self {
-        Self { recent, next: past.course.next(), past: Arc::clone(past) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn recent(&self) -> &Recent {
-        &self.recent
+    fn from_sums(recent: InlineSums, shared: &Arc<SharedSums>) -> Self {
+        Self { inline: recent, bin_end: shared.history.bin_end(), shared: Arc::clone(shared) }
     }
 
     #[inline(always)]
-    pub(crate) fn past(&self) -> &Arc<Past> {
-        &self.past
+    pub(crate) fn inline_sums(&self) -> &InlineSums {
+        &self.inline
+    }
+
+    #[inline(always)]
+    pub(crate) fn shared_sums(&self) -> &Arc<SharedSums> {
+        &self.shared
     }
 
     /// Becomes the path with these [words](InlineSums::write_words) and shared sums.
     #[inline(always)]
-    pub(crate) fn take_over(&mut self, words: impl Fn(usize) -> u64, past: &Arc<Past>) {
-        self.recent.read_words(words);
-        self.go_over(past);
+    pub(crate) fn assign_words(&mut self, words: impl Fn(usize) -> u64, shared: &Arc<SharedSums>) {
+        self.inline.read_words(words);
+        self.share(shared);
     }
 
     /// Returns the path with these words and shared sums.
-    pub(crate) fn from_words(words: impl Fn(usize) -> u64, past: &Arc<Past>) -> Self {
-        let mut recent = Recent::begin(Rank::new(0));
+    pub(crate) fn from_words(words: impl Fn(usize) -> u64, shared: &Arc<SharedSums>) -> Self {
+        let mut recent = InlineSums::new(Rank::new(0));
         recent.read_words(words);
-        Self::of(recent, past)
+        Self::from_sums(recent, shared)
     }
 
     /// Replaces the shared sums, without touching the reference count where they are the same already.
     #[inline(always)]
-    fn go_over(&mut self, past: &Arc<Past>) {
-        if !Arc::ptr_eq(&self.past, past) {
-            self.next = past.course.next();
-            self.past = Arc::clone(past);
+    fn share(&mut self, shared: &Arc<SharedSums>) {
+        if !Arc::ptr_eq(&self.shared, shared) {
+            self.bin_end = shared.history.bin_end();
+            self.shared = Arc::clone(shared);
         }
     }
 
     fn times(&self) -> [SimDuration; ActionKind::ALL.len()] {
-        let mut times = self.past.times;
-        let Recent { kinds, times: recent, .. } = self.recent;
+        let mut times = self.shared.times;
+        let InlineSums { kinds, times: recent, .. } = self.inline;
         kinds
             .iter()
             .zip(recent)
@@ -217,18 +218,18 @@ impl CriticalPath {
 
     /// Returns the rank at which the path ends.
     pub fn rank(&self) -> Rank {
-        self.recent.rank
+        self.inline.rank
     }
 
     /// Returns the end of the path.
     #[inline]
     pub fn end(&self) -> SimTime {
-        self.recent.end
+        self.inline.end
     }
 
     /// Returns the number of changes from one rank to another.
     pub fn hops(&self) -> u64 {
-        self.recent.hops
+        self.inline.hops
     }
 
     /// Returns the time spent in each kind of action that takes any, in the order of the kinds.
@@ -242,7 +243,7 @@ impl CriticalPath {
         let times = self.times();
         let of = |kind: ActionKind| times[kind as usize];
         let (compute, sleep) = (of(ActionKind::Compute), of(ActionKind::Sleep));
-        let Recent { end, latency, bandwidth, waiting, .. } = self.recent;
+        let InlineSums { end, latency, bandwidth, waiting, .. } = self.inline;
         let [latency, bandwidth, waiting] = [latency, bandwidth, waiting].map(SimDuration::from_picos);
         let others = compute + sleep + latency + bandwidth + waiting;
         let library = SimDuration::from_picos(end.as_picos() - others.as_picos());
@@ -252,106 +253,111 @@ impl CriticalPath {
     /// Returns the rank of the path over time, as at most 129 segments. A segment has the rank at its end; shorter stays on other
     /// ranks are left out.
     pub fn segments(&self) -> Vec<Segment> {
-        self.past.course.segments(self.end(), self.rank())
+        self.shared.history.segments(self.end(), self.rank())
     }
 
     /// Extends the path to `now` by an action of this kind.
     #[inline(never)]
     pub(crate) fn spend(&mut self, kind: ActionKind, now: SimTime) {
-        let place = self.recent.place(kind).unwrap_or_else(|| self.make_room(kind));
-        self.add(place, now - self.recent.end, now);
+        let index = self.inline.kind_index(kind).unwrap_or_else(|| self.add_kind(kind));
+        self.add(index, now - self.inline.end, now);
     }
 
     #[inline(always)]
-    fn add(&mut self, place: usize, time: SimDuration, now: SimTime) {
-        self.recent.times[place] += time.as_picos();
-        self.recent.end = now;
-        if now >= self.next {
+    fn add(&mut self, index: usize, time: SimDuration, now: SimTime) {
+        self.inline.times[index] += time.as_picos();
+        self.inline.end = now;
+        if now >= self.bin_end {
             self.end_bin();
         }
     }
 
     /// Assigns an inline sum to another kind: one that is zero, or after all have moved to the shared sums.
     #[cold]
-    fn make_room(&mut self, kind: ActionKind) -> usize {
-        let free = self.recent.times.iter().position(|&time| time == 0);
-        let place = free.unwrap_or_else(|| self.settle());
-        self.recent.kinds[place] = kind as u8;
-        place
+    fn add_kind(&mut self, kind: ActionKind) -> usize {
+        let free = self.inline.times.iter().position(|&time| time == 0);
+        let index = free.unwrap_or_else(|| self.spill());
+        self.inline.kinds[index] = kind as u8;
+        index
     }
 
     /// Moves the inline times to the shared sums; returns a free index.
     #[cold]
-    fn settle(&mut self) -> usize {
-        let past = Arc::make_mut(&mut self.past);
-        for (kind, time) in self.recent.kinds.iter().zip(&mut self.recent.times) {
-            past.times[usize::from(*kind)] += SimDuration::from_picos(std::mem::take(time));
+    fn spill(&mut self) -> usize {
+        let shared = Arc::make_mut(&mut self.shared);
+        for (kind, time) in self.inline.kinds.iter().zip(&mut self.inline.times) {
+            shared.times[usize::from(*kind)] += SimDuration::from_picos(std::mem::take(time));
         }
         0
     }
 
     #[cold]
     fn end_bin(&mut self) {
-        let past = Arc::make_mut(&mut self.past);
-        past.course.reach(self.recent.end, self.recent.rank);
-        self.next = past.course.next();
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.history.advance(self.inline.end, self.inline.rank);
+        self.bin_end = shared.history.bin_end();
     }
 
-    /// Extends the path to `now` by a message in an action of this kind, whose transfer would take `alone` without contention.
+    /// Extends the path to `now` by a message in an action of this kind, whose transfer would take `uncontended` without contention.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, kind: ActionKind, alone: Passage, now: SimTime) {
-        if !self.pass_in_place(kind, alone, now) {
-            self.make_room(kind);
-            self.pass_in_place(kind, alone, now);
+    pub(crate) fn add_transfer(&mut self, kind: ActionKind, uncontended: UncontendedTransfer, now: SimTime) {
+        if !self.try_add_transfer(kind, uncontended, now) {
+            self.add_kind(kind);
+            self.try_add_transfer(kind, uncontended, now);
         }
     }
 
     /// Does so if the kind has an inline sum; returns whether it has.
     #[inline(always)]
-    pub(crate) fn pass_in_place(&mut self, kind: ActionKind, alone: Passage, now: SimTime) -> bool {
-        let Some(place) = self.recent.place(kind) else { return false };
-        let time = now - self.recent.end;
+    pub(crate) fn try_add_transfer(
+        &mut self,
+        kind: ActionKind,
+        uncontended: UncontendedTransfer,
+        now: SimTime,
+    ) -> bool {
+        let Some(index) = self.inline.kind_index(kind) else { return false };
+        let time = now - self.inline.end;
         let all = time.as_picos();
         // Messages that end together may take less time than without contention: no part exceeds the elapsed time.
-        let latency = alone.latency.as_picos().min(all);
-        let bandwidth = alone.bandwidth.as_picos().min(all - latency);
-        self.recent.latency += latency;
-        self.recent.bandwidth += bandwidth;
-        self.recent.waiting += all - latency - bandwidth;
-        self.add(place, time, now);
+        let latency = uncontended.latency.as_picos().min(all);
+        let bandwidth = uncontended.bandwidth.as_picos().min(all - latency);
+        self.inline.latency += latency;
+        self.inline.bandwidth += bandwidth;
+        self.inline.waiting += all - latency - bandwidth;
+        self.add(index, time, now);
         true
     }
 
     /// Moves the end of the path to a rank.
     #[inline]
-    pub(crate) fn enter(&mut self, rank: Rank) {
-        self.recent.hops += u64::from(self.recent.rank != rank);
-        self.recent.rank = rank;
+    pub(crate) fn move_to(&mut self, rank: Rank) {
+        self.inline.hops += u64::from(self.inline.rank != rank);
+        self.inline.rank = rank;
     }
 
     /// Writes the path for another process of the operating system.
     pub fn write(&self, bytes: &mut Vec<u8>) {
-        let Recent { rank, end, hops, latency, bandwidth, waiting, .. } = self.recent;
+        let InlineSums { rank, end, hops, latency, bandwidth, waiting, .. } = self.inline;
         (rank, end, hops).write(bytes);
         (latency, bandwidth, waiting).write(bytes);
         (self.calls().count() as u8).write(bytes);
         self.calls().for_each(|(kind, time)| (kind, time.as_picos()).write(bytes));
-        self.past.course.write(bytes);
+        self.shared.history.write(bytes);
     }
 
     /// Reads the output of [`write`](CriticalPath::write); `None` where the bytes are malformed.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (rank, end, hops) = Wire::read(bytes)?;
         let (latency, bandwidth, waiting) = Wire::read(bytes)?;
-        let Self { recent, past, .. } = Self::new(rank);
-        let mut past = (*past).clone();
+        let Self { inline: recent, shared, .. } = Self::new(rank);
+        let mut shared = (*shared).clone();
         for _ in 0..u8::read(bytes)? {
             let (kind, time): (ActionKind, u64) = Wire::read(bytes)?;
-            past.times[kind as usize] = SimDuration::from_picos(time);
+            shared.times[kind as usize] = SimDuration::from_picos(time);
         }
-        past.course = Course::read(bytes)?;
-        let recent = Recent { end, hops, latency, bandwidth, waiting, ..recent };
-        Some(Self::of(recent, &Arc::new(past)))
+        shared.history = RankHistory::read(bytes)?;
+        let recent = InlineSums { end, hops, latency, bandwidth, waiting, ..recent };
+        Some(Self::from_sums(recent, &Arc::new(shared)))
     }
 }
 
@@ -371,9 +377,13 @@ mod tests {
         let mut path = CriticalPath::new(Rank::new(3));
         path.spend(ActionKind::Compute, at(100));
         path.spend(ActionKind::Send, at(110));
-        path.enter(Rank::new(5));
-        path.pass(ActionKind::Recv, Passage { latency: picos(20), bandwidth: picos(30) }, at(170));
-        path.enter(Rank::new(5));
+        path.move_to(Rank::new(5));
+        path.add_transfer(
+            ActionKind::Recv,
+            UncontendedTransfer { latency: picos(20), bandwidth: picos(30) },
+            at(170),
+        );
+        path.move_to(Rank::new(5));
         path.spend(ActionKind::Sleep, at(175));
         path
     }
@@ -396,11 +406,11 @@ mod tests {
 
     /// Messages that end at the same instant as others may be faster than without contention.
     #[test]
-    fn no_part_exceeds_what_there_is() {
+    fn no_part_exceeds_the_time() {
         let mut path = CriticalPath::new(Rank::new(0));
-        let alone = Passage { latency: picos(20), bandwidth: picos(30) };
-        path.pass(ActionKind::Recv, alone, at(10));
-        path.pass(ActionKind::Recv, alone, at(40));
+        let uncontended = UncontendedTransfer { latency: picos(20), bandwidth: picos(30) };
+        path.add_transfer(ActionKind::Recv, uncontended, at(10));
+        path.add_transfer(ActionKind::Recv, uncontended, at(40));
         let PathParts { latency, bandwidth, waiting, .. } = path.parts();
         assert_eq!((latency, bandwidth, waiting), (picos(30), picos(10), picos(0)));
     }
@@ -420,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_come_back() {
+    fn paths_survive_a_round_trip() {
         let mut bytes = Vec::new();
         path().write(&mut bytes);
         for length in 0..bytes.len() {

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use pdes_core::Wire;
 
 /// Number of values that a rank buffers before it locks the shared histograms.
-const KEPT: usize = 64;
+const BUFFER_SIZE: usize = 64;
 /// Number of significant decimal digits of a value.
 const DIGITS: u8 = 3;
 
@@ -46,7 +46,7 @@ impl Default for Distributions {
 }
 
 impl Distributions {
-    fn of_mut(&mut self, quantity: Quantity) -> &mut Histogram<u64> {
+    fn histogram_mut(&mut self, quantity: Quantity) -> &mut Histogram<u64> {
         match quantity {
             Quantity::Bytes => &mut self.bytes,
             Quantity::Latency => &mut self.latency,
@@ -54,14 +54,14 @@ impl Distributions {
         }
     }
 
-    fn all(&self) -> [&Histogram<u64>; 3] {
+    fn histograms(&self) -> [&Histogram<u64>; 3] {
         [&self.bytes, &self.latency, &self.waiting]
     }
 
     /// Adds the counts of another process.
     pub fn add(&mut self, other: &Self) {
-        for (quantity, more) in Quantity::ALL.into_iter().zip(other.all()) {
-            self.of_mut(quantity).add(more).expect("histograms resize automatically");
+        for (quantity, more) in Quantity::ALL.into_iter().zip(other.histograms()) {
+            self.histogram_mut(quantity).add(more).expect("histograms resize automatically");
         }
     }
 
@@ -75,7 +75,7 @@ impl Distributions {
 
     /// Writes the counts for another process of the operating system.
     pub fn write(&self, bytes: &mut Vec<u8>) {
-        for histogram in self.all() {
+        for histogram in self.histograms() {
             let counts: Vec<(u64, u64)> = Self::counts(histogram).collect();
             (counts.len() as u64).write(bytes);
             counts.iter().for_each(|count| count.write(bytes));
@@ -88,7 +88,7 @@ impl Distributions {
         for quantity in Quantity::ALL {
             for _ in 0..u64::read(bytes)? {
                 let (value, count) = Wire::read(bytes)?;
-                distributions.of_mut(quantity).record_n(value, count).ok()?;
+                distributions.histogram_mut(quantity).record_n(value, count).ok()?;
             }
         }
         Some(distributions)
@@ -97,17 +97,17 @@ impl Distributions {
 
 /// Histograms of all ranks of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Pool(Mutex<Distributions>);
+pub(crate) struct SharedHistograms(Mutex<Distributions>);
 
-impl Pool {
+impl SharedHistograms {
     /// Returns a copy of the counts so far.
     pub(crate) fn distributions(&self) -> Distributions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn take_in(&self, quantity: Quantity, values: &mut Vec<u64>) {
+    fn record_all(&self, quantity: Quantity, values: &mut Vec<u64>) {
         let mut distributions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = distributions.of_mut(quantity);
+        let histogram = distributions.histogram_mut(quantity);
         for value in values.drain(..) {
             histogram.record(value).expect("histograms resize automatically");
         }
@@ -116,29 +116,29 @@ impl Pool {
 
 /// Buffered values of a rank that are not in the shared histograms yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples {
+pub(crate) struct SampleBuffer {
     bytes: Vec<u64>,
     latency: Vec<u64>,
     waiting: Vec<u64>,
 }
 
-impl Samples {
-    pub(crate) fn keep(&mut self, quantity: Quantity, value: u64, pool: &Pool) {
-        let values = self.of_mut(quantity);
+impl SampleBuffer {
+    pub(crate) fn record(&mut self, quantity: Quantity, value: u64, pool: &SharedHistograms) {
+        let values = self.values_mut(quantity);
         values.push(value);
-        if values.len() == KEPT {
-            pool.take_in(quantity, values);
+        if values.len() == BUFFER_SIZE {
+            pool.record_all(quantity, values);
         }
     }
 
     /// Moves all buffered values to the shared histograms.
-    pub(crate) fn flush(&mut self, pool: &Pool) {
+    pub(crate) fn flush(&mut self, pool: &SharedHistograms) {
         for quantity in Quantity::ALL {
-            pool.take_in(quantity, self.of_mut(quantity));
+            pool.record_all(quantity, self.values_mut(quantity));
         }
     }
 
-    fn of_mut(&mut self, quantity: Quantity) -> &mut Vec<u64> {
+    fn values_mut(&mut self, quantity: Quantity) -> &mut Vec<u64> {
         match quantity {
             Quantity::Bytes => &mut self.bytes,
             Quantity::Latency => &mut self.latency,
@@ -152,9 +152,9 @@ mod tests {
     use super::*;
 
     fn pool(values: impl Iterator<Item = u64>) -> Distributions {
-        let (pool, mut samples) = (Pool::default(), Samples::default());
-        values.for_each(|value| samples.keep(Quantity::Latency, value, &pool));
-        samples.keep(Quantity::Bytes, (1 << 62) + 77, &pool);
+        let (pool, mut samples) = (SharedHistograms::default(), SampleBuffer::default());
+        values.for_each(|value| samples.record(Quantity::Latency, value, &pool));
+        samples.record(Quantity::Bytes, (1 << 62) + 77, &pool);
         samples.flush(&pool);
         pool.distributions()
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_come_back() {
+    fn distributions_survive_a_round_trip() {
         let found = pool((0..2000).map(|value| value * value * value));
         let mut bytes = Vec::new();
         found.write(&mut bytes);

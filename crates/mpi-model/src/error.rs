@@ -50,7 +50,7 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         "this rank polls for rank {peer} in {operation} until the end of simulated time (213 days); all ranks must call the same collectives in the same order",
         operation = operation.name()
     )]
-    NobodyCame {
+    PeerNeverArrived {
         /// The other rank.
         peer: Rank,
         /// The operation of this rank.
@@ -60,7 +60,7 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
     #[error(
         "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"
     )]
-    TooLong {
+    TimeOverflow {
         /// Activity that takes too long.
         what: &'static str,
         /// Amount of it, with its unit.
@@ -68,7 +68,7 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
     },
     /// The machine has no route between two ranks.
     #[error("no route from rank {from} to rank {to}")]
-    NoPath {
+    NoRoute {
         /// The sender.
         from: Rank,
         /// The receiver.

@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, Rank, SimDuration};
 
-use crate::notice::Notice;
+use crate::completion::Completion;
 
 /// Model of the hardware: the cost of computing and sending.
 ///
@@ -15,9 +15,9 @@ use crate::notice::Notice;
 /// kind.
 pub trait Machine: Sync {
     /// Route between two ranks, looked up once and used for every message.
-    type Path: Copy + Send;
+    type Route: Copy + Send;
     /// Request for work in the order of time; [`Infallible`](std::convert::Infallible) where there is none.
-    type Order: Copy + Send;
+    type WorkRequest: Copy + Send;
     /// Reason why there is no route.
     type Error: std::error::Error + Send + Sync + 'static;
 
@@ -25,20 +25,20 @@ pub trait Machine: Sync {
     ///
     /// # Errors
     /// There is no route.
-    fn path(&self, from: Rank, to: Rank) -> Result<Self::Path, Self::Error>;
+    fn route(&self, from: Rank, to: Rank) -> Result<Self::Route, Self::Error>;
 
     /// Makes a request for some work, which begins when the request is submitted; `None` (the default) where the cost of the work
     /// follows from [`transfer`](Machine::transfer) or [`speed`](Machine::speed).
     #[inline]
-    fn order(&self, work: Work<Self::Path>, notice: Notice) -> Option<Self::Order> {
-        let _ = (work, notice);
+    fn work_request(&self, work: Work<Self::Route>, completion: Completion) -> Option<Self::WorkRequest> {
+        let _ = (work, completion);
         None
     }
 
     /// Returns whether the end of a computation of a rank depends on nothing else in the machine, because no other rank uses its
     /// core. The rank then runs ahead of work in progress, and mostly makes no request for a computation. `false` by default.
     #[inline]
-    fn computes_alone(&self, rank: Rank) -> bool {
+    fn has_dedicated_core(&self, rank: Rank) -> bool {
         let _ = rank;
         false
     }
@@ -48,12 +48,12 @@ pub trait Machine: Sync {
     ///
     /// `bytes` includes the envelope. Called for every message without a work request, and for the messages of collective
     /// operations in closed form, which never contend.
-    fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
+    fn transfer(&self, route: Self::Route, bytes: Bytes) -> Option<SimDuration>;
 
     /// Returns the transfer time of a message without contention, in its parts, cut at the longest [`SimDuration`]. By default, the
     /// latency is the transfer time of a message of zero bytes.
-    fn alone(&self, path: Self::Path, bytes: Bytes) -> Passage {
-        Passage::new(self.transfer(path, bytes), self.transfer(path, Bytes::ZERO))
+    fn uncontended(&self, route: Self::Route, bytes: Bytes) -> UncontendedTransfer {
+        UncontendedTransfer::new(self.transfer(route, bytes), self.transfer(route, Bytes::ZERO))
     }
 
     /// Returns the speed of a rank [flop/s], for computations without a work request.
@@ -65,14 +65,14 @@ pub trait Machine: Sync {
 
 /// Transfer time of a message without contention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passage {
+pub struct UncontendedTransfer {
     /// Part that does not depend on bandwidths.
     pub latency: SimDuration,
     /// Remaining part.
     pub bandwidth: SimDuration,
 }
 
-impl Passage {
+impl UncontendedTransfer {
     /// Splits a time; a latency above the whole becomes the whole. `None` stands for more than a [`SimDuration`] holds.
     pub fn new(all: Option<SimDuration>, latency: Option<SimDuration>) -> Self {
         let longest = SimDuration::from_picos(u64::MAX);
@@ -84,11 +84,11 @@ impl Passage {
 
 /// Work that ranks ask of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Work<Path> {
+pub enum Work<Route> {
     /// Transfer of a message.
     Transfer {
         /// Its route.
-        path: Path,
+        route: Route,
         /// Size on the wire, envelope included \[B\].
         bytes: Bytes,
     },

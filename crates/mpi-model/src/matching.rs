@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
-use crate::queue::{Queue, Slab};
 use crate::request::RequestId;
-use crate::token::{Flight, Message};
+use crate::slab_queue::{Queue, Slab};
+use crate::token::{EagerMessageId, Message};
 
 /// An entry of the posted-receive queue.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct TagFilter(Option<NonZeroU32>);
 
 /// An entry of the unexpected-message queue, or a message on its way there.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Letter {
+pub(crate) struct UnexpectedMessage {
     pub(crate) message: Message,
     pub(crate) departure: Departure,
 }
@@ -54,11 +54,11 @@ pub(crate) struct Letter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Departure {
     /// At the later of the two posts (rendezvous, and detached messages that are not eager).
-    Received,
+    OnMatch,
     /// At the send; the machine answers at once.
-    Sent,
+    OnSend,
     /// At the send; the machine is simulating the transfer.
-    Flying(Flight),
+    InFlight(EagerMessageId),
 }
 
 impl TagFilter {
@@ -83,109 +83,111 @@ impl Receive {
 
 /// Queues of one source and tag, with the route of their messages. One of them is always empty unless tags are filtered.
 #[derive(Debug)]
-pub(crate) struct Port<Path> {
+pub(crate) struct Port<Route> {
     pub(crate) peer: Rank,
     /// Route, looked up before the first receive is posted.
-    pub(crate) path: Option<Path>,
-    letters: Queue,
-    receives: Queue,
+    pub(crate) route: Option<Route>,
+    unexpected: Queue,
+    posted: Queue,
 }
 
-impl<Path: Copy> Port<Path> {
-    pub(crate) fn new(peer: Rank, path: Option<Path>) -> Self {
-        Self { peer, path, letters: Queue::new(), receives: Queue::new() }
+impl<Route: Copy> Port<Route> {
+    pub(crate) fn new(peer: Rank, path: Option<Route>) -> Self {
+        Self { peer, route: path, unexpected: Queue::new(), posted: Queue::new() }
     }
 }
 
 /// Slabs of the queues of all ports of a rank.
 #[derive(Debug, Default)]
-struct Waiting {
-    letters: Slab<Letter>,
-    receives: Slab<Receive>,
+struct Slabs {
+    unexpected: Slab<UnexpectedMessage>,
+    posted: Slab<Receive>,
 }
 
 /// The ports of a rank: those of its trace, then those of collective operations and of its mailbox, which are created
 /// on first use.
 #[derive(Debug)]
-pub(crate) struct Ports<Path> {
-    table: Vec<Port<Path>>,
-    waiting: Waiting,
+pub(crate) struct Ports<Route> {
+    table: Vec<Port<Route>>,
+    slabs: Slabs,
     by_context: Option<Box<FxHashMap<(Context, Rank), u32>>>,
 }
 
-impl<Path: Copy> Ports<Path> {
-    pub(crate) fn new(of_trace: Vec<Port<Path>>) -> Self {
-        Self { table: of_trace, waiting: Waiting::default(), by_context: None }
+impl<Route: Copy> Ports<Route> {
+    pub(crate) fn new(of_trace: Vec<Port<Route>>) -> Self {
+        Self { table: of_trace, slabs: Slabs::default(), by_context: None }
     }
 
-    pub(crate) fn get(&self, index: usize) -> &Port<Path> {
+    pub(crate) fn get(&self, index: usize) -> &Port<Route> {
         &self.table[index]
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Port<Path> {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Port<Route> {
         &mut self.table[index]
     }
 
     /// Matches a message with the first posted receive that accepts it, or queues it as unexpected. O(1) unless tags are filtered.
     #[inline]
-    pub(crate) fn arrive(&mut self, port: usize, letter: Letter) -> Option<Receive> {
+    pub(crate) fn arrive(&mut self, port: usize, unexpected: UnexpectedMessage) -> Option<Receive> {
         let port = &mut self.table[port];
-        let accepts = |receive: &Receive| receive.accepts(&letter.message);
-        let found = port.receives.take_first(&mut self.waiting.receives, accepts);
+        let accepts = |receive: &Receive| receive.accepts(&unexpected.message);
+        let found = port.posted.take_first(&mut self.slabs.posted, accepts);
         if found.is_none() {
-            port.letters.push(&mut self.waiting.letters, letter);
+            port.unexpected.push(&mut self.slabs.unexpected, unexpected);
         }
         found
     }
 
     /// Matches a receive with the first unexpected message that it accepts, or queues it as posted. O(1) unless tags are filtered.
     #[inline]
-    pub(crate) fn post(&mut self, port: usize, receive: Receive) -> Option<Letter> {
+    pub(crate) fn post(&mut self, port: usize, receive: Receive) -> Option<UnexpectedMessage> {
         let port = &mut self.table[port];
-        let accepts = |letter: &Letter| receive.accepts(&letter.message);
-        let found = port.letters.take_first(&mut self.waiting.letters, accepts);
+        let accepts = |unexpected: &UnexpectedMessage| receive.accepts(&unexpected.message);
+        let found = port.unexpected.take_first(&mut self.slabs.unexpected, accepts);
         if found.is_none() {
-            port.receives.push(&mut self.waiting.receives, receive);
+            port.posted.push(&mut self.slabs.posted, receive);
         }
         found
     }
 
     /// Removes and returns the first unexpected message with this tag.
-    pub(crate) fn take(&mut self, port: usize, tag: u32) -> Option<Letter> {
-        self.table[port].letters.take_first(&mut self.waiting.letters, |letter| letter.message.tag == tag)
+    pub(crate) fn take_unexpected(&mut self, port: usize, tag: u32) -> Option<UnexpectedMessage> {
+        self.table[port]
+            .unexpected
+            .take_first(&mut self.slabs.unexpected, |unexpected| unexpected.message.tag == tag)
     }
 
     /// Removes an unmatched posted receive; returns whether there was one. O(ports).
-    pub(crate) fn withdraw(&mut self, request: RequestId) -> bool {
-        let receives = &mut self.waiting.receives;
+    pub(crate) fn cancel_receive(&mut self, request: RequestId) -> bool {
+        let receives = &mut self.slabs.posted;
         let is_it = |receive: &Receive| receive.request == request;
-        self.table.iter_mut().any(|port| port.receives.take_first(receives, is_it).is_some())
+        self.table.iter_mut().any(|port| port.posted.take_first(receives, is_it).is_some())
     }
 
     /// Returns the first unexpected message with this tag, or with any tag.
-    pub(crate) fn first(&self, port: usize, tag: Option<u32>) -> Option<&Message> {
+    pub(crate) fn first_unexpected(&self, port: usize, tag: Option<u32>) -> Option<&Message> {
         self.messages(port).find(|message| tag.is_none_or(|tag| tag == message.tag))
     }
 
     /// Returns a message and a receive that are queued at a port although their tags belong to different operations.
     #[inline]
-    pub(crate) fn clash(
+    pub(crate) fn find_mismatch(
         &self,
         port: usize,
         contradict: impl Fn(u32, u32) -> bool,
     ) -> Option<(Message, Receive)> {
-        if self.table[port].letters.is_empty() {
+        if self.table[port].unexpected.is_empty() {
             return None;
         }
-        self.table[port].receives.iter(&self.waiting.receives).find_map(|receive| {
-            let message = self.contradicting(port, receive.wanted.tag()?, &contradict)?;
+        self.table[port].posted.iter(&self.slabs.posted).find_map(|receive| {
+            let message = self.first_mismatched(port, receive.wanted.tag()?, &contradict)?;
             Some((*message, *receive))
         })
     }
 
     /// Returns an unexpected message at a port whose tag contradicts `tag`.
-    pub(crate) fn contradicting(
+    pub(crate) fn first_mismatched(
         &self,
         port: usize,
         tag: u32,
@@ -195,79 +197,82 @@ impl<Path: Copy> Ports<Path> {
     }
 
     /// Returns all unexpected messages, with their ports.
-    pub(crate) fn letters(&self) -> impl Iterator<Item = (usize, &Letter)> {
-        let ports = if self.waiting.letters.is_empty() { &[] } else { &*self.table };
+    pub(crate) fn unexpected_messages(&self) -> impl Iterator<Item = (usize, &UnexpectedMessage)> {
+        let ports = if self.slabs.unexpected.is_empty() { &[] } else { &*self.table };
         ports.iter().enumerate().flat_map(|(index, port)| {
-            port.letters.iter(&self.waiting.letters).map(move |letter| (index, letter))
+            port.unexpected.iter(&self.slabs.unexpected).map(move |unexpected| (index, unexpected))
         })
     }
 
     /// Returns all posted receives, with their ports.
-    pub(crate) fn receives(&self) -> impl Iterator<Item = (usize, &Receive)> {
-        let ports = if self.waiting.receives.is_empty() { &[] } else { &*self.table };
+    pub(crate) fn posted_receives(&self) -> impl Iterator<Item = (usize, &Receive)> {
+        let ports = if self.slabs.posted.is_empty() { &[] } else { &*self.table };
         ports.iter().enumerate().flat_map(|(index, port)| {
-            port.receives.iter(&self.waiting.receives).map(move |receive| (index, receive))
+            port.posted.iter(&self.slabs.posted).map(move |receive| (index, receive))
         })
     }
 
     /// Shifts all queued items in time, and receives by `actions` actions of their rank.
-    pub(crate) fn delay(&mut self, time: SimDuration, actions: u64) {
-        self.waiting.letters.for_each(|letter| {
-            letter.message.posted = letter.message.posted.saturating_add(time);
+    pub(crate) fn shift_time(&mut self, time: SimDuration, actions: u64) {
+        self.slabs.unexpected.for_each(|unexpected| {
+            unexpected.message.posted = unexpected.message.posted.saturating_add(time);
         });
-        self.waiting.receives.for_each(|receive| {
+        self.slabs.posted.for_each(|receive| {
             receive.posted = receive.posted.saturating_add(time);
             receive.action += actions;
         });
     }
 
     /// Returns all queued items, and the ports after the first `of_trace` ones, which are those of the trace.
-    pub(crate) fn queued(&self, of_trace: u32) -> Queued {
+    pub(crate) fn save(&self, of_trace: u32) -> QueuedItems {
         let contexts = self.by_context.iter().flat_map(|contexts| contexts.iter());
         let by_index: BTreeMap<u32, Context> =
             contexts.map(|(&(context, _), &index)| (index, context)).collect();
         let further = self.table.iter().enumerate().skip(of_trace as usize);
         let further = further.filter_map(|(index, port)| {
-            Some((*by_index.get(&(index as u32))?, port.peer, port.path.is_some()))
+            Some((*by_index.get(&(index as u32))?, port.peer, port.route.is_some()))
         });
-        Queued {
-            further: further.collect(),
-            letters: self.letters().map(|(port, letter)| (port as u32, *letter)).collect(),
-            receives: self.receives().map(|(port, receive)| (port as u32, *receive)).collect(),
+        QueuedItems {
+            other_ports: further.collect(),
+            unexpected: self
+                .unexpected_messages()
+                .map(|(port, unexpected)| (port as u32, *unexpected))
+                .collect(),
+            posted: self.posted_receives().map(|(port, receive)| (port as u32, *receive)).collect(),
         }
     }
 
     /// Restores queued items into empty queues; returns whether they fit the ports.
-    pub(crate) fn take_up<E>(
+    pub(crate) fn restore<E>(
         &mut self,
-        queued: &Queued,
-        path: impl Fn(Rank) -> Result<Path, E>,
+        queued: &QueuedItems,
+        path: impl Fn(Rank) -> Result<Route, E>,
     ) -> Result<bool, E> {
-        for &(context, peer, has_path) in &queued.further {
-            let index = self.of(context, peer);
-            self.table[index].path = has_path.then(|| path(peer)).transpose()?;
+        for &(context, peer, has_path) in &queued.other_ports {
+            let index = self.port_of(context, peer);
+            self.table[index].route = has_path.then(|| path(peer)).transpose()?;
         }
-        let (table, Waiting { letters, receives }) = (&mut self.table, &mut self.waiting);
+        let (table, Slabs { unexpected: letters, posted: receives }) = (&mut self.table, &mut self.slabs);
         let ports = || {
-            queued.letters.iter().map(|(port, _)| port).chain(queued.receives.iter().map(|(port, _)| port))
+            queued.unexpected.iter().map(|(port, _)| port).chain(queued.posted.iter().map(|(port, _)| port))
         };
         if !ports().all(|&port| (port as usize) < table.len()) {
             return Ok(false);
         }
-        queued.letters.iter().for_each(|&(port, letter)| table[port as usize].letters.push(letters, letter));
         queued
-            .receives
+            .unexpected
             .iter()
-            .for_each(|&(port, receive)| table[port as usize].receives.push(receives, receive));
+            .for_each(|&(port, unexpected)| table[port as usize].unexpected.push(letters, unexpected));
+        queued.posted.iter().for_each(|&(port, receive)| table[port as usize].posted.push(receives, receive));
         Ok(true)
     }
 
     fn messages(&self, port: usize) -> impl Iterator<Item = &Message> {
-        self.table[port].letters.iter(&self.waiting.letters).map(|letter| &letter.message)
+        self.table[port].unexpected.iter(&self.slabs.unexpected).map(|unexpected| &unexpected.message)
     }
 
     /// Returns the index of the port for messages from a rank; creates it on first use.
-    pub(crate) fn of(&mut self, context: Context, peer: Rank) -> usize {
+    pub(crate) fn port_of(&mut self, context: Context, peer: Rank) -> usize {
         let table = &mut self.table;
         let by_context = self.by_context.get_or_insert_default();
         let index = *by_context.entry((context, peer)).or_insert_with(|| {
@@ -280,11 +285,11 @@ impl<Path: Copy> Ports<Path> {
 
 /// Queued items of all ports, by the index of their port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedItems {
     /// Ports after those of the trace, in their order; and whether their routes were looked up.
-    further: Vec<(Context, Rank, bool)>,
-    letters: Vec<(u32, Letter)>,
-    receives: Vec<(u32, Receive)>,
+    other_ports: Vec<(Context, Rank, bool)>,
+    unexpected: Vec<(u32, UnexpectedMessage)>,
+    posted: Vec<(u32, Receive)>,
 }
 
 /// Context of matching (MPI's context id): messages of different contexts never match each other's receives.
@@ -318,12 +323,12 @@ mod tests {
         Ports::new(vec![Port::new(Rank::new(0), Some(()))])
     }
 
-    fn letter(message: Message) -> Letter {
-        Letter { message, departure: Departure::Received }
+    fn unexpected(message: Message) -> UnexpectedMessage {
+        UnexpectedMessage { message, departure: Departure::OnMatch }
     }
 
     fn receive(tag: Option<u32>) -> Receive {
-        let request = Requests::new(0).send();
+        let request = Requests::new(0).blocking_send();
         let wanted = TagFilter::new(tag);
         Receive { posted: SimTime::ZERO, round: 0, request, action: 0, capacity: Bytes::ZERO, wanted }
     }
@@ -338,10 +343,10 @@ mod tests {
     #[test]
     fn an_earlier_message_of_another_tag_is_passed_over_and_keeps_its_place() {
         let mut ports = ports();
-        assert!(ports.arrive(0, letter(message(7))).is_none());
-        assert!(ports.arrive(0, letter(message(5))).is_none());
-        assert_eq!(ports.post(0, receive(Some(5))).map(|letter| letter.message.tag), Some(5));
-        assert_eq!(ports.post(0, receive(None)).map(|letter| letter.message.tag), Some(7));
+        assert!(ports.arrive(0, unexpected(message(7))).is_none());
+        assert!(ports.arrive(0, unexpected(message(5))).is_none());
+        assert_eq!(ports.post(0, receive(Some(5))).map(|unexpected| unexpected.message.tag), Some(5));
+        assert_eq!(ports.post(0, receive(None)).map(|unexpected| unexpected.message.tag), Some(7));
         assert!(ports.post(0, receive(None)).is_none());
     }
 
@@ -355,12 +360,14 @@ mod tests {
                 let message = Message { bytes: Bytes::new(sent as u64), ..message(messages[sent]) };
                 sent += 1;
                 found.extend(
-                    ports.arrive(0, letter(message)).map(|receive| (sent - 1, number(receive.capacity))),
+                    ports.arrive(0, unexpected(message)).map(|receive| (sent - 1, number(receive.capacity))),
                 );
             } else {
                 let receive = Receive { capacity: Bytes::new(posted as u64), ..receive(receives[posted]) };
                 posted += 1;
-                found.extend(ports.post(0, receive).map(|letter| (number(letter.message.bytes), posted - 1)));
+                found.extend(
+                    ports.post(0, receive).map(|unexpected| (number(unexpected.message.bytes), posted - 1)),
+                );
             }
         }
         found.sort_unstable();

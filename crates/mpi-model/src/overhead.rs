@@ -47,7 +47,7 @@ pub enum OverheadError {
     Time(String),
     /// Two sections start at the same size.
     #[error("two sections start at {0} bytes")]
-    Twice(u64),
+    DuplicateThreshold(u64),
 }
 
 impl Overhead {
@@ -89,7 +89,7 @@ impl std::str::FromStr for Overhead {
         let mut sections = text.split(';').map(section).collect::<Result<Vec<_>, _>>()?;
         sections.sort_by_key(|section| section.above);
         match sections.windows(2).find(|pair| pair[0].above == pair[1].above) {
-            Some(pair) => Err(OverheadError::Twice(pair[0].above)),
+            Some(pair) => Err(OverheadError::DuplicateThreshold(pair[0].above)),
             None => Ok(Self { sections }),
         }
     }
@@ -133,10 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_their_operand() {
         assert_eq!("x:1:2".parse::<Overhead>(), Err(OverheadError::Size("x".into())));
         assert_eq!("0:-1:2".parse::<Overhead>(), Err(OverheadError::Time("-1".into())));
-        assert_eq!("0:1:2;0:1:2".parse::<Overhead>(), Err(OverheadError::Twice(0)));
+        assert_eq!("0:1:2;0:1:2".parse::<Overhead>(), Err(OverheadError::DuplicateThreshold(0)));
         assert_eq!("0:1:2:3".parse::<Overhead>(), Err(OverheadError::Fields("0:1:2:3".into())));
     }
 }

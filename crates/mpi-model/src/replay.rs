@@ -3,28 +3,28 @@
 mod arrivals;
 mod calls;
 mod cancel;
-mod causes;
-mod flights;
-mod line;
+mod closed_form;
+mod eager;
 mod mailbox;
 mod message;
 mod operation;
 mod outcome;
-mod partners;
-mod passages;
+mod path_channel;
+mod path_store;
+mod path_tracking;
+mod peer_readiness;
 mod pending;
 mod persistent;
-mod places;
 mod probe;
-mod shelf;
+mod recorder;
+mod shared_state;
+mod slot_map;
 mod snapshot;
 mod state;
-mod strand;
 mod tag;
-mod tape;
 mod test;
-mod times;
-mod world;
+mod thread;
+mod transfer_times;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,31 +32,31 @@ use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn,
 use trace_mmap::{Action, CommId, Cursor, LocationId, RankTrace, SendRecv, Slot};
 
 use crate::breakdown::region_name;
+use crate::completion::Completion;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
 use crate::matching::{Port, Ports, Receive};
-use crate::notice::Notice;
 use crate::parameters::Parameters;
-use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId, Requests};
+use crate::request::{Awaited, OperationIndex, Request, RequestCompletion, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
-use crate::token::{Message, Party, Token};
+use crate::token::{Message, Side, Token};
 use crate::wait_state::WaitState;
-use causes::Causes;
-use flights::Flights;
+use eager::EagerMessages;
 use mailbox::Mailbox;
 use operation::Operation;
-use partners::Partners;
+use path_tracking::CriticalPathTracker;
+use peer_readiness::PeerReadiness;
 use pending::Pending;
 use persistent::Persistent;
-use places::Places;
-pub use snapshot::{Snapshot, Stretch};
+use recorder::EventRecorder;
+pub use shared_state::Replay;
+use slot_map::SlotMap;
+pub use snapshot::{Repetition, Snapshot};
 pub use state::{RankState, RestoreError};
-use strand::Strand;
-use tape::Tape;
-pub use world::World;
+use thread::Thread;
 
 /// Every 64th computation that the rank could run ahead of is scheduled instead, which bounds the run-ahead.
-const MOST_AHEAD: u8 = 64;
+const MAX_AHEAD: u8 = 64;
 
 /// The replay of one rank: a logical process.
 ///
@@ -64,68 +64,68 @@ const MOST_AHEAD: u8 = 64;
 /// reads actions from its trace until one has to wait. See [`Process`] for the laws that make the result independent of the
 /// schedule.
 pub struct RankProcess<'t, M: Machine> {
-    world: &'t World<'t, M>,
+    replay: &'t Replay<'t, M>,
     me: Rank,
     trace: &'t RankTrace,
     cursor: Cursor<'t>,
     /// Thread of control that runs now: the program, or a non-blocking operation.
-    strand: Strand,
+    thread: Thread,
     /// Begin of the action in progress.
-    began: SimTime,
+    action_begin: SimTime,
     /// Remainder of the action in progress.
     pending: Pending,
     /// Request for which the rank waits.
     awaited: Option<RequestId>,
     requests: Requests,
-    ports: Ports<M::Path>,
+    ports: Ports<M::Route>,
     /// Collective operations in progress.
     operations: Vec<Option<Box<Operation<'t>>>>,
     /// Number of pending conditional waits besides the action in progress: operations that poll for a member, and one for a
     /// mailbox.
-    bound: u32,
+    conditional_waits: u32,
     /// Number of operations begun on `MPI_COMM_WORLD`.
-    on_world: u32,
+    operations_on_world: u32,
     /// Number of computations that the rank could run ahead of, modulo [`MAX_AHEAD`].
-    ahead: u8,
+    computations_ahead: u8,
     /// Queues of all messages and receives of this rank, where it receives from any source.
     mailbox: Option<Box<Mailbox>>,
     /// Map from the slots of the trace to requests, where it is not the identity.
-    places: Option<Box<Places>>,
+    slot_map: Option<Box<SlotMap>>,
     /// State that most ranks never need: there may be millions of ranks.
-    rare: Option<Box<Rare<M>>>,
+    cold: Option<Box<ColdState<M>>>,
     picos_per_flop: f64,
     /// Factor of the duration of computations in the current region of the program.
-    pace: f64,
+    compute_factor: f64,
     statistics: Statistics,
     /// Times at which the peers of requests were ready, where a breakdown is requested.
-    partners: Option<Box<Partners>>,
+    peer_readiness: Option<Box<PeerReadiness>>,
     /// Critical paths to the clock and to the completions of requests, where they are followed.
-    causes: Option<Box<Causes<'t>>>,
+    path_tracker: Option<Box<CriticalPathTracker<'t>>>,
     /// Recorder of events, where a timeline is requested.
-    tape: Option<Box<Tape>>,
+    recorder: Option<Box<EventRecorder>>,
 }
 
 /// State of a rank that only some calls, errors and machines need.
-struct Rare<M: Machine> {
-    flights: Flights,
+struct ColdState<M: Machine> {
+    eager_messages: EagerMessages,
     /// Number of operations begun on each other communicator.
     operations_on: BTreeMap<CommId, u32>,
     /// Failures of messages that arrived before their receives were posted; see [`Token::MatchError`].
-    clashes: VecDeque<Failure<M::Error>>,
+    match_errors: VecDeque<Failure<M::Error>>,
     /// Number of non-blocking operations begun.
-    branches: u32,
+    nonblocking_operations: u32,
     /// Number of conditional events granted.
-    granted: u64,
+    granted_events: u64,
     persistent: BTreeMap<RequestId, Persistent>,
     /// Routes to other ranks, looked up by operations in closed form.
-    ways: BTreeMap<Rank, M::Path>,
+    routes: BTreeMap<Rank, M::Route>,
     /// Announcements to be dropped when they arrive, by port and tag.
-    ignored: Vec<(usize, u32)>,
+    ignored_announcements: Vec<(usize, u32)>,
 }
 
 /// Reason why a rank is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitReason {
     /// Event for which it waits.
     pub awaited: Awaited,
     /// Index of the action in progress, from 0.
@@ -135,7 +135,7 @@ pub struct Waiting {
 }
 
 /// For the process of the operating system that reports deadlocks.
-impl Wire for Waiting {
+impl Wire for WaitReason {
     const SIZE: usize = <(Awaited, u64, Option<ActionKind>)>::SIZE;
 
     fn write(&self, bytes: &mut Vec<u8>) {
@@ -149,22 +149,22 @@ impl Wire for Waiting {
 }
 
 /// Returns the factor of the duration of computations in a region.
-fn pace_in(parameters: &Parameters, region: &str) -> f64 {
+fn compute_factor_in(parameters: &Parameters, region: &str) -> f64 {
     parameters.region_speeds.get(region).map_or(1.0, |speed| speed.recip())
 }
 
 /// Control flow after an action: continue with the next one, or pause.
-enum Flow {
+enum Control {
     Continue,
     Pause(Pause),
 }
 
 type Failure<E> = Fault<Box<ReplayError<E>>>;
-type Outcome<E> = Result<Flow, Failure<E>>;
+type Outcome<E> = Result<Control, Failure<E>>;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    fn new(world: &'t World<'t, M>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
-        let trace = world.trace.rank(me);
+    fn new(replay: &'t Replay<'t, M>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
+        let trace = replay.trace.rank(me);
         let mut peers = vec![None; trace.ports() as usize];
         for incoming in trace.incoming() {
             peers[incoming.port.index()] = Some(incoming.peer);
@@ -172,39 +172,47 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let mut ports = Vec::with_capacity(peers.len());
         // Every port number belongs to an incoming channel.
         for peer in peers.into_iter().flatten() {
-            let path = path(world, peer, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
-            ports.push(Port::new(peer, Some(path)));
+            let route = route(replay, peer, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
+            ports.push(Port::new(peer, Some(route)));
         }
         let requests = Requests::new(trace.slots());
-        let partners =
-            world.breaks_down.then(|| Box::new(Partners::new(requests.of_program(), world.pool.is_some())));
-        let shelves = world.shelves.as_ref();
-        let causes =
-            shelves.and_then(|shelves| Causes::new(me, requests.of_program(), shelves)).map(Box::new);
+        let peer_readiness = replay
+            .has_breakdowns
+            .then(|| Box::new(PeerReadiness::new(requests.program_len(), replay.histograms.is_some())));
+        let path_stores = replay.path_stores.as_ref();
+        let path_tracker = path_stores
+            .and_then(|path_stores| CriticalPathTracker::new(me, requests.program_len(), path_stores))
+            .map(Box::new);
         Ok(Self {
-            world,
+            replay,
             me,
             trace,
-            cursor: if world.halts { trace.cursor_by_iterations() } else { trace.cursor() },
-            strand: Strand::main(),
-            began: SimTime::ZERO,
+            cursor: if replay.stops_at_iterations { trace.cursor_with_boundaries() } else { trace.cursor() },
+            thread: Thread::main(),
+            action_begin: SimTime::ZERO,
             pending: Pending::Nothing,
             awaited: None,
             requests,
             ports: Ports::new(ports),
             operations: Vec::new(),
-            bound: u32::from(trace.matches_by_time()),
-            on_world: 0,
-            ahead: 0,
-            mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
-            places: None,
-            rare: None,
-            picos_per_flop: 1e12 / world.machine.speed(me),
-            pace: pace_in(world.parameters, ""),
-            statistics: if world.breaks_down { Statistics::with_breakdown() } else { Statistics::default() },
-            partners,
-            causes,
-            tape: world.recording.map(|recording| Box::new(Tape::new(recording, me))),
+            conditional_waits: u32::from(trace.has_timing_dependent_matching()),
+            operations_on_world: 0,
+            computations_ahead: 0,
+            mailbox: trace
+                .has_timing_dependent_matching()
+                .then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
+            slot_map: None,
+            cold: None,
+            picos_per_flop: 1e12 / replay.machine.speed(me),
+            compute_factor: compute_factor_in(replay.parameters, ""),
+            statistics: if replay.has_breakdowns {
+                Statistics::with_breakdown()
+            } else {
+                Statistics::default()
+            },
+            peer_readiness,
+            path_tracker,
+            recorder: replay.recording.map(|recording| Box::new(EventRecorder::new(recording, me))),
         })
     }
 
@@ -229,48 +237,48 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Returns the reason why the rank is blocked, if it is.
-    pub fn waiting(&self) -> Option<Waiting> {
+    pub fn wait_reason(&self) -> Option<WaitReason> {
         let operation = match self.pending {
             Pending::Operation { index } => Some(index),
             _ => None,
         };
         let (awaited, operation) = match operation {
-            Some(index) => (self.operation_waits(index)?, Some(index)),
-            None => self.program_waits()?,
+            Some(index) => (self.operation_awaits(index)?, Some(index)),
+            None => self.program_awaits()?,
         };
         let kind =
             |index: OperationIndex| self.operations[index.index()].as_ref().map(|operation| operation.kind);
-        Some(Waiting { awaited, action: self.strand.action, operation: operation.and_then(kind) })
+        Some(WaitReason { awaited, action: self.thread.action, operation: operation.and_then(kind) })
     }
 
     /// Returns the event for which the program waits, and the non-blocking operation that has to end first.
-    fn program_waits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
-        if let Some(awaited) = self.outcome_waits() {
+    fn program_awaits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
+        if let Some(awaited) = self.outcome_awaits() {
             return Some((awaited, None));
         }
         let request = self.awaited?;
         let Request::Pending(awaited) = self.requests.get(request) else { return None };
         let operation = self.operation_at(request);
-        Some((operation.and_then(|index| self.operation_waits(index)).unwrap_or(awaited), operation))
+        Some((operation.and_then(|index| self.operation_awaits(index)).unwrap_or(awaited), operation))
     }
 
-    fn rare(&mut self) -> &mut Rare<M> {
-        self.rare.get_or_insert_default()
+    fn cold(&mut self) -> &mut ColdState<M> {
+        self.cold.get_or_insert_default()
     }
 
     /// Returns the request of a slot of the trace.
     #[inline]
     fn request(&self, slot: Slot) -> RequestId {
-        self.requests.slot(self.places.as_ref().map_or(slot, |places| places.of(slot)))
+        self.requests.slot(self.slot_map.as_ref().map_or(slot, |places| places.get(slot)))
     }
 
     /// Returns a failure of the action in progress.
     fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
-        self.failure(self.strand.clock, self.strand.action, kind)
+        self.failure(self.thread.clock, self.thread.action, kind)
     }
 
     /// Returns the failure of a receive and the message that it matches, the same whichever came first.
-    fn clash(
+    fn match_failure(
         &self,
         message: Message,
         receive: Receive,
@@ -288,68 +296,68 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn run(
         &mut self,
         turn: &mut Turn,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Failure<M::Error>> {
-        let looks = turn.granted.then(|| {
-            self.rare().granted += 1;
-            self.world.looks()
+        let prices = turn.granted.then(|| {
+            self.cold().granted_events += 1;
+            self.replay.poll_prices()
         });
         // A grant is for the earliest conditional event of the rank: the mailbox, a poll of an operation, or the pending action.
-        let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
-        let flow = self.proceed(granted, outbox)?;
+        let granted = turn.granted && !self.match_due_pair(outbox)? && !self.poll_for_member(outbox)?;
+        let flow = self.resume_action(granted, outbox)?;
         // Other processes must see changed prices before the next grant, even if this action pauses.
-        if let Some(before) = looks {
-            self.world.tell_looks(before, outbox);
+        if let Some(before) = prices {
+            self.replay.broadcast_poll_prices(before, outbox);
         }
-        if let Flow::Pause(pause) = flow {
+        if let Control::Pause(pause) = flow {
             return Ok(pause);
         }
         loop {
-            if self.strand.clock > turn.horizon {
+            if self.thread.clock > turn.horizon {
                 return Ok(Pause::Horizon);
             }
             if turn.steps == 0 {
-                return Ok(Pause::TurnOver);
+                return Ok(Pause::OutOfSteps);
             }
             let flow = match self.cursor.next() {
                 Some(action) => {
                     turn.steps -= 1;
-                    self.strand.action = self.cursor.position() - 1;
+                    self.thread.action = self.cursor.position() - 1;
                     self.begin(action, outbox)?
                 }
-                None if self.cursor.head().is_some() => return Ok(Pause::Halted),
+                None if self.cursor.iteration_boundary().is_some() => return Ok(Pause::AtCheckpoint),
                 None => self.complete(Pending::AtEnd { next: 0 })?,
             };
-            if let Flow::Pause(pause) = flow {
+            if let Control::Pause(pause) = flow {
                 return Ok(pause);
             }
         }
     }
 
     /// Returns the time of the next conditional event of this rank, as far as it is known.
-    fn due(&self) -> Option<SimTime> {
+    fn next_conditional_event(&self) -> Option<SimTime> {
         let mail = self.mailbox.as_ref().and_then(|mailbox| mailbox.due());
-        [mail, self.outcome_due(), self.look_due()].into_iter().flatten().min()
+        [mail, self.outcome_due(), self.poll_due()].into_iter().flatten().min()
     }
 
     /// Returns whether tokens may change the next conditional event.
     #[inline]
     fn depends_on_time(&self) -> bool {
-        self.bound > 0 || self.pending.depends_on_time()
+        self.conditional_waits > 0 || self.pending.depends_on_time()
     }
 
     /// Ends the action in progress and attributes its time.
     #[inline]
-    fn end(&mut self, kind: ActionKind) -> Flow {
+    fn end(&mut self, kind: ActionKind) -> Control {
         self.record_state(kind);
-        self.statistics.add_action(kind, self.strand.clock - self.began);
-        self.began = self.strand.clock;
+        self.statistics.add_action(kind, self.thread.clock - self.action_begin);
+        self.action_begin = self.thread.clock;
         self.spend(kind);
-        Flow::Continue
+        Control::Continue
     }
 
     #[inline]
-    fn begin(&mut self, action: Action, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+    fn begin(&mut self, action: Action, outbox: &mut Outbox<Token, M::WorkRequest>) -> Outcome<M::Error> {
         match action {
             Action::Compute { flops } => self.compute(flops, outbox),
             Action::Send { to, bytes } => match self.send(to, bytes, self.is_detached(bytes), outbox) {
@@ -357,7 +365,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 None => Ok(self.end(ActionKind::Send)),
             },
             Action::Recv { from, bytes } => {
-                let request = self.requests.receive();
+                let request = self.requests.blocking_receive();
                 self.receive(from.index(), bytes, request, outbox)?;
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
@@ -375,34 +383,34 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.complete(Pending::One { request: self.request(slot), kind: ActionKind::Wait })
             }
             Action::WaitAll => {
-                let (from, to) = (self.requests.slot(Slot::new(0)), self.requests.send());
+                let (from, to) = (self.requests.slot(Slot::new(0)), self.requests.blocking_send());
                 self.complete(Pending::all(from, to, ActionKind::Waitall))
             }
             Action::SendRecv(id) => {
                 let both = *self.trace.send_recv(id);
-                if self.is_to_itself(&both) {
+                if self.is_self_exchange(&both) {
                     return Ok(self.end(ActionKind::SendRecv));
                 }
                 if let Some(to) = both.to {
                     let detached = self.is_detached(both.send_bytes);
-                    let request = self.requests.send();
+                    let request = self.requests.blocking_send();
                     self.isend(to, both.send_bytes, detached, (request, ActionKind::SendRecv), outbox);
                 }
                 if let Some(from) = both.from {
-                    self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox)?;
+                    self.receive(from.index(), both.recv_bytes, self.requests.blocking_receive(), outbox)?;
                 }
-                self.complete(self.both())
+                self.complete(self.pending_send_recv())
             }
             Action::Test { slot } => self.test(slot),
             Action::Sleep { seconds } => self.sleep(seconds, outbox),
             Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
             Action::Location(site) => {
-                self.statistics.enter(site);
+                self.statistics.enter_region(site);
                 self.enter_region(site);
                 Ok(self.end(ActionKind::Marker))
             }
             Action::Finalize => Ok(self.end(ActionKind::Finalize)),
-            Action::Null { slot } => {
+            Action::ProcNull { slot } => {
                 let kind = if slot.is_some() { ActionKind::Isend } else { ActionKind::Send };
                 Ok(self.end(kind))
             }
@@ -414,14 +422,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Sets the speed of computations to that of a region of the program, where regions have speeds.
     #[inline]
     fn enter_region(&mut self, site: LocationId) {
-        let parameters = self.world.parameters;
+        let parameters = self.replay.parameters;
         if !parameters.region_speeds.is_empty() {
-            self.pace = pace_in(parameters, region_name(self.trace.location(site)));
+            self.compute_factor = compute_factor_in(parameters, region_name(self.trace.location(site)));
         }
     }
 
     /// Returns whether both sides of a combined send and receive are the rank itself, which is a copy in memory.
-    fn is_to_itself(&self, both: &SendRecv) -> bool {
+    fn is_self_exchange(&self, both: &SendRecv) -> bool {
         let me = Some(self.me);
         let to = both.to.map(|to| self.trace.outgoing()[to.index()].peer);
         let from = both.from.map(|from| self.trace.incoming()[from.index()].peer);
@@ -429,14 +437,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Returns the remainder of a combined send and receive: waiting for both requests.
-    fn both(&self) -> Pending {
-        Pending::all(self.requests.send(), self.requests.end(), ActionKind::SendRecv)
+    fn pending_send_recv(&self) -> Pending {
+        Pending::all(self.requests.blocking_send(), self.requests.end(), ActionKind::SendRecv)
     }
 
     /// Replays a computation of the program.
     #[inline]
-    fn compute(&mut self, flops: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
-        if self.computes(flops * self.pace, None, outbox)? {
+    fn compute(&mut self, flops: f64, outbox: &mut Outbox<Token, M::WorkRequest>) -> Outcome<M::Error> {
+        if self.start_computation(flops * self.compute_factor, None, outbox)? {
             return Ok(self.await_work(ActionKind::Compute));
         }
         Ok(self.end(ActionKind::Compute))
@@ -444,16 +452,16 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Starts a computation of the program or of an operation; returns whether it has to be waited for.
     #[inline]
-    fn computes(
+    fn start_computation(
         &mut self,
         flops: f64,
         operation: Option<OperationIndex>,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<bool, Failure<M::Error>> {
         let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
         let work = Work::Compute { rank: self.me, flops };
-        let is_ahead = operation.is_none() && self.goes_ahead();
-        if !is_ahead && duration.is_some() && self.order(work, operation, outbox) {
+        let is_ahead = operation.is_none() && self.runs_ahead();
+        if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);
         }
         self.advance(duration, "a computation", || format!("{flops} flop"))?;
@@ -463,20 +471,20 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Returns whether the program runs ahead of its computation. Not while non-blocking operations may compute, and not for one
     /// in [`MAX_AHEAD`], so that a rank that only computes and sends does not submit all its messages at once.
     #[inline]
-    fn goes_ahead(&mut self) -> bool {
-        if !self.world.machine.computes_alone(self.me) || self.operations.iter().any(Option::is_some) {
+    fn runs_ahead(&mut self) -> bool {
+        if !self.replay.machine.has_dedicated_core(self.me) || self.operations.iter().any(Option::is_some) {
             return false;
         }
-        self.ahead = (self.ahead + 1) % MOST_AHEAD;
-        self.ahead != 0
+        self.computations_ahead = (self.computations_ahead + 1) % MAX_AHEAD;
+        self.computations_ahead != 0
     }
 
-    fn sleep(&mut self, seconds: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+    fn sleep(&mut self, seconds: f64, outbox: &mut Outbox<Token, M::WorkRequest>) -> Outcome<M::Error> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
         let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
         if let Some(duration) = duration.filter(|&duration| duration > SimDuration::ZERO)
-            && self.order(Work::Sleep { duration }, None, outbox)
+            && self.submit_work(Work::Sleep { duration }, None, outbox)
         {
             return Ok(self.await_work(ActionKind::Sleep));
         }
@@ -486,28 +494,28 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.
     #[inline]
-    fn order(
+    fn submit_work(
         &mut self,
-        work: Work<M::Path>,
+        work: Work<M::Route>,
         operation: Option<OperationIndex>,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> bool {
-        let order = self.world.machine.order(work, Notice::rank(self.me, operation));
+        let order = self.replay.machine.work_request(work, Completion::of_work(self.me, operation));
         if let Some(order) = order {
-            outbox.file(self.strand.clock, 0, order);
+            outbox.submit(self.thread.clock, 0, order);
         }
         order.is_some()
     }
 
-    fn await_work(&mut self, kind: ActionKind) -> Flow {
-        self.hold(Pending::Work { kind, done: false })
+    fn await_work(&mut self, kind: ActionKind) -> Control {
+        self.keep_pending(Pending::Work { kind, done: false })
     }
 
     /// Returns the pause of a blocked rank: conditional where the next event is known to depend on time.
     #[inline]
-    fn blocked(&self) -> Flow {
-        let due = if self.depends_on_time() { self.due() } else { None };
-        Flow::Pause(due.map_or(Pause::Blocked, Pause::Conditional))
+    fn blocked(&self) -> Control {
+        let due = if self.depends_on_time() { self.next_conditional_event() } else { None };
+        Control::Pause(due.map_or(Pause::Blocked, Pause::Conditional))
     }
 
     /// Advances the clock.
@@ -521,27 +529,27 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         what: &'static str,
         amount: impl FnOnce() -> String,
     ) -> Result<(), Failure<M::Error>> {
-        match duration.and_then(|duration| self.strand.clock.checked_add(duration)) {
+        match duration.and_then(|duration| self.thread.clock.checked_add(duration)) {
             Some(clock) => {
-                self.strand.clock = clock;
+                self.thread.clock = clock;
                 Ok(())
             }
-            None => Err(self.fail(ReplayErrorKind::TooLong { what, amount: amount() })),
+            None => Err(self.fail(ReplayErrorKind::TimeOverflow { what, amount: amount() })),
         }
     }
 
     /// Waits for the completion of a request, and charges the receive overhead.
     #[inline]
-    fn settle(&mut self, request: RequestId, completion: Completion, kind: ActionKind) {
+    fn settle(&mut self, request: RequestId, completion: RequestCompletion, kind: ActionKind) {
         self.wait_for(request, completion.at, kind);
         self.pay(completion);
     }
 
     /// Charges the receive overhead of a completion.
     #[inline]
-    fn pay(&mut self, completion: Completion) {
+    fn pay(&mut self, completion: RequestCompletion) {
         if let Some(bytes) = completion.received {
-            self.strand.clock += self.world.parameters.receive.cost(bytes);
+            self.thread.clock += self.replay.parameters.receive.cost(bytes);
         }
     }
 
@@ -550,53 +558,53 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn wake(
         &mut self,
         completed: Option<RequestId>,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Wake, Failure<M::Error>> {
         if let Some(request) = completed {
-            let goes_on = match self.requests.operation(request) {
+            let resumes = match self.requests.operation(request) {
                 Some(index) => self.part_completed(index, outbox)?,
                 None => self.awaited == completed && self.is_last_awaited(),
             };
-            if goes_on {
+            if resumes {
                 return Ok(Wake::Ready);
             }
         }
-        Ok(self.reconsider())
+        Ok(self.current_wake())
     }
 
     #[inline]
-    fn reconsider(&self) -> Wake {
-        let due = if self.depends_on_time() { self.due() } else { None };
+    fn current_wake(&self) -> Wake {
+        let due = if self.depends_on_time() { self.next_conditional_event() } else { None };
         due.map_or(Wake::No, Wake::Conditional)
     }
 }
 
-impl<M: Machine> Default for Rare<M> {
+impl<M: Machine> Default for ColdState<M> {
     fn default() -> Self {
         Self {
-            flights: Flights::default(),
+            eager_messages: EagerMessages::default(),
             operations_on: BTreeMap::new(),
-            clashes: VecDeque::new(),
-            branches: 0,
-            granted: 0,
+            match_errors: VecDeque::new(),
+            nonblocking_operations: 0,
+            granted_events: 0,
             persistent: BTreeMap::new(),
-            ways: BTreeMap::new(),
-            ignored: Vec::new(),
+            routes: BTreeMap::new(),
+            ignored_announcements: Vec::new(),
         }
     }
 }
 
-fn path<M: Machine>(
-    world: &World<'_, M>,
+fn route<M: Machine>(
+    replay: &Replay<'_, M>,
     from: Rank,
     to: Rank,
-) -> Result<M::Path, ReplayErrorKind<M::Error>> {
-    world.machine.path(from, to).map_err(|source| ReplayErrorKind::NoPath { from, to, source })
+) -> Result<M::Route, ReplayErrorKind<M::Error>> {
+    replay.machine.route(from, to).map_err(|source| ReplayErrorKind::NoRoute { from, to, source })
 }
 
 impl<M: Machine> Process for RankProcess<'_, M> {
     type Token = Token;
-    type Order = M::Order;
+    type WorkRequest = M::WorkRequest;
     /// Boxed: results are returned for every action.
     type Error = Box<ReplayError<M::Error>>;
 
@@ -604,48 +612,48 @@ impl<M: Machine> Process for RankProcess<'_, M> {
     fn deliver(
         &mut self,
         token: Token,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
         let completed = match token {
-            Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
-            Token::Clash => match self.rare().clashes.pop_front() {
+            Token::Message { queue: lane, message } => self.message_arrived(lane, message, outbox)?,
+            Token::MatchError => match self.cold().match_errors.pop_front() {
                 Some(failure) => return Err(failure),
                 None => None,
             },
-            Token::Arrived { request, at, party } => {
-                let received = match party {
-                    Party::Receiver { detached } => {
-                        self.take_arrival(request, at);
+            Token::Arrived { request, at, side } => {
+                let received = match side {
+                    Side::Receiver { detached } => {
+                        self.data_arrived(request, at);
                         detached
                     }
-                    Party::Sender { received } => {
-                        self.meet(request, WaitState::LateReceiver, received);
-                        self.hear_of_receive(request);
+                    Side::Sender { received } => {
+                        self.record_peer(request, WaitState::LateReceiver, received);
+                        self.track_send_arrival(request);
                         None
                     }
                 };
-                self.requests.set(request, Request::Complete(Completion { at, received }));
+                self.requests.set(request, Request::Complete(RequestCompletion { at, received }));
                 Some(request)
             }
-            Token::Landed { flight, at } => self.land(flight, at),
-            Token::Resume { at, operation: None } => {
-                self.strand.clock = at;
+            Token::EagerArrived { id, at } => self.eager_arrived(id, at),
+            Token::WorkDone { at, operation: None } => {
+                self.thread.clock = at;
                 if let Pending::Work { done, .. } = &mut self.pending {
                     *done = true;
                 }
                 return Ok(Wake::Ready);
             }
-            Token::Piece { from, piece } => {
-                self.take_piece(from, piece);
+            Token::PathFragment { from, fragment } => {
+                self.fragment_arrived(from, fragment);
                 return Ok(Wake::No);
             }
-            Token::Looks { tests, probes } => {
-                self.world.set_looks(tests, probes);
+            Token::FailedPolls { tests, probes } => {
+                self.replay.set_poll_prices(tests, probes);
                 return Ok(Wake::No);
             }
-            Token::Resume { at, operation: Some(index) } => {
-                let goes_on = self.work_done(index, at, outbox)?;
-                return Ok(if goes_on { Wake::Ready } else { self.reconsider() });
+            Token::WorkDone { at, operation: Some(index) } => {
+                let resumes = self.work_done(index, at, outbox)?;
+                return Ok(if resumes { Wake::Ready } else { self.current_wake() });
             }
         };
         self.wake(completed, outbox)
@@ -655,12 +663,12 @@ impl<M: Machine> Process for RankProcess<'_, M> {
     fn resume(
         &mut self,
         turn: &mut Turn,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
         self.run(turn, outbox)
     }
 
     fn clock(&self) -> SimTime {
-        self.strand.clock
+        self.thread.clock
     }
 }

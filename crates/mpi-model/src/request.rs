@@ -43,7 +43,7 @@ impl RequestId {
 
     /// Returns the index of a request of the program, or as `Err` that of a part of an operation.
     #[inline]
-    pub(crate) fn place(self) -> Result<usize, usize> {
+    pub(crate) fn index_or_part(self) -> Result<usize, usize> {
         if self.is_part() { Err(self.index()) } else { Ok(self.index()) }
     }
 
@@ -81,7 +81,7 @@ impl TryFrom<u32> for RequestId {
 pub(crate) enum Request {
     Inactive,
     Pending(Awaited),
-    Complete(Completion),
+    Complete(RequestCompletion),
 }
 
 /// Event for which a pending request waits.
@@ -135,7 +135,7 @@ impl Wire for Awaited {
 
 /// Completion of a request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Completion {
+pub(crate) struct RequestCompletion {
     /// Arrival of the last byte, or post of a detached send.
     pub(crate) at: SimTime,
     /// Size of a received detached message, for which the receiver pays when it completes the request.
@@ -156,7 +156,7 @@ impl OperationIndex {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Requests {
     /// Requests of the program, then those of a blocking send and a blocking receive.
-    table: Box<[Stored]>,
+    table: Box<[PackedRequest]>,
     /// Requests of operations, created on first use.
     parts: Option<Box<Parts>>,
 }
@@ -170,12 +170,12 @@ pub(crate) struct Requests {
 /// | from 2^63            | pending: variant of [`Awaited`] in bits 32 and 33, rank or kind below |
 /// | 2^64 - 1             | inactive                                       |
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Stored {
+struct PackedRequest {
     at: SimTime,
     word: u64,
 }
 
-const INACTIVE: Stored = Stored { at: SimTime::ZERO, word: u64::MAX };
+const INACTIVE: PackedRequest = PackedRequest { at: SimTime::ZERO, word: u64::MAX };
 const PENDING: u64 = 1 << 63;
 
 /// Requests that operations made.
@@ -194,19 +194,19 @@ struct Part {
     operation: OperationIndex,
 }
 
-impl Stored {
+impl PackedRequest {
     #[inline]
     fn is_pending(self) -> bool {
         self.word >= PENDING && self.word != INACTIVE.word
     }
 }
 
-impl From<Request> for Stored {
+impl From<Request> for PackedRequest {
     #[inline]
     fn from(request: Request) -> Self {
         let pending = |what: u64, whom: u32| PENDING | what << 32 | u64::from(whom);
         let (at, word) = match request {
-            Request::Complete(Completion { at, received }) => {
+            Request::Complete(RequestCompletion { at, received }) => {
                 // No trace has messages above 2^48 bytes.
                 debug_assert!(received.is_none_or(|bytes| bytes.get() < PENDING - 1));
                 (at, received.map_or(0, |bytes| bytes.get() + 1))
@@ -221,11 +221,11 @@ impl From<Request> for Stored {
     }
 }
 
-impl From<Stored> for Request {
+impl From<PackedRequest> for Request {
     #[inline]
-    fn from(Stored { at, word }: Stored) -> Self {
+    fn from(PackedRequest { at, word }: PackedRequest) -> Self {
         if word < PENDING {
-            return Self::Complete(Completion { at, received: word.checked_sub(1).map(Bytes::new) });
+            return Self::Complete(RequestCompletion { at, received: word.checked_sub(1).map(Bytes::new) });
         }
         if word == INACTIVE.word {
             return Self::Inactive;
@@ -255,12 +255,12 @@ impl Requests {
     }
 
     /// Returns the request of blocking sends.
-    pub(crate) fn send(&self) -> RequestId {
+    pub(crate) fn blocking_send(&self) -> RequestId {
         RequestId::new(self.table.len() - 2)
     }
 
     /// Returns the request of blocking receives.
-    pub(crate) fn receive(&self) -> RequestId {
+    pub(crate) fn blocking_receive(&self) -> RequestId {
         RequestId::new(self.table.len() - 1)
     }
 
@@ -270,12 +270,12 @@ impl Requests {
     }
 
     /// Returns the number of requests of the program, those of blocking calls included.
-    pub(crate) fn of_program(&self) -> usize {
+    pub(crate) fn program_len(&self) -> usize {
         self.table.len()
     }
 
     /// Returns the requests of the program in `from..to`.
-    pub(crate) fn between(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> {
+    pub(crate) fn range(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> {
         (from.index()..to.index()).map(RequestId::new)
     }
 
@@ -350,7 +350,7 @@ impl Requests {
 
     /// Takes the completion of a request, if it is complete; the request becomes inactive.
     #[inline]
-    pub(crate) fn take(&mut self, request: RequestId) -> Option<Completion> {
+    pub(crate) fn take_completion(&mut self, request: RequestId) -> Option<RequestCompletion> {
         let Request::Complete(completion) = self.get(request) else { return None };
         self.set(request, Request::Inactive);
         Some(completion)
@@ -361,7 +361,7 @@ impl Requests {
         &mut self,
         from: RequestId,
         to: RequestId,
-    ) -> impl Iterator<Item = Completion> + '_ {
+    ) -> impl Iterator<Item = RequestCompletion> + '_ {
         self.table[from.index()..to.index()].iter_mut().filter_map(|request| {
             match std::mem::replace(request, INACTIVE).into() {
                 Request::Complete(completion) => Some(completion),
@@ -380,10 +380,10 @@ mod tests {
         let mut requests = Requests::new(1);
         let (slot, at) = (requests.slot(Slot::new(0)), SimTime::MAX);
         for received in [None, Some(Bytes::ZERO), Some(Bytes::new(1 << 48))] {
-            requests.set(slot, Request::Complete(Completion { at, received }));
-            let taken = requests.take(slot).unwrap();
+            requests.set(slot, Request::Complete(RequestCompletion { at, received }));
+            let taken = requests.take_completion(slot).unwrap();
             assert_eq!((taken.at, taken.received), (at, received));
-            assert!(requests.take(slot).is_none());
+            assert!(requests.take_completion(slot).is_none());
         }
     }
 

@@ -208,7 +208,7 @@ pub(crate) fn extrapolate_time(now: SimDuration, before: SimDuration, times: u64
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     /// Totals of the first kinds, which make up most of a program.
-    common: [Total; COMMON],
+    common: [Total; COMMON_KINDS],
     /// Totals of other kinds, of which most programs use few, in the order of their first occurrence.
     other: Vec<(ActionKind, Total)>,
 }
@@ -221,7 +221,7 @@ struct Total {
 }
 
 /// Number of kinds from `compute` to `waitall`.
-const COMMON: usize = ActionKind::Waitall as usize + 1;
+const COMMON_KINDS: usize = ActionKind::Waitall as usize + 1;
 
 /// Number of calls whose outcome depended on simulated time, and differed from the recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -269,13 +269,13 @@ impl Statistics {
     pub(crate) fn finish(&mut self, time: SimDuration) {
         self.totals.add(ActionKind::Finalize, 0, time);
         if let Some(breakdown) = &mut self.breakdown {
-            breakdown.account_for(&self.totals);
+            breakdown.attribute(&self.totals);
         }
     }
 
     /// Adds a wait of an action of this kind: first for another rank, then for data.
     #[inline(always)]
-    pub(crate) fn block(
+    pub(crate) fn add_wait(
         &mut self,
         kind: ActionKind,
         state: WaitState,
@@ -283,24 +283,24 @@ impl Statistics {
         transfer: SimDuration,
     ) {
         if let Some(breakdown) = &mut self.breakdown {
-            breakdown.block(kind, state, waiting, transfer);
+            breakdown.add_wait(kind, state, waiting, transfer);
         }
     }
 
     /// Records that the rank goes to another call site.
-    pub(crate) fn enter(&mut self, site: LocationId) {
+    pub(crate) fn enter_region(&mut self, site: LocationId) {
         if let Some(breakdown) = &mut self.breakdown {
-            breakdown.enter(site, &self.totals);
+            breakdown.enter_region(site, &self.totals);
         }
     }
 
     /// Returns the index of the current region in the breakdown; 0 without one.
-    pub(crate) fn place(&self) -> usize {
-        self.breakdown.as_deref().map_or(0, Breakdown::current)
+    pub(crate) fn current_region(&self) -> usize {
+        self.breakdown.as_deref().map_or(0, Breakdown::current_region)
     }
 
     /// Returns whether both statistics have the same numbers of decided outcomes and of calls whose outcome may depend on time.
-    pub(crate) fn depends_on_time_as(&self, other: &Self) -> bool {
+    pub(crate) fn has_outcome_counts_of(&self, other: &Self) -> bool {
         use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};
         let kinds = [Test, Waitany, Waitsome, Probe, Iprobe, Cancel];
         self.outcomes == other.outcomes && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
@@ -314,7 +314,7 @@ impl Statistics {
         totals.bytes = Bytes::new(extrapolate(self.bytes.get(), before.bytes.get(), times)?);
         if let (Some(now), Some(earlier)) = (&self.breakdown, &before.breakdown) {
             // What comes after the last change of the call site may differ from that of the iterations before.
-            let (now, earlier) = (now.up_to(&self.totals), earlier.up_to(&before.totals));
+            let (now, earlier) = (now.including(&self.totals), earlier.including(&before.totals));
             totals.breakdown = Some(Box::new(now.extrapolate(&earlier, times)?));
         }
         Some(totals)
@@ -382,7 +382,7 @@ impl Totals {
     }
 
     /// Returns the additions since `before`: kind, number and time.
-    pub(crate) fn since(&self, before: &Self) -> impl Iterator<Item = (ActionKind, u64, SimDuration)> {
+    pub(crate) fn growth_since(&self, before: &Self) -> impl Iterator<Item = (ActionKind, u64, SimDuration)> {
         let common = ActionKind::ALL.into_iter().zip(self.common.iter().copied());
         let all = common.chain(self.other.iter().copied());
         all.filter_map(|(kind, now)| {
@@ -424,13 +424,13 @@ impl Totals {
 
     fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
         let known = other.iter().position(|(of, _)| *of == kind);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             // Exact capacity: there may be millions of ranks.
             other.reserve_exact(1);
             other.push((kind, Total::default()));
             other.len() - 1
         });
-        &mut other[place].1
+        &mut other[index].1
     }
 }
 
@@ -461,13 +461,13 @@ mod tests {
         (0..3).for_each(|_| add(&mut expected, 7));
         assert_eq!(now.extrapolate(&before, 3), Some(expected));
         assert_eq!(now.extrapolate(&before, u64::MAX / 2), None);
-        assert!(now.depends_on_time_as(&before));
+        assert!(now.has_outcome_counts_of(&before));
         now.add_action(ActionKind::Test, SimDuration::ZERO);
-        assert!(!now.depends_on_time_as(&before));
+        assert!(!now.has_outcome_counts_of(&before));
     }
 
     #[test]
-    fn totals_come_back() {
+    fn totals_survive_a_round_trip() {
         for mut totals in [Statistics::default(), Statistics::with_breakdown()] {
             totals.add_action(ActionKind::Send, SimDuration::from_picos(5));
             totals.add_action(ActionKind::Finalize, SimDuration::ZERO);

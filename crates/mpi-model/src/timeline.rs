@@ -79,14 +79,14 @@ impl Default for Excerpt {
 
 impl Excerpt {
     /// Returns whether states of a rank are recorded.
-    pub fn has(&self, rank: Rank) -> bool {
+    pub fn includes(&self, rank: Rank) -> bool {
         self.ranks.contains(&rank.get())
     }
 
     /// Returns the part of the span from `begin` to `end` within the window, if any. An empty span counts as inside from the start
     /// of the window up to, but without, its end.
     #[inline]
-    pub fn cut(&self, begin: SimTime, end: SimTime) -> Option<(SimTime, SimTime)> {
+    pub fn clip(&self, begin: SimTime, end: SimTime) -> Option<(SimTime, SimTime)> {
         let Range { start, end: stop } = self.window;
         let is_in = begin < stop && (end > start || begin >= start);
         is_in.then(|| (begin.max(start), end.min(stop)))
@@ -97,7 +97,7 @@ impl Excerpt {
 pub trait EventSink: Debug + Sync {
     /// Consumes some events of one rank. Their order is unspecified; the set of events of a whole replay is the same in every
     /// run.
-    fn take(&self, events: &[Event]);
+    fn record(&self, events: &[Event]);
 }
 
 /// Recording of a timeline: what is recorded, and its consumer.
@@ -114,16 +114,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_outside_is_cut_off() {
+    fn events_are_clipped_to_the_window() {
         let at = SimTime::from_picos;
         let excerpt = Excerpt { window: at(10)..at(20), ..Excerpt::default() };
         let cut = |begin, end| {
-            excerpt.cut(at(begin), at(end)).map(|(begin, end)| (begin.as_picos(), end.as_picos()))
+            excerpt.clip(at(begin), at(end)).map(|(begin, end)| (begin.as_picos(), end.as_picos()))
         };
         assert_eq!(cut(5, 30), Some((10, 20)));
         assert_eq!(cut(12, 15), Some((12, 15)));
         assert_eq!([cut(5, 10), cut(20, 25), cut(9, 9), cut(20, 20)], [None; 4]);
         assert_eq!(cut(10, 10), Some((10, 10)));
-        assert_eq!(Excerpt::default().cut(at(0), at(0)), Some((at(0), at(0))));
+        assert_eq!(Excerpt::default().clip(at(0), at(0)), Some((at(0), at(0))));
     }
 }

@@ -16,13 +16,13 @@ pub enum Token {
     /// A message of the program has been sent: its envelope.
     Message {
         /// Queue of the receiver.
-        lane: Lane,
+        queue: ReceiveQueue,
         /// Envelope.
         message: Message,
     },
     /// A receive of this rank fails on the message that it matches. The rank sends this token to itself, because the failure lies
     /// at the later of the two posts, perhaps after its clock, and what it does before must not be lost.
-    Clash,
+    MatchError,
     /// The data of a message has arrived.
     Arrived {
         /// Request of the sender or of the receiver that waits for the data.
@@ -30,17 +30,17 @@ pub enum Token {
         /// Arrival of the last byte.
         at: SimTime,
         /// Side of the message to which the request belongs.
-        party: Party,
+        side: Side,
     },
     /// The data of an eager message have arrived, perhaps before the receive is posted.
-    Landed {
+    EagerArrived {
         /// Number of the message.
-        flight: Flight,
+        id: EagerMessageId,
         /// Arrival of the last byte.
         at: SimTime,
     },
     /// The machine has done work of the rank.
-    Resume {
+    WorkDone {
         /// End of the work.
         at: SimTime,
         /// Operation for which it was done; `None` for the program itself.
@@ -48,15 +48,15 @@ pub enum Token {
     },
     /// A fragment of the critical path to a message, sent before the message. Only where critical paths are followed and the sender
     /// is in another process of the operating system.
-    Piece {
+    PathFragment {
         /// The sender.
         from: Rank,
         /// Bytes of the path.
-        piece: Piece,
+        fragment: Fragment,
     },
     /// A rank of another process of the operating system has polled requests or messages, which changes the price of the next poll
     /// of all ranks of the receiver's process.
-    Looks {
+    FailedPolls {
         /// Price of the next test, as a multiple of the first.
         tests: u64,
         /// Price of the next probe, as a multiple of the first.
@@ -66,7 +66,7 @@ pub enum Token {
 
 /// Queue of the receiver to which a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum ReceiveQueue {
     /// Port of the trace.
     Port(PortId),
     /// Queue of collective operations for messages from the rank with this number.
@@ -79,7 +79,7 @@ pub enum Lane {
 
 /// Side of a message, with what it needs to know of the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Party {
+pub enum Side {
     /// The sender.
     Sender {
         /// Time at which the receive was posted.
@@ -112,8 +112,8 @@ pub struct Message {
 const _: () = assert!(size_of::<Token>() <= 48);
 
 /// Fragment of something larger than a token.
-pub(crate) type Piece = [u8; 32];
+pub(crate) type Fragment = [u8; 32];
 
 /// Number of an eager message among those of its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Flight(pub(crate) NonZeroU32);
+pub struct EagerMessageId(pub(crate) NonZeroU32);

@@ -65,12 +65,12 @@ impl WaitState {
 
     /// Returns the state that a wait for a message, or for its receive, has inside an operation.
     #[inline]
-    pub(crate) fn inside(self, operation: ActionKind) -> Self {
+    pub(crate) fn in_operation(self, operation: ActionKind) -> Self {
         // Most kinds of actions are no collective operations.
-        if operation < ActionKind::Barrier { self } else { self.inside_collective(operation) }
+        if operation < ActionKind::Barrier { self } else { self.in_collective(operation) }
     }
 
-    fn inside_collective(self, operation: ActionKind) -> Self {
+    fn in_collective(self, operation: ActionKind) -> Self {
         use ActionKind::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, Gather, Gatherv,
             NewCommunicator, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn collectives_have_states_of_their_own() {
-        let inside = |kind| [WaitState::LateSender, WaitState::LateReceiver].map(|state| state.inside(kind));
+        let inside =
+            |kind| [WaitState::LateSender, WaitState::LateReceiver].map(|state| state.in_operation(kind));
         assert_eq!(inside(ActionKind::Barrier), [WaitState::WaitAtBarrier; 2]);
         assert_eq!(inside(ActionKind::Alltoallv), [WaitState::WaitAtNxN; 2]);
         assert_eq!(inside(ActionKind::Scatterv), [WaitState::LateBroadcast, WaitState::LateReceiver]);

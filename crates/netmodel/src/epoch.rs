@@ -40,34 +40,34 @@
 
 mod boundary;
 mod certificate;
+mod event_store;
+mod fixed_point;
 mod forecast;
 mod message;
 mod meter;
-mod part;
-mod plans;
+mod parallel;
 mod region;
 mod reserve;
-mod settle;
-mod sharing;
+mod route;
+mod solver;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unit;
-mod way;
 
 use std::ops::Range;
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 
-use crate::flow::agenda::{Agenda, Earliest};
-use crate::link_load::{Account, LinkLoads};
+use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
+use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{HostId, LinkId, NetworkParameters, Platform, Regions, RouteError};
 pub use certificate::EpochViolation;
-use message::{Departure, Outbox};
-pub use part::{Booking, EpochMachine, EpochMail, EpochRegion};
+use message::{MessageSpec, Outbox};
+pub use parallel::{EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
 use region::Region;
+use route::NetworkContext;
 use unit::ShareScale;
-use way::Ground;
 
 /// Number of epochs in a window over which the load of a link is compared with its capacity.
 const WINDOW_EPOCHS: u64 = 10;
@@ -101,12 +101,12 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// ```
 #[derive(Debug)]
 pub struct EpochNetwork<'p, T> {
-    ground: Ground<'p>,
+    context: NetworkContext<'p>,
     epoch: SimDuration,
     regions: Vec<Region<T>>,
-    wakes: Agenda<T>,
+    timers: EventQueue<T>,
     /// Next event of each region, then next boundary of each.
-    earliest: Earliest,
+    next_events: IndexedEventHeap,
     now: SimTime,
     /// Regions whose next events must be recomputed.
     stale: Vec<u32>,
@@ -126,7 +126,7 @@ pub struct EpochCounts {
     /// Number of messages between regions.
     pub messages: u64,
     /// Number of solves of a region's rates.
-    pub settlements: u64,
+    pub solves: u64,
     /// Number of link evaluations in solves.
     pub evaluations: u64,
 }
@@ -160,12 +160,12 @@ pub enum EpochError {
 }
 
 /// Makes the network context that all regions share.
-fn found<'p>(
+fn make_context<'p>(
     platform: &'p Platform,
     parameters: &NetworkParameters,
     regions: Regions,
     epoch: SimDuration,
-) -> Result<Ground<'p>, EpochError> {
+) -> Result<NetworkContext<'p>, EpochError> {
     if epoch == SimDuration::ZERO {
         return Err(EpochError::Zero);
     }
@@ -175,31 +175,35 @@ fn found<'p>(
         return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
     }
     let scale = ShareScale::new(platform, parameters);
-    Ok(Ground { platform, parameters: parameters.clone(), regions, scale })
+    Ok(NetworkContext { platform, parameters: parameters.clone(), regions, scale })
 }
 
 /// Makes the idle regions of these numbers.
-fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration, numbers: Range<u32>) -> Vec<Region<T>> {
-    let (hosts, links) = (ground.regions.hosts(), ground.regions.links());
+fn make_regions<T: Copy>(
+    context: &NetworkContext<'_>,
+    epoch: SimDuration,
+    numbers: Range<u32>,
+) -> Vec<Region<T>> {
+    let (hosts, links) = (context.regions.hosts_by_region(), context.regions.links_by_region());
     let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
-        let hosts = hosts.iter().map(|&host| ground.platform.host(host));
+        let hosts = hosts.iter().map(|&host| context.platform.host(host));
         let links = links.iter().map(|&link| {
-            let link = ground.platform.link(link);
+            let link = context.platform.link(link);
             (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
         });
-        Region::new(RegionId::new(number), epoch, ground, hosts, links)
+        Region::new(RegionId::new(number), epoch, context, hosts, links)
     };
     let places = numbers.start as usize..numbers.end as usize;
     numbers.zip(hosts[places.clone()].iter().zip(&links[places])).map(region).collect()
 }
 
 /// Returns the totals of the links of regions up to an instant.
-fn accounts<'a, T: Copy + 'a>(
+fn link_totals<'a, T: Copy + 'a>(
     links: &'a [Vec<LinkId>],
     regions: impl Iterator<Item = &'a mut Region<T>>,
     end: SimTime,
-) -> impl Iterator<Item = Account<'a>> {
-    links.iter().zip(regions).flat_map(move |(links, region)| region.accounts(links, end))
+) -> impl Iterator<Item = LinkTotals<'a>> {
+    links.iter().zip(regions).flat_map(move |(links, region)| region.link_totals(links, end))
 }
 
 impl<'p, T: Copy> EpochNetwork<'p, T> {
@@ -215,16 +219,16 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         epoch: SimDuration,
     ) -> Result<Self, EpochError> {
         let all = 0..regions.count();
-        let ground = found(platform, parameters, regions, epoch)?;
-        let regions = regions_of(&ground, epoch, all);
-        let mut earliest = Earliest::default();
+        let context = make_context(platform, parameters, regions, epoch)?;
+        let regions = make_regions(&context, epoch, all);
+        let mut earliest = IndexedEventHeap::default();
         earliest.grow(2 * regions.len());
         Ok(Self {
-            ground,
+            context,
             epoch,
             regions,
-            wakes: Agenda::default(),
-            earliest,
+            timers: EventQueue::default(),
+            next_events: earliest,
             now: SimTime::ZERO,
             stale: Vec::new(),
             due: Vec::new(),
@@ -242,8 +246,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     /// Returns the link loads up to an instant that is not before the last [`EpochNetwork::advance`]; empty unless
     /// they were [recorded](EpochNetwork::with_link_loads).
     pub fn link_loads(&mut self, end: SimTime) -> LinkLoads {
-        let links = self.ground.regions.links();
-        LinkLoads::new(self.ground.platform, end, accounts(&links, self.regions.iter_mut(), end))
+        let links = self.context.regions.links_by_region();
+        LinkLoads::new(self.context.platform, end, link_totals(&links, self.regions.iter_mut(), end))
     }
 
     /// Returns the instant of the last [`EpochNetwork::advance`].
@@ -258,12 +262,12 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 
     /// Returns the regions.
     pub fn regions(&self) -> &Regions {
-        &self.ground.regions
+        &self.context.regions
     }
 
     /// Returns the cost of boundaries so far.
     pub fn counts(&self) -> EpochCounts {
-        let evaluations = self.regions.iter().map(|region| region.sharing.evaluations).sum();
+        let evaluations = self.regions.iter().map(|region| region.solver.evaluations).sum();
         EpochCounts { evaluations, ..self.counts }
     }
 
@@ -275,7 +279,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 
     /// Returns the tags of all messages, computations and timers that are submitted and not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.regions.iter().flat_map(Region::unfinished).chain(self.wakes.plans().copied())
+        self.regions.iter().flat_map(Region::unfinished).chain(self.timers.iter().copied())
     }
 
     /// Sends a message of this size on the wire from one host to another at an instant that is not before the last
@@ -291,31 +295,36 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         size: Bytes,
         tag: T,
     ) -> Result<(), RouteError> {
-        let region = self.ground.regions.of_host(src).get();
-        self.regions[region as usize].send(&self.ground, self.now, at, Departure { src, dst, size, tag })?;
-        self.touch(region);
+        let region = self.context.regions.of_host(src).get();
+        self.regions[region as usize].send(
+            &self.context,
+            self.now,
+            at,
+            MessageSpec { src, dst, size, tag },
+        )?;
+        self.mark_stale(region);
         Ok(())
     }
 
     /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
     /// from an instant that is not before the last [`EpochNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
-        let member = self.ground.regions.host(host);
+        let member = self.context.regions.host_slot(host);
         self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
-        self.touch(member.region.get());
+        self.mark_stale(member.region.get());
     }
 
     /// Completes `tag` at an instant.
-    pub fn wake(&mut self, at: SimTime, tag: T) {
-        self.wakes.add(at, tag);
+    pub fn schedule(&mut self, at: SimTime, tag: T) {
+        self.timers.add(at, tag);
     }
 
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     pub fn next_event(&mut self) -> Option<SimTime> {
         while let Some(region) = self.stale.pop() {
-            self.look_ahead(region);
+            self.update_next_event(region);
         }
-        self.earliest.next().into_iter().chain(self.wakes.next()).min()
+        self.next_events.next().into_iter().chain(self.timers.next()).min()
     }
 
     /// Advances to the next event and appends the tags completed by then, possibly none at a boundary, in an order
@@ -327,7 +336,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         let mut due = std::mem::take(&mut self.due);
         let count = self.regions.len() as u32;
         let mut is_boundary = false;
-        while let Some(group) = self.earliest.take_before(end) {
+        while let Some(group) = self.next_events.pop_before(end) {
             // The second half of the groups are boundaries.
             is_boundary |= group >= count;
             due.push(group % count);
@@ -339,31 +348,31 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         if is_boundary {
             self.cross_boundary(&mut due);
         }
-        while let Some((_, tag)) = self.wakes.take_before(end) {
+        while let Some((_, tag)) = self.timers.pop_before(end) {
             done.push(tag);
         }
         for region in due.drain(..) {
-            self.regions[region as usize].begin(&self.ground, now);
-            self.touch(region);
+            self.regions[region as usize].begin(&self.context, now);
+            self.mark_stale(region);
         }
         self.due = due;
     }
 
     /// Marks the next event of a region as stale.
     #[inline]
-    fn touch(&mut self, number: u32) {
+    fn mark_stale(&mut self, number: u32) {
         if !std::mem::replace(&mut self.regions[number as usize].is_stale, true) {
             self.stale.push(number);
         }
     }
 
     /// Recomputes the next event and boundary of a region.
-    fn look_ahead(&mut self, number: u32) {
+    fn update_next_event(&mut self, number: u32) {
         let region = &mut self.regions[number as usize];
         region.is_stale = false;
         let (event, boundary) = (region.next_event(), region.next_boundary(self.now));
-        self.earliest.set(number, event);
-        self.earliest.set(self.regions.len() as u32 + number, boundary);
+        self.next_events.set(number, event);
+        self.next_events.set(self.regions.len() as u32 + number, boundary);
     }
 
     /// Runs the exchanges of a boundary (`epoch/boundary.rs`). Regions that receive messages join the regions in
@@ -372,22 +381,22 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         let now = self.now;
         self.counts.boundaries += 1;
         for &region in due.iter() {
-            self.regions[region as usize].announce(&self.ground, now, &mut self.outbox);
+            self.regions[region as usize].announce(&self.context, now, &mut self.outbox);
         }
         self.deliver(due);
         for &region in due.iter() {
-            self.regions[region as usize].offer(now, &mut self.outbox);
+            self.regions[region as usize].offer_rates(now, &mut self.outbox);
         }
         self.deliver(due);
         let mut asked = due.clone();
         while !asked.is_empty() {
-            self.counts.settlements += asked.len() as u64;
+            self.counts.solves += asked.len() as u64;
             for &region in &asked {
-                self.regions[region as usize].settle(now, &mut self.outbox);
+                self.regions[region as usize].solve(now, &mut self.outbox);
             }
             asked = self.deliver(due);
         }
-        due.iter().for_each(|&region| self.regions[region as usize].enter(now));
+        due.iter().for_each(|&region| self.regions[region as usize].begin_epoch(now));
         if self.counts.boundaries.is_multiple_of(CHECKED_BOUNDARIES)
             && let Err(violation) = self.check()
         {
@@ -407,10 +416,10 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         for (to, message) in outbox.drain(..) {
             let region = &mut self.regions[to.index()];
             // A receiver without an event of its own at this boundary has an older clock.
-            if region.sharing.now != self.now {
-                region.sharing.now = self.now;
+            if region.solver.now != self.now {
+                region.solver.now = self.now;
             }
-            region.receive(&self.ground, message);
+            region.receive(&self.context, message);
             receivers.push(to.get());
         }
         self.outbox = outbox;

@@ -94,7 +94,7 @@ impl FactorTable {
     }
 
     /// Returns the lower ends of the sections, in growing order.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn section_starts(&self) -> impl Iterator<Item = u64> {
         self.sections.iter().map(|section| section.above)
     }
 }

@@ -15,12 +15,12 @@
 //! Events that lie less than `precision` after the earliest one are completed with it, at its instant, as SimGrid does
 //! with `surf/precision`; with a precision of zero no event moves.
 
-pub(crate) mod agenda;
 pub(crate) mod cpu;
+pub(crate) mod event_queue;
 mod pending;
 mod progress;
-mod record;
-mod way;
+mod recorder;
+mod route;
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 
@@ -28,12 +28,12 @@ use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
 use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
-use agenda::Agenda;
 use cpu::Cpus;
+use event_queue::EventQueue;
 use pending::{PendingId, PendingList, Work};
 use progress::Progress;
-use record::Record;
-use way::Ways;
+use recorder::LoadRecorder;
+use route::RouteCache;
 
 /// Picoseconds in a second.
 const PICOS: f64 = 1e12;
@@ -68,37 +68,37 @@ pub struct FlowNetwork<'p, T> {
     factors: SizeFactors,
     /// At least a picosecond, so that events at one instant happen together.
     precision: SimDuration,
-    ways: Ways<'p>,
+    routes: RouteCache<'p>,
     sharing: MaxMin,
     progress: Progress,
     /// Messages of the active flows, by the flows' numbers in `sharing`.
     messages: Vec<PendingId>,
     pending: PendingList<T>,
-    agenda: Agenda<Plan>,
+    events: EventQueue<ScheduledEvent>,
     cpus: Cpus<PendingId>,
     now: SimTime,
     /// Time of the next event, unless something began since it was computed.
     upcoming: Option<SimTime>,
-    due: Vec<(SimTime, Due)>,
+    due: Vec<(SimTime, DueEvent)>,
     /// Recorder of link loads, if enabled.
-    record: Option<Box<Record>>,
+    recorder: Option<Box<LoadRecorder>>,
 }
 
 /// An event at a known instant.
 #[derive(Clone, Copy, Debug)]
-enum Plan {
+enum ScheduledEvent {
     /// A message or computation begins, or a timer ends.
     Begin(PendingId),
     /// The latency phase of a message is over: its data begin to flow.
-    Flow(PendingId),
+    StartFlow(PendingId),
 }
 
 /// An event at the present instant.
 #[derive(Clone, Copy, Debug)]
-enum Due {
+enum DueEvent {
     /// The last byte of a message arrives.
     Arrival(FlowIndex),
-    Plan(Plan),
+    Scheduled(ScheduledEvent),
 }
 
 impl<'p, T: Copy> FlowNetwork<'p, T> {
@@ -109,30 +109,30 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         Self {
             factors: SizeFactors::new(parameters),
             precision: precision.max(SimDuration::from_picos(1)),
-            ways: Ways::new(platform, parameters),
+            routes: RouteCache::new(platform, parameters),
             sharing: MaxMin::new(parameters.solve_scope),
             progress: Progress::default(),
             messages: Vec::new(),
             pending: PendingList::default(),
-            agenda: Agenda::default(),
+            events: EventQueue::default(),
             cpus: Cpus::new(platform.hosts().iter()),
             now: SimTime::ZERO,
             upcoming: None,
             due: Vec::new(),
-            record: None,
+            recorder: None,
         }
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.
     pub fn with_link_loads(self) -> Self {
-        Self { record: Some(Box::default()), ..self }
+        Self { recorder: Some(Box::default()), ..self }
     }
 
     /// Returns the link loads up to an instant that is not before the last [`FlowNetwork::advance`], if they were
     /// [recorded](FlowNetwork::with_link_loads).
     pub fn link_loads(&self, end: SimTime) -> Option<LinkLoads> {
-        let record = self.record.as_deref()?;
-        Some(record.loads(self.ways.platform(), &self.ways, end))
+        let recorder = self.recorder.as_deref()?;
+        Some(recorder.loads(self.routes.platform(), &self.routes, end))
     }
 
     /// Returns the instant of the last [`FlowNetwork::advance`].
@@ -158,30 +158,30 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         size: Bytes,
         tag: T,
     ) -> Result<(), RouteError> {
-        let way = self.ways.find(src, dst, &mut self.sharing)?;
-        self.file(at, Work::Message { way, size }, tag);
+        let route = self.routes.find(src, dst, &mut self.sharing)?;
+        self.submit(at, Work::Message { route, size }, tag);
         Ok(())
     }
 
     /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
     /// from an instant that is not before the last [`FlowNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
-        self.file(at, Work::Compute { host, flops }, tag);
+        self.submit(at, Work::Compute { host, flops }, tag);
     }
 
     /// Completes `tag` at an instant.
-    pub fn wake(&mut self, at: SimTime, tag: T) {
-        let id = self.pending.add(Work::Wake, tag);
-        self.agenda.add(at, Plan::Begin(id));
+    pub fn schedule(&mut self, at: SimTime, tag: T) {
+        let id = self.pending.add(Work::Timer, tag);
+        self.events.add(at, ScheduledEvent::Begin(id));
         self.upcoming = None;
     }
 
     #[inline]
-    fn file(&mut self, at: SimTime, work: Work, tag: T) {
+    fn submit(&mut self, at: SimTime, work: Work, tag: T) {
         self.upcoming = None;
         let id = self.pending.add(work, tag);
         if at > self.now {
-            self.agenda.add(at, Plan::Begin(id));
+            self.events.add(at, ScheduledEvent::Begin(id));
         } else {
             self.begin(id);
         }
@@ -189,12 +189,12 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     pub fn next_event(&mut self) -> Option<SimTime> {
-        if self.sharing.is_disturbed() {
-            self.share();
+        if self.sharing.needs_solve() {
+            self.solve_rates();
         } else {
             self.sharing.skip_solve();
         }
-        self.upcoming = earlier(earlier(self.agenda.next(), self.progress.next()), self.cpus.next());
+        self.upcoming = earlier(earlier(self.events.next(), self.progress.next()), self.cpus.next());
         self.upcoming
     }
 
@@ -204,16 +204,17 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
         self.upcoming = None;
         self.now = now;
-        if let Some(record) = &mut self.record {
+        if let Some(recorder) = &mut self.recorder {
             // Before any flow ends: the recorder reads what is left of each.
-            record.go_on(now, &self.ways, |flow, at| self.progress.left(at, flow));
+            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
         }
         let end = now.saturating_add(self.precision);
-        self.cpus.finish(now, end, |id| done.push(self.pending.end(id)));
+        self.cpus.finish(now, end, |id| done.push(self.pending.complete(id)));
         let mut due = std::mem::take(&mut self.due);
-        self.progress.take_before(end, |at, flow| due.push((at, Due::Arrival(flow))));
+        self.progress.pop_before(end, |at, flow| due.push((at, DueEvent::Arrival(flow))));
         due.extend(
-            std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))),
+            std::iter::from_fn(|| self.events.pop_before(end))
+                .map(|(at, event)| (at, DueEvent::Scheduled(event))),
         );
         if due.len() > 1 {
             // Stable: at one instant messages arrive before others begin.
@@ -221,17 +222,17 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
         for &(_, event) in &due {
             match event {
-                Due::Arrival(flow) => {
-                    done.push(self.pending.end(self.messages[flow.index()]));
+                DueEvent::Arrival(flow) => {
+                    done.push(self.pending.complete(self.messages[flow.index()]));
                     self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
-                    if let Some(record) = &mut self.record {
-                        record.end(self.now, flow, (&self.ways, &self.sharing));
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
                     }
                 }
-                Due::Plan(Plan::Flow(message)) => self.flow(message),
-                Due::Plan(Plan::Begin(id)) => match self.pending.work(id) {
-                    Work::Wake => done.push(self.pending.end(id)),
+                DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
+                DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
+                    Work::Timer => done.push(self.pending.complete(id)),
                     Work::Message { .. } | Work::Compute { .. } => self.begin(id),
                 },
             }
@@ -243,31 +244,31 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     /// Begins a message or computation now.
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
-            Work::Message { way, size } => {
-                let latency = self.ways.latency(way);
-                self.ways.announce(way, &mut self.sharing);
+            Work::Message { route, size } => {
+                let latency = self.routes.latency(route);
+                self.routes.announce(route, &mut self.sharing);
                 if latency > 0.0 {
                     let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
-                    self.agenda.add(at, Plan::Flow(id));
+                    self.events.add(at, ScheduledEvent::StartFlow(id));
                 } else {
-                    self.flow(id);
+                    self.start_flow(id);
                 }
             }
             Work::Compute { host, flops } => self.cpus.begin(self.now, host.get(), flops, id),
-            Work::Wake => unreachable!("a timer has no begin, only an end"),
+            Work::Timer => unreachable!("a timer has no begin, only an end"),
         }
     }
 
     /// Starts the flow of a message now.
-    fn flow(&mut self, message: PendingId) {
-        let Work::Message { way, size } = self.pending.work(message) else {
+    fn start_flow(&mut self, message: PendingId) {
+        let Work::Message { route, size } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
-        let flow = self.ways.add_flow(way, &mut self.sharing);
-        let wire = size.get() as f64 * self.factors.of(size).gap;
-        self.progress.begin(self.now, flow, wire * self.ways.penalty(way));
-        if let Some(record) = &mut self.record {
-            record.begin(flow, (way, &self.ways), size.get(), wire * self.ways.penalty(way));
+        let flow = self.routes.add_flow(route, &mut self.sharing);
+        let wire = size.get() as f64 * self.factors.of(size).time_per_byte;
+        self.progress.begin(self.now, flow, wire * self.routes.penalty(route));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(flow, (route, &self.routes), size.get(), wire * self.routes.penalty(route));
         }
         match self.messages.get_mut(flow.index()) {
             Some(place) => *place = message,
@@ -276,11 +277,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     }
 
     /// Solves the rates of the present flows.
-    fn share(&mut self) {
+    fn solve_rates(&mut self) {
         self.sharing.solve();
-        self.progress.follow(self.now, &self.sharing);
-        if let Some(record) = &mut self.record {
-            record.note_solve(self.now, &self.sharing);
+        self.progress.apply_solve(self.now, &self.sharing);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record_solve(self.now, &self.sharing);
         }
     }
 }

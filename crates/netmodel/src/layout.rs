@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::routing::Routing;
 use crate::topology::Topology;
 use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
-use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOrigin};
+use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
 use crate::topology::star::Star;
 use crate::topology::torus::Torus;
 use crate::{LinkId, Platform};
@@ -32,7 +32,7 @@ pub struct Layout {
     /// Number of the first link of the first cable.
     pub first_link: u32,
     /// Split duplex: each cable is two links, one per direction, and not one link that both directions share.
-    pub split: bool,
+    pub split_duplex: bool,
 }
 
 /// A regular network and its sizes.
@@ -81,7 +81,7 @@ impl Layout {
             _ => None,
         });
         let (topology, wiring) = clusters.next()?;
-        Some(Self { shape: topology.shape(), first_link: wiring.cables, split: wiring.duplex })
+        Some(Self { shape: topology.shape(), first_link: wiring.cables, split_duplex: wiring.duplex })
     }
 
     /// Lists the cables in the order of their links; `None` if the sizes describe no network. `O(cables)`.
@@ -89,17 +89,19 @@ impl Layout {
         let topology: Box<dyn Topology> = match &self.shape {
             NetworkShape::Star { hosts } => Box::new(Star::new((0..*hosts).collect())),
             NetworkShape::Torus { dims } => Box::new(Torus::try_new(dims)?),
-            NetworkShape::FatTree { levels } => Box::new(FatTree::try_new(levels, FatTreeOrigin::default())?),
+            NetworkShape::FatTree { levels } => {
+                Box::new(FatTree::try_new(levels, FatTreeOffsets::default())?)
+            }
             NetworkShape::Dragonfly(shape) => Box::new(Dragonfly::try_new(*shape, 0)?),
         };
         let link = |cable: u32, half: u32| {
-            LinkId::new(self.first_link + if self.split { 2 * cable + half } else { cable })
+            LinkId::new(self.first_link + if self.split_duplex { 2 * cable + half } else { cable })
         };
         let cable = |(cable, (lower, upper))| CableEnds {
             lower,
             upper,
             up: link(cable, 0),
-            down: link(cable, if self.split { 1 } else { 0 }),
+            down: link(cable, if self.split_duplex { 1 } else { 0 }),
         };
         Some((0..).zip(topology.cable_ends()).map(cable).collect())
     }
@@ -155,6 +157,6 @@ mod tests {
         let text = r#"<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>"#;
         assert_eq!(Layout::of(&Platform::from_xml(text, "test").unwrap()), None);
         let shape = NetworkShape::Torus { dims: Vec::new() };
-        assert_eq!(Layout { shape, first_link: 0, split: true }.cables(), None);
+        assert_eq!(Layout { shape, first_link: 0, split_duplex: true }.cables(), None);
     }
 }

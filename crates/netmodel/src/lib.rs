@@ -68,6 +68,7 @@
 //! divisions and comparisons of doubles in a fixed order and rounded once, to picoseconds.
 #![forbid(unsafe_code)]
 
+pub mod contention_free;
 pub mod epoch;
 mod error;
 mod factor;
@@ -75,7 +76,6 @@ pub mod flow;
 mod identifier;
 mod layout;
 mod link_load;
-pub mod loggps;
 pub mod maxmin;
 pub mod measures;
 mod parameters;
@@ -87,6 +87,7 @@ mod topology;
 mod unit;
 mod xml;
 
+pub use contention_free::{ContentionFree, PathCost};
 pub use epoch::EpochNetwork;
 pub use error::{Location, MissingRoute, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
@@ -94,7 +95,6 @@ pub use flow::FlowNetwork;
 pub use identifier::{HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads};
-pub use loggps::{LogGps, PathCost};
 pub use maxmin::{MaxMin, Usage};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;

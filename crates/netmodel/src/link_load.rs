@@ -1,7 +1,7 @@
 //! Loads of links over time.
 
 pub(crate) mod bins;
-pub(crate) mod gauge;
+pub(crate) mod load_integrator;
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub struct LinkLoad {
 
 /// Totals of a link at the end of a run.
 #[derive(Debug)]
-pub(crate) struct Account<'a> {
+pub(crate) struct LinkTotals<'a> {
     pub(crate) link: LinkId,
     pub(crate) bytes: u64,
     /// Time during which the link was a bottleneck [ps].
@@ -54,20 +54,21 @@ impl LinkLoads {
     pub(crate) fn new<'a>(
         platform: &Platform,
         end: SimTime,
-        accounts: impl Iterator<Item = Account<'a>>,
+        all_totals: impl Iterator<Item = LinkTotals<'a>>,
     ) -> Self {
-        let mut accounts: Vec<Account<'_>> = accounts.filter(|account| account.matters(platform)).collect();
-        accounts.sort_by_key(|account| account.link);
-        let scales = accounts.iter().map(|account| account.bins.scale());
+        let mut all_totals: Vec<LinkTotals<'_>> =
+            all_totals.filter(|totals| totals.is_reported(platform)).collect();
+        all_totals.sort_by_key(|totals| totals.link);
+        let scales = all_totals.iter().map(|totals| totals.bins.scale());
         let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
-        let links = accounts.iter().map(|account| account.load(scale, end.as_picos()));
+        let links = all_totals.iter().map(|totals| totals.load(scale, end.as_picos()));
         Self { bin: SimDuration::from_picos(1 << scale), links: links.collect() }
     }
 }
 
-impl Account<'_> {
+impl LinkTotals<'_> {
     /// Returns whether the link carried anything and is shared, not a fat pipe.
-    pub(crate) fn matters(&self, platform: &Platform) -> bool {
+    pub(crate) fn is_reported(&self, platform: &Platform) -> bool {
         self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
     }
 
@@ -87,7 +88,7 @@ impl Account<'_> {
 
     fn load(&self, scale: u32, end: u64) -> LinkLoad {
         let Self { link, bytes, saturated, capacity, ref bins } = *self;
-        let sums = bins.coarse(scale, end);
+        let sums = bins.coarsened(scale, end);
         let total: f64 = sums.iter().sum();
         let part = |sum: f64, picos: u64| if picos == 0 { 0.0 } else { sum / (capacity * picos as f64) };
         let length =

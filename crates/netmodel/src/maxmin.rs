@@ -16,17 +16,17 @@
 //! and a flow whose level moves by less than a part in 10^14 keeps its rate, so that rounding does not propagate.
 
 mod certificate;
+mod filling;
 mod group;
 mod level;
-mod refill;
 mod repair;
 mod scope;
 
 pub use certificate::Violation;
-use group::Stage;
-use refill::{Lid, Refill};
+use filling::{Filling, FrozenLevel};
+use group::LinkState;
 use repair::Sweep;
-use scope::Marks;
+use scope::ModifiedSet;
 pub use scope::Scope;
 
 use crate::Sharing;
@@ -86,14 +86,14 @@ pub struct MaxMin {
     /// Level up to which each flow is known not to be frozen elsewhere, by flow; the ceiling while flows are grouped.
     /// Separate from the flows, because the sums over the flows of a link read it alone.
     limits: Vec<f64>,
-    vacant: Vec<u32>,
+    free_slots: Vec<u32>,
     /// Flows added since the last solve.
-    begun: Vec<u32>,
+    new_flows: Vec<u32>,
     /// Links whose flows came or went since the last solve.
-    disturbed: Vec<u32>,
+    dirty_links: Vec<u32>,
     sweep: Sweep,
-    refill: Refill,
-    marks: Marks,
+    filling: Filling,
+    modified: ModifiedSet,
     solves: u64,
 }
 
@@ -122,9 +122,9 @@ struct Link {
     level: f64,
     members: Vec<Member>,
     /// Flows whose bottleneck is this link; empty while flows are grouped.
-    home: Vec<u32>,
+    bottlenecked: Vec<u32>,
     /// State of the link in the sweep.
-    mark: repair::Mark,
+    sweep_state: repair::SweepState,
 }
 
 /// A flow as a link sees it.
@@ -143,13 +143,13 @@ struct Flow {
     /// Level at which the flow reaches its own rate limit.
     ceiling: f64,
     /// Link that keeps the flow from a higher rate; `None` if that is its own limit.
-    home: Option<u32>,
+    bottleneck: Option<u32>,
     /// Position in [`Link::bottlenecked`] of that link.
-    home_place: u32,
+    bottleneck_place: u32,
     /// Number of the sweep that set the bottleneck.
-    moved_in: u64,
+    moved_sweep: u64,
     /// Number of the last sweep that froze the flow.
-    frozen_in: u64,
+    frozen_sweep: u64,
     uses: Vec<Use>,
 }
 
@@ -195,7 +195,7 @@ impl FlowIndex {
 impl MaxMin {
     /// Makes an empty set of links that is solved in this scope.
     pub fn new(scope: Scope) -> Self {
-        Self { marks: Marks::new(scope), ..Self::default() }
+        Self { modified: ModifiedSet::new(scope), ..Self::default() }
     }
 
     /// Returns the number of links.
@@ -209,21 +209,21 @@ impl MaxMin {
     /// If the capacity is not greater than zero.
     pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
         assert!(capacity > 0.0, "a link of capacity {capacity}");
-        let mark = repair::Mark::default();
+        let mark = repair::SweepState::default();
         self.links.push(Link {
             capacity,
             sharing,
             level: f64::INFINITY,
             members: Vec::new(),
-            home: Vec::new(),
-            mark,
+            bottlenecked: Vec::new(),
+            sweep_state: mark,
         });
-        if self.refill.is_grouped {
-            self.refill.stages.push(Stage::default());
-            self.refill.lids.push(Lid::OPEN);
-            self.refill.rooms.push(0.0);
-            if !self.refill.places.has_room(self.links.len()) {
-                self.refill.places.index(&self.refill.stages);
+        if self.filling.is_grouped {
+            self.filling.link_states.push(LinkState::default());
+            self.filling.frozen_levels.push(FrozenLevel::RISING);
+            self.filling.headrooms.push(0.0);
+            if !self.filling.group_index.covers(self.links.len()) {
+                self.filling.group_index.rebuild(&self.filling.link_states);
             }
         }
         LinkIndex(self.links.len() as u32 - 1)
@@ -238,8 +238,8 @@ impl MaxMin {
     pub fn add_flow(&mut self, usages: &[Usage], penalty: f64, bound: f64) -> FlowIndex {
         assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
         assert!(!usages.is_empty(), "a flow uses at least one link");
-        let index = self.vacant_flow(penalty, penalty * bound);
-        self.mark_beginning(index, usages.iter().map(|usage| usage.link.0));
+        let index = self.allocate_flow(penalty, penalty * bound);
+        self.mark_new_flow(index, usages.iter().map(|usage| usage.link.0));
         let (links, flow) = (&mut self.links, &mut self.flows[index as usize]);
         flow.uses.extend((0..).zip(usages).map(|(place, &Usage { link, weight })| {
             assert!(weight > 0.0, "a weight of {weight}");
@@ -248,10 +248,10 @@ impl MaxMin {
             members.push(Member { flow: index, place, share });
             Use { link: link.0, place: members.len() as u32 - 1, share }
         }));
-        self.disturbed.extend(usages.iter().map(|usage| usage.link.0));
-        if self.refill.is_grouped {
-            self.enter(index);
-            usages.iter().for_each(|usage| self.refill.rooms[usage.link.index()] = 0.0);
+        self.dirty_links.extend(usages.iter().map(|usage| usage.link.0));
+        if self.filling.is_grouped {
+            self.add_to_groups(index);
+            usages.iter().for_each(|usage| self.filling.headrooms[usage.link.index()] = 0.0);
         }
         FlowIndex(index)
     }
@@ -259,22 +259,30 @@ impl MaxMin {
     /// Announces a flow that will begin later. Only [`Scope::Marked`] uses this: it marks the links of the flow, as
     /// SimGrid does.
     pub fn announce(&mut self, usages: &[Usage]) {
-        self.mark_links(usages.iter().map(|usage| usage.link.0));
+        self.mark_modified(usages.iter().map(|usage| usage.link.0));
     }
 
-    fn vacant_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
-        let index = self.vacant.pop().unwrap_or(self.flows.len() as u32);
+    fn allocate_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
+        let index = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
         match self.flows.get_mut(index as usize) {
-            Some(flow) => (flow.penalty, flow.ceiling, flow.frozen_in) = (penalty, ceiling, 0),
+            Some(flow) => (flow.penalty, flow.ceiling, flow.frozen_sweep) = (penalty, ceiling, 0),
             None => {
                 let (home, home_place, moved_in, frozen_in) = (None, 0, 0, 0);
                 let uses = Vec::new();
-                self.flows.push(Flow { penalty, ceiling, home, home_place, moved_in, frozen_in, uses });
+                self.flows.push(Flow {
+                    penalty,
+                    ceiling,
+                    bottleneck: home,
+                    bottleneck_place: home_place,
+                    moved_sweep: moved_in,
+                    frozen_sweep: frozen_in,
+                    uses,
+                });
                 self.limits.push(ceiling);
             }
         }
         self.limits[index as usize] = ceiling;
-        self.begun.push(index);
+        self.new_flows.push(index);
         index
     }
 
@@ -284,13 +292,13 @@ impl MaxMin {
     /// If the flow was removed before and its number was not reused.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
         assert!(!self.flows[flow.index()].uses.is_empty(), "flow {} is removed twice", flow.0);
-        if self.refill.is_grouped {
-            self.leave(flow.0);
+        if self.filling.is_grouped {
+            self.remove_from_groups(flow.0);
         }
         // Marks must be followed while the flow is still on its links.
-        self.follow_before_late();
+        self.follow_before_deferred();
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
-        self.mark_links(uses.iter().map(|used| used.link));
+        self.mark_modified(uses.iter().map(|used| used.link));
         for &Use { link, place, .. } in &uses {
             let members = &mut self.links[link as usize].members;
             members.swap_remove(place as usize);
@@ -300,17 +308,17 @@ impl MaxMin {
             if members.is_empty() {
                 self.links[link as usize].level = f64::INFINITY;
             } else {
-                self.disturbed.push(link);
+                self.dirty_links.push(link);
             }
         }
-        if self.refill.is_grouped {
-            self.flows[flow.index()].home = None;
+        if self.filling.is_grouped {
+            self.flows[flow.index()].bottleneck = None;
         } else {
-            self.move_home(flow.0, None);
+            self.set_bottleneck(flow.0, None);
         }
         uses.clear();
         self.flows[flow.index()].uses = uses;
-        self.vacant.push(flow.0);
+        self.free_slots.push(flow.0);
     }
 
     /// Returns the rate of a flow as of the last solve; its bound for one added since.
@@ -323,51 +331,51 @@ impl MaxMin {
     #[inline]
     pub fn level(&self, flow: FlowIndex) -> f64 {
         let flow = &self.flows[flow.index()];
-        flow.home.map_or(flow.ceiling, |home| self.links[home as usize].level)
+        flow.bottleneck.map_or(flow.ceiling, |home| self.links[home as usize].level)
     }
 
     /// Returns the bottleneck of a flow as of the last solve; `None` if the flow is at its bound. All flows of one
     /// bottleneck have one level.
     #[inline]
     pub fn bottleneck(&self, flow: FlowIndex) -> Option<LinkIndex> {
-        self.flows[flow.index()].home.map(LinkIndex)
+        self.flows[flow.index()].bottleneck.map(LinkIndex)
     }
 
     /// Returns the level of the flows whose bottleneck is this link; infinite if there are none.
     #[inline]
-    pub fn level_at(&self, link: LinkIndex) -> f64 {
+    pub fn link_level(&self, link: LinkIndex) -> f64 {
         self.links[link.index()].level
     }
 
     /// Returns whether a solve may change a rate.
     #[inline]
-    pub fn is_disturbed(&self) -> bool {
-        !self.disturbed.is_empty() || !self.marks.owed.is_empty()
+    pub fn needs_solve(&self) -> bool {
+        !self.dirty_links.is_empty() || !self.modified.skipped.is_empty()
     }
 
     /// Replaces a solve that would change no rate. Only [`Scope::Marked`] needs this: its marks last until the next
     /// solve.
     #[inline]
     pub fn skip_solve(&mut self) {
-        debug_assert!(!self.is_disturbed(), "a solve may change a rate");
-        self.forget_marks();
+        debug_assert!(!self.needs_solve(), "a solve may change a rate");
+        self.clear_marks();
     }
 
     /// Sets the bottleneck of a flow, while flows are not grouped.
-    fn move_home(&mut self, index: u32, to: Option<u32>) {
+    fn set_bottleneck(&mut self, index: u32, to: Option<u32>) {
         let flow = &mut self.flows[index as usize];
-        let left = std::mem::replace(&mut flow.home, to);
-        let place = flow.home_place;
+        let left = std::mem::replace(&mut flow.bottleneck, to);
+        let place = flow.bottleneck_place;
         if let Some(to) = to {
-            let home = &mut self.links[to as usize].home;
-            flow.home_place = home.len() as u32;
+            let home = &mut self.links[to as usize].bottlenecked;
+            flow.bottleneck_place = home.len() as u32;
             home.push(index);
         }
         let Some(left) = left else { return };
-        let home = &mut self.links[left as usize].home;
+        let home = &mut self.links[left as usize].bottlenecked;
         home.swap_remove(place as usize);
         if let Some(&moved) = home.get(place as usize) {
-            self.flows[moved as usize].home_place = place;
+            self.flows[moved as usize].bottleneck_place = place;
         }
     }
 
@@ -381,19 +389,19 @@ impl MaxMin {
     /// release builds: that would be an error of this module.
     pub fn solve(&mut self) {
         self.limit_scope();
-        if self.refill.is_grouped {
-            self.refill()
+        if self.filling.is_grouped {
+            self.solve_by_filling()
         } else {
             self.repair()
         }
-        self.choose_grouping();
+        self.choose_method();
         self.end_solve();
     }
 
     fn end_solve(&mut self) {
         self.solves += 1;
         if self.solves.is_multiple_of(CHECKED_SOLVES)
-            && self.marks.owed.is_empty()
+            && self.modified.skipped.is_empty()
             && let Err(violation) = self.check()
         {
             panic!("the allocation is not max-min fair: {violation}");
@@ -413,18 +421,18 @@ impl MaxMin {
     }
 
     /// Solves from scratch by progressive filling. The result is that of [`MaxMin::solve`], to a part in 10^11.
-    pub fn solve_afresh(&mut self) {
-        if !self.refill.is_grouped {
+    pub fn solve_from_scratch(&mut self) {
+        if !self.filling.is_grouped {
             self.group_flows();
         }
         for index in 0..self.flows.len() as u32 {
-            if self.flows[index as usize].home.is_some() {
-                self.regroup(index, None);
+            if self.flows[index as usize].bottleneck.is_some() {
+                self.change_bottleneck(index, None);
             }
-            self.begun.push(index);
+            self.new_flows.push(index);
         }
         self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
-        self.refill_afresh();
+        self.fill_from_scratch();
         self.end_solve();
     }
 }

@@ -9,7 +9,7 @@ use crate::{HostId, Platform, Sharing};
 const ALL_PAIRS_LIMIT: u32 = 2048;
 
 /// Number of source hosts on larger platforms.
-const SAMPLES: u32 = 64;
+const SAMPLED_SOURCES: u32 = 64;
 
 /// Size, diameter and bisection bandwidth of a platform.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub struct Measures {
 pub struct Diameter {
     /// Number of links of the longest route.
     pub links: usize,
-    /// Latency of the slowest route [s].
+    /// Latency of the slowest route \[s\].
     pub latency: f64,
     /// Number of pairs of different hosts without a route.
     pub missing: u64,
@@ -88,7 +88,7 @@ fn diameter(platform: &Platform) -> Diameter {
     let (sources, coverage) = if hosts <= ALL_PAIRS_LIMIT {
         (hosts, Coverage::AllPairs)
     } else {
-        (SAMPLES, Coverage::Sources { sources: SAMPLES })
+        (SAMPLED_SOURCES, Coverage::Sources { sources: SAMPLED_SOURCES })
     };
     let mut diameter = Diameter { links: 0, latency: 0.0, missing: 0, coverage };
     let mut route = Vec::new();

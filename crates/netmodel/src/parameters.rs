@@ -65,10 +65,10 @@ pub struct NetworkParameters {
     pub latency_factor: FactorTable,
     /// Factor of the rate of a flow, applied after sharing.
     pub bandwidth_factor: FactorTable,
-    /// Weight S [B]: each link adds `weight_s / bandwidth` to the penalty of a flow in the sharing of its links. No
+    /// Weight S \[B\]: each link adds `weight_s / bandwidth` to the penalty of a flow in the sharing of its links. No
     /// effect on a flow that is alone (network/weight-S).
     pub weight_s: f64,
-    /// TCP window [B]: no flow exceeds the window over twice its latency. Zero removes the limit.
+    /// TCP window \[B\]: no flow exceeds the window over twice its latency. Zero removes the limit.
     pub tcp_gamma: f64,
     /// Cross traffic: a flow also takes 0.05 of its rate from each link of the reverse route, for acknowledgements.
     pub cross_traffic: bool,
@@ -76,12 +76,12 @@ pub struct NetworkParameters {
     pub fat_pipes: FatPipes,
     /// Set of links that are solved again when flows begin or end. Models with contention only.
     pub solve_scope: Scope,
-    /// Interval [s]: events that lie less than this after another one happen with it. Models with contention only.
+    /// Interval \[s\]: events that lie less than this after another one happen with it. Models with contention only.
     pub precision_s: f64,
     /// Bandwidth of the built-in loopback link [B/s], through which hosts send to themselves if the platform lists no
     /// other route.
     pub loopback_bandwidth: f64,
-    /// Latency of the built-in loopback link [s].
+    /// Latency of the built-in loopback link \[s\].
     pub loopback_latency_s: f64,
 }
 
@@ -101,8 +101,8 @@ impl NetworkParameters {
     /// Returns the parameters of a preset.
     pub fn preset(preset: Preset) -> Self {
         let constant = |latency, bandwidth, weight_s| Self {
-            latency_factor: fixed(FactorTable::try_constant(latency)),
-            bandwidth_factor: fixed(FactorTable::try_constant(bandwidth)),
+            latency_factor: valid_table(FactorTable::try_constant(latency)),
+            bandwidth_factor: valid_table(FactorTable::try_constant(bandwidth)),
             weight_s,
             tcp_gamma: TCP_GAMMA,
             cross_traffic: true,
@@ -114,8 +114,8 @@ impl NetworkParameters {
         };
         match preset {
             Preset::Smpi => Self {
-                latency_factor: fixed(FactorTable::try_new(&SMPI_LATENCY)),
-                bandwidth_factor: fixed(FactorTable::try_new(&SMPI_BANDWIDTH)),
+                latency_factor: valid_table(FactorTable::try_new(&SMPI_LATENCY)),
+                bandwidth_factor: valid_table(FactorTable::try_new(&SMPI_BANDWIDTH)),
                 ..constant(1.0, 1.0, 8775.0)
             },
             Preset::Lv08 => constant(13.01, 0.97, 20537.0),
@@ -133,7 +133,7 @@ impl NetworkParameters {
 }
 
 /// Unwraps a table of constants of this file, which the tests show to be valid.
-fn fixed(table: Result<FactorTable, crate::FactorError>) -> FactorTable {
+fn valid_table(table: Result<FactorTable, crate::FactorError>) -> FactorTable {
     table.expect("the tables of the presets are valid")
 }
 

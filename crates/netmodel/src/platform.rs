@@ -7,18 +7,18 @@ use crate::{
     xml,
 };
 
-pub(crate) mod assembly;
+pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
-pub(crate) mod draft;
-mod path;
 pub(crate) mod quantity;
+mod route_builder;
 pub(crate) mod routing;
 mod summary;
 pub(crate) mod zone;
+pub(crate) mod zone_builder;
 
-use path::{Gap, Path};
-use zone::{Node, Place, Vertex, Zone};
+use route_builder::{RouteBuilder, RouteGap};
+use zone::{NamedNode, Vertex, Zone, ZoneVertex};
 
 /// A machine on which programs run.
 ///
@@ -32,9 +32,9 @@ pub struct Platform {
     hosts: Vec<Host>,
     links: Vec<Link>,
     /// Hosts, routers and zones by their names.
-    nodes: FxHashMap<String, Node>,
+    nodes: FxHashMap<String, NamedNode>,
     /// Zone and vertex of each host.
-    places: Vec<Place>,
+    host_vertices: Vec<ZoneVertex>,
     zones: Vec<Zone>,
     warnings: Vec<String>,
 }
@@ -103,7 +103,7 @@ impl Platform {
     /// Returns the host of this name. `O(1)`.
     pub fn host_by_name(&self, name: &str) -> Option<HostId> {
         match self.nodes.get(name) {
-            Some(&Node::Host(host)) => Some(host),
+            Some(&NamedNode::Host(host)) => Some(host),
             _ => None,
         }
     }
@@ -121,14 +121,14 @@ impl Platform {
         &self.links[link.index()]
     }
 
-    /// Sets bandwidth [B/s] and latency [s] of the built-in loopback link, through which hosts of zones with listed
+    /// Sets bandwidth [B/s] and latency \[s\] of the built-in loopback link, through which hosts of zones with listed
     /// routes send to themselves if no other route is listed (`network/loopback-bw` and `-lat`).
     ///
     /// # Panics
     /// If the bandwidth is not greater than zero, or the latency is negative.
     pub fn set_default_loopback(&mut self, bandwidth: f64, latency: f64) {
         assert!(bandwidth > 0.0 && latency >= 0.0, "a loopback link of {bandwidth} B/s and {latency} s");
-        if let Some(link) = self.links.iter_mut().find(|link| link.name == assembly::LOOPBACK_NAME) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.name == builder::LOOPBACK_NAME) {
             (link.bandwidth, link.latency) = (bandwidth, latency);
         }
     }
@@ -164,10 +164,10 @@ impl Platform {
         out.clear();
         let place = |host: HostId| {
             assert!(host.index() < self.hosts.len(), "host {host} of a platform of {}", self.hosts.len());
-            self.places[host.index()]
+            self.host_vertices[host.index()]
         };
-        let mut path = Path { zones: &self.zones, out, unlisted: None };
-        let joined = path.join(place(src), place(dst), 0);
+        let mut path = RouteBuilder { zones: &self.zones, out, unlisted: None };
+        let joined = path.append(place(src), place(dst), 0);
         match (joined, path.unlisted) {
             (Ok(()), _) if !out.is_empty() => Ok(()),
             (Err(gap), _) | (Ok(()), Some(gap)) => {
@@ -182,7 +182,7 @@ impl Platform {
         &self.zones
     }
 
-    fn missing(&self, src: HostId, dst: HostId, gap: Gap) -> RouteError {
+    fn missing(&self, src: HostId, dst: HostId, gap: RouteGap) -> RouteError {
         let zone = &self.zones[gap.zone.index()];
         let name = |vertex: u32| match &zone.vertices[vertex as usize] {
             Vertex::Host(host) => self.host(*host).name.clone(),
@@ -200,7 +200,7 @@ impl Platform {
     }
 
     fn empty(&self, src: HostId, dst: HostId) -> RouteError {
-        let zone = &self.zones[self.places[src.index()].zone.index()];
+        let zone = &self.zones[self.host_vertices[src.index()].zone.index()];
         let (zone, zone_at) = (zone.name.clone(), zone.at.clone());
         if src == dst {
             return RouteError::NoLoopback { host: self.host(src).name.clone(), zone, zone_at };

@@ -66,13 +66,13 @@ impl fmt::Display for RegionId {
 #[derive(Clone, Debug)]
 pub struct Regions {
     count: u32,
-    of_host: Vec<Member>,
-    of_link: Vec<Member>,
+    host_slots: Vec<RegionSlot>,
+    link_slots: Vec<RegionSlot>,
 }
 
 /// Region of a host or link, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct RegionSlot {
     pub(crate) region: RegionId,
     /// Number among the hosts or the links of the region.
     pub(crate) slot: u32,
@@ -146,17 +146,17 @@ impl Regions {
 
     /// Divides a platform into about `wanted` regions of neighbouring hosts: at most as many as there are hosts, in a
     /// torus the next product of powers of two that its sides allow.
-    pub fn about(platform: &Platform, wanted: u32) -> Self {
+    pub fn with_count(platform: &Platform, wanted: u32) -> Self {
         Self::of_blocks(platform, &blocks(platform, Some(wanted)))
     }
 
     /// Makes the regions from the region of each host; regions are numbered from 0 without a gap.
     fn of_blocks(platform: &Platform, blocks: &[u32]) -> Self {
         let count = blocks.iter().max().map_or(1, |last| last + 1);
-        let owners = ownership::link_hosts(platform, blocks);
-        let of_host = members(count, blocks.iter().copied());
-        let of_link = members(count, owners.iter().map(|host| blocks[host.index()]));
-        Self { count, of_host, of_link }
+        let owners = ownership::link_owners(platform, blocks);
+        let of_host = number_slots(count, blocks.iter().copied());
+        let of_link = number_slots(count, owners.iter().map(|host| blocks[host.index()]));
+        Self { count, host_slots: of_host, link_slots: of_link }
     }
 
     /// Returns the number of regions.
@@ -166,35 +166,35 @@ impl Regions {
 
     /// Returns the region of a host.
     pub fn of_host(&self, host: HostId) -> RegionId {
-        self.of_host[host.index()].region
+        self.host_slots[host.index()].region
     }
 
     /// Returns the region of a link.
     pub fn of_link(&self, link: LinkId) -> RegionId {
-        self.of_link[link.index()].region
+        self.link_slots[link.index()].region
     }
 
-    pub(crate) fn host(&self, host: HostId) -> Member {
-        self.of_host[host.index()]
+    pub(crate) fn host_slot(&self, host: HostId) -> RegionSlot {
+        self.host_slots[host.index()]
     }
 
-    pub(crate) fn link(&self, link: LinkId) -> Member {
-        self.of_link[link.index()]
+    pub(crate) fn link_slot(&self, link: LinkId) -> RegionSlot {
+        self.link_slots[link.index()]
     }
 
     /// Lists the hosts of each region, in the order of their slots.
-    pub(crate) fn hosts(&self) -> Vec<Vec<HostId>> {
+    pub(crate) fn hosts_by_region(&self) -> Vec<Vec<HostId>> {
         let mut hosts = vec![Vec::new(); self.count as usize];
-        for (number, member) in (0..).zip(&self.of_host) {
+        for (number, member) in (0..).zip(&self.host_slots) {
             hosts[member.region.index()].push(HostId::new(number));
         }
         hosts
     }
 
     /// Lists the links of each region, in the order of their slots.
-    pub(crate) fn links(&self) -> Vec<Vec<LinkId>> {
+    pub(crate) fn links_by_region(&self) -> Vec<Vec<LinkId>> {
         let mut links = vec![Vec::new(); self.count as usize];
-        for (number, member) in (0..).zip(&self.of_link) {
+        for (number, member) in (0..).zip(&self.link_slots) {
             links[member.region.index()].push(LinkId::new(number));
         }
         links
@@ -202,12 +202,12 @@ impl Regions {
 }
 
 /// Numbers the hosts or links of each region in their order.
-fn members(count: u32, regions: impl Iterator<Item = u32>) -> Vec<Member> {
+fn number_slots(count: u32, regions: impl Iterator<Item = u32>) -> Vec<RegionSlot> {
     let mut sizes = vec![0; count as usize];
     let member = |region: u32| {
         let size: &mut u32 = &mut sizes[region as usize];
         *size += 1;
-        Member { region: RegionId(region), slot: *size - 1 }
+        RegionSlot { region: RegionId(region), slot: *size - 1 }
     };
     regions.map(member).collect()
 }

@@ -21,7 +21,7 @@ pub struct Link {
     pub name: String,
     /// Capacity [B/s]; greater than zero.
     pub bandwidth: f64,
-    /// Latency [s]; zero or more.
+    /// Latency \[s\]; zero or more.
     pub latency: f64,
     /// Sharing of the link by simultaneous flows.
     pub sharing: Sharing,

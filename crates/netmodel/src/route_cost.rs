@@ -16,7 +16,7 @@ pub(crate) struct RouteCost {
     /// Part of a flow's penalty beside its latency: the sum over the links of `weight_s` over bandwidth [s].
     pub(crate) resistance: f64,
     /// Upper bound on the rate: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
-    pub(crate) bound: f64,
+    pub(crate) rate_bound: f64,
     /// Load of each link per unit of a flow's rate: one for each time that the route crosses it and 0.05 for each
     /// time that the reverse route does. On fat pipes the largest counts. The first link of the route comes first,
     /// then the others by growing number.
@@ -43,14 +43,19 @@ impl RouteCost {
         if parameters.tcp_gamma > 0.0 && latency > 0.0 {
             bound = bound.min(parameters.tcp_gamma / (2.0 * latency));
         }
-        let mut way_back = Vec::new();
+        let mut reverse_route = Vec::new();
         if parameters.cross_traffic {
-            match platform.route(dst, src, &mut way_back) {
+            match platform.route(dst, src, &mut reverse_route) {
                 Ok(()) | Err(RouteError::Missing(_) | RouteError::Empty { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { latency, resistance, bound, weights: weights(platform, &route, &way_back) })
+        Ok(Self {
+            latency,
+            resistance,
+            rate_bound: bound,
+            weights: weights(platform, &route, &reverse_route),
+        })
     }
 }
 
@@ -66,9 +71,9 @@ impl RouteCost {
     }
 }
 
-fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(LinkId, f64)> {
+fn weights(platform: &Platform, route: &[LinkId], reverse_route: &[LinkId]) -> Vec<(LinkId, f64)> {
     let there = route.iter().map(|&link| (link, 1.0));
-    let back = way_back.iter().map(|&link| (link, CROSS_TRAFFIC));
+    let back = reverse_route.iter().map(|&link| (link, CROSS_TRAFFIC));
     let mut crossings: Vec<(LinkId, f64)> = there.chain(back).collect();
     // The sort is stable: weights of the route come before those of the reverse route, so that sums have one order.
     crossings.sort_by_key(|&(link, _)| link);
@@ -104,18 +109,18 @@ pub(crate) struct Factors {
     /// Factor of the latency.
     pub(crate) latency: f64,
     /// Factor of the time per byte: the inverse of the bandwidth factor.
-    pub(crate) gap: f64,
+    pub(crate) time_per_byte: f64,
 }
 
 impl SizeFactors {
     pub(crate) fn new(parameters: &NetworkParameters) -> Self {
         let (latency, bandwidth) = (&parameters.latency_factor, &parameters.bandwidth_factor);
-        let mut ends: Vec<u64> = latency.steps().chain(bandwidth.steps()).collect();
+        let mut ends: Vec<u64> = latency.section_starts().chain(bandwidth.section_starts()).collect();
         ends.sort_unstable();
         ends.dedup();
         let factors = |size: u64| Factors {
             latency: latency.factor(Bytes::new(size)),
-            gap: 1.0 / bandwidth.factor(Bytes::new(size)),
+            time_per_byte: 1.0 / bandwidth.factor(Bytes::new(size)),
         };
         let sections = ends.iter().copied().chain([u64::MAX]).map(factors).collect();
         Self { ends: ends.into(), sections }

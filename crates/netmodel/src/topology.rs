@@ -22,7 +22,7 @@ pub(crate) struct Cable {
     /// Name of the link.
     pub(crate) name: String,
     /// Bandwidth in multiples of the cluster's.
-    pub(crate) multiple: u32,
+    pub(crate) bandwidth_multiple: u32,
 }
 
 /// The topology of a cluster. Hosts and switches are *stations*: hosts are numbered from 0, switches follow them.
@@ -61,7 +61,7 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
 
     /// Lists pairs of hosts that, for any division of the hosts into regions, include one with the fewest cables
     /// between two regions.
-    fn close_pairs(&self) -> Vec<(u32, u32)>;
+    fn closest_pairs(&self) -> Vec<(u32, u32)>;
 
     /// Returns the bisection bandwidth in cables of the cluster's bandwidth, or `None` if no closed form is known for
     /// these parameters.
@@ -102,21 +102,21 @@ pub(crate) struct Wiring {
 impl Wiring {
     /// Returns the link of a cable in its upward direction.
     pub(crate) fn up(&self, cable: u64) -> LinkId {
-        self.half(cable, 0)
+        self.half_cable(cable, 0)
     }
 
     /// Returns the link of a cable in its downward direction.
     pub(crate) fn down(&self, cable: u64) -> LinkId {
-        self.half(cable, 1)
+        self.half_cable(cable, 1)
     }
 
-    fn half(&self, cable: u64, half: u32) -> LinkId {
+    fn half_cable(&self, cable: u64, half: u32) -> LinkId {
         let cable = cable as u32;
         LinkId::new(self.cables + if self.duplex { 2 * cable + half } else { cable })
     }
 
     /// Appends the limiter of a station, if the cluster has limiters.
-    pub(crate) fn limit(&self, station: u64, out: &mut Vec<LinkId>) {
+    pub(crate) fn push_limiter(&self, station: u64, out: &mut Vec<LinkId>) {
         if let Some(first) = self.limiter {
             out.push(LinkId::new(first + station as u32));
         }
@@ -129,17 +129,17 @@ impl Wiring {
 }
 
 /// Returns the product of sizes, or `None` if it exceeds 64 bits.
-pub(crate) fn product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
+pub(crate) fn checked_product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
     factors.into_iter().try_fold(1_u64, |product, factor| product.checked_mul(u64::from(factor)))
 }
 
 /// Returns the default number of blocks for a topology without natural parts.
-pub(crate) fn usual_blocks(hosts: u64) -> u32 {
+pub(crate) fn default_block_count(hosts: u64) -> u32 {
     (hosts / 64).clamp(2, 64).min(hosts) as u32
 }
 
 /// Divides hosts into `wanted` blocks of neighbours: whole units of the largest size of which there are enough.
-pub(crate) fn runs(hosts: u64, wanted: u32, units: &[u64]) -> Vec<u32> {
+pub(crate) fn contiguous_blocks(hosts: u64, wanted: u32, units: &[u64]) -> Vec<u32> {
     let wanted = u64::from(wanted).clamp(1, hosts);
     let unit = units.iter().copied().filter(|&unit| hosts / unit >= wanted).max().unwrap_or(1);
     let count = hosts / unit;
@@ -147,6 +147,6 @@ pub(crate) fn runs(hosts: u64, wanted: u32, units: &[u64]) -> Vec<u32> {
 }
 
 /// Lists the pairs of hosts with successive numbers.
-pub(crate) fn successors(hosts: u64) -> impl Iterator<Item = (u32, u32)> {
+pub(crate) fn consecutive_pairs(hosts: u64) -> impl Iterator<Item = (u32, u32)> {
     (1..hosts as u32).map(|host| (host - 1, host))
 }

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn malformed_quantities_are_refused() {
         let unknown = |found: &str, dimension: Dimension| {
             Err(UnitError::Unit { found: found.into(), expected: dimension.units() })
         };

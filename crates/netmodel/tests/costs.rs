@@ -2,7 +2,7 @@
 
 mod support;
 
-use netmodel::{FactorError, FactorTable, HostId, LogGps, NetworkParameters, Platform, Preset};
+use netmodel::{ContentionFree, FactorError, FactorTable, HostId, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimDuration};
 use proptest::prelude::*;
 use support::{cluster, present, repository};
@@ -10,12 +10,12 @@ use support::{cluster, present, repository};
 const A: HostId = HostId::new(0);
 const B: HostId = HostId::new(1);
 
-fn model(preset: Preset) -> LogGps {
-    LogGps::new(&NetworkParameters::preset(preset))
+fn model(preset: Preset) -> ContentionFree {
+    ContentionFree::new(&NetworkParameters::preset(preset))
 }
 
-fn seconds(model: &LogGps, platform: &Platform, src: HostId, dst: HostId, size: u64) -> f64 {
-    let path = model.path(platform, src, dst).unwrap_or_else(|error| panic!("{error}"));
+fn seconds(model: &ContentionFree, platform: &Platform, src: HostId, dst: HostId, size: u64) -> f64 {
+    let path = model.path_cost(platform, src, dst).unwrap_or_else(|error| panic!("{error}"));
     model.duration(path, Bytes::new(size)).as_secs_f64()
 }
 
@@ -105,9 +105,9 @@ fn the_tcp_window_limits_long_routes() {
 }
 
 #[test]
-fn a_path_tells_its_latency_and_bandwidth() {
+fn a_path_has_its_latency_and_bandwidth() {
     let platform = cluster(2, "bb_bw=\"500MBps\" bb_lat=\"3us\"");
-    let path = model(Preset::Smpi).path(&platform, A, B).unwrap();
+    let path = model(Preset::Smpi).path_cost(&platform, A, B).unwrap();
     assert_close(path.latency(), 5e-6);
     assert!((path.bandwidth() - 500e6 / 1.05).abs() < 1.0);
 }
@@ -116,7 +116,7 @@ fn a_path_tells_its_latency_and_bandwidth() {
 fn a_time_beyond_the_clock_is_none() {
     let platform = pair("{ name = \"l\", bandwidth = 1 }");
     let model = model(Preset::Raw);
-    let path = model.path(&platform, A, B).unwrap();
+    let path = model.path_cost(&platform, A, B).unwrap();
     assert_eq!(model.try_duration(path, Bytes::new(2)), Some(SimDuration::from_picos(2_000_000_000_000)));
     assert_eq!(model.try_duration(path, Bytes::new(u64::MAX)), None);
 }
@@ -175,7 +175,7 @@ proptest! {
             bandwidth_factor: table(bandwidth),
             ..NetworkParameters::preset(Preset::Raw)
         };
-        let found = seconds(&LogGps::new(&parameters), &cluster(2, ""), A, B, size);
+        let found = seconds(&ContentionFree::new(&parameters), &cluster(2, ""), A, B, size);
         let (latency, bandwidth) = (&parameters.latency_factor, &parameters.bandwidth_factor);
         let bytes = Bytes::new(size);
         let expected = 2e-6 * latency.factor(bytes) + size as f64 / (1e9 * bandwidth.factor(bytes));

@@ -43,7 +43,7 @@ fn epoch(nanos: u64) -> SimDuration {
 
 /// Two regions of half of the hosts each.
 fn halves(platform: &Platform, nanos: u64) -> EpochNetwork<'_, usize> {
-    EpochNetwork::new(platform, &raw(), Regions::about(platform, 2), epoch(nanos)).unwrap()
+    EpochNetwork::new(platform, &raw(), Regions::with_count(platform, 2), epoch(nanos)).unwrap()
 }
 
 macro_rules! finish {
@@ -61,7 +61,7 @@ macro_rules! finish {
 
 /// Two links of 1 us, then 1000 bytes at one per nanosecond.
 #[test]
-fn a_message_alone_takes_what_it_takes_without_epochs() {
+fn a_single_message_takes_the_same_time_without_epochs() {
     let platform = platform(FLAT);
     for dst in [1, 7] {
         let mut network = halves(&platform, 2000);
@@ -75,7 +75,8 @@ fn a_message_alone_takes_what_it_takes_without_epochs() {
 #[test]
 fn a_link_with_room_only_for_what_leaves() {
     let platform = platform(SHAPES[5]);
-    let mut network = EpochNetwork::new(&platform, &raw(), Regions::about(&platform, 1), epoch(500)).unwrap();
+    let mut network =
+        EpochNetwork::new(&platform, &raw(), Regions::with_count(&platform, 1), epoch(500)).unwrap();
     let messages =
         [(0, 4, 1, 10_899), (0, 2, 0, 1982), (0, 2, 0, 8323), (0, 2, 4, 5794), (11_251, 4, 0, 125)];
     for (tag, (at, src, dst, size)) in messages.into_iter().enumerate() {
@@ -97,7 +98,7 @@ fn assert_close(ends: &[SimTime], expected: &[SimTime]) {
 /// the epoch until 6 us; the first has the other seven and sends 1750 bytes. With its last 1000 it ends before the next boundary, so that
 /// it goes on with seven eighths, for 1142.857 ns.
 #[test]
-fn flows_begin_and_go_on_with_their_mean_parts() {
+fn flows_begin_at_their_mean_rates() {
     let platform = platform(FLAT);
     for there in [1, 5] {
         let mut network = halves(&platform, 2000);
@@ -112,7 +113,7 @@ fn flows_begin_and_go_on_with_their_mean_parts() {
 /// when the second has 500 of its 1000. Then that keeps its half until it ends at 7 us, a quarter of the epoch until 8 us; the first has three
 /// quarters, also for the 1000 bytes that it has left then, because it ends before the next boundary.
 #[test]
-fn what_will_begin_is_kept_free() {
+fn capacity_is_reserved_for_announced_flows() {
     let platform = platform(FLAT);
     let mut network = halves(&platform, 2000);
     network.send(nanos(0), host(0), host(5), Bytes::new(6000), 0).unwrap();
@@ -125,7 +126,7 @@ fn what_will_begin_is_kept_free() {
 /// 4041.667 bytes left. The link compensates with 333.333 of the next 4000, so that each sends 1833.333, then 2000 until 16 us, when
 /// the second has 208.333 left and goes on with its half. The first has the rest.
 #[test]
-fn what_was_too_much_is_given_back() {
+fn excess_load_is_compensated() {
     let platform = platform(FLAT);
     let mut network = EpochNetwork::new(&platform, &raw(), Regions::whole(&platform), epoch(4000)).unwrap();
     network.send(nanos(2000), host(0), host(1), Bytes::new(15_625), 0).unwrap();
@@ -134,13 +135,13 @@ fn what_was_too_much_is_given_back() {
 }
 
 #[test]
-fn computations_share_cores_and_wakes_come_when_they_are_asked_for() {
+fn computations_share_cores_and_timers_end_on_time() {
     let platform = platform(FLAT);
     let mut network = halves(&platform, 2000);
     for tag in 0..3 {
         network.compute(nanos(100), host(6), 1000.0, tag);
     }
-    network.wake(nanos(700), 3);
+    network.schedule(nanos(700), 3);
     // Three computations of 1000 operations on two cores of one per nanosecond.
     assert_eq!(finish!(network, 4), [nanos(1600), nanos(1600), nanos(1600), nanos(700)]);
 }
@@ -155,7 +156,7 @@ fn an_epoch_is_not_longer_than_the_lookahead() {
     let most = epoch(4000);
     assert_eq!(longer.err(), Some(EpochError::TooLong { found: epoch(4001), most, regions: 4 }));
     // Two hosts of one switch in two regions.
-    assert_eq!(Regions::about(&platform, 8).lookahead(&platform, &raw()), Some(epoch(2000)));
+    assert_eq!(Regions::with_count(&platform, 8).lookahead(&platform, &raw()), Some(epoch(2000)));
     // One region has no limit.
     assert!(EpochNetwork::<()>::new(&platform, &raw(), Regions::whole(&platform), epoch(1 << 40)).is_ok());
     let none = EpochNetwork::<()>::new(&platform, &raw(), Regions::whole(&platform), epoch(0));
@@ -168,7 +169,7 @@ fn the_lookahead_is_that_of_the_closest_hosts_of_two_regions() {
     for shape in SHAPES {
         let platform = platform(shape);
         for count in 2..=8 {
-            let regions = Regions::about(&platform, count);
+            let regions = Regions::with_count(&platform, count);
             let hosts = platform.hosts().len() as u32;
             let pairs = (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (host(src), host(dst))));
             let mut route = Vec::new();
@@ -178,7 +179,7 @@ fn the_lookahead_is_that_of_the_closest_hosts_of_two_regions() {
             };
             let two = pairs.clone().filter(|(src, dst)| src != dst);
             let shortest = two.map(&mut latency).min().unwrap();
-            assert_eq!(platform.shortest_phase(&raw()), Some(epoch(shortest)), "{shape}");
+            assert_eq!(platform.min_latency_phase(&raw()), Some(epoch(shortest)), "{shape}");
             let apart = pairs.filter(|&(src, dst)| regions.of_host(src) != regions.of_host(dst));
             let shortest = apart.map(latency).min().unwrap();
             assert_eq!(regions.lookahead(&platform, &raw()), Some(epoch(shortest)), "{shape}, {count}");
@@ -237,7 +238,7 @@ proptest! {
         let exact = deliver!(FlowNetwork::new(&platform, &raw()), messages);
         for nanos in [100, 10, 1] {
             let network =
-                EpochNetwork::new(&platform, &raw(), Regions::about(&platform, 2), epoch(nanos)).unwrap();
+                EpochNetwork::new(&platform, &raw(), Regions::with_count(&platform, 2), epoch(nanos)).unwrap();
             let error = error(&exact, &deliver!(network, messages));
             let most = (nanos * 1000) as f64 * 4.0 * messages.len() as f64;
             prop_assert!(error <= most, "{error} ps with epochs of {nanos} ns");
@@ -247,7 +248,7 @@ proptest! {
     #[test]
     fn runs_are_equal(shape in 0..SHAPES.len(), messages in messages(), count in 1..8_u32) {
         let platform = platform(SHAPES[shape]);
-        let regions = || Regions::about(&platform, count);
+        let regions = || Regions::with_count(&platform, count);
         let run = || deliver!(EpochNetwork::new(&platform, &raw(), regions(), epoch(500)).unwrap(), messages);
         prop_assert_eq!(run(), run());
     }
@@ -266,7 +267,7 @@ proptest! {
         let parameters = NetworkParameters { precision_s: 0.0, ..NetworkParameters::preset(preset) };
         let mut one = FlowNetwork::new(&platform, &parameters);
         one.send(nanos(7), host(src), host(dst), Bytes::new(size), 0).unwrap();
-        let regions = Regions::about(&platform, 4);
+        let regions = Regions::with_count(&platform, 4);
         let mut other = EpochNetwork::new(&platform, &parameters, regions, epoch(1000)).unwrap();
         other.send(nanos(7), host(src), host(dst), Bytes::new(size), 0).unwrap();
         let (one, other) = (finish!(one, 1), finish!(other, 1));

@@ -129,7 +129,7 @@ fn arrivals_that_rounding_moves_are_not_lost() {
 }
 
 #[test]
-fn what_never_ends_lies_at_the_end_of_time() {
+fn endless_flows_end_at_the_end_of_time() {
     let platform = platform();
     let mut network = FlowNetwork::new(&platform, &raw());
     network.compute(SimTime::ZERO, host(0), 1e300, ());

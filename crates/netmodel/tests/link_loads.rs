@@ -25,7 +25,7 @@ fn raw() -> NetworkParameters {
 }
 
 fn epochs(platform: &Platform) -> EpochNetwork<'_, usize> {
-    let regions = Regions::about(platform, 2);
+    let regions = Regions::with_count(platform, 2);
     let epoch = regions.lookahead(platform, &raw()).unwrap();
     EpochNetwork::new(platform, &raw(), regions, epoch).unwrap()
 }
@@ -54,7 +54,7 @@ fn close(found: f64, expected: f64) -> bool {
 
 /// Two messages of 998,000 bytes share the link of host 2 from 2 us on, until 1.998 ms; then nothing happens for as long.
 #[test]
-fn the_link_that_holds_messages_back_is_known() {
+fn the_bottleneck_link_is_recorded() {
     let platform = platform(FLAT);
     let messages = [(0, 2, 998_000, 0), (1, 2, 998_000, 0)];
     let (exact, end) = loads!(FlowNetwork::new(&platform, &raw()), messages, 1_998_000);
@@ -92,7 +92,7 @@ fn a_message_alone_waits_for_nobody() {
 }
 
 #[test]
-fn nothing_is_recorded_unless_it_is_asked_for() {
+fn nothing_is_recorded_by_default() {
     let platform = platform(FLAT);
     let end = SimTime::from_picos(1000);
     assert_eq!(FlowNetwork::<usize>::new(&platform, &raw()).link_loads(end), None);

@@ -61,7 +61,7 @@ fn penalties_divide_a_link_in_inverse_proportion() {
 }
 
 #[test]
-fn what_a_bounded_flow_leaves_goes_to_the_others() {
+fn capacity_left_by_a_bounded_flow_goes_to_the_others() {
     let mut sharing = MaxMin::default();
     let link = sharing.add_link(90.0, Sharing::Shared);
     let slow = sharing.add_flow(&[whole(link)], 1.0, 10.0);
@@ -126,9 +126,9 @@ fn a_solve_without_changes_changes_nothing() {
     let mut sharing = MaxMin::default();
     let link = sharing.add_link(10.0, Sharing::Shared);
     let flow = sharing.add_flow(&[whole(link)], 1.0, f64::INFINITY);
-    assert!(sharing.is_disturbed());
+    assert!(sharing.needs_solve());
     assert_eq!(solve(&mut sharing, &[flow]), [flow]);
-    assert!(!sharing.is_disturbed());
+    assert!(!sharing.needs_solve());
     assert_eq!(solve(&mut sharing, &[flow]), []);
 }
 
@@ -149,13 +149,13 @@ struct Instance {
 }
 
 fn demand(links: usize) -> impl Strategy<Value = Demand> {
-    let ways = prop::sample::subsequence((0..links).collect::<Vec<_>>(), 1..=links.min(5));
+    let routes = prop::sample::subsequence((0..links).collect::<Vec<_>>(), 1..=links.min(5));
     let weight = prop::sample::select(vec![1.0, 1.0, 1.0, 0.05, 2.0, 1.05]);
     let weights = prop::collection::vec(weight, 5);
     // Few values, so that many levels are equal.
     let penalty = prop::sample::select(vec![1.0, 1.0, 1.0, 2.0, 3.7e-5, 4.1e-5]);
     let bound = prop::sample::select(vec![f64::INFINITY, f64::INFINITY, 30.0, 7.5]);
-    (ways, weights, penalty, bound).prop_map(|(links, weights, penalty, bound)| Demand {
+    (routes, weights, penalty, bound).prop_map(|(links, weights, penalty, bound)| Demand {
         links,
         weights,
         penalty,
@@ -250,7 +250,7 @@ proptest! {
         for (step, (demand, removal)) in instance.steps.iter().enumerate() {
             // Later solves use groups, as otherwise in dense traffic only.
             if grouped && step % 10 == 0 {
-                sharing.solve_afresh();
+                sharing.solve_from_scratch();
             }
             let before: Vec<(FlowIndex, f64)> =
                 flows.iter().map(|(flow, _)| (*flow, sharing.rate(*flow))).collect();
@@ -281,13 +281,13 @@ proptest! {
             match sharing.bottleneck(*flow) {
                 Some(link) => {
                     prop_assert!(demand.links.iter().any(|&used| links[used] == link));
-                    assert_close(level, sharing.level_at(link));
+                    assert_close(level, sharing.link_level(link));
                 }
                 None => assert_close(sharing.rate(*flow), demand.bound),
             }
         }
         let repaired: Vec<f64> = flows.iter().map(|(flow, _)| sharing.rate(*flow)).collect();
-        sharing.solve_afresh();
+        sharing.solve_from_scratch();
         let (mut reverse, links) = solver(&instance.links);
         let reversed: Vec<FlowIndex> =
             flows.iter().rev().map(|(_, demand)| add(&mut reverse, &links, demand)).collect();
@@ -351,7 +351,7 @@ proptest! {
                 }
                 _ => flows.push((add(&mut sharing, &links, demand), demand.clone())),
             }
-            if step % afresh == 0 { sharing.solve_afresh() } else { sharing.solve() }
+            if step % afresh == 0 { sharing.solve_from_scratch() } else { sharing.solve() }
             prop_assert_eq!(sharing.check(), Ok(()));
             let demands: Vec<Demand> = flows.iter().map(|(_, demand)| demand.clone()).collect();
             for ((flow, _), expected) in flows.iter().zip(fill(&instance.links, &demands)) {
@@ -411,7 +411,7 @@ fn flows_at_the_limits_of_their_links_are_at_their_own() {
     let fast = sharing.add_flow(&[whole(links[0]), whole(links[1])], penalty, 125e6);
     let slow: Vec<FlowIndex> =
         (0..2).map(|_| sharing.add_flow(&[whole(links[2])], penalty, f64::INFINITY)).collect();
-    sharing.solve_afresh();
+    sharing.solve_from_scratch();
     assert_close(sharing.rate(fast), 125e6);
     slow.iter().for_each(|&flow| assert_close(sharing.rate(flow), 75e6));
 }

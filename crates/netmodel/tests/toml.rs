@@ -110,7 +110,7 @@ fn defaults_are_those_of_the_documentation() {
 }
 
 #[test]
-fn errors_tell_the_line_and_the_field() {
+fn errors_name_the_line_and_the_field() {
     let cases = [
         ("topology = { kind = \"graph\" }\nhosts = 3", "line 2", "unknown field `hosts`"),
         ("[topology]\nkind = \"star\"", "line 2", "unknown variant `star`"),

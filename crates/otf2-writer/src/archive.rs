@@ -21,13 +21,13 @@ pub enum Otf2Error {
     },
     /// A string contains a zero byte.
     #[error("OTF2: found a zero byte in {0:?}")]
-    Text(String),
+    ZeroByte(String),
     /// A path is not UTF-8.
     #[error("OTF2: the path {0:?} is not UTF-8")]
     Path(std::path::PathBuf),
     /// An event outside a location, or a location opened while another is open.
     #[error("OTF2: found {found} open location(s), expected {expected}")]
-    Location {
+    OpenLocations {
         /// Number of open locations.
         found: u32,
         /// Number expected.
@@ -52,12 +52,12 @@ pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), Otf2Error> {
 }
 
 /// Checks a handle returned by a library call.
-pub(crate) fn handle<T>(call: &'static str, raw: *mut T) -> Result<NonNull<T>, Otf2Error> {
+pub(crate) fn check_handle<T>(call: &'static str, raw: *mut T) -> Result<NonNull<T>, Otf2Error> {
     NonNull::new(raw).ok_or_else(|| Otf2Error::Call { call, message: "no handle".to_owned() })
 }
 
-pub(crate) fn text(text: &str) -> Result<CString, Otf2Error> {
-    CString::new(text).map_err(|_| Otf2Error::Text(text.to_owned()))
+pub(crate) fn c_string(text: &str) -> Result<CString, Otf2Error> {
+    CString::new(text).map_err(|_| Otf2Error::ZeroByte(text.to_owned()))
 }
 
 /// An archive that is being written: the events of one location after the other, then the
@@ -88,7 +88,7 @@ impl Archive {
     /// Fails if they cannot be created or exist already.
     pub fn create(directory: &Path, name: &str) -> Result<Self, Otf2Error> {
         let path = directory.to_str().ok_or_else(|| Otf2Error::Path(directory.to_owned()))?;
-        let (path, name) = (text(path)?, text(name)?);
+        let (path, name) = (c_string(path)?, c_string(name)?);
         // SAFETY: both are strings that end in zero, and the library copies them.
         let raw = unsafe {
             ffi::OTF2_Archive_Open(
@@ -101,7 +101,8 @@ impl Archive {
                 ffi::COMPRESSION_NONE,
             )
         };
-        let archive = Self { raw: handle("OTF2_Archive_Open", raw)?, writer: None, locations: Vec::new() };
+        let archive =
+            Self { raw: check_handle("OTF2_Archive_Open", raw)?, writer: None, locations: Vec::new() };
         let raw = archive.raw.as_ptr();
         // SAFETY: the archive is open, and the callbacks live for ever.
         let code = unsafe { ffi::OTF2_Archive_SetFlushCallbacks(raw, &raw const CALLBACKS, ptr::null_mut()) };
@@ -121,11 +122,11 @@ impl Archive {
     /// Fails if another location is open, or its file cannot be created.
     pub fn begin_location(&mut self, location: u64) -> Result<(), Otf2Error> {
         if self.writer.is_some() {
-            return Err(Otf2Error::Location { found: 1, expected: 0 });
+            return Err(Otf2Error::OpenLocations { found: 1, expected: 0 });
         }
         // SAFETY: the archive is open, and so are its files of events.
         let writer = unsafe { ffi::OTF2_Archive_GetEvtWriter(self.raw.as_ptr(), location) };
-        self.writer = Some(handle("OTF2_Archive_GetEvtWriter", writer)?);
+        self.writer = Some(check_handle("OTF2_Archive_GetEvtWriter", writer)?);
         self.locations.push(location);
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Archive {
     }
 
     fn writer(&self) -> Result<*mut ffi::EvtWriter, Otf2Error> {
-        self.writer.map(NonNull::as_ptr).ok_or(Otf2Error::Location { found: 0, expected: 1 })
+        self.writer.map(NonNull::as_ptr).ok_or(Otf2Error::OpenLocations { found: 0, expected: 1 })
     }
 
     /// Writes that the location enters a region.
@@ -197,30 +198,30 @@ impl Archive {
     ///
     /// # Errors
     /// Fails if a location is open, or files cannot be written.
-    pub fn define(mut self) -> Result<Definitions, Otf2Error> {
+    pub fn into_definitions(mut self) -> Result<Definitions, Otf2Error> {
         if self.writer.is_some() {
-            return Err(Otf2Error::Location { found: 1, expected: 0 });
+            return Err(Otf2Error::OpenLocations { found: 1, expected: 0 });
         }
         let raw = self.raw.as_ptr();
         // SAFETY: the archive is open, and so are its files of events; none of its writers is.
         let code = unsafe { ffi::OTF2_Archive_CloseEvtFiles(raw) };
         check("OTF2_Archive_CloseEvtFiles", code)?;
         let locations = std::mem::take(&mut self.locations);
-        self.define_locally(&locations)?;
+        self.create_local_definitions(&locations)?;
         // SAFETY: the archive is open.
         let writer = unsafe { ffi::OTF2_Archive_GetGlobalDefWriter(raw) };
-        Ok(Definitions::new(self, handle("OTF2_Archive_GetGlobalDefWriter", writer)?))
+        Ok(Definitions::new(self, check_handle("OTF2_Archive_GetGlobalDefWriter", writer)?))
     }
 
     /// Creates the definition file of each location. The files are empty, but tools expect them.
-    fn define_locally(&self, locations: &[u64]) -> Result<(), Otf2Error> {
+    fn create_local_definitions(&self, locations: &[u64]) -> Result<(), Otf2Error> {
         let raw = self.raw.as_ptr();
         // SAFETY: the archive is open.
         check("OTF2_Archive_OpenDefFiles", unsafe { ffi::OTF2_Archive_OpenDefFiles(raw) })?;
         for &location in locations {
             // SAFETY: the archive is open, and so are its files of definitions.
             let writer = unsafe { ffi::OTF2_Archive_GetDefWriter(raw, location) };
-            let writer = handle("OTF2_Archive_GetDefWriter", writer)?;
+            let writer = check_handle("OTF2_Archive_GetDefWriter", writer)?;
             // SAFETY: the writer is one of this open archive, and nobody uses it any more.
             let code = unsafe { ffi::OTF2_Archive_CloseDefWriter(raw, writer.as_ptr()) };
             check("OTF2_Archive_CloseDefWriter", code)?;

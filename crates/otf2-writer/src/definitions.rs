@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use crate::archive::{Archive, Otf2Error, check, text};
+use crate::archive::{Archive, Otf2Error, c_string, check};
 use crate::ffi;
 
 /// Role of a region.
@@ -56,7 +56,7 @@ impl Definitions {
     /// # Errors
     /// Fails if the library fails, or the string contains a zero byte.
     pub fn string(&mut self, string: &str) -> Result<u32, Otf2Error> {
-        let (number, string) = (self.strings, text(string)?);
+        let (number, string) = (self.strings, c_string(string)?);
         // SAFETY: the text ends in zero; the library copies it.
         let code =
             unsafe { ffi::OTF2_GlobalDefWriter_WriteString(self.raw.as_ptr(), number, string.as_ptr()) };

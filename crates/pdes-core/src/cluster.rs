@@ -1,23 +1,23 @@
 //! Clusters: the processes of the operating system that run one simulation.
 
-mod assembly;
-mod link;
-mod mail;
+mod backend;
+pub(crate) mod backoff;
+mod collective;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
-pub(crate) mod patience;
+mod transport;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::thread;
 
 use crate::SimTime;
-pub(crate) use assembly::Pieces;
-use link::Link;
-use mail::Cause;
-pub(crate) use mail::{Delivery, Mail};
-use patience::Patience;
+use backend::Backend;
+use backoff::Backoff;
+pub(crate) use collective::FragmentAssembler;
+use transport::DepartureCause;
+pub(crate) use transport::{ReceivedMessage, Transport};
 
 /// One member's handle on a cluster, the processes of the operating system (members) that run a simulation together.
 ///
@@ -26,9 +26,9 @@ use patience::Patience;
 /// well. Members that still need it get an error, so that a member that fails on its own, with an error or a panic, blocks
 /// nobody.
 pub struct Cluster {
-    mail: Mail,
+    transport: Transport,
     /// True if this member has announced its departure.
-    left: bool,
+    has_left: bool,
     /// Number of collective calls (runs included) that this member has begun.
     begun: u32,
     /// Number of the last collective call that this member has completed.
@@ -39,14 +39,14 @@ pub struct Cluster {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterError {
     /// A member has left the cluster before the simulation ended, because it failed on its own.
-    Departed {
+    MemberLeft {
         /// Member that left.
         member: usize,
         /// Message of its panic; `None` if it left without one.
         message: Option<String>,
     },
     /// A member received data that are not tokens for its processes: the sender runs another version of the program.
-    Garbled {
+    Undecodable {
         /// Member that received them.
         receiver: usize,
     },
@@ -55,15 +55,15 @@ pub enum ClusterError {
         /// The other member.
         member: usize,
         /// Parameters of its run.
-        theirs: Terms,
+        theirs: RunParameters,
         /// Parameters of this member's run.
-        ours: Terms,
+        ours: RunParameters,
     },
 }
 
 /// The parameters of a run, on which all members must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct RunParameters {
     /// Number of ranks of the simulation.
     pub ranks: u32,
     /// Number of workers of each member.
@@ -84,11 +84,11 @@ impl Cluster {
     ) -> Vec<thread::Result<R>> {
         assert!(members > 0, "a cluster needs at least one member");
         thread::scope(|scope| {
-            let seats = memory::connect(members);
+            let backends = memory::connect(members);
             // Each cluster is made in the thread of its member, because clusters over MPI are not `Send`.
             let program = &program;
-            let member = |seat| scope.spawn(move || program(Self::over(Link::Memory(seat))));
-            let threads: Vec<_> = seats.into_iter().map(member).collect();
+            let member = |backend| scope.spawn(move || program(Self::with_backend(Backend::Memory(backend))));
+            let threads: Vec<_> = backends.into_iter().map(member).collect();
             threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
         })
     }
@@ -102,25 +102,25 @@ impl Cluster {
     /// If MPI has been initialised already, or does not support several threads.
     #[cfg(feature = "mpi")]
     pub fn from_mpi() -> Result<Self, MpiError> {
-        mpi::MpiLink::new().map(|link| Self::over(Link::Mpi(link)))
+        mpi::MpiBackend::new().map(|link| Self::with_backend(Backend::Mpi(link)))
     }
 
-    fn over(link: Link) -> Self {
-        Self { mail: Mail::new(link), left: false, begun: 0, completed: 0 }
+    fn with_backend(link: Backend) -> Self {
+        Self { transport: Transport::new(link), has_left: false, begun: 0, completed: 0 }
     }
 
     /// Returns the index of this member, counted from zero.
     pub fn member(&self) -> usize {
-        self.mail.me()
+        self.transport.me()
     }
 
     /// Returns the number of members.
     pub fn members(&self) -> usize {
-        self.mail.members()
+        self.transport.members()
     }
 
-    pub(crate) fn mail(&mut self) -> &mut Mail {
-        &mut self.mail
+    pub(crate) fn transport(&mut self) -> &mut Transport {
+        &mut self.transport
     }
 
     /// Begins a run or another collective call.
@@ -128,9 +128,9 @@ impl Cluster {
     /// # Panics
     /// If this member has failed before.
     pub(crate) fn begin(&mut self) {
-        assert!(!self.left, "this member of the cluster has failed before, and the others know");
+        assert!(!self.has_left, "this member of the cluster has failed before, and the others know");
         self.begun += 1;
-        self.mail.begin(self.begun);
+        self.transport.begin(self.begun);
     }
 
     /// Marks the present call as completed.
@@ -143,44 +143,44 @@ impl Cluster {
     /// # Errors
     /// If a member has left; the error names the first cause.
     pub(crate) fn check(&self) -> Result<(), ClusterError> {
-        match self.mail.departure(self.begun).cloned() {
-            Some(Cause { member, message }) => Err(ClusterError::Departed { member, message }),
+        match self.transport.early_departure(self.begun).cloned() {
+            Some(DepartureCause { member, message }) => Err(ClusterError::MemberLeft { member, message }),
             None => Ok(()),
         }
     }
 
     /// Runs this member's part of a call. If it panics, the other members are notified and the panic is propagated.
-    pub(crate) fn telling_of_panics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn reporting_panics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut *self)));
         result.unwrap_or_else(|panic| {
-            self.fail(Some(message(&*panic)));
+            self.fail(Some(panic_message(&*panic)));
             std::panic::resume_unwind(panic)
         })
     }
 
     /// Leaves the cluster at once because this member has failed; `message` is that of its panic, if it has panicked.
     pub(crate) fn fail(&mut self, message: Option<&str>) {
-        if !self.left {
-            self.left = true;
-            self.mail.discard_outgoing();
-            let cause = Cause { member: self.member(), message: message.map(str::to_owned) };
-            self.mail.say_farewell(self.completed, &cause);
+        if !self.has_left {
+            self.has_left = true;
+            self.transport.discard_outgoing();
+            let cause = DepartureCause { member: self.member(), message: message.map(str::to_owned) };
+            self.transport.announce_departure(self.completed, &cause);
         }
     }
 
     /// Leaves the cluster after all queued frames have been sent.
     fn leave(&mut self) {
-        let mut patience = Patience::new();
-        while !self.left && self.mail.has_outgoing() {
-            self.mail.exchange(SimTime::MAX);
-            self.mail.forget_incoming();
-            patience.pause();
+        let mut backoff = Backoff::new();
+        while !self.has_left && self.transport.has_outgoing() {
+            self.transport.exchange(SimTime::MAX);
+            self.transport.discard_incoming();
+            backoff.pause();
         }
-        if !self.left {
-            self.left = true;
-            let own = Cause { member: self.member(), message: None };
-            let cause = self.mail.departure(self.begun).cloned().unwrap_or(own);
-            self.mail.say_farewell(self.completed, &cause);
+        if !self.has_left {
+            self.has_left = true;
+            let own = DepartureCause { member: self.member(), message: None };
+            let cause = self.transport.early_departure(self.begun).cloned().unwrap_or(own);
+            self.transport.announce_departure(self.completed, &cause);
         }
     }
 }
@@ -189,11 +189,11 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.leave();
-        let mut patience = Patience::new();
-        while !self.mail.all_departed() {
-            self.mail.exchange(SimTime::MAX);
-            self.mail.forget_incoming();
-            patience.pause();
+        let mut backoff = Backoff::new();
+        while !self.transport.all_departed() {
+            self.transport.exchange(SimTime::MAX);
+            self.transport.discard_incoming();
+            backoff.pause();
         }
     }
 }
@@ -207,13 +207,13 @@ impl std::fmt::Debug for Cluster {
 impl std::fmt::Display for ClusterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Departed { member, message: Some(message) } => {
+            Self::MemberLeft { member, message: Some(message) } => {
                 write!(f, "process {member} of the cluster panicked: {message}")
             }
-            Self::Departed { member, message: None } => {
+            Self::MemberLeft { member, message: None } => {
                 write!(f, "process {member} of the cluster ended before the simulation did")
             }
-            Self::Garbled { receiver } => write!(
+            Self::Undecodable { receiver } => write!(
                 f,
                 "process {receiver} of the cluster received data that it cannot decode; run the same version of the program on all hosts"
             ),
@@ -227,7 +227,7 @@ impl std::fmt::Display for ClusterError {
 
 impl std::error::Error for ClusterError {}
 
-impl std::fmt::Display for Terms {
+impl std::fmt::Display for RunParameters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { ranks, workers, token_bytes } = self;
         write!(f, "{ranks} ranks on {workers} threads with tokens of {token_bytes} B")
@@ -260,7 +260,7 @@ impl std::fmt::Display for MpiError {
 impl std::error::Error for MpiError {}
 
 /// Returns the message of a panic.
-fn message(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

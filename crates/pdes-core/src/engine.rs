@@ -1,29 +1,29 @@
 //! The free-running engine: workers that run each logical process until it lacks a token.
 
-mod census;
-pub(crate) mod conditionals;
-mod exchange;
+pub(crate) mod conditional_events;
+mod endpoint;
 pub(crate) mod first_fault;
 pub(crate) mod frame;
 mod gateway;
-pub(crate) mod horizon;
 pub(crate) mod jitter;
 mod partition;
 mod quiescence;
-pub(crate) mod roster;
+pub(crate) mod run_ahead;
+pub(crate) mod run_queue;
+mod termination;
 mod worker;
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 
-use crate::cluster::{Cluster, ClusterError, Terms};
+use crate::cluster::{Cluster, ClusterError, RunParameters};
 use crate::{Fault, Interrupt, Process, Progress, Rank, SimDuration, Wire};
 use first_fault::FirstFault;
-use frame::{Codec, Tally};
-use gateway::Gateway;
+use frame::{RunSummary, TokenCodec};
+use gateway::ClusterGateway;
+use partition::MemberPartition;
 pub use partition::Partition;
-use partition::Share;
-use worker::{Commons, Finished, Worker};
+use worker::{SharedState, Worker, WorkerResult};
 
 /// Default number of tokens for one worker that are sent as a batch.
 pub(crate) const BATCH: usize = 256;
@@ -78,18 +78,18 @@ pub enum Ending<E> {
     Completed,
     /// Processes are at a checkpoint ([`Pause::AtCheckpoint`](crate::Pause::AtCheckpoint)), or the run was
     /// [interrupted](Engine::interrupted_by). No token is in transit, so another run of all processes can continue here.
-    Halted,
+    StoppedAtCheckpoint,
     /// Deadlock: nothing can happen any more, and these processes wait for tokens that nobody will send.
-    Stalled(Vec<Rank>),
+    Deadlocked(Vec<Rank>),
     /// This process failed, and no other one failed earlier in (simulated time, rank).
     Failed(Rank, Fault<E>),
 }
 
 impl<E> Ending<E> {
     /// Returns the ending of a run without failures in which these processes have not finished.
-    pub(crate) fn of_waiting(mut waiting: Vec<Rank>) -> Self {
+    pub(crate) fn from_unfinished(mut waiting: Vec<Rank>) -> Self {
         waiting.sort_unstable();
-        if waiting.is_empty() { Self::Completed } else { Self::Stalled(waiting) }
+        if waiting.is_empty() { Self::Completed } else { Self::Deadlocked(waiting) }
     }
 }
 
@@ -148,28 +148,28 @@ impl Engine {
     ///
     /// # Panics
     /// If a process panics; the panic is propagated after all workers have stopped.
-    pub fn run<P: Process<Order = Infallible>>(&self, processes: Vec<P>) -> Run<P> {
-        self.run_watched(processes, &Progress::new(self.workers))
+    pub fn run<P: Process<WorkRequest = Infallible>>(&self, processes: Vec<P>) -> Run<P> {
+        self.run_with_progress(processes, &Progress::new(self.workers))
     }
 
     /// Runs processes to their end and publishes their progress.
     ///
     /// # Panics
     /// If a process panics, and if `progress` was made for fewer workers.
-    pub fn run_watched<P>(&self, processes: Vec<P>, progress: &Progress) -> Run<P>
+    pub fn run_with_progress<P>(&self, processes: Vec<P>, progress: &Progress) -> Run<P>
     where
-        P: Process<Order = Infallible>,
+        P: Process<WorkRequest = Infallible>,
     {
-        let share = self.share(0, 1, processes.len() as u32);
-        let commons = Commons::new(self.workers, 0, 1);
-        let processes = share.whole.sort(processes);
-        let (whole, _) = self.drive(processes, &share, &commons, progress, None);
-        let Whole { processes, waiting, halted, fault, steps } = whole;
+        let share = self.member_partition(0, 1, processes.len() as u32);
+        let shared = SharedState::new(self.workers, 0, 1);
+        let processes = share.global.to_slot_order(processes);
+        let (whole, _) = self.run_workers(processes, &share, &shared, progress, None);
+        let MemberResult { processes, waiting, halted, fault, steps } = whole;
         let ending = match fault.ending(waiting) {
-            Ending::Stalled(_) if halted => Ending::Halted,
+            Ending::Deadlocked(_) if halted => Ending::StoppedAtCheckpoint,
             ending => ending,
         };
-        Run { processes: share.whole.unsort(processes), ending, steps }
+        Run { processes: share.global.to_rank_order(processes), ending, steps }
     }
 
     /// Returns the ranks of one member of a cluster of `members`, in the order in which
@@ -178,17 +178,17 @@ impl Engine {
     /// # Panics
     /// If the partition was made for other numbers of ranks or of workers.
     pub fn ranks(&self, member: usize, members: usize, ranks: u32) -> Vec<Rank> {
-        let share = self.share(member, members, ranks);
-        share.places().map(|place| share.whole.rank(place)).collect()
+        let share = self.member_partition(member, members, ranks);
+        share.slots().map(|place| share.global.rank(place)).collect()
     }
 
-    fn share(&self, member: usize, members: usize, ranks: u32) -> Share {
+    fn member_partition(&self, member: usize, members: usize, ranks: u32) -> MemberPartition {
         let workers = self.workers * members;
         let blocks = || Partition::blocks(ranks, workers);
         let whole = self.partition.clone().unwrap_or_else(blocks);
         let (found, expected) = ((whole.len(), whole.workers()), (ranks, workers));
         assert_eq!(found, expected, "a partition is for as many ranks and workers as the run has");
-        Share::new(whole, self.workers, member)
+        MemberPartition::new(whole, self.workers, member)
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and
@@ -244,7 +244,7 @@ impl Engine {
     /// });
     /// assert_eq!(*ends[2].as_ref().unwrap(), (Rank::new(4), SimTime::from_picos(30)));
     /// ```
-    pub fn run_across<P>(
+    pub fn run_distributed<P>(
         &self,
         cluster: &mut Cluster,
         ranks: u32,
@@ -252,79 +252,82 @@ impl Engine {
         progress: &Progress,
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
     where
-        P: Process<Order = Infallible>,
+        P: Process<WorkRequest = Infallible>,
         P::Token: Wire,
     {
-        let share = self.share(cluster.member(), cluster.members(), ranks);
-        assert_eq!(processes.len(), share.places().len(), "the processes of a member are those of its ranks");
-        cluster.telling_of_panics(|cluster| self.run_member(cluster, &share, ranks, processes, progress))
+        let share = self.member_partition(cluster.member(), cluster.members(), ranks);
+        assert_eq!(processes.len(), share.slots().len(), "the processes of a member are those of its ranks");
+        cluster.reporting_panics(|cluster| self.run_member(cluster, &share, ranks, processes, progress))
     }
 
     fn run_member<P>(
         &self,
         cluster: &mut Cluster,
-        share: &Share,
+        share: &MemberPartition,
         ranks: u32,
         processes: Vec<P>,
         progress: &Progress,
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
     where
-        P: Process<Order = Infallible>,
+        P: Process<WorkRequest = Infallible>,
         P::Token: Wire,
     {
-        let commons = Commons::new(self.workers, cluster.member(), cluster.members());
-        let codec = Codec::new();
-        let terms = Terms { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
+        let shared = SharedState::new(self.workers, cluster.member(), cluster.members());
+        let codec = TokenCodec::new();
+        let terms = RunParameters { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
         // A single member has no peers, hence no gateway.
-        let abroad = (cluster.members() > 1)
-            .then(|| (codec, Gateway::new(cluster, &commons.floors, share.clone(), terms, progress)));
-        let (whole, gateway) = self.drive(processes, share, &commons, progress, abroad);
-        let Whole { processes, waiting, fault, steps, .. } = whole;
-        let tally = Tally { fault: fault.key(), steps, waiting };
+        let remote = (cluster.members() > 1).then(|| {
+            (codec, ClusterGateway::new(cluster, &shared.lower_bounds, share.clone(), terms, progress))
+        });
+        let (whole, gateway) = self.run_workers(processes, share, &shared, progress, remote);
+        let MemberResult { processes, waiting, fault, steps, .. } = whole;
+        let tally = RunSummary { fault: fault.key(), steps, waiting };
         let all = match gateway {
-            Some(gateway) if commons.is_garbled.load(Ordering::Relaxed) => return Err(gateway.refuse()),
+            Some(gateway) if shared.is_undecodable.load(Ordering::Relaxed) => {
+                return Err(gateway.fail_undecodable());
+            }
             Some(gateway) => gateway.finish(tally)?,
             None => tally,
         };
         let steps = all.steps;
-        Ok(Run { processes, ending: fault.on_cluster(all), steps })
+        Ok(Run { processes, ending: fault.cluster_ending(all), steps })
     }
 
     /// Runs the processes of this member on its workers, the first of which is the calling thread.
-    fn drive<'a, P>(
+    fn run_workers<'a, P>(
         &self,
         processes: Vec<P>,
-        share: &Share,
-        commons: &'a Commons,
+        share: &MemberPartition,
+        shared: &'a SharedState,
         progress: &'a Progress,
-        abroad: Option<(Codec<P::Token>, Gateway<'a>)>,
-    ) -> (Whole<P>, Option<Gateway<'a>>)
+        remote: Option<(TokenCodec<P::Token>, ClusterGateway<'a>)>,
+    ) -> (MemberResult<P>, Option<ClusterGateway<'a>>)
     where
-        P: Process<Order = Infallible>,
+        P: Process<WorkRequest = Infallible>,
     {
-        let (codec, gateway) = abroad.unzip();
+        let (codec, gateway) = remote.unzip();
         let batch = self.batch;
         let mut rest = processes;
         let mut parts = Vec::with_capacity(self.workers);
-        for (worker, seat) in exchange::connect(self.workers).into_iter().enumerate() {
-            let ranks = share.whole.places(share.first_worker() + worker);
+        for (worker, builder) in endpoint::connect(self.workers).into_iter().enumerate() {
+            let ranks = share.global.slots(share.first_worker() + worker);
             let later = rest.split_off(ranks.len());
-            parts.push((std::mem::replace(&mut rest, later), seat));
+            parts.push((std::mem::replace(&mut rest, later), builder));
         }
         std::thread::scope(|scope| {
             let mut parts = parts.into_iter();
-            let (processes, seat) = parts.next().expect("an engine has at least one worker");
+            let (processes, builder) = parts.next().expect("an engine has at least one worker");
             let threads: Vec<_> = parts
-                .map(|(processes, seat)| {
+                .map(|(processes, builder)| {
                     scope.spawn(move || {
-                        let exchange = seat.take(share, batch, codec, commons, None);
-                        Worker::new(self, processes, exchange, commons, progress).run().0
+                        let exchange = builder.build(share, batch, codec, shared, None);
+                        Worker::new(self, processes, exchange, shared, progress).run().0
                     })
                 })
                 .collect();
-            let exchange = seat.take(share, batch, codec, commons, gateway);
-            let (first, gateway) = Worker::new(self, processes, exchange, commons, progress).run();
-            let mut whole = Whole::new(first);
+            let exchange = builder.build(share, batch, codec, shared, gateway);
+            let (first, gateway) = Worker::new(self, processes, exchange, shared, progress).run();
+            let mut whole = MemberResult::new(first);
             for thread in threads {
                 match thread.join() {
                     Ok(part) => whole.append(part),
@@ -337,7 +340,7 @@ impl Engine {
 }
 
 /// The merged results of all workers of a member.
-struct Whole<P: Process> {
+struct MemberResult<P: Process> {
     processes: Vec<P>,
     waiting: Vec<Rank>,
     halted: bool,
@@ -345,16 +348,16 @@ struct Whole<P: Process> {
     steps: u64,
 }
 
-impl<P: Process> Whole<P> {
-    fn new(first: Finished<P>) -> Self {
-        let Finished { processes, waiting, halted, fault, steps } = first;
+impl<P: Process> MemberResult<P> {
+    fn new(first: WorkerResult<P>) -> Self {
+        let WorkerResult { processes, waiting, is_stopped: halted, fault, steps } = first;
         Self { processes, waiting, halted, fault, steps }
     }
 
-    fn append(&mut self, mut part: Finished<P>) {
+    fn append(&mut self, mut part: WorkerResult<P>) {
         self.processes.append(&mut part.processes);
         self.waiting.append(&mut part.waiting);
-        self.halted |= part.halted;
+        self.halted |= part.is_stopped;
         self.fault.merge(part.fault);
         self.steps += part.steps;
     }

@@ -68,11 +68,10 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod arbiter;
+mod barrier;
 mod cluster;
 mod engine;
 mod interrupt;
-mod meeting;
 mod ordered;
 mod prefetch;
 mod process;
@@ -80,26 +79,27 @@ mod profile;
 mod progress;
 mod quantity;
 mod regional;
+mod resource_run_queue;
+mod shared_resource;
 mod time;
-mod turns;
 mod wire;
 
-pub use arbiter::Arbiter;
+pub use barrier::Barrier;
 #[cfg(feature = "mpi")]
 pub use cluster::MpiError;
-pub use cluster::{Cluster, ClusterError, Terms};
+pub use cluster::{Cluster, ClusterError, RunParameters};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use interrupt::Interrupt;
-pub use meeting::Meeting;
 pub use ordered::OrderedEngine;
 pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
-pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_hop};
+pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use regional::{
-    Crossings, Filed, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalPart,
-    RegionalRun, RegionalTiming, Unordered,
+    ExchangeCounts, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalMemberRun,
+    RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,
 };
+pub use shared_resource::SharedResource;
 pub use time::{SimDuration, SimTime};
 pub use wire::Wire;

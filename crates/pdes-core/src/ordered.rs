@@ -1,9 +1,9 @@
 //! The ordered engine: logical processes and a shared resource, in time order on one thread.
 
-use crate::engine::conditionals::Conditionals;
+use crate::engine::conditional_events::ConditionalEvents;
 use crate::engine::jitter::Jitter;
-use crate::turns::Turns;
-use crate::{Arbiter, Filed, Process, Progress, Rank, Run, SimTime, Wake};
+use crate::resource_run_queue::ResourceRunQueue;
+use crate::{Process, Progress, Rank, Run, SharedResource, SimTime, SubmittedWork, Wake};
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -38,14 +38,14 @@ impl OrderedEngine {
     pub fn run<P: Process>(
         &self,
         processes: Vec<P>,
-        arbiter: &mut impl Arbiter<P>,
+        arbiter: &mut impl SharedResource<P>,
         progress: &Progress,
     ) -> Run<P> {
         let driver = Driver {
-            turns: Turns::new(processes, self.jitter.map(|seed| Jitter::new(seed, 0))),
-            arbiter,
+            run_queue: ResourceRunQueue::new(processes, self.jitter.map(|seed| Jitter::new(seed, 0))),
+            resource: arbiter,
             progress,
-            conditionals: Conditionals::default(),
+            conditionals: ConditionalEvents::default(),
             now: SimTime::ZERO,
             next_publication: STEPS_PER_PUBLICATION,
         };
@@ -56,22 +56,22 @@ impl OrderedEngine {
 /// A run in progress.
 struct Driver<'a, P: Process, A> {
     /// Run queue in which the index of each process is its rank.
-    turns: Turns<P>,
-    arbiter: &'a mut A,
+    run_queue: ResourceRunQueue<P>,
+    resource: &'a mut A,
     progress: &'a Progress,
-    conditionals: Conditionals,
+    conditionals: ConditionalEvents,
     /// Time of the last committed event.
     now: SimTime,
     next_publication: u64,
 }
 
-impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
+impl<P: Process, A: SharedResource<P>> Driver<'_, P, A> {
     fn run(mut self) -> Run<P> {
         loop {
-            while let Some(place) = self.turns.next_ready() {
-                self.turn(Rank::new(place), false);
+            while let Some(place) = self.run_queue.next_ready() {
+                self.resume(Rank::new(place), false);
             }
-            self.file_orders();
+            self.submit_work();
             if !self.commit() {
                 return self.finish();
             }
@@ -79,54 +79,54 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     }
 
     /// Resumes a process and dispatches what it sends.
-    fn turn(&mut self, rank: Rank, granted: bool) {
-        if let Some(at) = self.turns.turn(rank.get(), rank, SimTime::MAX, granted) {
+    fn resume(&mut self, rank: Rank, granted: bool) {
+        if let Some(at) = self.run_queue.resume(rank.get(), rank, SimTime::MAX, granted) {
             self.conditionals.set(rank, at);
         }
         self.dispatch();
-        if self.turns.steps >= self.next_publication {
-            self.next_publication = self.turns.steps + STEPS_PER_PUBLICATION;
-            self.progress.publish(0, self.turns.steps, self.now);
+        if self.run_queue.steps >= self.next_publication {
+            self.next_publication = self.run_queue.steps + STEPS_PER_PUBLICATION;
+            self.progress.publish(0, self.run_queue.steps, self.now);
         }
     }
 
     /// Delivers the tokens of the outbox, and those that their receivers send in response.
     fn dispatch(&mut self) {
         let mut next = 0;
-        while let Some((to, token)) = self.turns.outbox.packet(next) {
+        while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
             next += 1;
-            match self.turns.deliver(to.get(), to, token) {
+            match self.run_queue.deliver(to.get(), to, token) {
                 Wake::No => {}
                 Wake::Ready => self.conditionals.remove(to),
                 Wake::Conditional(at) => self.conditionals.set(to, at),
             }
         }
-        self.turns.outbox.clear();
+        self.run_queue.outbox.clear();
     }
 
     /// Submits the collected work to the resource.
-    fn file_orders(&mut self) {
-        if self.turns.outbox.orders.is_empty() {
+    fn submit_work(&mut self) {
+        if self.run_queue.outbox.submitted.is_empty() {
             return;
         }
         let now = self.now;
-        for Filed { at, from, order, .. } in self.turns.take_orders() {
+        for SubmittedWork { at, from, request: order, .. } in self.run_queue.drain_submitted() {
             assert!(at >= now, "rank {from} submits work for {at} s, before the present of {now} s");
-            self.arbiter.file(from, at, order);
+            self.resource.submit(from, at, order);
         }
     }
 
     /// Commits the earliest event; returns false if there is none before the earliest failure.
     fn commit(&mut self) -> bool {
-        let cutoff = self.turns.fault.cutoff();
-        let next = self.arbiter.next().filter(|&at| at <= cutoff);
+        let cutoff = self.run_queue.fault.cutoff();
+        let next = self.resource.next_event_time().filter(|&at| at <= cutoff);
         let conditional = self.conditionals.first().filter(|&(at, _)| at <= cutoff);
         match (next, conditional) {
             (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
                 self.now = at;
-                if let Err((rank, fault)) = self.arbiter.advance(&mut self.turns.outbox) {
+                if let Err((rank, fault)) = self.resource.advance(&mut self.run_queue.outbox) {
                     // All earlier events are committed, and the resource cannot continue.
-                    self.turns.fault.record(rank, fault);
+                    self.run_queue.fault.record(rank, fault);
                     return false;
                 }
                 self.dispatch();
@@ -134,7 +134,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             (_, Some((at, rank))) => {
                 self.now = at;
                 self.conditionals.pop_first();
-                self.turn(rank, true);
+                self.resume(rank, true);
             }
             (_, None) => return false,
         }
@@ -142,8 +142,8 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     }
 
     fn finish(self) -> Run<P> {
-        let waiting = self.turns.unfinished().map(|place| Rank::new(place as u32)).collect();
-        let Turns { processes, fault, steps, .. } = self.turns;
+        let waiting = self.run_queue.unfinished().map(|place| Rank::new(place as u32)).collect();
+        let ResourceRunQueue { processes, fault, steps, .. } = self.run_queue;
         let reached = processes.iter().map(Process::clock).max();
         self.progress.publish(0, steps, reached.unwrap_or_default());
         Run { ending: fault.ending(waiting), processes, steps }

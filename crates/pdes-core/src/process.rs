@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::{Filed, Rank, SimTime};
+use crate::{Rank, SimTime, SubmittedWork};
 
 /// A logical process (LP): a sequential program with its own clock that reads and writes timestamped tokens.
 ///
@@ -20,7 +20,7 @@ pub trait Process: Send {
     type Token: Copy + Send;
     /// Work that processes submit to a [`SharedResource`](crate::SharedResource) or a [`Region`](crate::Region);
     /// [`Infallible`] where there is none.
-    type Order: Copy + Send;
+    type WorkRequest: Copy + Send;
     /// Reason for which a process fails.
     type Error: Send;
 
@@ -35,7 +35,7 @@ pub trait Process: Send {
     fn deliver(
         &mut self,
         token: Self::Token,
-        outbox: &mut Outbox<Self::Token, Self::Order>,
+        outbox: &mut Outbox<Self::Token, Self::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>>;
 
     /// Runs until the process must pause, or the turn is over.
@@ -47,7 +47,7 @@ pub trait Process: Send {
     fn resume(
         &mut self,
         turn: &mut Turn,
-        outbox: &mut Outbox<Self::Token, Self::Order>,
+        outbox: &mut Outbox<Self::Token, Self::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>>;
 
     /// Returns the process's own simulated time; it never decreases.
@@ -76,7 +76,7 @@ pub enum Pause {
     /// The clock is past the horizon.
     Horizon,
     /// The steps of the turn are used up.
-    TurnOver,
+    OutOfSteps,
     /// The next step depends on the actions of all processes before this instant (Chandy and Sherman's conditional event).
     ///
     /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
@@ -89,7 +89,7 @@ pub enum Pause {
     /// A run ends, as [`Ending::StoppedAtCheckpoint`](crate::Ending::StoppedAtCheckpoint), when nothing else can happen before
     /// the clock of a process that is at a checkpoint; tokens are still delivered to it. On a cluster of several members and
     /// in an [`OrderedEngine`](crate::OrderedEngine) runs cannot be resumed: the process gets its next turn at once.
-    Halted,
+    AtCheckpoint,
     /// The program has ended.
     Finished,
 }
@@ -119,36 +119,36 @@ pub struct Fault<E> {
 /// The tokens and the work that a process sends during one call of the engine.
 #[derive(Debug)]
 pub struct Outbox<T, O = Infallible> {
-    packets: Vec<(Rank, T)>,
+    tokens: Vec<(Rank, T)>,
     /// Process that the engine has called.
     pub(crate) sender: Rank,
-    pub(crate) orders: Vec<Filed<O>>,
+    pub(crate) submitted: Vec<SubmittedWork<O>>,
 }
 
 impl<T: Copy, O: Copy> Outbox<T, O> {
     pub(crate) fn new() -> Self {
-        Self { packets: Vec::new(), sender: Rank::new(0), orders: Vec::new() }
+        Self { tokens: Vec::new(), sender: Rank::new(0), submitted: Vec::new() }
     }
 
     /// Sends a token. Tokens of one sender reach one receiver in the order of these calls.
     #[inline]
     pub fn send(&mut self, to: Rank, token: T) {
-        self.packets.push((to, token));
+        self.tokens.push((to, token));
     }
 
     /// Submits work for an instant to the shared resource; work of one instant is served by ascending `place`.
     #[inline]
-    pub fn file(&mut self, at: SimTime, place: u64, order: O) {
-        self.orders.push(Filed { at, place, from: self.sender, order });
+    pub fn submit(&mut self, at: SimTime, place: u64, order: O) {
+        self.submitted.push(SubmittedWork { at, tie_break: place, from: self.sender, request: order });
     }
 
     /// Returns the token number `index` with its receiver, if there are as many.
     #[inline]
-    pub(crate) fn packet(&self, index: usize) -> Option<(Rank, T)> {
-        self.packets.get(index).copied()
+    pub(crate) fn token_at(&self, index: usize) -> Option<(Rank, T)> {
+        self.tokens.get(index).copied()
     }
 
     pub(crate) fn clear(&mut self) {
-        self.packets.clear();
+        self.tokens.clear();
     }
 }

@@ -40,17 +40,17 @@
 
 mod bins;
 mod emulation;
-mod hop;
 mod process;
+mod token_latency;
 
 use crate::{Process, SimDuration};
 use bins::Bins;
 pub use emulation::{Costs, Emulation};
-pub use hop::measure_hop;
-pub use process::{Profiled, Traced};
+pub use process::{Profiled, TokenWithDepth};
+pub use token_latency::measure_token_latency;
 
 /// Maximum number of workers in a profile.
-const MOST_WORKERS: u32 = 4096;
+const MAX_WORKERS: u32 = 4096;
 
 /// Average number of steps of a process in a stretch, over which the work of workers is compared. It is no more than a window
 /// holds, and workers may be 16 windows apart, so the parallelism is rather underestimated.
@@ -71,19 +71,19 @@ pub struct Profile {
     /// Stretch of simulated time over which the work of workers is compared.
     pub stretch: SimDuration,
     /// Profile of 2, 4, 8, .. workers, up to 4096 or the number of processes.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ProfileLevel>,
 }
 
 /// The profile of a given number of workers that own the processes in contiguous blocks, as those of an
 /// [`Engine`](crate::Engine) do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct ProfileLevel {
     /// Number of workers.
     pub workers: u32,
     /// Sum over all stretches of the steps of the busiest worker in the stretch.
     pub busiest: u64,
     /// Steps of the busiest worker over the whole run: the load imbalance that remains if no worker ever waits.
-    pub busiest_of_all: u64,
+    pub busiest_total: u64,
     /// Number of tokens from one worker to another.
     pub cut_tokens: u64,
 }
@@ -102,7 +102,7 @@ impl Profile {
         let width = stretch(processes, steps);
         let (mut work, mut totals) =
             (vec![Vec::new(); blocks.count as usize], vec![0; blocks.count as usize]);
-        let mut first_cuts = [0; Blocks::MOST_LEVELS];
+        let mut first_cuts = [0; Blocks::MAX_LEVELS];
         for (rank, process) in (0..).zip(processes) {
             let block = blocks.of(rank) as usize;
             process.work.add_to(&mut work[block], width);
@@ -113,10 +113,10 @@ impl Profile {
         }
         let mut levels = Vec::new();
         for level in (0..blocks.levels()).rev() {
-            levels.push(Level {
+            levels.push(ProfileLevel {
                 workers: 2 << level,
                 busiest: busiest(&work),
-                busiest_of_all: totals.iter().copied().max().unwrap_or_default(),
+                busiest_total: totals.iter().copied().max().unwrap_or_default(),
                 cut_tokens: first_cuts[..=level].iter().sum(),
             });
             work = work.chunks(2).map(sum).collect();
@@ -134,7 +134,7 @@ impl Profile {
     }
 }
 
-impl Level {
+impl ProfileLevel {
     /// Returns the average number of busy workers if each stretch takes as long as its busiest worker needs.
     pub fn parallelism(&self, steps: u64) -> f64 {
         if self.busiest == 0 { 1.0 } else { steps as f64 / self.busiest as f64 }
@@ -173,11 +173,11 @@ struct Blocks {
 }
 
 impl Blocks {
-    const MOST_LEVELS: usize = MOST_WORKERS.ilog2() as usize;
+    const MAX_LEVELS: usize = MAX_WORKERS.ilog2() as usize;
 
     fn new(ranks: u32) -> Self {
         let count = 1 << ranks.max(1).ilog2();
-        Self { ranks, count: count.min(MOST_WORKERS) }
+        Self { ranks, count: count.min(MAX_WORKERS) }
     }
 
     /// Returns the number of levels.
@@ -192,7 +192,7 @@ impl Blocks {
     }
 
     /// Returns the first level at which two blocks belong to different workers.
-    fn parting(self, one: u32, other: u32) -> Option<usize> {
+    fn first_level_apart(self, one: u32, other: u32) -> Option<usize> {
         let differing = (one ^ other).checked_ilog2()? as usize;
         Some(self.levels() - 1 - differing)
     }

@@ -11,15 +11,15 @@ use crate::SimTime;
 /// Observation never changes a result. The counters lag behind by up to 65,536 steps of each worker.
 #[derive(Debug)]
 pub struct Progress {
-    workers: Box<[CachePadded<Published>]>,
+    workers: Box<[CachePadded<Counters>]>,
     /// Counters of the other members of a cluster, at member 0; also the final clock of a run.
-    elsewhere: CachePadded<Published>,
+    other_members: CachePadded<Counters>,
     /// Number of steps before the present run.
     before: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Published {
+struct Counters {
     steps: AtomicU64,
     reached: AtomicU64,
 }
@@ -28,17 +28,17 @@ impl Progress {
     /// Makes the counters for a run on this many workers of this process.
     pub fn new(workers: usize) -> Self {
         let workers = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { workers, elsewhere: CachePadded::default(), before: AtomicU64::new(0) }
+        Self { workers, other_members: CachePadded::default(), before: AtomicU64::new(0) }
     }
 
     /// Resets the counters for a run that continues earlier ones, which had this many steps together.
-    pub fn go_on_after(&self, steps: u64) {
+    pub fn continue_after(&self, steps: u64) {
         self.all().for_each(|published| published.steps.store(0, Ordering::Relaxed));
         self.before.store(steps, Ordering::Relaxed);
     }
 
     /// Returns the number of steps before the present run.
-    pub fn before(&self) -> u64 {
+    pub fn steps_before(&self) -> u64 {
         self.before.load(Ordering::Relaxed)
     }
 
@@ -55,8 +55,8 @@ impl Progress {
     }
 
     // Relaxed throughout: only the numbers themselves are communicated.
-    fn all(&self) -> impl Iterator<Item = &Published> {
-        self.workers.iter().chain([&self.elsewhere]).map(|published| &**published)
+    fn all(&self) -> impl Iterator<Item = &Counters> {
+        self.workers.iter().chain([&self.other_members]).map(|published| &**published)
     }
 
     pub(crate) fn publish(&self, worker: usize, steps: u64, reached: SimTime) {
@@ -65,13 +65,13 @@ impl Progress {
     }
 
     /// Publishes the final clock of a run.
-    pub(crate) fn reach(&self, end: SimTime) {
-        self.elsewhere.reached.fetch_max(end.as_picos(), Ordering::Relaxed);
+    pub(crate) fn publish_end(&self, end: SimTime) {
+        self.other_members.reached.fetch_max(end.as_picos(), Ordering::Relaxed);
     }
 
     /// Publishes the progress of all other members.
-    pub(crate) fn publish_elsewhere(&self, steps: u64, reached: SimTime) {
-        self.elsewhere.steps.store(steps, Ordering::Relaxed);
-        self.elsewhere.reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
+    pub(crate) fn publish_other_members(&self, steps: u64, reached: SimTime) {
+        self.other_members.steps.store(steps, Ordering::Relaxed);
+        self.other_members.reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
     }
 }

@@ -2,23 +2,23 @@
 
 mod balance;
 mod blocks;
-mod crew;
-mod domain;
+mod contribution;
 mod gateway;
-mod post;
-mod standing;
+mod mailboxes;
+mod region_group;
 mod timing;
+mod worker;
 
 use std::sync::Mutex;
 
 use crate::engine::first_fault::FirstFault;
-use crate::engine::frame::Tally;
+use crate::engine::frame::RunSummary;
 use crate::{Cluster, ClusterError, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime, Wire};
-use crew::{Commons, Crew, Trail};
-use domain::Domain;
-use gateway::{Codec, Gateway, RegionalTally};
-use post::PostOffice;
+use gateway::{MessageCodec, RegionGateway, RegionalSummary};
+use mailboxes::Mailboxes;
+use region_group::RegionGroup;
 use timing::Stopwatch;
+use worker::{RegionWorker, SharedState, WorkerResult};
 
 pub use blocks::RegionBlocks;
 pub use timing::{RegionalLevel, RegionalTiming};
@@ -37,27 +37,30 @@ pub use timing::{RegionalLevel, RegionalTiming};
 ///    gets such a token does not act before.
 pub trait Region<P: Process>: Send {
     /// Message between regions.
-    type Mail: Send;
+    type Message: Send;
     /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
     /// are received with the next exchange.
-    const MOST_ROUNDS: &'static [u32];
+    const MAX_ROUNDS: &'static [u32];
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
     /// rank, order of submission).
-    fn file(&mut self, filed: Filed<P::Order>, mail: &mut Vec<(RegionIndex, Self::Mail)>);
+    fn submit(&mut self, filed: SubmittedWork<P::WorkRequest>, mail: &mut Vec<(RegionIndex, Self::Message)>);
 
     /// Returns the time of the region's next event, if there is one.
-    fn next(&mut self) -> Option<SimTime>;
+    fn next_event_time(&mut self) -> Option<SimTime>;
 
     /// Executes the events of that instant and sends tokens to the processes concerned. If there are none, it may execute
     /// later events of the same epoch, until there is one.
     ///
     /// # Errors
     /// If the work cannot be served; the rank is the one that submitted it.
-    fn advance(&mut self, outbox: &mut Outbox<P::Token, P::Order>) -> Result<(), (Rank, Fault<P::Error>)>;
+    fn advance(
+        &mut self,
+        outbox: &mut Outbox<P::Token, P::WorkRequest>,
+    ) -> Result<(), (Rank, Fault<P::Error>)>;
 
     /// Receives a message of another region or of this one.
-    fn receive(&mut self, mail: Self::Mail);
+    fn receive(&mut self, mail: Self::Message);
 
     /// Returns the next boundary at which the region has messages to send or work of its own.
     fn next_boundary(&self) -> Option<SimTime>;
@@ -65,17 +68,17 @@ pub trait Region<P: Process>: Send {
     /// Takes part in one round of an exchange at a boundary. The engine calls it in round 0 for all regions that are active or
     /// have received a message, in later rounds for those that have received a message of the round before. An exchange ends
     /// when a round sends no messages.
-    fn converse(
+    fn exchange_round(
         &mut self,
         boundary: SimTime,
         conversation: u32,
         round: u32,
-        mail: &mut Vec<(RegionIndex, Self::Mail)>,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
     );
 
     /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
     /// received a message.
-    fn enter(&mut self, boundary: SimTime);
+    fn begin_epoch(&mut self, boundary: SimTime);
 }
 
 /// The index of a region among those of a run.
@@ -83,15 +86,15 @@ pub type RegionIndex = u32;
 
 /// A piece of work, with its submitter and its time.
 #[derive(Clone, Copy, Debug)]
-pub struct Filed<O> {
+pub struct SubmittedWork<O> {
     /// Time at which the work begins.
     pub at: SimTime,
     /// Tie-break among the work of one instant; smaller values come first.
-    pub place: u64,
+    pub tie_break: u64,
     /// Rank that submitted the work.
     pub from: Rank,
     /// Work itself.
-    pub order: O,
+    pub request: O,
 }
 
 /// Runs processes and their regions on threads, and on the members of a [`Cluster`], epoch by epoch.
@@ -149,22 +152,28 @@ impl RegionalEngine {
         homes: &[RegionIndex],
         regions: Vec<R>,
         progress: &Progress,
-    ) -> Result<RegionalRun<P, R>, Unordered>
+    ) -> Result<RegionalRun<P, R>, UnorderedConditional>
     where
         P: Process,
         R: Region<P>,
     {
         let blocks = RegionBlocks::new(homes.to_vec(), regions.len() as u32, 1);
-        let seats = take_seats(&blocks, 0);
-        let (whole, trail) = self.drive(epoch, (processes, regions), (&seats, &blocks, 0), progress, None);
-        let Whole { fault, tally: RegionalTally { tally, conditional }, processes, regions } = whole;
+        let locations = locate_processes(&blocks, 0);
+        let (whole, worker_result) =
+            self.run_workers(epoch, (processes, regions), (&locations, &blocks, 0), progress, None);
+        let MemberResult {
+            fault,
+            tally: RegionalSummary { summary: tally, conditional },
+            processes,
+            regions,
+        } = whole;
         if let Some((at, rank)) = conditional {
-            return Err(Unordered { rank, at });
+            return Err(UnorderedConditional { rank, at });
         }
-        progress.reach(last_clock(&processes));
+        progress.publish_end(last_clock(&processes));
         let run = Run { ending: fault.ending(tally.waiting), processes, steps: tally.steps };
-        let timing = trail.stopwatch.map(Stopwatch::timing);
-        Ok(RegionalRun { run, regions, crossings: trail.crossings, timing })
+        let timing = worker_result.stopwatch.map(Stopwatch::timing);
+        Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing })
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and with
@@ -185,7 +194,7 @@ impl RegionalEngine {
     /// # Panics
     /// As `run` (other members get an error then); also if the blocks are for another number of members, if `processes` and
     /// `regions` are not those of the member, and if this member has failed before.
-    pub fn run_across<P, R>(
+    pub fn run_distributed<P, R>(
         &self,
         cluster: &mut Cluster,
         epoch: SimDuration,
@@ -193,25 +202,35 @@ impl RegionalEngine {
         blocks: &RegionBlocks,
         regions: Vec<R>,
         progress: &Progress,
-    ) -> Result<Result<RegionalPart<P, R>, Unordered>, ClusterError>
+    ) -> Result<Result<RegionalMemberRun<P, R>, UnorderedConditional>, ClusterError>
     where
         P: Process,
         P::Token: Wire,
         R: Region<P>,
-        R::Mail: Wire,
+        R::Message: Wire,
     {
         assert_eq!(blocks.members(), cluster.members(), "there is a block for each member");
-        cluster.telling_of_panics(|cluster| {
+        cluster.reporting_panics(|cluster| {
             let me = cluster.member();
-            let seats = take_seats(blocks, me);
+            let locations = locate_processes(blocks, me);
             // A single member has no peers, hence no gateway.
             let gateway = (cluster.members() > 1)
-                .then(|| Gateway::new(cluster, blocks, &seats, progress, Codec::new(), self.workers))
+                .then(|| {
+                    RegionGateway::new(
+                        cluster,
+                        blocks,
+                        &locations,
+                        progress,
+                        MessageCodec::new(),
+                        self.workers,
+                    )
+                })
                 .transpose()?;
             let part = (processes, regions);
-            let (whole, trail) = self.drive(epoch, part, (&seats, blocks, me), progress, gateway);
-            let Whole { fault, tally, processes, regions } = whole;
-            let RegionalTally { tally: all, conditional } = match trail.gateway {
+            let (whole, worker_result) =
+                self.run_workers(epoch, part, (&locations, blocks, me), progress, gateway);
+            let MemberResult { fault, tally, processes, regions } = whole;
+            let RegionalSummary { summary: all, conditional } = match worker_result.gateway {
                 Some(mut gateway) => match gateway.take_error() {
                     Some(error) => return Err(error),
                     None => gateway.finish(tally)?,
@@ -219,41 +238,42 @@ impl RegionalEngine {
                 None => tally,
             };
             if let Some((at, rank)) = conditional {
-                return Ok(Err(Unordered { rank, at }));
+                return Ok(Err(UnorderedConditional { rank, at }));
             }
-            progress.reach(last_clock(&processes));
+            progress.publish_end(last_clock(&processes));
             let steps = all.steps;
-            let run = Run { ending: fault.on_cluster(all), processes, steps };
-            Ok(Ok(RegionalRun { run, regions, crossings: trail.crossings, timing: None }))
+            let run = Run { ending: fault.cluster_ending(all), processes, steps };
+            Ok(Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing: None }))
         })
     }
 
     /// Runs the processes and the regions of a member on its workers, the first of which is the calling thread.
-    fn drive<'a, P: Process, R: Region<P>>(
+    fn run_workers<'a, P: Process, R: Region<P>>(
         &self,
         epoch: SimDuration,
         (processes, regions): (Vec<P>, Vec<R>),
-        (seats, blocks, me): (&[Seat], &RegionBlocks, usize),
+        (locations, blocks, me): (&[ProcessLocation], &RegionBlocks, usize),
         progress: &Progress,
-        gateway: Option<Gateway<'a, P::Token, R::Mail>>,
-    ) -> (Whole<P, R>, Trail<'a, P::Token, R::Mail>) {
+        gateway: Option<RegionGateway<'a, P::Token, R::Message>>,
+    ) -> (MemberResult<P, R>, WorkerResult<'a, P::Token, R::Message>) {
         assert!(epoch > SimDuration::ZERO, "an epoch lasts for a picosecond at least");
         let own = blocks.regions(me);
         assert_eq!(regions.len(), own.len(), "the regions of a member are those of its block");
         assert_eq!(processes.len(), blocks.ranks(me).count(), "each process lives in a region");
-        let mut residents: Vec<Vec<(Rank, P)>> = own.clone().map(|_| Vec::new()).collect();
+        let mut by_region: Vec<Vec<(Rank, P)>> = own.clone().map(|_| Vec::new()).collect();
         for (rank, process) in blocks.ranks(me).zip(processes) {
-            residents[(seats[rank.index()].home - own.start) as usize].push((rank, process));
+            by_region[(locations[rank.index()].region - own.start) as usize].push((rank, process));
         }
-        let office = PostOffice::new(blocks.count());
-        let domain = |(index, (region, residents)): (u32, (R, Vec<(Rank, P)>))| {
-            Mutex::new(Domain::new(index, region, residents, self.jitter))
+        let mailboxes = Mailboxes::new(blocks.count());
+        let domain = |(index, (region, by_region)): (u32, (R, Vec<(Rank, P)>))| {
+            Mutex::new(RegionGroup::new(index, region, by_region, self.jitter))
         };
-        let domains: Box<[_]> = own.clone().zip(regions.into_iter().zip(residents)).map(domain).collect();
-        let commons = Commons::new(&domains, own.clone(), seats, &office, (epoch, self.workers), progress);
-        let commons = commons.with_regions_elsewhere(gateway.is_some());
-        let trail = std::thread::scope(|scope| {
-            let crew = |me| Crew::new(&commons, me);
+        let domains: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(domain).collect();
+        let commons =
+            SharedState::new(&domains, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
+        let commons = commons.with_distributed(gateway.is_some());
+        let worker_result = std::thread::scope(|scope| {
+            let crew = |me| RegionWorker::new(&commons, me);
             let threads: Vec<_> = (1..self.workers)
                 .map(|me| {
                     scope.spawn(move || {
@@ -264,15 +284,15 @@ impl RegionalEngine {
             let mut first = crew(0);
             first.stopwatch = self.is_timed.then(|| Stopwatch::new(own.len()));
             first.gateway = gateway;
-            let trail = first.run();
+            let worker_result = first.run();
             for thread in threads {
                 if let Err(panic) = thread.join() {
                     std::panic::resume_unwind(panic);
                 }
             }
-            trail
+            worker_result
         });
-        (gather(domains, blocks, me), trail)
+        (collect_results(domains, blocks, me), worker_result)
     }
 }
 
@@ -283,28 +303,28 @@ pub struct RegionalRun<P: Process, R, E = <P as Process>::Error> {
     /// Regions; on a member, its own ones.
     pub regions: Vec<R>,
     /// Numbers of exchanges and of messages between regions.
-    pub crossings: Crossings,
+    pub exchange_counts: ExchangeCounts,
     /// Wall-clock times of the regions, if they were measured.
     pub timing: Option<RegionalTiming>,
 }
 
 /// The result of a run with regions on one member of a cluster.
-pub type RegionalPart<P, R> = RegionalRun<P, R, Option<<P as Process>::Error>>;
+pub type RegionalMemberRun<P, R> = RegionalRun<P, R, Option<<P as Process>::Error>>;
 
 /// Numbers of exchanges between regions, over all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Crossings {
+pub struct ExchangeCounts {
     /// Number of boundaries at which regions exchanged messages.
     pub boundaries: u64,
     /// Number of rounds in which messages were sent.
     pub rounds: u64,
     /// Number of messages between regions: tokens of processes and messages of regions.
-    pub letters: u64,
+    pub messages: u64,
 }
 
 /// The error that a process pauses for a conditional event, which regions that run independently cannot order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unordered {
+pub struct UnorderedConditional {
     /// Rank of the process; of several in the same epoch, the one with the earliest event.
     pub rank: Rank,
     /// Time of the event.
@@ -313,22 +333,22 @@ pub struct Unordered {
 
 /// The region of a process, and its index there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seat {
-    home: RegionIndex,
+struct ProcessLocation {
+    region: RegionIndex,
     /// Index of the process among those of its region; 0 if the region belongs to another member.
-    place: u32,
+    index: u32,
 }
 
 /// The merged results of a member's region groups.
-struct Whole<P: Process, R> {
+struct MemberResult<P: Process, R> {
     fault: FirstFault<P::Error>,
-    tally: RegionalTally,
+    tally: RegionalSummary,
     processes: Vec<P>,
     regions: Vec<R>,
 }
 
 /// Returns the location of each process; indices are set for the processes of member `me` only.
-fn take_seats(blocks: &RegionBlocks, me: usize) -> Vec<Seat> {
+fn locate_processes(blocks: &RegionBlocks, me: usize) -> Vec<ProcessLocation> {
     let own = blocks.regions(me);
     let mut taken = vec![0; own.len()];
     let seat = |&home: &RegionIndex| {
@@ -339,25 +359,25 @@ fn take_seats(blocks: &RegionBlocks, me: usize) -> Vec<Seat> {
         } else {
             0
         };
-        Seat { home, place }
+        ProcessLocation { region: home, index: place }
     };
-    blocks.homes().iter().map(seat).collect()
+    blocks.region_of_rank().iter().map(seat).collect()
 }
 
 /// Merges the results of all region groups of a member, and puts the processes back into rank order.
-fn gather<P: Process, R: Region<P>>(
-    domains: Box<[Mutex<Domain<P, R>>]>,
+fn collect_results<P: Process, R: Region<P>>(
+    domains: Box<[Mutex<RegionGroup<P, R>>]>,
     blocks: &RegionBlocks,
     me: usize,
-) -> Whole<P, R> {
-    let (mut fault, mut tally, mut conditional) = (FirstFault::none(), Tally::default(), None);
-    let (mut residents, mut regions) = (Vec::new(), Vec::new());
+) -> MemberResult<P, R> {
+    let (mut fault, mut tally, mut conditional) = (FirstFault::none(), RunSummary::default(), None);
+    let (mut by_region, mut regions) = (Vec::new(), Vec::new());
     for domain in domains {
         let left = domain.into_inner().expect("no worker has panicked").finish();
         fault.merge(left.fault);
         tally.waiting.extend(left.waiting);
         tally.steps += left.steps;
-        residents.push(left.processes.into_iter());
+        by_region.push(left.processes.into_iter());
         regions.push(left.region);
         conditional = conditional.into_iter().chain(left.conditional).min();
     }
@@ -365,11 +385,11 @@ fn gather<P: Process, R: Region<P>>(
     let first = blocks.regions(me).start;
     // The processes of a region are in rank order.
     let next = |rank: Rank| {
-        let home = (blocks.homes()[rank.index()] - first) as usize;
-        residents[home].next().expect("each process has one seat")
+        let home = (blocks.region_of_rank()[rank.index()] - first) as usize;
+        by_region[home].next().expect("each process has one seat")
     };
     let processes = blocks.ranks(me).map(next).collect();
-    Whole { fault, tally: RegionalTally { tally, conditional }, processes, regions }
+    MemberResult { fault, tally: RegionalSummary { summary: tally, conditional }, processes, regions }
 }
 
 fn last_clock<P: Process>(processes: &[P]) -> SimTime {

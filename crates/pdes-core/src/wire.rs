@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_refused() {
+    fn invalid_presence_bytes_are_refused() {
         assert_eq!(Option::<u8>::read(&mut [2, 0].as_slice()), None);
     }
 }

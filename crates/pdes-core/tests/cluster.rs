@@ -14,11 +14,11 @@ use std::convert::Infallible;
 
 use pdes_core::{
     Cluster, ClusterError, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, RunAhead,
-    SimDuration, SimTime, Terms, Turn, Wake, Wire,
+    RunParameters, SimDuration, SimTime, Turn, Wake, Wire,
 };
 
-fn departed(member: usize, message: Option<&str>) -> ClusterError {
-    ClusterError::Departed { member, message: message.map(str::to_owned) }
+fn member_left(member: usize, message: Option<&str>) -> ClusterError {
+    ClusterError::MemberLeft { member, message: message.map(str::to_owned) }
 }
 
 /// A number of laps of a nanosecond that takes longer than any test.
@@ -54,7 +54,7 @@ fn a_panic_ends_all_members_and_is_passed_on_by_its_own() {
             let message = format!("station {panicking} panics");
             for (member, part) in parts.into_iter().enumerate() {
                 match part {
-                    Ok(result) => assert_eq!(result, Err(departed(panicking / 2, Some(&message)))),
+                    Ok(result) => assert_eq!(result, Err(member_left(panicking / 2, Some(&message)))),
                     Err(panic) => {
                         assert_eq!(member, panicking / 2);
                         assert_eq!(*panic.downcast::<String>().expect("a message"), message);
@@ -66,7 +66,7 @@ fn a_panic_ends_all_members_and_is_passed_on_by_its_own() {
 }
 
 #[test]
-fn a_member_that_leaves_early_is_missed() {
+fn a_member_that_leaves_early_ends_the_run() {
     guarded(|| {
         let parts = Cluster::in_memory(3, |mut cluster| {
             if cluster.member() == 1 {
@@ -77,14 +77,14 @@ fn a_member_that_leaves_early_is_missed() {
             let second = network.run_part(&Engine::new(1), &mut cluster, &Log::default());
             Some([first, second].map(|result| result.map(|run| run.ending)))
         });
-        let missed = || Err(departed(1, None));
+        let missed = || Err(member_left(1, None));
         let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
         assert_eq!(parts, [Some([missed(), missed()]), None, Some([missed(), missed()])]);
     });
 }
 
 #[test]
-fn a_member_that_leaves_after_the_run_is_not_missed() {
+fn a_member_that_leaves_after_the_run_does_no_harm() {
     let parts = Cluster::in_memory(4, |mut cluster| {
         let run = ring(6, 3, 10).run_part(&Engine::new(1), &mut cluster, &Log::default());
         drop(cluster);
@@ -94,13 +94,13 @@ fn a_member_that_leaves_after_the_run_is_not_missed() {
 }
 
 #[test]
-fn members_that_run_different_things_are_told() {
+fn members_with_different_parameters_get_an_error() {
     guarded(|| {
         let parts = Cluster::in_memory(2, |mut cluster| {
             let network = ring(6 + cluster.member() as u32, 3, 10);
             network.run_part(&Engine::new(1), &mut cluster, &Log::default()).map(|run| run.ending)
         });
-        let terms = |ranks| Terms { ranks, workers: 1, token_bytes: 29 };
+        let terms = |ranks| RunParameters { ranks, workers: 1, token_bytes: 29 };
         let mismatch = |member, theirs, ours| ClusterError::Mismatch {
             member,
             theirs: terms(theirs),
@@ -132,7 +132,7 @@ fn a_window_bounds_the_tokens_that_wait_on_two_members() {
 }
 
 #[test]
-fn a_flood_of_tokens_gets_through() {
+fn more_tokens_than_the_credits_get_through() {
     guarded(|| {
         // 13 MB of tokens in each direction, with no bound on run-ahead: more than credits and backlogs hold.
         let flood = 400_000;
@@ -159,7 +159,7 @@ fn a_flood_of_tokens_gets_through() {
 }
 
 #[test]
-fn members_tell_each_other_things_between_runs() {
+fn collective_calls_work_between_runs() {
     guarded(|| {
         let sizes = [0, 1, 3_900, 3_901, 1_000_000];
         let parts = Cluster::in_memory(3, |mut cluster| {
@@ -171,7 +171,7 @@ fn members_tell_each_other_things_between_runs() {
                 assert!(all == expected, "{size} bytes of each");
                 let run = ring(6, 3, 10).run_part(&Engine::new(1), &mut cluster, &Log::default());
                 assert_eq!(run.map(|run| run.ending), Ok(Ending::Completed));
-                assert!(cluster.spread(mine(me)) == Ok(mine(0)), "{size} bytes for all");
+                assert!(cluster.broadcast(mine(me)) == Ok(mine(0)), "{size} bytes for all");
             }
             assert_eq!(cluster.first_failure(true), Ok(None));
             cluster.first_failure(me == 0)
@@ -181,14 +181,14 @@ fn members_tell_each_other_things_between_runs() {
 }
 
 #[test]
-fn a_member_that_leaves_is_missed_between_runs() {
+fn a_member_that_leaves_fails_collective_calls() {
     guarded(|| {
         let parts = Cluster::in_memory(3, |mut cluster| match cluster.member() {
             1 => Ok(None),
             _ => cluster.first_failure(true),
         });
         let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
-        assert_eq!(parts, [Err(departed(1, None)), Ok(None), Err(departed(1, None))]);
+        assert_eq!(parts, [Err(member_left(1, None)), Ok(None), Err(member_left(1, None))]);
     });
 }
 
@@ -213,7 +213,7 @@ struct Sender(u32);
 
 impl Process for Sender {
     type Token = Foreign;
-    type Order = Infallible;
+    type WorkRequest = Infallible;
     type Error = Infallible;
 
     fn deliver(&mut self, _: Foreign, _: &mut Outbox<Foreign>) -> Result<Wake, Fault<Infallible>> {
@@ -233,14 +233,16 @@ impl Process for Sender {
 }
 
 #[test]
-fn what_are_no_tokens_ends_the_run_for_all() {
+fn undecodable_tokens_end_the_run_for_all() {
     guarded(|| {
         let parts = Cluster::in_memory(2, |mut cluster| {
             let engine = Engine::new(2);
             let senders = engine.ranks(cluster.member(), 2, 6).into_iter().map(|rank| Sender(rank.get()));
-            engine.run_across(&mut cluster, 6, senders.collect(), &Progress::new(2)).map(|run| run.ending)
+            engine
+                .run_distributed(&mut cluster, 6, senders.collect(), &Progress::new(2))
+                .map(|run| run.ending)
         });
         let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
-        assert_eq!(parts, [Err(departed(1, None)), Err(ClusterError::Garbled { receiver: 1 })]);
+        assert_eq!(parts, [Err(member_left(1, None)), Err(ClusterError::Undecodable { receiver: 1 })]);
     });
 }

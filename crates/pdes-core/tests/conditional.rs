@@ -151,7 +151,7 @@ fn tokens_of_any_process_come_as_they_arrive() {
 #[test]
 fn a_process_that_waits_for_any_token_in_vain_stalls() {
     let outcome = Network::of([vec![Op::ReceiveAny, Op::ReceiveAny], vec![Op::Send { to: 0, latency: 5 }]]);
-    assert_eq!(outcome.run_everywhere().ending, Ending::Stalled(vec![Rank::new(0)]));
+    assert_eq!(outcome.run_everywhere().ending, Ending::Deadlocked(vec![Rank::new(0)]));
 }
 
 proptest! {

@@ -6,7 +6,7 @@ mod network {
     pub(crate) mod station;
 }
 
-use network::catalogue::{COMPUTE, deeds, ring, unfold, wavefront};
+use network::catalogue::{COMPUTE, interactions, programs_of, ring, wavefront};
 use network::schedule::{Network, Schedule};
 use network::station::Op;
 use pdes_core::{Ending, SimTime};
@@ -89,8 +89,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_programs_do_not_notice_the_schedule(size in 1..12_u32, deeds in deeds(), first in 0..5_usize) {
-        let outcome = unfold(size, &deeds).run_under(Schedule::all().skip(first).step_by(6));
+    fn random_programs_do_not_notice_the_schedule(size in 1..12_u32, interactions in interactions(), first in 0..5_usize) {
+        let outcome = programs_of(size, &interactions).run_under(Schedule::all().skip(first).step_by(6));
         prop_assert_eq!(outcome.ending, Ending::Completed);
         prop_assert!(outcome.states.iter().all(|state| state.unread() == 0));
     }

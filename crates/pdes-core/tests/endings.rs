@@ -23,7 +23,7 @@ fn failed(rank: u32, picos: u64, error: Failure) -> Ending<Failure> {
 }
 
 fn stalled(ranks: &[u32]) -> Ending<Failure> {
-    Ending::Stalled(ranks.iter().copied().map(Rank::new).collect())
+    Ending::Deadlocked(ranks.iter().copied().map(Rank::new).collect())
 }
 
 fn receive(from: u32) -> Op {
@@ -35,7 +35,7 @@ fn send(to: u32) -> Op {
 }
 
 /// Programs of two processes that run for long in wall-clock time and for no simulated time.
-fn dawdlers(one: u32, other: u32, exchanges: usize) -> [Vec<Op>; 2] {
+fn slow_pair(one: u32, other: u32, exchanges: usize) -> [Vec<Op>; 2] {
     [[send(other), receive(other)].repeat(exchanges), [receive(one), send(one)].repeat(exchanges)]
 }
 
@@ -60,10 +60,10 @@ fn stalled_processes_are_listed_and_no_others() {
 #[test]
 fn the_first_failure_in_simulated_time_counts_whenever_it_happens() {
     // Rank 0 fails at once, at 9000; rank 6 after long work, at 700; ranks 3 and 5 at 500 after longer work.
-    let [mut three, mut four] = dawdlers(3, 4, 200);
+    let [mut three, mut four] = slow_pair(3, 4, 200);
     three.extend([Op::Compute(500), Op::Fail]);
     four.push(send(5));
-    let [mut six, seven] = dawdlers(6, 7, 200);
+    let [mut six, seven] = slow_pair(6, 7, 200);
     six.extend([Op::Compute(700), Op::Fail]);
     let outcome = Network::of([
         vec![Op::Compute(9_000), Op::Fail],
@@ -83,7 +83,7 @@ fn the_first_failure_in_simulated_time_counts_whenever_it_happens() {
 fn a_failure_stops_processes_that_run_free() {
     guarded(|| {
         let mut network = Network::repeated(FOR_DAYS, vec![vec![Op::Compute(1_000)]; 4]);
-        let [mut five, six] = dawdlers(4, 5, 20);
+        let [mut five, six] = slow_pair(4, 5, 20);
         five.extend([Op::Compute(1_000_000), Op::Fail]);
         network.programs.extend([five, six].map(|ops| vec![Phase { ops, laps: 1 }]));
         for schedule in Schedule::all() {
@@ -96,7 +96,7 @@ fn a_failure_stops_processes_that_run_free() {
 #[test]
 fn a_token_that_cannot_be_taken_in_does_not_hide_an_earlier_failure() {
     // The poison arrives at 1000, most often before rank 1 has run to its own failure at 500.
-    let [mut two, three] = dawdlers(2, 3, 200);
+    let [mut two, three] = slow_pair(2, 3, 200);
     two.push(send(1));
     let poison = vec![Op::Poison { to: 1, latency: 1_000 }];
     let victim = |at| vec![receive(2), Op::Compute(at), Op::Fail];
@@ -123,7 +123,7 @@ fn a_token_that_cannot_be_taken_in_leaves_what_happens_before_it() {
 #[test]
 fn a_failed_process_still_answers() {
     // Rank 1 fails at 500; before that, at 100, rank 0 asks it, and fails at 300 after the answer.
-    let [mut zero, two] = dawdlers(0, 2, 200);
+    let [mut zero, two] = slow_pair(0, 2, 200);
     let ask = Op::Ask { to: 1, latency: 0 };
     zero.extend([Op::Compute(100), ask, Op::Answer { from: 1 }, Op::Compute(200), Op::Fail]);
     let outcome = Network::of([zero, vec![Op::Compute(500), Op::Fail], two]).run_everywhere();

@@ -46,7 +46,7 @@ impl Walker {
 
 impl Process for Walker {
     type Token = SimTime;
-    type Order = Infallible;
+    type WorkRequest = Infallible;
     type Error = u32;
 
     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<u32>> {
@@ -60,7 +60,7 @@ impl Process for Walker {
                 return Ok(Pause::Horizon);
             }
             if turn.steps == 0 {
-                return Ok(Pause::TurnOver);
+                return Ok(Pause::OutOfSteps);
             }
             if self.fails_at == Some(self.step) {
                 return Err(Fault { at: self.clock, order: u64::from(self.step), error: self.me });
@@ -102,15 +102,15 @@ fn ring(ranks: u32, steps: u32) -> Vec<Walker> {
 
 /// Runs the processes to their end in runs that are interrupted as soon as possible; returns them, the ending and the number
 /// of runs.
-fn run_in_legs(engine: &Engine, mut processes: Vec<Walker>) -> (Vec<Walker>, Ending<u32>, u32) {
+fn run_with_interrupts(engine: &Engine, mut processes: Vec<Walker>) -> (Vec<Walker>, Ending<u32>, u32) {
     let interrupt = Interrupt::default();
     interrupt.request();
     let engine = engine.clone().interrupted_by(interrupt);
-    for legs in 1.. {
+    for runs in 1.. {
         let run = engine.run(processes);
         processes = run.processes;
-        if run.ending != Ending::Halted {
-            return (processes, run.ending, legs);
+        if run.ending != Ending::StoppedAtCheckpoint {
+            return (processes, run.ending, runs);
         }
     }
     unreachable!("each leg comes further")
@@ -123,19 +123,19 @@ fn engines() -> impl Iterator<Item = Engine> {
 }
 
 #[test]
-fn legs_add_up_to_the_run() {
+fn interrupted_runs_add_up_to_the_whole_run() {
     let whole = Engine::new(1).run(ring(5, 200));
     assert_eq!(whole.ending, Ending::Completed);
     for engine in engines() {
-        let (processes, ending, legs) = run_in_legs(&engine, ring(5, 200));
-        assert_eq!((ending, legs > 5), (Ending::Completed, true), "{legs} legs");
+        let (processes, ending, runs) = run_with_interrupts(&engine, ring(5, 200));
+        assert_eq!((ending, runs > 5), (Ending::Completed, true), "{runs} runs");
         assert_eq!(processes, whole.processes);
     }
 }
 
 /// A suspended process may fail before the one that is known to fail.
 #[test]
-fn the_first_failure_is_found_whoever_was_held() {
+fn the_first_failure_is_found_whichever_process_was_suspended() {
     let failing = || {
         let mut processes = ring(5, 200);
         (processes[0].fails_at, processes[4].fails_at) = (Some(141), Some(140));
@@ -144,27 +144,27 @@ fn the_first_failure_is_found_whoever_was_held() {
     let whole = Engine::new(1).run(failing());
     assert!(matches!(whole.ending, Ending::Failed(..)), "{:?}", whole.ending);
     for engine in engines() {
-        assert_eq!(run_in_legs(&engine, failing()).1, whole.ending);
+        assert_eq!(run_with_interrupts(&engine, failing()).1, whole.ending);
     }
 }
 
 #[test]
-fn a_deadlock_is_one_in_legs_too() {
+fn interrupted_runs_find_the_same_deadlock() {
     let stuck = || {
         let mut processes = ring(3, 60);
         processes[1].steps = 40;
         processes
     };
     let whole = Engine::new(1).run(stuck());
-    assert!(matches!(whole.ending, Ending::Stalled(_)), "{:?}", whole.ending);
+    assert!(matches!(whole.ending, Ending::Deadlocked(_)), "{:?}", whole.ending);
     for engine in engines() {
-        assert_eq!(run_in_legs(&engine, stuck()).1, whole.ending);
+        assert_eq!(run_with_interrupts(&engine, stuck()).1, whole.ending);
     }
 }
 
 /// A run whose interrupt is not requested ends as usual.
 #[test]
-fn a_run_that_could_be_interrupted_is_a_run() {
+fn an_interrupt_without_request_has_no_effect() {
     let engine = Engine::new(2).interrupted_by(Interrupt::default());
     let run = engine.run(ring(4, 100));
     assert_eq!(run.ending, Ending::Completed);

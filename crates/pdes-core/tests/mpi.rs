@@ -26,13 +26,13 @@ const WORKERS: &str = "PDES_CORE_TEST_WORKERS";
 const DEADLINE: Duration = Duration::from_secs(200);
 
 /// Result of the launcher and output of all members.
-struct Left {
+struct MpirunOutput {
     success: bool,
     output: String,
 }
 
 /// Runs one of the ignored tests on `members` members with `workers` workers each.
-fn mpirun(members: usize, workers: usize, test: &str) -> Left {
+fn mpirun(members: usize, workers: usize, test: &str) -> MpirunOutput {
     let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     let mut child = Command::new(&launcher)
         .args(["-np", &members.to_string()])
@@ -74,11 +74,11 @@ fn mpirun(members: usize, workers: usize, test: &str) -> Left {
         thread::sleep(Duration::from_millis(20));
     };
     let output = readers.into_iter().map(|reader| reader.join().expect("a reader ends")).collect();
-    Left { success: status.success(), output }
+    MpirunOutput { success: status.success(), output }
 }
 
 /// Writes a line at once, so that those of several members do not mix.
-fn say(line: &str) {
+fn print_line(line: &str) {
     std::io::stderr().write_all(line.as_bytes()).expect("there is a standard error");
 }
 
@@ -90,7 +90,7 @@ fn workers() -> usize {
 fn any_number_of_processes_gives_the_same() {
     for members in [1, 2, 3, 4] {
         for workers in [1, 2, 3] {
-            let Left { success, output } = mpirun(members, workers, "member_compares");
+            let MpirunOutput { success, output } = mpirun(members, workers, "member_compares");
             assert!(success, "{members} members with {workers} workers:\n{output}");
             // Each member has run the test, and has found the right number of members.
             let lines = output.matches(&format!("compared as one of {members}")).count();
@@ -110,13 +110,13 @@ fn member_compares() {
             network.check_part(&mut cluster, &schedule, &expected, name);
         }
     }
-    say(&format!("compared as one of {members}\n"));
+    print_line(&format!("compared as one of {members}\n"));
 }
 
 #[test]
 fn a_panic_ends_all_processes_with_one_message() {
     for (members, workers) in [(2, 1), (3, 2)] {
-        let Left { success, output } = mpirun(members, workers, "member_panics");
+        let MpirunOutput { success, output } = mpirun(members, workers, "member_panics");
         assert!(!success, "{output}");
         assert_eq!(output.matches("station 5 panics").count(), 1, "{output}");
         assert_eq!(output.matches("was told").count(), members - 1, "{output}");
@@ -134,14 +134,16 @@ fn member_panics() {
     network.programs[1] = vec![Phase { ops: vec![Op::Compute(1_000)], laps: 1 << 50 }];
     let last = cluster.members() - 1;
     match network.run_part(&Engine::new(workers()), &mut cluster, &Log::default()) {
-        Err(ClusterError::Departed { member, message: Some(_) }) if member == last => say("was told\n"),
+        Err(ClusterError::MemberLeft { member, message: Some(_) }) if member == last => {
+            print_line("was told\n")
+        }
         other => panic!("not the panic of member {last}: {:?}", other.map(|run| run.ending)),
     }
 }
 
 #[test]
-fn a_process_that_ends_early_holds_up_nobody() {
-    let Left { success, output } = mpirun(3, 1, "member_leaves");
+fn a_process_that_ends_early_blocks_nobody() {
+    let MpirunOutput { success, output } = mpirun(3, 1, "member_leaves");
     assert!(success, "{output}");
     assert_eq!(output.matches("was told").count(), 2, "{output}");
 }
@@ -155,6 +157,6 @@ fn member_leaves() {
         return;
     }
     let run = ring(6, 3, 10).run_part(&Engine::new(workers()), &mut cluster, &Log::default());
-    assert_eq!(run.err(), Some(ClusterError::Departed { member: 1, message: None }));
-    say("was told\n");
+    assert_eq!(run.err(), Some(ClusterError::MemberLeft { member: 1, message: None }));
+    print_line("was told\n");
 }

@@ -1,8 +1,8 @@
 //! Processes that share a resource in time order.
 
 use pdes_core::{
-    Arbiter, Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime,
-    Turn, Wake,
+    Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SharedResource, SimDuration,
+    SimTime, Turn, Wake,
 };
 
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
@@ -16,14 +16,14 @@ struct Counter {
 
 const SERVICE: SimDuration = SimDuration::from_picos(10);
 
-impl Arbiter<Customer> for Counter {
-    fn file(&mut self, from: Rank, at: SimTime, (): ()) {
+impl SharedResource<Customer> for Counter {
+    fn submit(&mut self, from: Rank, at: SimTime, (): ()) {
         let end = at.max(self.free_at) + SERVICE;
         self.free_at = end;
         self.queue.push((end, from));
     }
 
-    fn next(&mut self) -> Option<SimTime> {
+    fn next_event_time(&mut self) -> Option<SimTime> {
         self.queue.first().map(|&(at, _)| at)
     }
 
@@ -74,7 +74,7 @@ impl Customer {
 
 impl Process for Customer {
     type Token = SimTime;
-    type Order = ();
+    type WorkRequest = ();
     type Error = &'static str;
 
     fn deliver(&mut self, at: SimTime, _: &mut Outbox<SimTime, ()>) -> Result<Wake, Fault<&'static str>> {
@@ -104,13 +104,13 @@ impl Process for Customer {
                     let error = "failed";
                     return Err(Fault { at: self.clock, order: u64::from(self.me.get()), error });
                 }
-                Step::Cheat => outbox.file(SimTime::ZERO, 0, ()),
+                Step::Cheat => outbox.submit(SimTime::ZERO, 0, ()),
                 Step::Queue | Step::Wait => {}
             }
             self.next += 1;
             match step {
                 Step::Queue => {
-                    outbox.file(self.clock, 0, ());
+                    outbox.submit(self.clock, 0, ());
                     return Ok(Pause::Blocked);
                 }
                 Step::Wait => return Ok(Pause::Blocked),
@@ -172,7 +172,7 @@ fn the_arbiter_comes_before_a_conditional_event_of_the_same_instant() {
 #[test]
 fn who_waits_for_nobody_stalls() {
     let outcome = run(&[&[Step::Queue], &[Step::Wait], &[Step::Walk(7)]], None);
-    assert_eq!(outcome.ending, Ending::Stalled(vec![Rank::new(1)]));
+    assert_eq!(outcome.ending, Ending::Deadlocked(vec![Rank::new(1)]));
 }
 
 /// Rank 1 runs into its failure at 50 before rank 0 meets the one at 20 in simulated time.
@@ -197,6 +197,6 @@ fn a_failure_of_the_arbiter_ends_the_run() {
 
 #[test]
 #[should_panic(expected = "before the present of 0.000000000010 s")]
-fn an_order_in_the_past_panics() {
+fn work_in_the_past_panics() {
     run(&[&[Step::Queue, Step::Cheat]], None);
 }

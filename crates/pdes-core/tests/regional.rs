@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pdes_core::{
-    Cluster, ClusterError, Crossings, Ending, Fault, Filed, Outbox, Pause, Process, Progress, Rank, Region,
-    RegionBlocks, RegionIndex, RegionalEngine, RegionalPart, RegionalRun, SimDuration, SimTime, Terms, Turn,
-    Unordered, Wake, Wire,
+    Cluster, ClusterError, Ending, ExchangeCounts, Fault, Outbox, Pause, Process, Progress, Rank, Region,
+    RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, RunParameters, SimDuration,
+    SimTime, SubmittedWork, Turn, UnorderedConditional, Wake, Wire,
 };
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ enum Order {
 }
 
 /// A region with a first-come, first-served queue that also carries tokens to other regions.
-struct Town {
+struct TestRegion {
     me: RegionIndex,
     events: BinaryHeap<Reverse<(SimTime, u64, Rank)>>,
     filed: u64,
@@ -53,7 +53,7 @@ impl Wire for Parcel {
     }
 }
 
-impl Town {
+impl TestRegion {
     fn new(me: RegionIndex) -> Self {
         let (events, leaving, coming) = (BinaryHeap::new(), Vec::new(), Vec::new());
         Self { me, events, filed: 0, free_at: SimTime::ZERO, leaving, coming, now: SimTime::ZERO, rounds: 0 }
@@ -65,12 +65,12 @@ impl Town {
     }
 }
 
-impl Region<Citizen> for Town {
-    type Mail = Parcel;
-    const MOST_ROUNDS: &'static [u32] = &[u32::MAX];
+impl Region<TestProcess> for TestRegion {
+    type Message = Parcel;
+    const MAX_ROUNDS: &'static [u32] = &[u32::MAX];
 
-    fn file(&mut self, filed: Filed<Order>, _: &mut Vec<(RegionIndex, Parcel)>) {
-        let Filed { at, from, order, .. } = filed;
+    fn submit(&mut self, filed: SubmittedWork<Order>, _: &mut Vec<(RegionIndex, Parcel)>) {
+        let SubmittedWork { at, from, request: order, .. } = filed;
         match order {
             Order::Serve(picos) => {
                 self.free_at = at.max(self.free_at) + SimDuration::from_picos(picos);
@@ -86,7 +86,7 @@ impl Region<Citizen> for Town {
         }
     }
 
-    fn next(&mut self) -> Option<SimTime> {
+    fn next_event_time(&mut self) -> Option<SimTime> {
         self.events.peek().map(|&Reverse((at, ..))| at)
     }
 
@@ -107,13 +107,19 @@ impl Region<Citizen> for Town {
         (!self.leaving.is_empty()).then(|| SimTime::from_picos(next))
     }
 
-    fn converse(&mut self, boundary: SimTime, _: u32, round: u32, mail: &mut Vec<(RegionIndex, Parcel)>) {
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        _: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, Parcel)>,
+    ) {
         self.rounds = self.rounds.max(round);
         self.now = self.now.max(boundary);
         mail.append(&mut self.leaving);
     }
 
-    fn enter(&mut self, boundary: SimTime) {
+    fn begin_epoch(&mut self, boundary: SimTime) {
         self.coming.sort_unstable();
         for Parcel { at, to, .. } in std::mem::take(&mut self.coming) {
             assert!(at >= boundary);
@@ -133,7 +139,7 @@ enum Step {
     Panic,
 }
 
-struct Citizen {
+struct TestProcess {
     program: Vec<Step>,
     next: usize,
     clock: SimTime,
@@ -141,9 +147,9 @@ struct Citizen {
     seen: Vec<SimTime>,
 }
 
-impl Process for Citizen {
+impl Process for TestProcess {
     type Token = SimTime;
-    type Order = Order;
+    type WorkRequest = Order;
     type Error = &'static str;
 
     fn deliver(&mut self, at: SimTime, _: &mut Outbox<SimTime, Order>) -> Result<Wake, Fault<&'static str>> {
@@ -162,10 +168,10 @@ impl Process for Citizen {
                 return Ok(Pause::Horizon);
             }
             if turn.steps == 0 {
-                return Ok(Pause::TurnOver);
+                return Ok(Pause::OutOfSteps);
             }
             match step {
-                Step::Order(order) => outbox.file(self.clock, 0, order),
+                Step::Order(order) => outbox.submit(self.clock, 0, order),
                 Step::Tell(to) => outbox.send(to, self.clock + SimDuration::from_picos(EPOCH)),
                 Step::Await => {
                     // A process must not depend on the order of arrival: it takes the token with the least time.
@@ -190,11 +196,11 @@ impl Process for Citizen {
 }
 
 /// Final clocks and tokens of all processes, the ending, the number of steps, and the exchange counts.
-type Answer = (Vec<(SimTime, Vec<SimTime>)>, String, u64, Crossings);
+type Answer = (Vec<(SimTime, Vec<SimTime>)>, String, u64, ExchangeCounts);
 
-fn citizen(program: &[Step]) -> Citizen {
+fn citizen(program: &[Step]) -> TestProcess {
     let (tokens, seen) = (Vec::new(), Vec::new());
-    Citizen { program: program.to_owned(), next: 0, clock: SimTime::ZERO, tokens, seen }
+    TestProcess { program: program.to_owned(), next: 0, clock: SimTime::ZERO, tokens, seen }
 }
 
 fn engine(workers: usize, jitter: Option<u64>) -> RegionalEngine {
@@ -211,10 +217,10 @@ fn run(programs: &[Vec<Step>], homes: &[RegionIndex], workers: usize, jitter: Op
         SimDuration::from_picos(EPOCH),
         programs.iter().map(|program| citizen(program)).collect(),
         homes,
-        (0..regions).map(Town::new).collect(),
+        (0..regions).map(TestRegion::new).collect(),
         &Progress::new(workers),
     );
-    let RegionalRun { run, regions: towns, crossings, .. } = done.unwrap();
+    let RegionalRun { run, regions: towns, exchange_counts: crossings, .. } = done.unwrap();
     assert!(towns.iter().all(|town| town.rounds <= 1));
     let ends = run.processes.into_iter().map(|citizen| (citizen.clock, citizen.seen)).collect();
     (ends, format!("{:?}", run.ending), run.steps, crossings)
@@ -226,14 +232,14 @@ fn run_part(
     engine: &RegionalEngine,
     programs: &[Vec<Step>],
     homes: &[RegionIndex],
-) -> Result<RegionalPart<Citizen, Town>, ClusterError> {
+) -> Result<RegionalMemberRun<TestProcess, TestRegion>, ClusterError> {
     let (me, members) = (cluster.member(), cluster.members());
     let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
     let citizens = blocks.ranks(me).map(|rank| citizen(&programs[rank.index()])).collect();
-    let towns = blocks.regions(me).map(Town::new).collect();
+    let towns = blocks.regions(me).map(TestRegion::new).collect();
     // As many as any engine of these tests has workers.
     let (epoch, progress) = (SimDuration::from_picos(EPOCH), Progress::new(3));
-    let done = engine.run_across(cluster, epoch, citizens, &blocks, towns, &progress)?;
+    let done = engine.run_distributed(cluster, epoch, citizens, &blocks, towns, &progress)?;
     Ok(done.expect("no citizen asks who comes first"))
 }
 
@@ -251,15 +257,15 @@ fn run_on(
     let mut ends = vec![(SimTime::ZERO, Vec::new()); programs.len()];
     let mut answers = Vec::new();
     for (member, part) in parts.into_iter().enumerate() {
-        let RegionalRun { run, crossings, .. } = part.unwrap();
+        let RegionalRun { run, exchange_counts: crossings, .. } = part.unwrap();
         let ending = match run.ending {
             Ending::Failed(rank, Fault { at, order, error }) => {
                 assert_eq!(error.is_some(), blocks.ranks(member).any(|own| own == rank));
                 Ending::Failed(rank, Fault { at, order, error: "failed" })
             }
             Ending::Completed => Ending::Completed,
-            Ending::Stalled(ranks) => Ending::Stalled(ranks),
-            Ending::Halted => Ending::Halted,
+            Ending::Deadlocked(ranks) => Ending::Deadlocked(ranks),
+            Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
         };
         for (rank, citizen) in blocks.ranks(member).zip(run.processes) {
             ends[rank.index()] = (citizen.clock, citizen.seen);
@@ -273,7 +279,7 @@ fn run_on(
 
 /// Returns programs in which every process repeatedly submits a service and waits for it, and now and then sends a token to
 /// one that waits for it.
-fn bustle() -> (Vec<Vec<Step>>, Vec<RegionIndex>) {
+fn busy_programs() -> (Vec<Vec<Step>>, Vec<RegionIndex>) {
     let homes: Vec<RegionIndex> = (0..24).map(|rank| rank % 5).collect();
     let mut programs = vec![Vec::new(); 24];
     for round in 0..40_u64 {
@@ -297,10 +303,10 @@ fn bustle() -> (Vec<Vec<Step>>, Vec<RegionIndex>) {
 
 #[test]
 fn any_number_of_workers_gives_the_same_answer() {
-    let (programs, homes) = bustle();
+    let (programs, homes) = busy_programs();
     let expected = run(&programs, &homes, 1, None);
     assert_eq!(expected.1, "Completed");
-    assert!(expected.3.letters > 0 && expected.3.boundaries > 0, "{:?}", expected.3);
+    assert!(expected.3.messages > 0 && expected.3.boundaries > 0, "{:?}", expected.3);
     for workers in [1, 2, 3, 7] {
         for jitter in [None, Some(1), Some(2)] {
             assert_eq!(run(&programs, &homes, workers, jitter), expected, "{workers} workers, {jitter:?}");
@@ -310,7 +316,7 @@ fn any_number_of_workers_gives_the_same_answer() {
 
 #[test]
 fn any_number_of_members_gives_the_same_answer() {
-    let (programs, homes) = bustle();
+    let (programs, homes) = busy_programs();
     let expected = run(&programs, &homes, 1, None);
     for members in [1, 2, 3, 4, 7] {
         for (workers, jitter) in [(1, None), (1, Some(1)), (2, None), (3, Some(2))] {
@@ -321,7 +327,7 @@ fn any_number_of_members_gives_the_same_answer() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Interaction {
     Serve(u64),
     Carry {
         to: usize,
@@ -333,13 +339,13 @@ enum Deed {
     Fail,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
+fn interactions() -> impl Strategy<Value = Vec<(usize, Interaction)>> {
     let deed = prop_oneof![
-        40 => (1..2500_u64).prop_map(Deed::Serve),
-        20 => (0..12_usize, 1..3000_u64).prop_map(|(to, after)| Deed::Carry { to, after }),
-        20 => (0..12_usize).prop_map(Deed::Tell),
-        1 => Just(Deed::Await),
-        1 => Just(Deed::Fail),
+        40 => (1..2500_u64).prop_map(Interaction::Serve),
+        20 => (0..12_usize, 1..3000_u64).prop_map(|(to, after)| Interaction::Carry { to, after }),
+        20 => (0..12_usize).prop_map(Interaction::Tell),
+        1 => Just(Interaction::Await),
+        1 => Just(Interaction::Fail),
     ];
     proptest::collection::vec((0..12_usize, deed), 0..120)
 }
@@ -348,7 +354,7 @@ proptest! {
     /// Random programs, also those that deadlock or fail, give the same answer on any number of members.
     #[test]
     fn random_programs_give_the_same_on_members(
-        deeds in deeds(),
+        deeds in interactions(),
         homes in proptest::collection::vec(0..6_u32, 12),
         members in 1..5_usize,
         workers in 1..4_usize,
@@ -356,17 +362,17 @@ proptest! {
         let mut programs = vec![Vec::new(); 12];
         for (rank, deed) in deeds {
             let steps = match deed {
-                Deed::Serve(picos) => vec![Step::Order(Order::Serve(picos)), Step::Await],
-                Deed::Carry { to, after } => {
+                Interaction::Serve(picos) => vec![Step::Order(Order::Serve(picos)), Step::Await],
+                Interaction::Carry { to, after } => {
                     let home = homes[to];
                     vec![Step::Order(Order::Carry { to: Rank::new(to as u32), home, after })]
                 }
-                Deed::Tell(to) => vec![Step::Tell(Rank::new(to as u32))],
-                Deed::Await => vec![Step::Await],
-                Deed::Fail => vec![Step::Fail],
+                Interaction::Tell(to) => vec![Step::Tell(Rank::new(to as u32))],
+                Interaction::Await => vec![Step::Await],
+                Interaction::Fail => vec![Step::Fail],
             };
             programs[rank].extend(steps);
-            if let Deed::Carry { to, .. } | Deed::Tell(to) = deed {
+            if let Interaction::Carry { to, .. } | Interaction::Tell(to) = deed {
                 programs[to].push(Step::Await);
             }
         }
@@ -378,7 +384,7 @@ proptest! {
 #[test]
 fn a_panic_ends_all_members() {
     for panicking in [0, 4, 9] {
-        let (mut programs, homes) = bustle();
+        let (mut programs, homes) = busy_programs();
         programs[panicking].push(Step::Panic);
         let blocks = RegionBlocks::new(homes.clone(), regions(&homes), 3);
         let its_member = (0..3).find(|&member| blocks.ranks(member).any(|rank| rank.index() == panicking));
@@ -389,7 +395,10 @@ fn a_panic_ends_all_members() {
             match part {
                 Ok(result) => {
                     let message = Some("a citizen panics".to_owned());
-                    assert_eq!(result, Err(ClusterError::Departed { member: its_member.unwrap(), message }));
+                    assert_eq!(
+                        result,
+                        Err(ClusterError::MemberLeft { member: its_member.unwrap(), message })
+                    );
                 }
                 Err(panic) => {
                     assert_eq!(Some(member), its_member);
@@ -401,26 +410,26 @@ fn a_panic_ends_all_members() {
 }
 
 #[test]
-fn a_member_that_leaves_is_missed() {
-    let (programs, homes) = bustle();
+fn a_member_that_leaves_ends_the_run() {
+    let (programs, homes) = busy_programs();
     let parts = Cluster::in_memory(3, |mut cluster| {
         let me = cluster.member();
         (me != 1)
             .then(|| run_part(&mut cluster, &engine(2, None), &programs, &homes).map(|done| done.run.steps))
     });
-    let missed = || Some(Err(ClusterError::Departed { member: 1, message: None }));
+    let missed = || Some(Err(ClusterError::MemberLeft { member: 1, message: None }));
     let parts: Vec<_> = parts.into_iter().map(Result::unwrap).collect();
     assert_eq!(parts, [missed(), None, missed()]);
 }
 
 #[test]
-fn members_that_run_different_things_are_told() {
-    let (programs, homes) = bustle();
+fn members_with_different_parameters_get_an_error() {
+    let (programs, homes) = busy_programs();
     let parts = Cluster::in_memory(2, |mut cluster| {
         let workers = 1 + cluster.member();
         run_part(&mut cluster, &engine(workers, None), &programs, &homes).map(|done| done.run.steps)
     });
-    let terms = |workers| Terms { ranks: 24, workers, token_bytes: 16 };
+    let terms = |workers| RunParameters { ranks: 24, workers, token_bytes: 16 };
     let mismatch = |member: usize| ClusterError::Mismatch {
         member,
         theirs: terms(member as u32 + 1),
@@ -433,7 +442,7 @@ fn members_that_run_different_things_are_told() {
 /// One cluster serves collective calls and several runs in turn.
 #[test]
 fn one_cluster_serves_many_runs() {
-    let (programs, homes) = bustle();
+    let (programs, homes) = busy_programs();
     let (.., steps, _) = run(&programs, &homes, 1, None);
     let parts = Cluster::in_memory(3, |mut cluster| {
         for _ in 0..5 {
@@ -485,7 +494,7 @@ fn a_conditional_event_is_refused() {
     struct Curious;
     impl Process for Curious {
         type Token = SimTime;
-        type Order = Order;
+        type WorkRequest = Order;
         type Error = &'static str;
         fn deliver(
             &mut self,
@@ -507,10 +516,10 @@ fn a_conditional_event_is_refused() {
     }
     struct Void;
     impl Region<Curious> for Void {
-        type Mail = u8;
-        const MOST_ROUNDS: &'static [u32] = &[];
-        fn file(&mut self, _: Filed<Order>, _: &mut Vec<(RegionIndex, u8)>) {}
-        fn next(&mut self) -> Option<SimTime> {
+        type Message = u8;
+        const MAX_ROUNDS: &'static [u32] = &[];
+        fn submit(&mut self, _: SubmittedWork<Order>, _: &mut Vec<(RegionIndex, u8)>) {}
+        fn next_event_time(&mut self) -> Option<SimTime> {
             None
         }
         fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (Rank, Fault<&'static str>)> {
@@ -520,19 +529,19 @@ fn a_conditional_event_is_refused() {
         fn next_boundary(&self) -> Option<SimTime> {
             None
         }
-        fn converse(&mut self, _: SimTime, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
-        fn enter(&mut self, _: SimTime) {}
+        fn exchange_round(&mut self, _: SimTime, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
+        fn begin_epoch(&mut self, _: SimTime) {}
     }
     let epoch = SimDuration::from_picos(1);
     let done = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(2));
-    let unordered = Unordered { rank: Rank::new(0), at: SimTime::ZERO };
+    let unordered = UnorderedConditional { rank: Rank::new(0), at: SimTime::ZERO };
     assert_eq!(done.err(), Some(unordered));
     let parts = Cluster::in_memory(2, |mut cluster| {
         let me = cluster.member();
         let blocks = RegionBlocks::new(vec![0, 1], 2, 2);
         let (engine, progress) = (RegionalEngine::new(1), Progress::new(1));
         let processes = blocks.ranks(me).map(|_| Curious).collect();
-        let done = engine.run_across(&mut cluster, epoch, processes, &blocks, vec![Void], &progress);
+        let done = engine.run_distributed(&mut cluster, epoch, processes, &blocks, vec![Void], &progress);
         (done.unwrap().err(), cluster.first_failure(true))
     });
     assert!(parts.into_iter().all(|part| part.unwrap() == (Some(unordered), Ok(None))));

@@ -15,28 +15,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use mpi_model::{Machine, RankProcess, World};
+use mpi_model::{Machine, RankProcess, Replay};
 use netmodel::RouteError;
 use pdes_core::{Ending, Engine, Interrupt, Progress, Run};
 use serde::Serialize;
 use trace_mmap::{Trace, TraceError};
 
 pub use error::CheckpointError;
-use file::{Header, Opened};
-pub(crate) use identity::Identity;
+use file::{CheckpointReader, Header};
+pub(crate) use identity::RunIdentity;
 
-use crate::scene::RunError;
+use crate::simulation::RunError;
 
 /// File name of the checkpoint in its directory.
-const NAME: &str = "checkpoint.pdk";
+const FILE_NAME: &str = "checkpoint.pdk";
 
 /// Interval and directory of the checkpoints of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoints {
+pub struct CheckpointPlan {
     /// Directory, created if there is none. It is for one run only.
     pub directory: PathBuf,
     /// Wall-clock time between two checkpoints.
-    pub every: Duration,
+    pub interval: Duration,
     /// Resume from the existing checkpoint; if there is none, the run starts from the beginning.
     pub resume: bool,
 }
@@ -56,35 +56,35 @@ pub struct CheckpointSummary {
 
 /// A handle that asks a run to stop with a checkpoint; clones ask the same run. A run without checkpoints ignores it.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct StopHandle {
     interrupt: Interrupt,
-    is_asked: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
 }
 
-impl Stop {
+impl StopHandle {
     /// Asks the run to stop.
-    pub fn ask(&self) {
+    pub fn request(&self) {
         // Before the interrupt, so that a segment which begins meanwhile sees one of them.
-        self.is_asked.store(true, Ordering::SeqCst);
+        self.is_requested.store(true, Ordering::SeqCst);
         self.interrupt.request();
     }
 
-    fn is_asked(&self) -> bool {
-        self.is_asked.load(Ordering::SeqCst)
+    fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::SeqCst)
     }
 }
 
-impl Checkpoints {
+impl CheckpointPlan {
     /// Returns the path of the last complete checkpoint.
     pub fn path(&self) -> PathBuf {
-        self.directory.join(NAME)
+        self.directory.join(FILE_NAME)
     }
 
     /// Removes the checkpoint of a run that has completed.
     ///
     /// # Errors
     /// Returns an error if the file exists and cannot be removed.
-    pub fn discard(&self) -> Result<(), CheckpointError> {
+    pub fn remove(&self) -> Result<(), CheckpointError> {
         let path = self.path();
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -95,12 +95,12 @@ impl Checkpoints {
     }
 
     /// Opens the checkpoint to resume from, if there is one.
-    fn open(&self, identity: &Identity) -> Result<Option<Opened>, CheckpointError> {
+    fn open(&self, identity: &RunIdentity) -> Result<Option<CheckpointReader>, CheckpointError> {
         let path = self.path();
         std::fs::create_dir_all(&self.directory)
             .map_err(|error| CheckpointError::io(&self.directory, error))?;
         match (self.resume, path.exists()) {
-            (true, true) => Opened::new(&path, identity).map(Some),
+            (true, true) => CheckpointReader::new(&path, identity).map(Some),
             (true, false) => {
                 tracing::info!(
                     "there is no checkpoint in {}: starting from the beginning",
@@ -121,17 +121,17 @@ impl Checkpoints {
 }
 
 /// A replay in segments between checkpoints.
-pub(crate) struct Legs<'r, 't, M> {
-    pub(crate) plan: &'r Checkpoints,
-    pub(crate) stop: &'r Stop,
+pub(crate) struct CheckpointSegments<'r, 't, M> {
+    pub(crate) plan: &'r CheckpointPlan,
+    pub(crate) stop: &'r StopHandle,
     pub(crate) engine: Engine,
     pub(crate) trace: &'t Trace,
-    pub(crate) world: &'t World<'t, M>,
+    pub(crate) world: &'t Replay<'t, M>,
     pub(crate) progress: &'r Progress,
-    pub(crate) identity: Identity,
+    pub(crate) identity: RunIdentity,
 }
 
-impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
+impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSegments<'_, 't, M> {
     /// Runs all ranks to their end, from the last checkpoint if requested.
     pub(crate) fn run(
         &self,
@@ -140,13 +140,13 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
         let engine = self.engine.clone().interrupted_by(self.stop.interrupt.clone());
         let mut summary = CheckpointSummary::default();
         let mut processes = match self.plan.open(&self.identity)? {
-            Some(opened) => self.take_up(opened, &mut summary, &locate)?,
+            Some(opened) => self.restore(opened, &mut summary, &locate)?,
             None => self.world.processes().map_err(&locate)?,
         };
         let started = Instant::now();
         loop {
-            let run = self.leg(&engine, processes);
-            if run.ending != Ending::Halted {
+            let run = self.run_segment(&engine, processes);
+            if run.ending != Ending::StoppedAtCheckpoint {
                 return Ok((run, summary));
             }
             processes = run.processes;
@@ -154,7 +154,7 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
             self.trace.integrity().map_err(TraceError::from)?;
             let actions = processes.iter().map(RankProcess::actions).sum();
             let replayed_s = summary.replayed_before_s + started.elapsed().as_secs_f64();
-            let is_last = self.stop.is_asked();
+            let is_last = self.stop.is_requested();
             match self.write(&processes, actions, replayed_s, &mut summary) {
                 Ok(()) if is_last => return Err(RunError::Stopped { actions, checkpoint: self.plan.path() }),
                 Ok(()) => {}
@@ -163,25 +163,25 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
                     tracing::warn!("{error}; the run continues, and the previous checkpoint remains")
                 }
             }
-            self.progress.go_on_after(actions);
+            self.progress.continue_after(actions);
         }
     }
 
     /// Runs until the next checkpoint is due, the stop is requested, or all ranks have ended.
-    fn leg(&self, engine: &Engine, processes: Vec<RankProcess<'t, M>>) -> Run<RankProcess<'t, M>> {
-        let Stop { interrupt, .. } = self.stop;
+    fn run_segment(&self, engine: &Engine, processes: Vec<RankProcess<'t, M>>) -> Run<RankProcess<'t, M>> {
+        let StopHandle { interrupt, .. } = self.stop;
         interrupt.clear();
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             interrupt.request();
         }
         std::thread::scope(|scope| {
             let (ended, timer) = mpsc::channel::<Infallible>();
             scope.spawn(move || {
-                if timer.recv_timeout(self.plan.every) == Err(RecvTimeoutError::Timeout) {
+                if timer.recv_timeout(self.plan.interval) == Err(RecvTimeoutError::Timeout) {
                     interrupt.request();
                 }
             });
-            let run = engine.run_watched(processes, self.progress);
+            let run = engine.run_with_progress(processes, self.progress);
             // Disconnects the channel, which ends the timer.
             drop(ended);
             run
@@ -189,17 +189,17 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
     }
 
     /// Restores the state of a checkpoint.
-    fn take_up(
+    fn restore(
         &self,
-        opened: Opened,
+        opened: CheckpointReader,
         summary: &mut CheckpointSummary,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
-        let &Header { actions, replayed_s, looks, .. } = opened.header();
+        let &Header { actions, replayed_s, poll_costs: looks, .. } = opened.header();
         tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
         (summary.resumed_from, summary.replayed_before_s) = (Some(actions), replayed_s);
-        self.world.set_looks(looks.0, looks.1);
-        self.progress.go_on_after(actions);
+        self.world.set_poll_prices(looks.0, looks.1);
+        self.progress.continue_after(actions);
         opened.processes(self.world, self.trace.ranks(), locate)
     }
 
@@ -211,8 +211,12 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
         summary: &mut CheckpointSummary,
     ) -> Result<(), CheckpointError> {
         let started = Instant::now();
-        let header =
-            Header { identity: self.identity.clone(), actions, replayed_s, looks: self.world.looks() };
+        let header = Header {
+            identity: self.identity.clone(),
+            actions,
+            replayed_s,
+            poll_costs: self.world.poll_prices(),
+        };
         let states =
             processes.iter().map(|process| process.save().expect("a rank that has stopped can be saved"));
         let bytes = file::write(&self.plan.path(), &header, states)?;
@@ -227,6 +231,6 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
 }
 
 /// Returns the path under which a checkpoint is written until it is complete.
-fn draft(path: &Path) -> PathBuf {
+fn partial_path(path: &Path) -> PathBuf {
     path.with_extension("pdk.part")
 }

@@ -3,8 +3,8 @@
 mod arguments;
 mod calibrate;
 mod goal;
+mod large_pages;
 mod manual;
-mod pages;
 mod platform;
 mod processes;
 mod progress;
@@ -42,35 +42,35 @@ pub(crate) fn main() -> ExitCode {
     start_log(&arguments);
     match &arguments.command {
         None => replay(&arguments),
-        Some(Command::Platform(command)) => conclude(platform::run(command), None),
-        Some(Command::Trace(command)) => conclude(trace::run(command), None),
-        Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
-        Some(Command::Validate(arguments)) => conclude(validate::run(arguments), None),
-        Some(Command::Report(arguments)) => conclude(report::run(arguments), None),
-        Some(Command::Calibrate(arguments)) => conclude(calibrate::run(arguments), None),
-        Some(Command::Schema { document }) => conclude(schema::run(*document), None),
-        Some(Command::Completions { shell }) => conclude(manual::completions(*shell), None),
-        Some(Command::Man { output }) => conclude(manual::man(output.as_deref()), None),
+        Some(Command::Platform(command)) => exit_code(platform::run(command), None),
+        Some(Command::Trace(command)) => exit_code(trace::run(command), None),
+        Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments), None),
+        Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
+        Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
+        Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),
+        Some(Command::Schema { document }) => exit_code(schema::run(*document), None),
+        Some(Command::Completions { shell }) => exit_code(manual::completions(*shell), None),
+        Some(Command::Man { output }) => exit_code(manual::man(output.as_deref()), None),
     }
 }
 
 /// Replays on this process, or on all processes that were started together.
 fn replay(arguments: &Arguments) -> ExitCode {
     match processes::join() {
-        Ok(None) => conclude(run::run(&arguments.run), None),
+        Ok(None) => exit_code(run::run(&arguments.run), None),
         Ok(Some(mut cluster)) => {
-            let result = run::run_across(&arguments.run, &mut cluster);
+            let result = run::run_distributed(&arguments.run, &mut cluster);
             // All processes leave together, so that the error is reported before the launcher ends them because one has failed.
-            conclude(result, Some(&cluster))
+            exit_code(result, Some(&cluster))
         }
-        Err(error) => conclude(Err(error), None),
+        Err(error) => exit_code(Err(error), None),
     }
 }
 
 /// Reports the error, if there is one and no other process reports it; returns the exit status.
-fn conclude(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
+fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
-    if !processes::is_told_elsewhere(&error, cluster) {
+    if !processes::is_reported_elsewhere(&error, cluster) {
         report_error(&error);
     }
     let misuse = error.is::<ConfigError>() || error.is::<Misuse>() || error.is::<GenerateError>();
@@ -81,7 +81,7 @@ fn conclude(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
 /// first one logs more than errors.
 fn start_log(arguments: &Arguments) {
     let default = match arguments.run.quiet {
-        _ if processes::is_not_the_first() => "error",
+        _ if processes::is_not_first() => "error",
         true => "warn",
         false => "info",
     };

@@ -13,7 +13,7 @@ mod platforms;
 mod resolve;
 pub(crate) mod schema;
 mod sections;
-mod shapes;
+mod value_schemas;
 
 pub use loggops::LogGopsSection;
 pub use names::{NameKind, Origin, UnknownName};
@@ -87,10 +87,10 @@ impl Config {
             message: error.to_string().trim_end().to_owned(),
         };
         let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
-        names::check_file(path, &text, &table, &schema::CONFIG)?;
+        names::check_file(path, &text, &table, &schema::CONFIG_SCHEMA)?;
         // Parse the text for errors with line numbers; the overrides are applied to the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
-        anchor(&mut table, path.parent().unwrap_or(Path::new("")));
+        resolve_paths(&mut table, path.parent().unwrap_or(Path::new("")));
         Ok(Self { table })
     }
 
@@ -111,7 +111,7 @@ impl Config {
         let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
         let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
         let sections = toml::Table::from_iter([(section.to_owned(), keys.into())]);
-        names::check(&sections, &schema::CONFIG).map_err(|unknown| {
+        names::check(&sections, &schema::CONFIG_SCHEMA).map_err(|unknown| {
             let origin = Origin::Setting(assignment.to_owned());
             ConfigError::Unknown { origin, unknown }
         })?;
@@ -127,7 +127,8 @@ impl Config {
     /// Sets a value, like a flag of the command line.
     pub fn insert(&mut self, section: &str, key: &str, value: toml::Value) {
         // A platform is either a file or inline: the later setting replaces the earlier one.
-        if let ("platform", Some(other)) = (section, OTHER_PLATFORM.iter().find(|(this, _)| *this == key))
+        if let ("platform", Some(other)) =
+            (section, EXCLUSIVE_PLATFORM_KEYS.iter().find(|(this, _)| *this == key))
             && let Some(toml::Value::Table(platform)) = self.table.get_mut(section)
         {
             platform.remove(other.1);
@@ -150,15 +151,15 @@ impl Config {
     }
 
     /// Returns the text of all settings that can change the result.
-    pub(crate) fn to_text(&self) -> String {
+    pub(crate) fn relevant_text(&self) -> String {
         let mut table = self.table.clone();
-        NO_MATTER.iter().for_each(|section| drop(table.remove(*section)));
+        IRRELEVANT_SECTIONS.iter().for_each(|section| drop(table.remove(*section)));
         table.to_string()
     }
 
     /// Returns the paths of the input files, on which the result depends.
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
-        let inputs = PATHS.iter().filter(|(section, _)| !NO_MATTER.contains(section));
+        let inputs = PATH_KEYS.iter().filter(|(section, _)| !IRRELEVANT_SECTIONS.contains(section));
         inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
     }
 
@@ -204,7 +205,7 @@ impl Config {
     fn sections(self) -> Result<Sections, ConfigError> {
         // Generating the schema takes as long as a small replay; it is only needed to explain an error.
         self.table.clone().try_into().map_err(|error: toml::de::Error| {
-            match names::check(&self.table, &schema::CONFIG) {
+            match names::check(&self.table, &schema::CONFIG_SCHEMA) {
                 Err(unknown) => ConfigError::Unknown { origin: Origin::Merged, unknown },
                 Ok(()) => ConfigError::Merged(error.to_string().trim_end().to_owned()),
             }
@@ -222,11 +223,11 @@ impl Config {
 }
 
 /// Resolves the relative paths of a configuration against `directory`.
-pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
-    for (section, key) in PATHS {
+pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
+    for (section, key) in PATH_KEYS {
         if let Some(toml::Value::String(value)) =
             table.get_mut(section).and_then(|section| section.get_mut(key))
-            && !(section == "parallel" && PARTITIONS.contains(&value.as_str()))
+            && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
             && !(section == "network" && value == "auto")
         {
             *value = directory.join(&value).to_string_lossy().into_owned();
@@ -235,10 +236,10 @@ pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
 }
 
 /// Sections that cannot change a result.
-const NO_MATTER: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
+const IRRELEVANT_SECTIONS: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
 
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 9] = [
+const PATH_KEYS: [(&str, &str); 9] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
@@ -251,7 +252,7 @@ const PATHS: [(&str, &str); 9] = [
 ];
 
 /// Partitions that are not files.
-const PARTITIONS: [&str; 2] = ["blocks", "auto"];
+const NAMED_PARTITIONS: [&str; 2] = ["blocks", "auto"];
 
 /// Keys of the section `platform` that exclude each other.
-const OTHER_PLATFORM: [(&str, &str); 2] = [("file", "topology"), ("topology", "file")];
+const EXCLUSIVE_PLATFORM_KEYS: [(&str, &str); 2] = [("file", "topology"), ("topology", "file")];

@@ -1,15 +1,18 @@
 //! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
 
-use mpi_model::{Machine, Notice, Passage, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
+use mpi_model::{
+    Completion, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer, Work,
+};
 use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
 use netmodel::{
-    EpochNetwork, FlowNetwork, HostId, LinkLoads, LogGps, NetworkParameters, Platform, Regions, RouteError,
+    ContentionFree, EpochNetwork, FlowNetwork, HostId, LinkLoads, NetworkParameters, Platform, Regions,
+    RouteError,
 };
-use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, RegionIndex, SimDuration, SimTime, Wire};
+use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime, Wire};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
-use crate::scene::RunError;
+use crate::simulation::RunError;
 
 /// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
 #[derive(Debug)]
@@ -17,7 +20,7 @@ pub struct SharedMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
     /// Costs of a message without contention.
-    alone: LogGps,
+    contention_free: ContentionFree,
     /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
 }
@@ -31,20 +34,20 @@ pub struct HostPair {
 
 /// Work on a machine, and the completion to deliver at its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct WorkRequest {
     pub(crate) work: Work<HostPair>,
-    pub(crate) notice: Notice,
+    pub(crate) completion: Completion,
 }
 
 impl<'a> SharedMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
-        Self { platform, placement, alone: LogGps::new(parameters), lone_ranks: None }
+        Self { platform, placement, contention_free: ContentionFree::new(parameters), lone_ranks: None }
     }
 
     /// Lets ranks with a host of their own advance past their computations at once. This is for runs with epochs only: in an exact run
     /// events elsewhere affect the rounding of the end of a computation, and the order of ties.
-    pub(crate) fn with_ranks_ahead(self, ranks: u32) -> Self {
+    pub(crate) fn with_compute_run_ahead(self, ranks: u32) -> Self {
         let host = |rank| self.placement.host(Rank::new(rank));
         let mut residents = vec![0_u32; self.platform.hosts().len()];
         (0..ranks).for_each(|rank| residents[host(rank).get() as usize] += 1);
@@ -54,32 +57,37 @@ impl<'a> SharedMachine<'a> {
 }
 
 impl Machine for SharedMachine<'_> {
-    type Path = HostPair;
-    type Order = Order;
+    type Route = HostPair;
+    type WorkRequest = WorkRequest;
     type Error = RouteError;
 
-    fn path(&self, from: Rank, to: Rank) -> Result<HostPair, RouteError> {
+    fn route(&self, from: Rank, to: Rank) -> Result<HostPair, RouteError> {
         let pair = HostPair { src: self.placement.host(from), dst: self.placement.host(to) };
         self.platform.route(pair.src, pair.dst, &mut Vec::new()).map(|()| pair)
     }
 
     #[inline]
-    fn order(&self, work: Work<HostPair>, notice: Notice) -> Option<Order> {
-        Some(Order { work, notice })
+    fn work_request(&self, work: Work<HostPair>, notice: Completion) -> Option<WorkRequest> {
+        Some(WorkRequest { work, completion: notice })
     }
 
     fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Option<SimDuration> {
-        let path = self.alone.path(self.platform, src, dst).ok()?;
-        self.alone.try_duration(path, bytes)
+        let path = self.contention_free.path_cost(self.platform, src, dst).ok()?;
+        self.contention_free.try_duration(path, bytes)
     }
 
-    fn alone(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Passage {
-        let Ok(path) = self.alone.path(self.platform, src, dst) else { return Passage::default() };
-        Passage::new(self.alone.try_duration(path, bytes), self.alone.latency(path, bytes))
+    fn uncontended(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> UncontendedTransfer {
+        let Ok(path) = self.contention_free.path_cost(self.platform, src, dst) else {
+            return UncontendedTransfer::default();
+        };
+        UncontendedTransfer::new(
+            self.contention_free.try_duration(path, bytes),
+            self.contention_free.latency(path, bytes),
+        )
     }
 
     #[inline]
-    fn computes_alone(&self, rank: Rank) -> bool {
+    fn has_dedicated_core(&self, rank: Rank) -> bool {
         self.lone_ranks.as_ref().is_some_and(|lone| lone[rank.index()])
     }
 
@@ -93,7 +101,7 @@ impl Machine for SharedMachine<'_> {
 }
 
 /// Largest quotient of the longest possible epoch and the chosen one: within regions hosts may be much closer to each other.
-const LEAST_PART: u64 = 8;
+const MAX_EPOCH_REDUCTION: u64 = 8;
 
 /// The regions of a run and the length of its epochs.
 #[derive(Clone, Debug)]
@@ -108,12 +116,12 @@ impl EpochPlan {
         if job.epoch == Epoch::Exact {
             return Ok(None);
         }
-        let regions = job.regions.cut(platform)?;
+        let regions = job.regions.partition(platform)?;
         let most = regions.lookahead(platform, &job.network);
         let epoch = match (job.epoch, most) {
             (Epoch::Fixed(epoch), _) => epoch,
             (_, Some(most)) if most > SimDuration::ZERO => {
-                choose(most, platform.shortest_phase(&job.network))
+                choose_epoch(most, platform.min_latency_phase(&job.network))
             }
             (_, Some(_)) => return Err(EpochError::NoLookahead { regions: regions.count() }.into()),
             (_, None) => return Ok(None),
@@ -155,8 +163,8 @@ impl EpochPlan {
 /// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was
 /// sent, and is known, before that epoch. Unknown flows get rates that are not corrected before the end of the epoch: where the phase
 /// between regions is three times that within them, a halo exchange of 4 to 8 KB is 7 % late (`docs/epochs.md`).
-fn choose(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
-    let least = SimDuration::from_picos(longest.as_picos().div_ceil(LEAST_PART));
+fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
+    let least = SimDuration::from_picos(longest.as_picos().div_ceil(MAX_EPOCH_REDUCTION));
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
 }
 
@@ -172,14 +180,14 @@ pub struct EpochSummary {
 impl EpochSummary {
     /// Writes the statistics that only this process knows: those of its regions.
     pub(crate) fn write_part(&self, bytes: &mut Vec<u8>) {
-        let EpochCounts { settlements, evaluations, .. } = self.counts;
+        let EpochCounts { solves: settlements, evaluations, .. } = self.counts;
         (settlements, evaluations, self.capacity_violation.to_bits()).write(bytes);
     }
 
     /// Adds the statistics that another process has [written](EpochSummary::write_part); `None` if the bytes are invalid.
     pub(crate) fn add_part(&mut self, mut bytes: &[u8]) -> Option<()> {
         let (settlements, evaluations, violation): (u64, u64, u64) = Wire::read(&mut bytes)?;
-        self.counts.settlements += settlements;
+        self.counts.solves += settlements;
         self.counts.evaluations += evaluations;
         self.capacity_violation = self.capacity_violation.max(f64::from_bits(violation));
         Some(())
@@ -191,14 +199,14 @@ impl EpochSummary {
 pub struct Contention<'a> {
     network: Network<'a>,
     placement: &'a Placement,
-    done: Vec<Notice>,
+    completions: Vec<Completion>,
 }
 
 /// The network model: rates change at every event, or between epochs.
 #[derive(Debug)]
 enum Network<'a> {
-    Exact(Box<FlowNetwork<'a, Notice>>),
-    Epochs(Box<EpochNetwork<'a, Notice>>),
+    Exact(Box<FlowNetwork<'a, Completion>>),
+    Epochs(Box<EpochNetwork<'a, Completion>>),
 }
 
 impl<'a> Contention<'a> {
@@ -218,7 +226,7 @@ impl<'a> Contention<'a> {
                 Network::Epochs(Box::new(EpochNetwork::new(platform, parameters, regions.clone(), *epoch)?))
             }
         };
-        Ok(Self { network, placement, done: Vec::new() })
+        Ok(Self { network, placement, completions: Vec::new() })
     }
 
     /// Records the loads of the links.
@@ -261,12 +269,12 @@ macro_rules! either {
     };
 }
 
-impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
+impl<'t, 'a> SharedResource<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
     #[inline]
-    fn file(&mut self, _: Rank, at: SimTime, order: Order) {
-        let Order { work, notice } = order;
+    fn submit(&mut self, _: Rank, at: SimTime, order: WorkRequest) {
+        let WorkRequest { work, completion: notice } = order;
         match work {
-            Work::Transfer { path: HostPair { src, dst }, bytes } => {
+            Work::Transfer { route: HostPair { src, dst }, bytes } => {
                 let sent = either!(&mut self.network, network => network.send(at, src, dst, bytes, notice));
                 sent.expect("a rank resolves its route before it sends");
             }
@@ -276,40 +284,40 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
             }
             Work::Sleep { duration } => {
                 let at = at.saturating_add(duration);
-                either!(&mut self.network, network => network.wake(at, notice));
+                either!(&mut self.network, network => network.schedule(at, notice));
             }
         }
     }
 
     #[inline]
-    fn next(&mut self) -> Option<SimTime> {
+    fn next_event_time(&mut self) -> Option<SimTime> {
         either!(&mut self.network, network => network.next_event())
     }
 
     fn advance(
         &mut self,
-        outbox: &mut Outbox<Token, Order>,
+        outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
         let at = either!(&mut self.network, network => {
-            network.advance(&mut self.done);
+            network.advance(&mut self.completions);
             network.now()
         });
         if at == SimTime::MAX {
-            return Err(either!(&self.network, network => out_of_time(network.unfinished())));
+            return Err(either!(&self.network, network => end_of_time_error(network.unfinished())));
         }
-        for notice in self.done.drain(..) {
-            notice.give(at, outbox);
+        for notice in self.completions.drain(..) {
+            notice.deliver(at, outbox);
         }
         Ok(())
     }
 }
 
 /// Returns the error for work that would end after the last representable time.
-pub(crate) fn out_of_time(
-    unfinished: impl Iterator<Item = Notice>,
+pub(crate) fn end_of_time_error(
+    unfinished: impl Iterator<Item = Completion>,
 ) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
-    let rank = unfinished.map(Notice::rank_concerned).min().unwrap_or(Rank::new(0));
-    let kind = ReplayErrorKind::TooLong {
+    let rank = unfinished.map(Completion::owner).min().unwrap_or(Rank::new(0));
+    let kind = ReplayErrorKind::TimeOverflow {
         what: "a message, a computation or a sleep",
         amount: "this rank, or what is left of it,".to_owned(),
     };
@@ -324,9 +332,9 @@ mod tests {
     #[test]
     fn epochs_are_as_long_as_the_shortest_phase() {
         let picos = SimDuration::from_picos;
-        assert_eq!(choose(picos(3_000), Some(picos(1_000))), picos(1_000));
-        assert_eq!(choose(picos(3_000), Some(picos(10))), picos(375));
-        assert_eq!(choose(picos(3_000), Some(SimDuration::ZERO)), picos(375));
-        assert_eq!(choose(picos(3_000), None), picos(3_000));
+        assert_eq!(choose_epoch(picos(3_000), Some(picos(1_000))), picos(1_000));
+        assert_eq!(choose_epoch(picos(3_000), Some(picos(10))), picos(375));
+        assert_eq!(choose_epoch(picos(3_000), Some(SimDuration::ZERO)), picos(375));
+        assert_eq!(choose_epoch(picos(3_000), None), picos(3_000));
     }
 }

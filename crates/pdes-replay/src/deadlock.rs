@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use mpi_model::{Awaited, Waiting};
+use mpi_model::{Awaited, WaitReason};
 use pdes_core::Rank;
 use trace_mmap::{Action, Location, RankTrace, Trace};
 
 /// Largest number of ranks of a chain that are located in the trace and listed.
-const LISTED: usize = 16;
+const MAX_LISTED: usize = 16;
 
 /// A set of ranks that wait for each other forever, or for a rank that has finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// The first 16 ranks of the cycle or chain, each waiting for the next.
-    pub chain: Vec<Link>,
+    pub chain: Vec<WaitingRank>,
     /// Number of further ranks in the cycle or chain.
     pub omitted: usize,
     /// Reason why the last rank of the chain waits.
@@ -30,42 +30,49 @@ pub enum ChainEnd {
     /// A rank that has finished.
     Finished(Rank),
     /// Any rank (`MPI_ANY_SOURCE`): no more messages are sent.
-    Anybody,
+    AnySource,
 }
 
 /// A waiting rank in a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct WaitingRank {
     /// The rank.
     pub rank: Rank,
     /// The event that it waits for.
-    pub waiting: Waiting,
+    pub waiting: WaitReason,
     /// Position at which it waits: action, position in the trace, and call site in the program if the trace has it.
-    pub place: String,
+    pub position: String,
 }
 
 impl Deadlock {
     /// Finds the cycle of waiting ranks that is reachable from the lowest rank. If there is none, finds the first other cycle, or the
     /// chain from the lowest rank to one that waits for a finished rank.
-    pub(crate) fn find(trace: &Trace, stalled: &[Rank], waiting: impl Fn(Rank) -> Option<Waiting>) -> Self {
+    pub(crate) fn find(
+        trace: &Trace,
+        stalled: &[Rank],
+        waiting: impl Fn(Rank) -> Option<WaitReason>,
+    ) -> Self {
         let mut is_stalled = vec![false; trace.ranks() as usize];
         stalled.iter().for_each(|rank| is_stalled[rank.index()] = true);
         let waiting = |rank: Rank| waiting(rank).filter(|_| is_stalled[rank.index()]);
         let mut seen = vec![false; trace.ranks() as usize];
-        let mut ways = stalled.iter().map(|&start| follow(start, waiting, &mut seen));
-        let first = ways.next().unwrap_or_default();
-        let cycle = if first.1 { None } else { ways.find(|(_, cycle)| *cycle) };
+        let mut chains = stalled.iter().map(|&start| follow_waits(start, waiting, &mut seen));
+        let first = chains.next().unwrap_or_default();
+        let cycle = if first.1 { None } else { chains.find(|(_, cycle)| *cycle) };
         let (chain, is_cycle) = cycle.unwrap_or(first);
-        let link =
-            |&(rank, waiting): &(Rank, Waiting)| Link { rank, waiting, place: place(trace, rank, waiting) };
+        let link = |&(rank, waiting): &(Rank, WaitReason)| WaitingRank {
+            rank,
+            waiting,
+            position: describe_position(trace, rank, waiting),
+        };
         Self {
-            omitted: chain.len().saturating_sub(LISTED),
+            omitted: chain.len().saturating_sub(MAX_LISTED),
             end: match chain.last().and_then(|(_, waiting)| waiting.awaited.peer()) {
                 _ if is_cycle => ChainEnd::Cycle,
                 Some(rank) => ChainEnd::Finished(rank),
-                None => ChainEnd::Anybody,
+                None => ChainEnd::AnySource,
             },
-            chain: chain.iter().take(LISTED).map(link).collect(),
+            chain: chain.iter().take(MAX_LISTED).map(link).collect(),
             waiting: stalled.len(),
         }
     }
@@ -73,12 +80,12 @@ impl Deadlock {
 
 /// Follows the wait-for edges from `start` to the end of the chain, to a cycle, or to a rank seen before. Returns the chain or the
 /// cycle, and whether it is a cycle.
-fn follow(
+fn follow_waits(
     start: Rank,
-    waiting: impl Fn(Rank) -> Option<Waiting>,
+    waiting: impl Fn(Rank) -> Option<WaitReason>,
     seen: &mut [bool],
-) -> (Vec<(Rank, Waiting)>, bool) {
-    let mut chain: Vec<(Rank, Waiting)> = Vec::new();
+) -> (Vec<(Rank, WaitReason)>, bool) {
+    let mut chain: Vec<(Rank, WaitReason)> = Vec::new();
     let mut rank = start;
     while let Some(waiting) = waiting(rank) {
         if seen[rank.index()] {
@@ -93,7 +100,7 @@ fn follow(
     (chain, false)
 }
 
-fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
+fn describe_position(trace: &Trace, rank: Rank, waiting: WaitReason) -> String {
     // The tables of a rank of another process were valid when that process loaded it.
     let actions = trace.outline(rank).map_or(u64::MAX, |(actions, _)| actions);
     let ended = waiting.action >= actions;
@@ -105,7 +112,7 @@ fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
         return "after the end of its trace".to_owned();
     }
     let operation = waiting.operation.map_or(String::new(), |kind| format!(" ({})", kind.name()));
-    let site = trace.look_at(rank, |trace| call_site(trace, index).map(str::to_owned)).ok().flatten();
+    let site = trace.with_rank(rank, |trace| call_site(trace, index).map(str::to_owned)).ok().flatten();
     let site = site.map_or(String::new(), |site| format!(", called at {site}"));
     format!("in action {index}{operation}{location}{site}")
 }
@@ -125,7 +132,7 @@ impl fmt::Display for Deadlock {
         let what =
             if self.end == ChainEnd::Cycle { "ranks wait for each other" } else { "ranks wait for ever" };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
-        for Link { rank, waiting, place } in &self.chain {
+        for WaitingRank { rank, waiting, position: place } in &self.chain {
             write!(f, "\n  rank {rank} waits {place} ")?;
             match waiting.awaited {
                 Awaited::Sender(peer) => write!(f, "for a message from rank {peer}")?,
@@ -139,7 +146,7 @@ impl fmt::Display for Deadlock {
         }
         match self.end {
             ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),
-            ChainEnd::Cycle | ChainEnd::Anybody => Ok(()),
+            ChainEnd::Cycle | ChainEnd::AnySource => Ok(()),
         }
     }
 }

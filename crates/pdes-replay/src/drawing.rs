@@ -3,12 +3,12 @@
 mod bars;
 mod colour;
 mod columns;
+mod graph;
 mod histogram;
 mod image;
 mod legend;
 mod lines;
 mod map;
-mod net;
 mod quantity;
 mod strips;
 
@@ -26,13 +26,13 @@ use resvg::{tiny_skia, usvg};
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use colour::{COLOURS, GRID, INK, SOFT_INK, Scale};
 pub(crate) use columns::Columns;
+pub(crate) use graph::{Edge, GraphDrawing, Node};
 pub(crate) use histogram::Bins;
 pub(crate) use image::Image;
 pub(crate) use legend::Legend;
-pub(crate) use lines::{Line, Lines, Reading};
+pub(crate) use lines::{Line, LineKind, Lines};
 pub(crate) use map::{Map, Maps};
-pub(crate) use net::{Edge, Net, Node};
-pub(crate) use quantity::{TimeUnit, bytes, count, percent, plain, rate, seconds, signed_percent};
+pub(crate) use quantity::{TimeUnit, axis_number, bytes, count, percent, rate, seconds, signed_percent};
 pub(crate) use strips::Strips;
 
 /// Width of drawings on a wide screen \[px\].
@@ -40,9 +40,9 @@ pub(crate) const WIDE: u32 = 920;
 /// Width of drawings on a narrow screen \[px\].
 pub(crate) const NARROW: u32 = 350;
 /// Size of most text; letters are 12 px high in a browser (plotters divides by 1.24).
-const TEXT: u32 = 15;
+const TEXT_SIZE: u32 = 15;
 /// Approximate width of a letter of this size \[px\].
-const LETTER: f64 = 7.2;
+const LETTER_WIDTH: f64 = 7.2;
 /// Number of PNG pixels per pixel of a drawing, in each direction.
 const DENSITY: f32 = 2.0;
 
@@ -68,7 +68,7 @@ pub(crate) struct Svg {
 }
 
 /// An image on a drawing, with its upper left corner and its size \[px\].
-pub(crate) struct Placed {
+pub(crate) struct PlacedImage {
     pub(crate) image: Image,
     pub(crate) corner: (i32, i32),
     pub(crate) size: (u32, u32),
@@ -101,18 +101,18 @@ impl Figure {
 type Mesh<'a, 'b, 's> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'s>>;
 
 /// Sets the line and text styles that all charts share.
-fn styled<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b, 's> {
+fn style_axes<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b, 's> {
     mesh.light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .axis_style(GRID)
-        .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
-        .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
+        .label_style(("sans-serif", TEXT_SIZE - 1).into_font().color(&SOFT_INK))
+        .axis_desc_style(("sans-serif", TEXT_SIZE).into_font().color(&INK))
 }
 
 /// Draws on an area of this size; images are placed on top.
-pub(crate) fn drawn(
+pub(crate) fn draw_svg(
     (width, height): (u32, u32),
-    draw: impl FnOnce(&Area<'_>, &mut Vec<Placed>) -> DrawingResult,
+    draw: impl FnOnce(&Area<'_>, &mut Vec<PlacedImage>) -> DrawingResult,
 ) -> Result<Svg, DrawingError> {
     let mut text = String::new();
     let mut images = Vec::new();
@@ -120,7 +120,7 @@ pub(crate) fn drawn(
     let result = draw(&area, &mut images).and_then(|()| area.present().map_err(Into::into));
     drop(area);
     result.map_err(|error| DrawingError { width, height, message: error.to_string() })?;
-    let mut text = without_empty(&text);
+    let mut text = remove_empty(&text);
     for image in &images {
         image.write(&mut text);
     }
@@ -129,14 +129,14 @@ pub(crate) fn drawn(
 }
 
 /// Removes rectangles with a width or height that rounds to zero, and the end tag.
-fn without_empty(text: &str) -> String {
+fn remove_empty(text: &str) -> String {
     let is_empty = |line: &str| line.contains(" width=\"0\"") || line.contains(" height=\"0\"");
     let lines =
         text.lines().filter(|line| !(line.starts_with("<rect") && is_empty(line)) && *line != "</svg>");
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-impl Placed {
+impl PlacedImage {
     fn write(&self, text: &mut String) {
         let Self { image, corner: (x, y), size: (width, height), data } = self;
         let _ = write!(
@@ -180,7 +180,7 @@ impl Svg {
 
 /// Returns the approximate width of a text \[px\].
 fn text_width(text: &str) -> u32 {
-    (text.chars().count() as f64 * LETTER) as u32
+    (text.chars().count() as f64 * LETTER_WIDTH) as u32
 }
 
 #[cfg(test)]
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_png_has_text_without_any_font_of_the_system() {
-        let drawing = drawn((60, 20), |area, _| {
-            let style = ("sans-serif", TEXT).into_font().color(&BLACK);
+        let drawing = draw_svg((60, 20), |area, _| {
+            let style = ("sans-serif", TEXT_SIZE).into_font().color(&BLACK);
             Ok(area.draw(&Text::new("rank 7", (2, 2), style))?)
         });
         let png = drawing.unwrap().png().unwrap();
@@ -203,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_size_is_left_out() {
-        let drawing = drawn((40, 40), |area, _| {
+    fn empty_rectangles_are_removed() {
+        let drawing = draw_svg((40, 40), |area, _| {
             for right in [20, 30] {
                 area.draw(&Rectangle::new([(20, 0), (right, 10)], BLACK.filled()))?;
             }
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn images_are_part_of_a_drawing() {
-        let drawing = drawn((40, 40), |_, images| {
+        let drawing = draw_svg((40, 40), |_, images| {
             let image = Image::new(1, vec![Some(1.0)], &Scale::Sequential);
-            images.push(Placed { image, corner: (0, 0), size: (40, 40), data: String::new() });
+            images.push(PlacedImage { image, corner: (0, 0), size: (40, 40), data: String::new() });
             Ok(())
         });
         let png = drawing.unwrap().png().unwrap();

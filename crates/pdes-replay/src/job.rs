@@ -6,7 +6,7 @@ use mpi_model::Parameters;
 use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
 use pdes_core::{RunAhead, SimDuration};
 
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::CheckpointPlan;
 use crate::partition::PartitionSource;
 use crate::timeline::TimelinePlan;
 
@@ -59,7 +59,7 @@ pub struct Job {
     /// Recording of link loads, if messages share links; by default on unless there are many links.
     pub links: Option<bool>,
     /// Checkpoints, if any are written.
-    pub checkpoints: Option<Checkpoints>,
+    pub checkpoints: Option<CheckpointPlan>,
     /// Timeline, if one is written.
     pub timeline: Option<TimelinePlan>,
     /// Path of the report.
@@ -81,7 +81,7 @@ pub enum PlatformSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// No contention: every message has its route to itself.
-    LogGps,
+    ContentionFree,
     /// Messages share links and computations share cores; rates are solved again at every change.
     Flow,
 }
@@ -105,7 +105,7 @@ pub enum RegionSource {
     #[default]
     Natural,
     /// Into about this number of regions.
-    About(u32),
+    Count(u32),
     /// As listed in a file.
     File(PathBuf),
 }
@@ -115,10 +115,10 @@ impl RegionSource {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or does not list the hosts.
-    pub fn cut(&self, platform: &Platform) -> Result<Regions, RegionError> {
+    pub fn partition(&self, platform: &Platform) -> Result<Regions, RegionError> {
         match self {
             Self::Natural => Ok(Regions::natural(platform)),
-            Self::About(count) => Ok(Regions::about(platform, *count)),
+            Self::Count(count) => Ok(Regions::with_count(platform, *count)),
             Self::File(path) => Regions::from_path(platform, path),
         }
     }
@@ -129,7 +129,7 @@ impl std::fmt::Display for RegionSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Natural => f.write_str("auto"),
-            Self::About(count) => count.fmt(f),
+            Self::Count(count) => count.fmt(f),
             Self::File(path) => path.display().fmt(f),
         }
     }
@@ -139,7 +139,7 @@ impl Model {
     /// Returns the name in configurations.
     pub fn name(self) -> &'static str {
         match self {
-            Self::LogGps => "loggps",
+            Self::ContentionFree => "loggps",
             Self::Flow => "flow",
         }
     }

@@ -29,52 +29,54 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod acquired;
-mod across;
+mod acquisition_warnings;
 mod checkpoint;
 mod config;
 mod contention;
+mod contention_free;
 mod deadlock;
 mod digest;
+mod distributed;
 mod drawing;
-mod forward;
+mod fast_forward;
 mod job;
-mod machine;
 mod page;
 mod partition;
 mod placement;
 mod profile;
-mod province;
+mod region_adapter;
 mod report;
-mod scene;
+mod simulation;
 mod sweep;
 mod timeline;
 mod validation;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
-pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
+pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use config::schema::{config_schema, platform_schema};
 pub use config::{
     Config, ConfigError, LogGopsSection, NameKind, Origin, PlatformFileError, UnknownName, available_threads,
     read_platform,
 };
-pub use contention::{Contention, HostPair, Order, SharedMachine};
-pub use deadlock::{Deadlock, Link};
+pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
+pub use contention_free::ContentionFreeMachine;
+pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
-pub use forward::FastForward;
+pub use fast_forward::FastForward;
 pub use job::{Epoch, Job, Model, PlatformSource};
-pub use machine::PlacedMachine;
-pub use partition::{Cuts, Division, PartitionError, PartitionSource};
+pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram,
-    Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait,
-    PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters,
-    SavedReport, SavedRun, TableRow, Timeline as SavedTimeline, TimelineError as SavedTimelineError,
-    peak_rss_bytes, write_json,
+    Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat,
+    Presentation, PresentationError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError,
+    SavedParameters, SavedReport, SavedRun, TableRow, Timeline as SavedTimeline,
+    TimelineError as SavedTimelineError, peak_rss_bytes, write_json,
 };
-pub use scene::{Outcome, RunError, Scene};
-pub use sweep::{Found, Results, Row, Sweep, SweepError, sweep_schema, write_csv, write_parquet};
+pub use simulation::{Outcome, RunError, Simulation};
+pub use sweep::{
+    RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv, write_parquet,
+};
 pub use timeline::TimelinePlan;
-pub use validation::{Compared, Residual, Validation, ValidationError, measured_computations};
+pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pdes_core::{Partition, Rank};
 use serde::Serialize;
-use trace_mmap::{ArchiveError, Pair, Trace};
+use trace_mmap::{ArchiveError, PairTraffic, Trace};
 
 use graph::Graph;
 
@@ -65,16 +65,16 @@ pub enum PartitionError {
 
 /// A partition and its cut.
 #[derive(Clone, Debug)]
-pub struct Division {
+pub struct RankAssignment {
     /// The partition.
     pub partition: Partition,
     /// Messages that cross it, unless it is the partition into blocks.
-    pub cuts: Option<Cuts>,
+    pub cuts: Option<PartitionCut>,
 }
 
 /// Point-to-point messages that cross the partition, and those that would cross a partition into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Cuts {
+pub struct PartitionCut {
     /// Number of messages that cross the partition.
     pub messages: u64,
     /// Their payload \[B\].
@@ -99,25 +99,28 @@ impl PartitionSource {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or does not name a worker for each rank.
-    pub fn divide(&self, trace: &Trace, workers: usize) -> Result<Division, PartitionError> {
+    pub fn assign(&self, trace: &Trace, workers: usize) -> Result<RankAssignment, PartitionError> {
         let blocks = Partition::blocks(trace.ranks(), workers);
         let owners = match self {
-            Self::Blocks => return Ok(Division { partition: blocks, cuts: None }),
+            Self::Blocks => return Ok(RankAssignment { partition: blocks, cuts: None }),
             Self::File(path) => Some(read(path, trace.ranks(), workers)?),
             Self::Auto => None,
         };
-        let pairs = Pair::all(trace)?;
-        let (blocks_messages, blocks_bytes) = cut(&blocks, &pairs);
+        let pairs = PairTraffic::all(trace)?;
+        let (blocks_messages, blocks_bytes) = cut_messages(&blocks, &pairs);
         let mut partition = match owners {
             Some(owners) => Partition::new(&owners, workers),
-            None => Partition::new(&choose(trace, &pairs, workers)?, workers),
+            None => Partition::new(&recursive_bisection(trace, &pairs, workers)?, workers),
         };
-        let (mut messages, mut bytes) = cut(&partition, &pairs);
+        let (mut messages, mut bytes) = cut_messages(&partition, &pairs);
         // Never worse than blocks, which need no permutation of ranks.
         if *self == Self::Auto && messages >= blocks_messages {
             (partition, messages, bytes) = (blocks, blocks_messages, blocks_bytes);
         }
-        Ok(Division { partition, cuts: Some(Cuts { messages, bytes, blocks_messages, blocks_bytes }) })
+        Ok(RankAssignment {
+            partition,
+            cuts: Some(PartitionCut { messages, bytes, blocks_messages, blocks_bytes }),
+        })
     }
 }
 
@@ -141,7 +144,7 @@ fn read(path: &Path, ranks: u32, workers: usize) -> Result<Vec<u32>, PartitionEr
 }
 
 /// Counts the messages between workers, and their bytes.
-fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
+fn cut_messages(partition: &Partition, pairs: &[PairTraffic]) -> (u64, u64) {
     let cut = pairs.iter().filter(|pair| partition.worker(pair.from) != partition.worker(pair.to));
     cut.fold((0, 0), |(messages, bytes): (u64, u64), pair| {
         (messages.saturating_add(pair.messages), bytes.saturating_add(pair.bytes.get()))
@@ -152,23 +155,27 @@ fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
 /// Workers with adjacent numbers, such as those of one process, get parts of the same larger part.
 ///
 /// Each level costs a few times O(M log M) for M pairs of ranks.
-fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Result<Vec<u32>, ArchiveError> {
+fn recursive_bisection(
+    trace: &Trace,
+    pairs: &[PairTraffic],
+    workers: usize,
+) -> Result<Vec<u32>, ArchiveError> {
     // One more, so that ranks without actions have a load, too, and are spread over the workers.
-    let load = |rank| trace.outline(Rank::new(rank)).map(|(actions, _)| (actions + 1).min(MOST));
+    let load = |rank| trace.outline(Rank::new(rank)).map(|(actions, _)| (actions + 1).min(MAX_WEIGHT));
     let loads = (0..trace.ranks()).map(load).collect::<Result<_, _>>()?;
     let edges: Vec<(u32, u32, u64)> =
-        pairs.iter().map(|pair| (pair.from.get(), pair.to.get(), pair.messages.min(MOST))).collect();
+        pairs.iter().map(|pair| (pair.from.get(), pair.to.get(), pair.messages.min(MAX_WEIGHT))).collect();
     let graph = Graph::new(loads, &edges);
     let mut owners = vec![0; graph.len()];
-    split(&graph, &(0..graph.len() as u32).collect::<Vec<_>>(), 0, workers, &mut owners);
+    assign_part(&graph, &(0..graph.len() as u32).collect::<Vec<_>>(), 0, workers, &mut owners);
     Ok(owners)
 }
 
 /// Upper bound of loads and weights: the sum of a million of them stays below 2^62.
-const MOST: u64 = 1 << 42;
+const MAX_WEIGHT: u64 = 1 << 42;
 
 /// Assigns the vertices of this part of the graph to `workers` workers from `first`.
-fn split(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mut [u32]) {
+fn assign_part(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mut [u32]) {
     if workers == 1 {
         vertices.iter().for_each(|&vertex| owners[vertex as usize] = first);
         return;
@@ -178,7 +185,7 @@ fn split(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mu
     for (side, first, workers) in [(false, first, half), (true, first + half as u32, workers - half)] {
         let local: Vec<u32> = (0..part.len() as u32).filter(|&one| sides[one as usize] == side).collect();
         let of_side: Vec<u32> = local.iter().map(|&one| vertices[one as usize]).collect();
-        split(&part.part(&local), &of_side, first, workers, owners);
+        assign_part(&part.subgraph(&local), &of_side, first, workers, owners);
     }
 }
 
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn a_scrambled_torus_is_cut_as_well_as_by_hand() {
         let (trace, _) = scrambled_grid();
-        let division = PartitionSource::Auto.divide(&trace, 4).unwrap();
+        let division = PartitionSource::Auto.assign(&trace, 4).unwrap();
         let cuts = division.cuts.unwrap();
         // Two rings of eight cut the torus in half, and each half needs another two of four: 32 messages. Blocks of
         // ranks in scrambled order cut most of 128.
@@ -231,15 +238,15 @@ mod tests {
         }
         let trace = Trace::from_text(&text).unwrap();
         for workers in [1, 2, 3, 5, 12] {
-            let cuts = PartitionSource::Auto.divide(&trace, workers).unwrap().cuts.unwrap();
+            let cuts = PartitionSource::Auto.assign(&trace, workers).unwrap().cuts.unwrap();
             assert_eq!(cuts.messages, workers as u64 - 1, "{workers} workers");
         }
     }
 
     #[test]
-    fn more_workers_than_ranks_do_no_harm() {
+    fn more_workers_than_ranks_are_allowed() {
         let trace = Trace::from_text("0 init\n1 init\n").unwrap();
-        let division = PartitionSource::Auto.divide(&trace, 7).unwrap();
+        let division = PartitionSource::Auto.assign(&trace, 7).unwrap();
         assert_eq!((division.partition.len(), division.partition.workers()), (2, 7));
     }
 
@@ -250,11 +257,11 @@ mod tests {
         let path = folder.path().join("partition.txt");
         let divide = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            PartitionSource::File(path.clone()).divide(&trace, 2)
+            PartitionSource::File(path.clone()).assign(&trace, 2)
         };
         let division = divide("1\n0\n1\n").unwrap();
         assert_eq!(division.partition, Partition::new(&[1, 0, 1], 2));
-        let cuts = Cuts { messages: 0, bytes: 0, blocks_messages: 1, blocks_bytes: 5 };
+        let cuts = PartitionCut { messages: 0, bytes: 0, blocks_messages: 1, blocks_bytes: 5 };
         assert_eq!(division.cuts, Some(cuts));
         for (text, words) in [
             ("1\n0\n2\n", ":3: found \"2\", expected a worker from 0 to 1"),

@@ -5,17 +5,19 @@ mod regions;
 use std::path::Path;
 use std::time::Duration;
 
-use mpi_model::World;
-use netmodel::LogGps;
-use pdes_core::{Costs, Emulation, Ending, Level, Partition, Profile, Progress, SimDuration, measure_hop};
+use mpi_model::Replay;
+use netmodel::ContentionFree;
+use pdes_core::{
+    Costs, Emulation, Ending, Partition, Profile, ProfileLevel, Progress, SimDuration, measure_token_latency,
+};
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
+use crate::contention_free::ContentionFreeMachine;
 use crate::job::Model;
-use crate::machine::PlacedMachine;
 use crate::report::write_json;
-use crate::scene::{Outcome, RunError, Scene};
+use crate::simulation::{Outcome, RunError, Simulation};
 
 pub(crate) use regions::read_region_costs;
 pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
@@ -24,11 +26,11 @@ pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
 const VERSION: u32 = 2;
 
 /// Cost of a token that goes to another worker: both ends copy it, and a cache line moves.
-const TOKEN: SimDuration = SimDuration::from_picos(60_000);
+const TOKEN_COST: SimDuration = SimDuration::from_picos(60_000);
 /// Cost of a message of tokens for sender and receiver together: memory, channel, an activation that ends early.
-const MESSAGE: SimDuration = SimDuration::from_picos(400_000);
+const MESSAGE_COST: SimDuration = SimDuration::from_picos(400_000);
 /// Cost of a conditional event, for which all workers wait, on 64 workers: 5 to 50 us.
-const QUIESCENCE: SimDuration = SimDuration::from_picos(15_000_000);
+const QUIESCENCE_COST: SimDuration = SimDuration::from_picos(15_000_000);
 /// Additional latency of a message between hosts, compared with threads \[s\].
 const NETWORK_LATENCY_S: f64 = 5e-6;
 /// Additional cost of a conditional event between hosts \[s\].
@@ -55,7 +57,7 @@ pub struct ParallelProfile {
     /// `actions` / `critical_path`: upper bound on the speedup with any number of workers.
     pub speedup_limit: f64,
     /// Length of the intervals of simulated time in which the loads of workers are compared \[s\].
-    pub stretch_s: f64,
+    pub interval_s: f64,
     /// Measured run on which the predictions are based.
     pub measured: Measured,
     /// Predictions for several numbers of workers.
@@ -97,7 +99,7 @@ pub struct Predicted {
     pub replay_s: [f64; 3],
 }
 
-impl Scene {
+impl Simulation {
     /// Replays the trace again without contention and counts the actions of each rank over time, then emulates each number of
     /// workers with another replay, in turn: about fifteen times the work of a replay. The times are predicted from the replay with
     /// the result `outcome`.
@@ -108,16 +110,22 @@ impl Scene {
     /// # Panics
     /// Panics if messages share the network: such a replay runs on one worker whatever their number.
     pub fn profile(&self, outcome: &Outcome, progress: &Progress) -> Result<ParallelProfile, RunError> {
-        assert_eq!(self.job().model, Model::LogGps, "a shared network has no workers to profile");
-        let machine = PlacedMachine::new(self.platform(), self.placement(), LogGps::new(&self.job().network));
-        let world = World::new(self.trace(), &machine, &self.job().mpi);
+        assert_eq!(self.job().model, Model::ContentionFree, "a shared network has no workers to profile");
+        let machine = ContentionFreeMachine::new(
+            self.platform(),
+            self.placement(),
+            ContentionFree::new(&self.job().network),
+        );
+        let world = Replay::new(self.trace(), &machine, &self.job().mpi);
         let processes = || world.processes().map_err(|error| self.locate(error));
         let partition = Partition::blocks(self.trace().ranks(), self.job().threads);
-        let run = self.engine(partition).run_watched(Profile::wrap(processes()?), progress);
+        let run = self.engine(partition).run_with_progress(Profile::wrap(processes()?), progress);
         let profile = match run.ending {
             Ending::Completed => Profile::of(&run.processes),
             Ending::Failed(_, fault) => return Err(self.locate(fault.error)),
-            Ending::Stalled(_) | Ending::Halted => unreachable!("what has ended once ends again"),
+            Ending::Deadlocked(_) | Ending::StoppedAtCheckpoint => {
+                unreachable!("what has ended once ends again")
+            }
         };
         drop(run.processes);
         let measured = Measured::new(&profile, self.job().threads, outcome.replay_time);
@@ -139,14 +147,20 @@ impl Measured {
         let known = profile.levels.iter().rfind(|level| level.workers as usize <= workers);
         let replay_s = replay_time.as_secs_f64();
         let serial_s = replay_s * known.map_or(1.0, |level| level.parallelism(profile.steps));
-        Self { workers, replay_s, serial_s, hop_s: measure_hop().as_secs_f64() }
+        Self { workers, replay_s, serial_s, hop_s: measure_token_latency().as_secs_f64() }
     }
 
     fn costs(&self, steps: u64) -> Costs {
         let picos = |seconds: f64| SimDuration::try_from_secs_f64(seconds).unwrap_or_default();
-        let latency = self.hop_s - (TOKEN + MESSAGE).as_secs_f64();
+        let latency = self.hop_s - (TOKEN_COST + MESSAGE_COST).as_secs_f64();
         let step = picos(self.serial_s / steps.max(1) as f64);
-        Costs { step, token: TOKEN, message: MESSAGE, latency: picos(latency), quiescence: QUIESCENCE }
+        Costs {
+            step,
+            token: TOKEN_COST,
+            message: MESSAGE_COST,
+            latency: picos(latency),
+            quiescence: QUIESCENCE_COST,
+        }
     }
 }
 
@@ -163,7 +177,7 @@ impl ParallelProfile {
             conditional_events: profile.conditional_events,
             critical_path: profile.critical_path,
             speedup_limit: limit,
-            stretch_s: profile.stretch.as_secs_f64(),
+            interval_s: profile.stretch.as_secs_f64(),
             measured,
             predicted: levels
                 .map(|(level, emulation)| predict(profile, level, emulation, &measured))
@@ -180,11 +194,11 @@ impl ParallelProfile {
     }
 }
 
-fn predict(profile: &Profile, level: &Level, emulation: &Emulation, measured: &Measured) -> Predicted {
+fn predict(profile: &Profile, level: &ProfileLevel, emulation: &Emulation, measured: &Measured) -> Predicted {
     let limit = profile.steps as f64 / profile.critical_path.max(1) as f64;
-    let balance = profile.steps as f64 / level.busiest_of_all.max(1) as f64;
-    let likely = emulation.elapsed.as_secs_f64();
-    let longer =
+    let balance = profile.steps as f64 / level.busiest_total.max(1) as f64;
+    let threads_s = emulation.elapsed.as_secs_f64();
+    let network_s =
         emulation.hops as f64 * NETWORK_LATENCY_S + profile.conditional_events as f64 * NETWORK_QUIESCENCE_S;
     Predicted {
         workers: level.workers,
@@ -194,6 +208,6 @@ fn predict(profile: &Profile, level: &Level, emulation: &Emulation, measured: &M
         cut_fraction: level.cut_tokens as f64 / profile.tokens.max(1) as f64,
         messages: emulation.messages,
         hops: emulation.hops,
-        replay_s: [measured.serial_s / balance.min(limit), likely, likely + longer],
+        replay_s: [measured.serial_s / balance.min(limit), threads_s, threads_s + network_s],
     }
 }

@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use crate::checkpoint::CheckpointSummary;
 use crate::digest::Digest;
-use crate::forward::FastForward;
-use crate::partition::Cuts;
-use crate::scene::{Outcome, Scene};
+use crate::fast_forward::FastForward;
+use crate::partition::PartitionCut;
+use crate::simulation::{Outcome, Simulation};
 
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::{Column, Fractions};
@@ -29,7 +29,7 @@ pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment
 pub use histograms::{Histogram, Histograms};
 pub use links::{AllLinks, ContendedLink, Links};
 pub(crate) use page::write_figures;
-pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
+pub use page::{PictureFormat, Presentation, PresentationError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
 /// Name of the format.
@@ -84,7 +84,7 @@ pub struct Report {
     /// Assignment of ranks to workers: `"blocks"`, `"auto"`, or a file.
     pub partition: String,
     /// Messages that cross the partition, compared with a partition into blocks; null if the partition is into blocks.
-    pub cuts: Option<Cuts>,
+    pub cuts: Option<PartitionCut>,
     /// Epochs at whose boundaries rates changed; null if they changed at every event.
     pub epochs: Option<Epochs>,
     /// The rank that ended last.
@@ -253,15 +253,15 @@ pub struct TableRow {
 
 impl Report {
     /// Assembles the report from a simulation and its outcome.
-    pub fn new(scene: &Scene, outcome: &Outcome) -> Self {
-        let job = scene.job();
+    pub fn new(simulation: &Simulation, outcome: &Outcome) -> Self {
+        let job = simulation.job();
         let end = |rank: pdes_core::Rank| RankEnd {
             rank: rank.get(),
             end_s: outcome.ends[rank.index()].as_secs_f64(),
         };
         let extremes = outcome.slowest_and_fastest();
         let ranks = outcome.ends.iter().copied().zip(&outcome.statistics);
-        let (load, replay) = (scene.load_time(), outcome.replay_time);
+        let (load, replay) = (simulation.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         let before = outcome.checkpoints.and_then(|summary| summary.resumed_from).unwrap_or_default();
         Self {
@@ -270,15 +270,15 @@ impl Report {
             program_version: env!("CARGO_PKG_VERSION"),
             simulated_time_s: outcome.simulated_time().as_secs_f64(),
             simulated_time_ps: outcome.simulated_time().as_picos(),
-            ranks: scene.trace().ranks(),
-            actions: scene.trace().actions(),
+            ranks: simulation.trace().ranks(),
+            actions: simulation.trace().actions(),
             messages: outcome.statistics.iter().map(|statistics| statistics.messages).sum(),
             message_bytes: outcome.statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
             digest: Digest::of(ranks).to_string(),
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
-            actions_per_s: rate(scene.trace().actions() - skipped - before, replay),
+            actions_per_s: rate(simulation.trace().actions() - skipped - before, replay),
             peak_rss_bytes: outcome.peak_rss_bytes,
             fast_forward: outcome.fast_forward,
             checkpoints: outcome.checkpoints,
@@ -286,19 +286,19 @@ impl Report {
             processes: outcome.processes,
             partition: job.partition.name(),
             cuts: outcome.cuts,
-            epochs: epochs(scene, outcome),
+            epochs: epochs(simulation, outcome),
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
             imbalance: Imbalance::of(&outcome.statistics),
-            breakdown: Breakdown::new(scene.trace(), outcome),
+            breakdown: Breakdown::new(simulation.trace(), outcome),
             histograms: outcome.distributions.as_ref().map(Histograms::from),
-            topology: Layout::of(scene.platform()),
+            topology: Layout::of(simulation.platform()),
             critical_path: outcome.critical_path.as_ref().map(CriticalPath::from),
-            links: outcome.links.as_ref().map(|loads| Links::new(scene.platform(), loads)),
+            links: outcome.links.as_ref().map(|loads| Links::new(simulation.platform(), loads)),
             outcomes: outcomes(outcome),
-            parameters: Parameters::new(scene),
-            warnings: scene.warnings(),
+            parameters: Parameters::new(simulation),
+            warnings: simulation.warnings(),
         }
     }
 
@@ -318,10 +318,10 @@ impl Report {
 pub fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".part");
-    std::fs::write(&draft, text)?;
-    std::fs::rename(&draft, path)
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    std::fs::write(&partial, text)?;
+    std::fs::rename(&partial, path)
 }
 
 fn rate(actions: u64, time: Duration) -> f64 {
@@ -343,14 +343,14 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
     ActionKind::ALL.into_iter().map(total).filter(|total| total.count > 0 || total.time_s > 0.0).collect()
 }
 
-fn epochs(scene: &Scene, outcome: &Outcome) -> Option<Epochs> {
-    let (plan, summary) = (scene.epochs()?, outcome.epochs?);
+fn epochs(simulation: &Simulation, outcome: &Outcome) -> Option<Epochs> {
+    let (plan, summary) = (simulation.epochs()?, outcome.epochs?);
     Some(Epochs {
         epoch_s: plan.epoch().as_secs_f64(),
         epoch_ps: plan.epoch().as_picos(),
         regions: plan.regions(),
         boundaries: summary.counts.boundaries,
-        solves: summary.counts.settlements,
+        solves: summary.counts.solves,
         exchange_rounds: summary.counts.rounds,
         exchange_messages: summary.counts.messages,
         capacity_violation: summary.capacity_violation,
@@ -370,18 +370,18 @@ fn outcomes(outcome: &Outcome) -> Outcomes {
 }
 
 impl Parameters {
-    fn new(scene: &Scene) -> Self {
-        let job = scene.job();
+    fn new(simulation: &Simulation) -> Self {
+        let job = simulation.job();
         Self {
             trace: job.trace.display().to_string(),
-            computations: scene.trace().provenance().counted.map(|counted| counted.to_string()),
+            computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             region_speeds: job.mpi.region_speeds.clone(),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,
             model: job.model.name(),
-            epoch_s: scene.epochs().map_or(0.0, |plan| plan.epoch().as_secs_f64()),
-            regions: scene.epochs().map(|_| job.regions.to_string()),
+            epoch_s: simulation.epochs().map_or(0.0, |plan| plan.epoch().as_secs_f64()),
+            regions: simulation.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,
             network: job.network.clone(),
             mpi: MpiParameters {

@@ -1,12 +1,12 @@
 //! Sweeps: one program on many machines, or with many settings, in one command.
 
-mod columns;
+mod csv_table;
 mod grid;
 mod journal;
 mod page;
+mod parquet_table;
 mod plot;
 mod schema;
-mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 use crate::job::Job;
-use crate::report::{PictureFormat, PortraitError, Report, write_figures};
-use crate::scene::{RunError, Scene};
-pub use columns::write_parquet;
+use crate::report::{PictureFormat, PresentationError, Report, write_figures};
+use crate::simulation::{RunError, Simulation};
+pub use csv_table::write_csv;
 use journal::Journal;
+pub use parquet_table::write_parquet;
 pub use schema::sweep_schema;
-pub use table::write_csv;
 
 /// A grid of runs: every combination of the values of its axes.
 ///
@@ -72,7 +72,7 @@ pub enum SweepError {
     },
     /// The file is not a sweep.
     #[error("the sweep {}: {message}", path.display())]
-    Form {
+    Format {
         /// The file.
         path: PathBuf,
         /// Error message, with the line if it is known.
@@ -95,27 +95,27 @@ pub enum SweepError {
 
 /// The results of a sweep.
 #[derive(Clone, Debug, Default)]
-pub struct Results {
+pub struct SweepResults {
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Runs; the last axis varies fastest.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SweepRow>,
     /// Number of runs with results from an earlier call.
     pub resumed: usize,
 }
 
 /// A run of a sweep with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct SweepRow {
     /// Values of the axes.
     pub labels: Vec<String>,
     /// Result of the run, or the error message.
-    pub found: Result<Found, String>,
+    pub result: Result<RunResult, String>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct RunResult {
     /// End time of the last rank \[s\].
     pub simulated_time_s: f64,
     /// End time of the last rank \[ps\], exact.
@@ -192,12 +192,13 @@ impl Sweep {
         at_once: usize,
         afresh: bool,
         done: &AtomicU64,
-    ) -> Result<Results, SweepError> {
+    ) -> Result<SweepResults, SweepError> {
         assert!(at_once > 0, "at least one run at a time");
         let journal = Journal::open(directory, afresh)?;
-        let known: Vec<Option<Found>> = self.points.iter().map(|point| journal.find(&point.key)).collect();
+        let known: Vec<Option<RunResult>> =
+            self.points.iter().map(|point| journal.find(&point.key)).collect();
         let resumed = known.iter().flatten().count();
-        let run = |(point, known): (&Point, &Option<Found>)| -> Result<Row, SweepError> {
+        let run = |(point, known): (&Point, &Option<RunResult>)| -> Result<SweepRow, SweepError> {
             let found = match known {
                 Some(found) => Ok(found.clone()),
                 None => point.run().map_err(|error| error.to_string()),
@@ -207,7 +208,7 @@ impl Sweep {
             }
             // A display elsewhere reads this counter; nothing depends on its order.
             done.fetch_add(1, Ordering::Relaxed);
-            Ok(Row { labels: point.labels.clone(), found })
+            Ok(SweepRow { labels: point.labels.clone(), result: found })
         };
         let pool =
             ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system can start threads");
@@ -215,19 +216,19 @@ impl Sweep {
             let points = self.points.par_iter().with_max_len(1).zip(&known);
             points.map(run).collect::<Result<Vec<_>, _>>()
         })?;
-        Ok(Results { axes: self.axes.clone(), rows, resumed })
+        Ok(SweepResults { axes: self.axes.clone(), rows, resumed })
     }
 }
 
 impl Point {
-    fn run(&self) -> Result<Found, RunError> {
-        let scene = Scene::load(&self.job)?;
-        let outcome = scene.replay(&Progress::new(self.job.threads))?;
-        Ok(Found::new(Report::new(&scene, &outcome)))
+    fn run(&self) -> Result<RunResult, RunError> {
+        let simulation = Simulation::load(&self.job)?;
+        let outcome = simulation.replay(&Progress::new(self.job.threads))?;
+        Ok(RunResult::new(Report::new(&simulation, &outcome)))
     }
 }
 
-impl Found {
+impl RunResult {
     fn new(report: Report) -> Self {
         let total = |is_compute: bool| {
             let times =
@@ -251,16 +252,16 @@ impl Found {
     }
 }
 
-impl Results {
+impl SweepResults {
     /// Returns the number of runs that failed.
     pub fn failures(&self) -> usize {
-        self.rows.iter().filter(|row| row.found.is_err()).count()
+        self.rows.iter().filter(|row| row.result.is_err()).count()
     }
 
     /// Returns the simulated time of a row relative to the first row that did not fail.
-    fn relative(&self, row: &Row) -> Option<f64> {
-        let first = self.rows.iter().find_map(|row| row.found.as_ref().ok())?;
-        Some(row.found.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
+    fn relative(&self, row: &SweepRow) -> Option<f64> {
+        let first = self.rows.iter().find_map(|row| row.result.as_ref().ok())?;
+        Some(row.result.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
     }
 
     /// Returns the axes with more than one value; all axes if there are none.
@@ -276,7 +277,7 @@ impl Results {
     }
 
     /// Returns the name of a row: its values of these axes.
-    fn name(row: &Row, axes: &[usize], between: &str) -> String {
+    fn name(row: &SweepRow, axes: &[usize], between: &str) -> String {
         axes.iter().map(|&axis| row.labels[axis].as_str()).collect::<Vec<_>>().join(between)
     }
 
@@ -288,7 +289,7 @@ impl Results {
         &self,
         directory: &Path,
         format: PictureFormat,
-    ) -> Result<Vec<PathBuf>, PortraitError> {
+    ) -> Result<Vec<PathBuf>, PresentationError> {
         write_figures(page::figures(self).iter(), directory, format)
     }
 
@@ -296,9 +297,10 @@ impl Results {
     ///
     /// # Errors
     /// Returns an error if a figure cannot be drawn, or the file cannot be written.
-    pub fn write_page(&self, title: &str, path: &Path) -> Result<(), PortraitError> {
-        let draw = |source| PortraitError::Draw { name: "on the page".to_owned(), source };
+    pub fn write_page(&self, title: &str, path: &Path) -> Result<(), PresentationError> {
+        let draw = |source| PresentationError::Draw { name: "on the page".to_owned(), source };
         let text = page::page(self, title).map_err(draw)?;
-        std::fs::write(path, text).map_err(|source| PortraitError::Write { path: path.to_owned(), source })
+        std::fs::write(path, text)
+            .map_err(|source| PresentationError::Write { path: path.to_owned(), source })
     }
 }

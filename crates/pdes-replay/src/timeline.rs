@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ::timeline::{Format, Merge, Record, Sorted, Spool, Streams, Summary, TimelineError, Writer};
+use ::timeline::{
+    Format, Merge, Record, RecordStreams, SortedRecords, Spool, Summary, TimelineError, Writer,
+};
 use mpi_model::{Excerpt, Recording};
 use pdes_core::{Cluster, Rank, Wire};
 
-use crate::across::agree;
-use crate::scene::{RunError, Scene};
+use crate::distributed::agree;
+use crate::simulation::{RunError, Simulation};
 
 /// Number of events that a process sends to the first one at a time: 688 kB.
-const PIECE: usize = 1 << 14;
+const BATCH_EVENTS: usize = 1 << 14;
 
 /// File, format and content of the timeline of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl TimelinePlan {
     }
 
     /// Writes the events of a run on all processes of a cluster. The first process writes the file and gets the summary.
-    pub(crate) fn write_across(
+    pub(crate) fn write_distributed(
         &self,
         spool: &Spool,
         cluster: &mut Cluster,
@@ -57,22 +59,27 @@ impl TimelinePlan {
         own.ranks().for_each(|rank| rank.write(&mut ranks));
         let parts = cluster.gather(ranks)?;
         if cluster.member() > 0 {
-            let sent = send(own, cluster)?;
+            let sent = send_batches(own, cluster)?;
             agree(cluster, sent.map_err(RunError::from))?;
             return agree(cluster, Ok(None));
         }
         let written = self.collect(own, &parts, cluster);
         // The other processes wait for requests, whatever has happened here.
-        cluster.spread(ask(None))?;
+        cluster.broadcast(encode_request(None))?;
         let writer = agree(cluster, written)?;
         agree(cluster, writer.finish().map(Some).map_err(RunError::from))
     }
 
     /// Writes the events of all processes, but does not complete the file, because another process may have failed.
-    fn collect(&self, own: Sorted, parts: &[Vec<u8>], cluster: &mut Cluster) -> Result<Writer, RunError> {
-        let mut writer = self.writer(parts.iter().flat_map(|part| ranks(part)))?;
+    fn collect(
+        &self,
+        own: SortedRecords,
+        parts: &[Vec<u8>],
+        cluster: &mut Cluster,
+    ) -> Result<Writer, RunError> {
+        let mut writer = self.writer(parts.iter().flat_map(|part| decode_ranks(part)))?;
         let members = cluster.members();
-        let mut merge = Merge::new(Members { own, cluster }, members)?;
+        let mut merge = Merge::new(ProcessStreams { own, cluster }, members)?;
         while let Some(record) = merge.next()? {
             writer.write(&record)?;
         }
@@ -86,7 +93,7 @@ impl TimelinePlan {
     }
 }
 
-impl Scene {
+impl Simulation {
     /// Creates the spool that collects the events of this process, if a timeline is requested.
     pub(crate) fn spool(&self) -> Option<Spool> {
         self.job().timeline.as_ref().map(TimelinePlan::spool)
@@ -104,45 +111,48 @@ impl Scene {
     }
 
     /// Writes the recorded events of a run on all processes of a cluster.
-    pub(crate) fn write_timeline_across(
+    pub(crate) fn write_timeline_distributed(
         &self,
         spool: Option<&Spool>,
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
-        plan.write_across(spool, cluster)
+        plan.write_distributed(spool, cluster)
     }
 }
 
 /// The event streams of all processes, merged on the first one.
-struct Members<'c> {
-    own: Sorted,
+struct ProcessStreams<'c> {
+    own: SortedRecords,
     cluster: &'c mut Cluster,
 }
 
-impl Streams for Members<'_> {
+impl RecordStreams for ProcessStreams<'_> {
     type Error = RunError;
 
-    fn refill(&mut self, member: usize) -> Result<Vec<Record>, RunError> {
+    fn next_batch(&mut self, member: usize) -> Result<Vec<Record>, RunError> {
         if member == 0 {
-            return Ok(self.own.next_piece(PIECE)?);
+            return Ok(self.own.next_batch(BATCH_EVENTS)?);
         }
-        self.cluster.spread(ask(Some(member as u32)))?;
+        self.cluster.broadcast(encode_request(Some(member as u32)))?;
         let parts = self.cluster.gather(Vec::new())?;
-        Ok(Record::of_bytes(&parts[member]))
+        Ok(Record::from_bytes(&parts[member]))
     }
 }
 
 /// Sends events of this process as long as the first process requests them. A process that fails reports it after the last request.
-fn send(mut own: Sorted, cluster: &mut Cluster) -> Result<Result<(), TimelineError>, RunError> {
+fn send_batches(
+    mut own: SortedRecords,
+    cluster: &mut Cluster,
+) -> Result<Result<(), TimelineError>, RunError> {
     let mut failure = Ok(());
     loop {
-        let asked = cluster.spread(Vec::new())?;
-        let asked: Option<u32> = Wire::read(&mut asked.as_slice()).ok_or(RunError::Different)?;
+        let asked = cluster.broadcast(Vec::new())?;
+        let asked: Option<u32> = Wire::read(&mut asked.as_slice()).ok_or(RunError::ProcessMismatch)?;
         let Some(member) = asked else { return Ok(failure) };
         let mut bytes = Vec::new();
         if member as usize == cluster.member() && failure.is_ok() {
-            match own.next_piece(PIECE) {
+            match own.next_batch(BATCH_EVENTS) {
                 Ok(piece) => piece.iter().for_each(|record| bytes.extend_from_slice(record.as_bytes())),
                 Err(error) => failure = Err(error),
             }
@@ -152,13 +162,13 @@ fn send(mut own: Sorted, cluster: &mut Cluster) -> Result<Result<(), TimelineErr
 }
 
 /// Encodes a request for events of `member`, or the end of requests.
-fn ask(member: Option<u32>) -> Vec<u8> {
+fn encode_request(member: Option<u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     member.write(&mut bytes);
     bytes
 }
 
 /// Decodes the ranks for which a process has events.
-fn ranks(mut bytes: &[u8]) -> impl Iterator<Item = Rank> + '_ {
+fn decode_ranks(mut bytes: &[u8]) -> impl Iterator<Item = Rank> + '_ {
     std::iter::from_fn(move || Rank::read(&mut bytes))
 }

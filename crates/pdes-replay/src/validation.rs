@@ -12,11 +12,11 @@ use std::path::Path;
 use mpi_model::ActionKind;
 use pdes_core::Progress;
 use serde::Serialize;
-use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, with_measured_computations};
+use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, write_with_measured_times};
 
 use crate::job::Job;
 use crate::report::write_json;
-use crate::scene::{Outcome, RunError, Scene};
+use crate::simulation::{Outcome, RunError, Simulation};
 pub use computations::measured_computations;
 use measurement::{Class, Sum, Times};
 
@@ -52,17 +52,17 @@ pub struct Validation {
     /// Number of actions with a measured time.
     pub measured_actions: u64,
     /// Time of the rank that took longest. The time of a rank begins when it has entered MPI.
-    pub run_time: Compared,
+    pub run_time: TimeComparison,
     /// Computation of all ranks.
-    pub computation: Compared,
+    pub computation: TimeComparison,
     /// Communication (MPI calls) of all ranks.
-    pub communication: Compared,
+    pub communication: TimeComparison,
     /// Comparison by kind of action, in descending order of measured time.
-    pub calls: Vec<Compared>,
+    pub calls: Vec<TimeComparison>,
     /// Comparison by call site, in descending order of measured time; `""` is the part before the first call site.
-    pub regions: Vec<Compared>,
+    pub regions: Vec<TimeComparison>,
     /// Time of each rank, by number.
-    pub by_rank: Vec<Compared>,
+    pub by_rank: Vec<TimeComparison>,
     /// Share of the measured time in calls that no replay models, which is missing in the replay; null if there are no such calls.
     pub unmodelled_share: Option<f64>,
     /// The largest error; null if there is none.
@@ -71,7 +71,7 @@ pub struct Validation {
 
 /// A measured and a replayed time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
+pub struct TimeComparison {
     /// Name of the kind of action, call site or rank.
     pub name: String,
     /// Number of actions with a measured time.
@@ -98,7 +98,7 @@ pub struct Residual {
     /// Name of the kind of action.
     pub name: String,
     /// `"computation"` or `"communication"`.
-    pub of: &'static str,
+    pub part: &'static str,
     /// Error summed over all ranks \[s\].
     pub error_s: f64,
     /// Call site with the largest error of this sort; null if the trace has none.
@@ -141,19 +141,20 @@ impl Validation {
             profile: None,
             ..job.clone()
         };
-        let scene = Scene::load(&job)?;
-        let measured = measurement::measured(scene.trace())?;
-        let (outcome, replayed) = replay(&scene)?;
+        let simulation = Simulation::load(&job)?;
+        let measured = measurement::measured_times(simulation.trace())?;
+        let (outcome, replayed) = replay(&simulation)?;
         let dir = tempfile::tempdir()?;
-        let asleep = dir.path().join("asleep.pdt");
+        let measured_trace = dir.path().join("measured_trace.pdt");
         let load = LoadOptions { threads: job.reading_threads, ..LoadOptions::default() };
         let options = ConvertOptions { load, ..ConvertOptions::default() };
-        let Summary { actions, .. } = with_measured_computations(scene.trace(), &asleep, &options)?;
-        let (_, identity) = replay(&Scene::load(&Job { trace: asleep, ..job })?)?;
+        let Summary { actions, .. } =
+            write_with_measured_times(simulation.trace(), &measured_trace, &options)?;
+        let (_, identity) = replay(&Simulation::load(&Job { trace: measured_trace, ..job })?)?;
         let all = [&measured, &replayed, &identity];
         let calls = by_kind(all);
         let (computation, communication) = calls.iter().fold(
-            (Compared::nothing("computation"), Compared::nothing("communication")),
+            (TimeComparison::zero("computation"), TimeComparison::zero("communication")),
             |(computation, communication), call| match call.name == ActionKind::Compute.name() {
                 true => (computation.plus(call), communication),
                 false => (computation, communication.plus(call)),
@@ -168,10 +169,10 @@ impl Validation {
             format: FORMAT,
             version: VERSION,
             program_version: env!("CARGO_PKG_VERSION"),
-            trace: scene.job().trace.display().to_string(),
-            platform: scene.job().platform.to_string(),
-            model: scene.job().model.name(),
-            computations: scene.trace().provenance().counted.map(|counted| counted.to_string()),
+            trace: simulation.job().trace.display().to_string(),
+            platform: simulation.job().platform.to_string(),
+            model: simulation.job().model.name(),
+            computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             ranks: outcome.ends.len() as u32,
             actions,
             measured_actions: calls.iter().map(|call| call.count).sum(),
@@ -195,52 +196,53 @@ impl Validation {
     }
 }
 
-fn replay(scene: &Scene) -> Result<(Outcome, Times), RunError> {
-    let outcome = scene.replay(&Progress::new(scene.job().threads))?;
-    let times = measurement::replayed(scene.trace(), &outcome);
+fn replay(simulation: &Simulation) -> Result<(Outcome, Times), RunError> {
+    let outcome = simulation.replay(&Progress::new(simulation.job().threads))?;
+    let times = measurement::replayed_times(simulation.trace(), &outcome);
     Ok((outcome, times))
 }
 
 /// Times of all three: measured, replayed, and replayed with measured computations.
-type All<'a> = [&'a Times; 3];
+type TimeTriple<'a> = [&'a Times; 3];
 
 /// Compares the kinds of action with measured times; others, such as finalize, have nothing to compare.
-fn by_kind(all: All<'_>) -> Vec<Compared> {
+fn by_kind(all: TimeTriple<'_>) -> Vec<TimeComparison> {
     let [measured, ..] = all;
     let row = |class: &Class| {
         let sums = all.map(|times| times.by_kind.get(class).copied().unwrap_or_default());
-        Compared::of_sums(class.name().to_owned(), sums)
+        TimeComparison::of_sums(class.name().to_owned(), sums)
     };
     sorted(measured.by_kind.keys().map(row).collect())
 }
 
-fn by_site(all: All<'_>) -> Vec<Compared> {
+fn by_site(all: TimeTriple<'_>) -> Vec<TimeComparison> {
     let [measured, ..] = all;
     let row = |site: &Option<String>| {
         let sums = all.map(|times| times.by_site.get(site).copied().unwrap_or_default());
-        Compared::of_sums(site.clone().unwrap_or_default(), sums)
+        TimeComparison::of_sums(site.clone().unwrap_or_default(), sums)
     };
     sorted(measured.by_site.keys().map(row).collect())
 }
 
 /// Sorts by measured time, descending. The sort is stable.
-fn sorted(mut rows: Vec<Compared>) -> Vec<Compared> {
+fn sorted(mut rows: Vec<TimeComparison>) -> Vec<TimeComparison> {
     rows.sort_by(|one, other| other.measured_s.total_cmp(&one.measured_s));
     rows
 }
 
-fn by_rank(all: All<'_>) -> Vec<Compared> {
+fn by_rank(all: TimeTriple<'_>) -> Vec<TimeComparison> {
     let [measured, ..] = all;
-    let rank = |rank: usize| Compared::new(rank.to_string(), 0, all.map(|times| times.by_rank[rank].into()));
+    let rank =
+        |rank: usize| TimeComparison::new(rank.to_string(), 0, all.map(|times| times.by_rank[rank].into()));
     (0..measured.by_rank.len()).map(rank).collect()
 }
 
-fn run_time(all: All<'_>) -> Compared {
+fn run_time(all: TimeTriple<'_>) -> TimeComparison {
     let longest = |times: &Times| times.by_rank.iter().copied().max().unwrap_or(0).into();
-    Compared::new("run time".to_owned(), 0, all.map(longest))
+    TimeComparison::new("run time".to_owned(), 0, all.map(longest))
 }
 
-impl Compared {
+impl TimeComparison {
     fn of_sums(name: String, sums: [Sum; 3]) -> Self {
         Self::new(name, sums[0].count, sums.map(|sum| sum.picos))
     }
@@ -260,7 +262,7 @@ impl Compared {
         }
     }
 
-    fn nothing(name: &str) -> Self {
+    fn zero(name: &str) -> Self {
         Self::new(name.to_owned(), 0, [0; 3])
     }
 
@@ -289,19 +291,19 @@ fn relative(error: f64, measured: f64) -> Option<f64> {
 impl Residual {
     /// Finds the largest error: of computations in their own times, of communication in calls. Longer waits in calls that are due to
     /// computations count as errors of computation. At a tie, returns the kind with the largest measured time.
-    fn find(calls: &[Compared], regions: &[Compared]) -> Option<Self> {
-        type Part = (&'static str, fn(&Compared) -> f64);
-        let part_of = |call: &Compared| -> Part {
+    fn find(calls: &[TimeComparison], regions: &[TimeComparison]) -> Option<Self> {
+        type Part = (&'static str, fn(&TimeComparison) -> f64);
+        let part_of = |call: &TimeComparison| -> Part {
             match call.name == ActionKind::Compute.name() {
                 true => ("computation", |row| row.computation_error_s),
                 false => ("communication", |row| row.communication_error_s),
             }
         };
-        let size = |call: &&Compared| part_of(call).1(call).abs();
+        let size = |call: &&TimeComparison| part_of(call).1(call).abs();
         let call = calls.iter().reduce(|most, next| if size(&next) > size(&most) { next } else { most })?;
         let (of, part) = part_of(call);
         let region = regions.iter().max_by(|one, other| part(one).abs().total_cmp(&part(other).abs()));
         let region = region.map(|region| region.name.clone()).filter(|name| !name.is_empty());
-        (part(call) != 0.0).then(|| Self { name: call.name.clone(), of, error_s: part(call), region })
+        (part(call) != 0.0).then(|| Self { name: call.name.clone(), part: of, error_s: part(call), region })
     }
 }

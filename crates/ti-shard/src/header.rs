@@ -59,7 +59,7 @@ pub enum ParsedHeader {
     /// A shard of another version.
     OtherVersion(String),
     /// The file is no shard.
-    Nothing,
+    NotAShard,
 }
 
 impl ParsedHeader {
@@ -68,10 +68,10 @@ impl ParsedHeader {
 
     /// Reads the first line of a file.
     pub fn parse(line: &str) -> Self {
-        let Some(fields) = line.strip_prefix(MAGIC) else { return Self::Nothing };
+        let Some(fields) = line.strip_prefix(MAGIC) else { return Self::NotAShard };
         let mut fields = fields.split_whitespace();
         match fields.next() {
-            Some(VERSION) => Self::fields(fields).unwrap_or(Self::Nothing),
+            Some(VERSION) => Self::fields(fields).unwrap_or(Self::NotAShard),
             other => Self::OtherVersion(other.unwrap_or_default().to_owned()),
         }
     }

@@ -36,14 +36,14 @@
 //! zeros behind them read as the end. No contents of a file make the reader panic, nor use more memory than the length of
 //! the file and a constant.
 
+mod deferred;
 mod header;
-mod later;
 mod phrase;
 mod text;
 mod unit;
 
+pub use deferred::Deferred;
 pub use header::{Header, MAGIC, ParsedHeader};
-pub use later::Later;
 pub use phrase::Phrase;
-pub use text::{IS_COMPLETE, TextReader};
+pub use text::{COMPLETE_MARK, TextReader};
 pub use unit::{Kind, UNIT, Unit};

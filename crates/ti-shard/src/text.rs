@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 
+use crate::deferred::Deferred;
 use crate::header::ParsedHeader;
-use crate::later::Later;
 use crate::phrase::{Field, Fields, Phrase};
 use crate::unit::{Kind, UNIT, Unit};
 
@@ -18,9 +18,9 @@ const MAX_HEADER: u64 = 4096;
 const CHUNK: usize = 64 << 10;
 
 /// Last 16 bytes of a complete shard: the process has left MPI, and everything was written.
-pub const IS_COMPLETE: [u8; UNIT] = {
+pub const COMPLETE_MARK: [u8; UNIT] = {
     let [head, amount] =
-        Unit { amount: u64::from_le_bytes(*b"complete"), ..Unit::of(Kind::End) }.words(false);
+        Unit { amount: u64::from_le_bytes(*b"complete"), ..Unit::of_kind(Kind::End) }.words(false);
     ((head as u128) | (amount as u128) << 64).to_le_bytes()
 };
 
@@ -34,7 +34,7 @@ pub struct TextReader<R> {
     phrases: HashMap<u32, Vec<u8>>,
     text: Vec<u8>,
     /// Number of bytes of `text` that were read.
-    read: usize,
+    consumed: usize,
     has_ended: bool,
 }
 
@@ -49,20 +49,20 @@ impl<R: Read> TextReader<R> {
         Read::by_ref(&mut input).take(MAX_HEADER).read_until(b'\n', &mut text)?;
         match ParsedHeader::parse(&String::from_utf8_lossy(&text)) {
             ParsedHeader::Shard { rank, .. } => {
-                Ok(Self { input, rank, phrases: HashMap::new(), text, read: 0, has_ended: false })
+                Ok(Self { input, rank, phrases: HashMap::new(), text, consumed: 0, has_ended: false })
             }
-            ParsedHeader::OtherVersion(found) => Err(wrong(format!(
+            ParsedHeader::OtherVersion(found) => Err(invalid_data(format!(
                 "found a shard of version {found}, expected {}; use the tracer that belongs to this program",
                 ParsedHeader::VERSION
             ))),
-            ParsedHeader::Nothing => Err(wrong("found no first line of a shard".to_owned())),
+            ParsedHeader::NotAShard => Err(invalid_data("found no first line of a shard".to_owned())),
         }
     }
 
     /// Fills the buffer with the text of the next records.
     fn fill(&mut self) -> io::Result<()> {
         self.text.clear();
-        self.read = 0;
+        self.consumed = 0;
         while self.text.len() < CHUNK && !self.has_ended {
             self.has_ended = self.record()?.is_none();
         }
@@ -72,21 +72,21 @@ impl<R: Read> TextReader<R> {
     /// Reads a record and appends its line, if it is an action; returns `None` at the end.
     fn record(&mut self) -> io::Result<Option<()>> {
         let unit = self.unit()?.and_then(Unit::from_bytes);
-        let Some((unit, has_later)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
+        let Some((unit, has_deferred)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
             return Ok(None);
         };
         if unit.kind == Kind::Phrase {
             return self.phrase(unit);
         }
-        let later = match has_later {
-            true => self.unit()?.map(Later::from_bytes),
-            false => Some(Later::default()),
+        let later = match has_deferred {
+            true => self.unit()?.map(Deferred::from_bytes),
+            false => Some(Deferred::default()),
         };
         let Some(later) = later else { return Ok(None) };
         let Self { text, phrases, rank, .. } = self;
         let phrase = || {
             let bytes = phrases.get(&unit.index).map(Vec::as_slice).and_then(Fields::new);
-            bytes.ok_or_else(|| wrong(format!("phrase {} is used and was not defined", unit.index)))
+            bytes.ok_or_else(|| invalid_data(format!("phrase {} is used and was not defined", unit.index)))
         };
         number(text, (*rank).into());
         text.push(b' ');
@@ -101,7 +101,7 @@ impl<R: Read> TextReader<R> {
                 text.extend(name);
                 fields.for_each(|field| write_field(text, &field));
                 if name == b"cancel" {
-                    text.extend(if later.outcome == Later::CANCELLED {
+                    text.extend(if later.outcome == Deferred::CANCELLED {
                         &b" done=yes"[..]
                     } else {
                         b" done=no"
@@ -118,7 +118,10 @@ impl<R: Read> TextReader<R> {
 
     fn phrase(&mut self, unit: Unit) -> io::Result<Option<()>> {
         if unit.amount > MAX_PHRASE {
-            return Err(wrong(format!("a phrase has {} bytes, expected at most {MAX_PHRASE}", unit.amount)));
+            return Err(invalid_data(format!(
+                "a phrase has {} bytes, expected at most {MAX_PHRASE}",
+                unit.amount
+            )));
         }
         let phrase = self.phrases.entry(unit.index).or_default();
         phrase.clear();
@@ -141,24 +144,24 @@ impl<R: Read> TextReader<R> {
 
 impl<R: Read> Read for TextReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.text.len() {
+        if self.consumed == self.text.len() {
             self.fill()?;
         }
-        let len = buffer.len().min(self.text.len() - self.read);
-        buffer[..len].copy_from_slice(&self.text[self.read..self.read + len]);
-        self.read += len;
+        let len = buffer.len().min(self.text.len() - self.consumed);
+        buffer[..len].copy_from_slice(&self.text[self.consumed..self.consumed + len]);
+        self.consumed += len;
         Ok(len)
     }
 }
 
 /// Appends a message: peer, tag and size, with the actual values in place of wildcards.
-fn message(text: &mut Vec<u8>, unit: Unit, later: Later, fields: Fields<'_>) -> io::Result<()> {
+fn message(text: &mut Vec<u8>, unit: Unit, later: Deferred, fields: Fields<'_>) -> io::Result<()> {
     let mut numbers = fields.map_while(|field| match field {
         Field::Number(number) => Some(number),
         _ => None,
     });
     let (Some(peer), Some(tag), Some(communicator)) = (numbers.next(), numbers.next(), numbers.next()) else {
-        return Err(wrong(format!("phrase {} is no {}", unit.index, Phrase::CHANNEL)));
+        return Err(invalid_data(format!("phrase {} is no {}", unit.index, Phrase::CHANNEL)));
     };
     let (name, posts): (&[u8], _) = match unit.kind {
         Kind::Send => (b"send", false),
@@ -260,7 +263,7 @@ fn run(len: usize, at: impl Fn(usize) -> i64) -> (usize, i64) {
     if more == 0 || stride == 0 { (1, 1) } else { (more + 2, stride) }
 }
 
-fn wrong(message: String) -> io::Error {
+fn invalid_data(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 

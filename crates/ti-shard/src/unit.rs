@@ -7,7 +7,7 @@ pub const UNIT: usize = 16;
 const IS_WRITTEN: u8 = 1 << 7;
 
 /// Flag of a record that is followed by a [deferred](crate::Deferred) unit.
-const HAS_LATER: u8 = 1 << 6;
+const HAS_DEFERRED: u8 = 1 << 6;
 
 /// Kind of a record. The numbers up to 17 are those of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,36 +85,36 @@ impl Unit {
     pub const MAX_SLOTS: u32 = 1 << 24;
 
     /// Returns a unit of a kind, with zeros elsewhere.
-    pub const fn of(kind: Kind) -> Self {
+    pub const fn of_kind(kind: Kind) -> Self {
         Self { kind, slot: 0, index: 0, amount: 0 }
     }
 
     /// Returns the two words.
     #[inline]
-    pub const fn words(self, has_later: bool) -> [u64; 2] {
-        let flags = IS_WRITTEN | if has_later { HAS_LATER } else { 0 };
+    pub const fn words(self, has_deferred: bool) -> [u64; 2] {
+        let flags = IS_WRITTEN | if has_deferred { HAS_DEFERRED } else { 0 };
         let head = (self.kind as u8 | flags) as u64 | (self.slot as u64) << 8 | (self.index as u64) << 32;
         [head, self.amount]
     }
 
     /// Returns the bytes.
-    pub fn to_bytes(self, has_later: bool) -> [u8; UNIT] {
-        of_two_words(self.words(has_later))
+    pub fn to_bytes(self, has_deferred: bool) -> [u8; UNIT] {
+        unit_from_words(self.words(has_deferred))
     }
 
     /// Returns a unit, and whether a deferred unit follows; `None` if no complete record begins here.
     pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Option<(Self, bool)> {
-        let [head, amount] = two_words(bytes);
+        let [head, amount] = words_of_unit(bytes);
         let first = head as u8;
         let kind =
-            Kind::from_number(first & !(IS_WRITTEN | HAS_LATER)).filter(|_| first & IS_WRITTEN != 0)?;
+            Kind::from_number(first & !(IS_WRITTEN | HAS_DEFERRED)).filter(|_| first & IS_WRITTEN != 0)?;
         let unit = Self { kind, slot: head as u32 >> 8, index: (head >> 32) as u32, amount };
-        Some((unit, first & HAS_LATER != 0))
+        Some((unit, first & HAS_DEFERRED != 0))
     }
 }
 
 /// Returns the bytes of two words.
-pub(crate) fn of_two_words([first, second]: [u64; 2]) -> [u8; UNIT] {
+pub(crate) fn unit_from_words([first, second]: [u64; 2]) -> [u8; UNIT] {
     let mut bytes = [0; UNIT];
     bytes[..8].copy_from_slice(&first.to_le_bytes());
     bytes[8..].copy_from_slice(&second.to_le_bytes());
@@ -122,7 +122,7 @@ pub(crate) fn of_two_words([first, second]: [u64; 2]) -> [u8; UNIT] {
 }
 
 /// Returns the two words of a unit.
-pub(crate) fn two_words(bytes: [u8; UNIT]) -> [u64; 2] {
+pub(crate) fn words_of_unit(bytes: [u8; UNIT]) -> [u64; 2] {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
     [word(0), word(8)]
 }

@@ -1,7 +1,7 @@
 //! Any bytes are a shard or an error: robustness of the reader.
 
 use proptest::prelude::*;
-use ti_shard::{Header, IS_COMPLETE, Kind, Later, Phrase, TextReader, Unit};
+use ti_shard::{COMPLETE_MARK, Deferred, Header, Kind, Phrase, TextReader, Unit};
 
 fn header() -> Vec<u8> {
     Header { job: "job", world: 3, rank: 2, counter: "instructions", rate: 0.0, library: "any\nlibrary" }
@@ -22,12 +22,12 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 
 fn define(index: u32, phrase: &Phrase) -> Vec<u8> {
     let amount = phrase.bytes().len() as u64;
-    let unit = Unit { index, amount, ..Unit::of(Kind::Phrase) };
+    let unit = Unit { index, amount, ..Unit::of_kind(Kind::Phrase) };
     [unit.to_bytes(false).to_vec(), phrase.padded()].concat()
 }
 
 fn with_later(unit: Unit, nanos: Option<u64>, outcome: u64) -> Vec<u8> {
-    [unit.to_bytes(true), Later { nanos, outcome }.to_bytes()].concat()
+    [unit.to_bytes(true), Deferred { nanos, outcome }.to_bytes()].concat()
 }
 
 /// Returns a record of each kind.
@@ -40,22 +40,22 @@ fn records() -> Vec<Vec<u8>> {
     neighbors.list("to", &[1, 2, 3]);
     neighbors.word("", "word");
     neighbors.word("key", "value");
-    let compute = Unit { amount: 0.1_f64.to_bits(), ..Unit::of(Kind::Compute) };
-    let irecv = Unit { slot: 5, amount: 64, ..Unit::of(Kind::Irecv) };
-    let wait = Unit { slot: 5, ..Unit::of(Kind::Wait) };
-    let call = Unit { index: 1, ..Unit::of(Kind::Call) };
+    let compute = Unit { amount: 0.1_f64.to_bits(), ..Unit::of_kind(Kind::Compute) };
+    let irecv = Unit { slot: 5, amount: 64, ..Unit::of_kind(Kind::Irecv) };
+    let wait = Unit { slot: 5, ..Unit::of_kind(Kind::Wait) };
+    let call = Unit { index: 1, ..Unit::of_kind(Kind::Call) };
     vec![
-        Unit::of(Kind::Init).to_bytes(false).to_vec(),
+        Unit::of_kind(Kind::Init).to_bytes(false).to_vec(),
         define(0, &channel),
         with_later(compute, Some(70), 0),
-        with_later(irecv, None, Later::received(Some(1), None)),
+        with_later(irecv, None, Deferred::receive_outcome(Some(1), None)),
         wait.to_bytes(false).to_vec(),
         define(1, &cancel),
-        with_later(call, Some(0), Later::CANCELLED),
+        with_later(call, Some(0), Deferred::CANCELLED),
         define(1, &neighbors),
         call.to_bytes(false).to_vec(),
-        Unit::of(Kind::Finalize).to_bytes(false).to_vec(),
-        IS_COMPLETE.to_vec(),
+        Unit::of_kind(Kind::Finalize).to_bytes(false).to_vec(),
+        COMPLETE_MARK.to_vec(),
     ]
 }
 
@@ -75,7 +75,7 @@ fn every_kind_of_record_is_a_line() {
         "2 finalize",
     ];
     assert_eq!(lines(&shard()), expected);
-    assert!(shard().ends_with(&IS_COMPLETE) && header().len().is_multiple_of(16));
+    assert!(shard().ends_with(&COMPLETE_MARK) && header().len().is_multiple_of(16));
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_process_that_is_killed_leaves_its_complete_records() {
 }
 
 #[test]
-fn what_no_tracer_writes_is_named() {
+fn invalid_records_are_reported() {
     let wrong =
         |unit: Unit| read(&[header(), unit.to_bytes(false).to_vec()].concat()).unwrap_err().to_string();
-    assert_eq!(wrong(Unit { index: 7, ..Unit::of(Kind::Call) }), "phrase 7 is used and was not defined");
-    assert!(wrong(Unit { amount: 1 << 40, ..Unit::of(Kind::Phrase) }).contains("expected at most"));
-    let message = Unit::of(Kind::Send).to_bytes(false).to_vec();
+    assert_eq!(wrong(Unit { index: 7, ..Unit::of_kind(Kind::Call) }), "phrase 7 is used and was not defined");
+    assert!(wrong(Unit { amount: 1 << 40, ..Unit::of_kind(Kind::Phrase) }).contains("expected at most"));
+    let message = Unit::of_kind(Kind::Send).to_bytes(false).to_vec();
     let bytes = [header(), define(0, &Phrase::new("send")), message].concat();
     assert_eq!(read(&bytes).unwrap_err().to_string(), "phrase 0 is no channel");
     assert!(

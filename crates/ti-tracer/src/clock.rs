@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the wall-clock time since an arbitrary instant \[ns\].
-pub fn wall() -> u64 {
+pub fn wall_clock() -> u64 {
     nanos(ClockId::Monotonic)
 }
 
@@ -39,13 +39,13 @@ impl Counter {
 /// Counter of one thread.
 #[derive(Debug)]
 pub struct Clock {
-    source: Counting,
+    source: CounterSource,
     /// Difference of two consecutive readings.
-    own: u64,
+    reading_overhead: u64,
 }
 
 #[derive(Debug)]
-enum Counting {
+enum CounterSource {
     #[cfg(target_os = "linux")]
     Instructions(Box<perf_event::Counter>),
     CpuTime,
@@ -56,15 +56,15 @@ impl Clock {
     pub fn start(counter: Counter) -> Option<Self> {
         let source = match counter {
             Counter::Instructions => open()?,
-            Counter::CpuTime => Counting::CpuTime,
+            Counter::CpuTime => CounterSource::CpuTime,
         };
-        let mut clock = Self { source, own: 0 };
+        let mut clock = Self { source, reading_overhead: 0 };
         let mut difference = || {
             let before = clock.read();
             clock.read().saturating_sub(before)
         };
         let own = (0..32).map(|_| difference()).min().unwrap_or(0);
-        Some(Self { own, ..clock })
+        Some(Self { reading_overhead: own, ..clock })
     }
 
     /// Returns the instructions, or the nanoseconds of processor time, so far.
@@ -72,28 +72,28 @@ impl Clock {
         match &mut self.source {
             // A counter that was read once can be read again.
             #[cfg(target_os = "linux")]
-            Counting::Instructions(counter) => counter.read().unwrap_or(0),
-            Counting::CpuTime => nanos(ClockId::ThreadCPUTime),
+            CounterSource::Instructions(counter) => counter.read().unwrap_or(0),
+            CounterSource::CpuTime => nanos(ClockId::ThreadCPUTime),
         }
     }
 
     /// Returns the count between two readings, without that of the readings themselves.
     pub fn between(&self, from: u64, to: u64) -> u64 {
-        to.saturating_sub(from).saturating_sub(self.own)
+        to.saturating_sub(from).saturating_sub(self.reading_overhead)
     }
 }
 
 #[cfg(target_os = "linux")]
-fn open() -> Option<Counting> {
+fn open() -> Option<CounterSource> {
     // The default of the builder is this thread, in user mode, on any processor.
     let mut counter = perf_event::Builder::new(perf_event::events::Hardware::INSTRUCTIONS).build().ok()?;
     counter.enable().ok()?;
     counter.read().ok()?;
-    Some(Counting::Instructions(Box::new(counter)))
+    Some(CounterSource::Instructions(Box::new(counter)))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open() -> Option<Counting> {
+fn open() -> Option<CounterSource> {
     None
 }
 

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 /// A registered communicator.
 #[derive(Clone, Debug)]
-struct Known {
+struct RegisteredCommunicator {
     number: u32,
     /// World ranks of its members in order; `None` for the world.
     members: Option<Box<[u32]>>,
@@ -13,7 +13,7 @@ struct Known {
 /// Communicators of a process by handle.
 #[derive(Debug, Default)]
 pub(crate) struct Communicators {
-    by_handle: FxHashMap<i64, Known>,
+    by_handle: FxHashMap<i64, RegisteredCommunicator>,
     /// Number of communicators that this process has numbered.
     numbered: u32,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Communicators {
 impl Communicators {
     /// Adds a communicator; without members it is the world.
     pub(crate) fn add(&mut self, handle: i64, number: u32, members: Option<Box<[u32]>>) {
-        self.by_handle.insert(handle, Known { number, members });
+        self.by_handle.insert(handle, RegisteredCommunicator { number, members });
     }
 
     /// Removes a communicator and returns its number.

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{env, slice};
 
-use crate::recorder::{Argument, CallPlace, Completion, Object, Recorder, Status};
-use crate::requests::Entry;
-use crate::{Clock, Counter, ShardFile, wall};
+use crate::recorder::{Argument, Completion, DurationSlot, Object, Recorder, Status};
+use crate::requests::RequestEntry;
+use crate::{Clock, Counter, ShardFile, wall_clock};
 use ti_shard::Header;
 
 /// The recorder, from `MPI_Init` to `MPI_Finalize`.
@@ -32,14 +32,14 @@ static KEEPS_TIMES: AtomicBool = AtomicBool::new(false);
 
 /// State of a thread that calls MPI.
 #[derive(Default)]
-struct Thread {
+struct ThreadState {
     clock: Option<Clock>,
     /// Counter when the last call ended.
     resumed: u64,
     /// Requests of the current call.
     completion: Completion,
     /// Request that the current call posts.
-    posted: Option<Entry>,
+    posted: Option<RequestEntry>,
     times: CallTimes,
 }
 
@@ -51,16 +51,16 @@ struct CallTimes {
     /// Begin of the current call.
     entered: u64,
     /// Time spent recording during the current call, which is no part of its duration.
-    own: u64,
+    recording: u64,
     /// Slot for its duration.
-    place: Option<CallPlace>,
+    slot: Option<DurationSlot>,
 }
 
 thread_local! {
-    static THREAD: RefCell<Thread> = RefCell::default();
+    static THREAD: RefCell<ThreadState> = RefCell::default();
 }
 
-impl Thread {
+impl ThreadState {
     fn now(&mut self) -> u64 {
         if self.clock.is_none() {
             let counter = COUNTER.get().copied().unwrap_or(Counter::CpuTime);
@@ -71,15 +71,15 @@ impl Thread {
 }
 
 /// Runs `work` with the recorder, if there is one, and the thread; the time that this takes is no part of the call.
-fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
-    let begun = if KEEPS_TIMES.load(Ordering::Relaxed) { wall() } else { 0 };
+fn with_recorder<T>(work: impl FnOnce(&mut Recorder, &mut ThreadState) -> T) -> Option<T> {
+    let begun = if KEEPS_TIMES.load(Ordering::Relaxed) { wall_clock() } else { 0 };
     let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
     THREAD.with(|thread| {
         let (recorder, thread) = (recorder.as_mut()?, &mut *thread.borrow_mut());
         let result = work(recorder, thread);
-        if recorder.keeps_times() {
-            thread.times.place = recorder.take_call().or(thread.times.place);
-            thread.times.own += wall().saturating_sub(begun);
+        if recorder.records_durations() {
+            thread.times.slot = recorder.take_duration_slot().or(thread.times.slot);
+            thread.times.recording += wall_clock().saturating_sub(begun);
         }
         Some(result)
     })
@@ -89,7 +89,7 @@ fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
 ///
 /// # Safety
 /// The pointer is that of a NUL-terminated string.
-unsafe fn name<'a>(text: *const c_char) -> &'a str {
+unsafe fn read_str<'a>(text: *const c_char) -> &'a str {
     // SAFETY: as the caller promises.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("?")
 }
@@ -98,7 +98,7 @@ unsafe fn name<'a>(text: *const c_char) -> &'a str {
 ///
 /// # Safety
 /// The pointer is that of `len` elements, or `len` is not positive.
-unsafe fn list<'a, T>(first: *const T, len: c_int) -> &'a [T] {
+unsafe fn read_slice<'a, T>(first: *const T, len: c_int) -> &'a [T] {
     match usize::try_from(len) {
         // SAFETY: as the caller promises.
         Ok(len @ 1..) => unsafe { slice::from_raw_parts(first, len) },
@@ -107,7 +107,7 @@ unsafe fn list<'a, T>(first: *const T, len: c_int) -> &'a [T] {
 }
 
 #[expect(clippy::print_stderr, reason = "there is no other way to tell the user")]
-fn tell(message: &str) {
+fn report(message: &str) {
     eprintln!("ti-tracer: {message}");
 }
 
@@ -139,22 +139,22 @@ pub(crate) unsafe extern "C" fn ti_start(
     let job = env::var("PDES_TRACE_JOB").unwrap_or_else(|_| "unnamed".to_owned());
     let path = Path::new(&dir).join(format!("{rank}.shard"));
     // SAFETY: as the caller promises.
-    let library = unsafe { name(library) };
+    let library = unsafe { read_str(library) };
     let header = Header { job: &job, world, rank, counter: counter.name(), rate, library };
     let file = match ShardFile::create(&path, &header) {
         Ok(file) => file,
         Err(error) => {
-            return tell(&format!("rank {rank} is not recorded: {}: {error}", path.display()));
+            return report(&format!("rank {rank} is not recorded: {}: {error}", path.display()));
         }
     };
     let mut recorder = Recorder::new(file, rank, world).with_scale(scale);
     if env::var_os("PDES_TRACE_TIMES").is_some_and(|value| value == "1") {
         KEEPS_TIMES.store(true, Ordering::Relaxed);
-        recorder = recorder.with_times();
+        recorder = recorder.with_durations();
     }
     recorder.init(comm_world, comm_self);
     // The duration of `MPI_Init` is unknown: its slot is dropped.
-    recorder.take_call();
+    recorder.take_duration_slot();
     *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder);
     IS_RECORDING.store(true, Ordering::Relaxed);
 }
@@ -165,7 +165,7 @@ pub(crate) extern "C" fn ti_finish() {
     IS_RECORDING.store(false, Ordering::Relaxed);
     let recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(Err(error)) = recorder.map(Recorder::finish) {
-        tell(&format!("a shard is not complete: {error}"));
+        report(&format!("a shard is not complete: {error}"));
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
         return 0;
     }
     let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
-    let entered = if keeps_times { wall() } else { 0 };
+    let entered = if keeps_times { wall_clock() } else { 0 };
     let (computed, elapsed) = THREAD.with(|thread| {
         let thread = &mut *thread.borrow_mut();
         let now = thread.now();
@@ -188,14 +188,14 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
         };
         (thread.clock.as_ref().map_or(0, |clock| clock.between(thread.resumed, now)), elapsed)
     });
-    let recorded = with(|recorder, _| {
-        recorder.compute(computed);
-        recorder.elapse(elapsed);
+    let recorded = with_recorder(|recorder, _| {
+        recorder.add_computation(computed);
+        recorder.add_elapsed(elapsed);
     });
     if keeps_times {
         THREAD.with(|thread| {
             // Read again: the time since the first reading was spent recording.
-            thread.borrow_mut().times = CallTimes { entered: wall(), ..CallTimes::default() };
+            thread.borrow_mut().times = CallTimes { entered: wall_clock(), ..CallTimes::default() };
         });
     }
     c_int::from(recorded.is_some())
@@ -209,18 +209,20 @@ pub(crate) extern "C" fn ti_leave() {
     }
     let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
     if keeps_times {
-        let left = wall();
-        with(|recorder, Thread { times: CallTimes { entered, own, place, .. }, .. }| {
-            if let Some(place) = place.take() {
-                recorder.end_call(place, left.saturating_sub(*entered).saturating_sub(*own));
-            }
-        });
+        let left = wall_clock();
+        with_recorder(
+            |recorder, ThreadState { times: CallTimes { entered, recording: own, slot: place, .. }, .. }| {
+                if let Some(place) = place.take() {
+                    recorder.record_duration(place, left.saturating_sub(*entered).saturating_sub(*own));
+                }
+            },
+        );
     }
     THREAD.with(|thread| {
         let thread = &mut *thread.borrow_mut();
         thread.resumed = thread.now();
         if keeps_times {
-            thread.times.resumed = wall();
+            thread.times.resumed = wall_clock();
         }
     });
 }
@@ -240,14 +242,14 @@ impl RawArgument {
     /// The key is a constant of the C code, and the pointer that of `len` bytes, ranks or NUL-terminated strings, according to the kind.
     unsafe fn read<'a>(&self) -> (&'a str, Vec<&'a str>) {
         // SAFETY: as the caller promises.
-        let key = unsafe { name(self.key) };
+        let key = unsafe { read_str(self.key) };
         let flags: &[*const c_char] = match self.kind {
             // SAFETY: as the caller promises.
-            FLAGS => unsafe { list(self.pointer.cast(), self.len) },
+            FLAGS => unsafe { read_slice(self.pointer.cast(), self.len) },
             _ => &[],
         };
         // SAFETY: as the caller promises.
-        (key, flags.iter().map(|flag| unsafe { name(*flag) }).collect())
+        (key, flags.iter().map(|flag| unsafe { read_str(*flag) }).collect())
     }
 
     /// # Safety
@@ -255,9 +257,9 @@ impl RawArgument {
     unsafe fn value<'a>(&'a self, flags: &'a [&'a str]) -> Argument<'a> {
         match self.kind {
             // SAFETY: as the caller promises.
-            TEXT => Argument::Text(unsafe { list(self.pointer.cast(), self.len) }),
+            TEXT => Argument::Text(unsafe { read_slice(self.pointer.cast(), self.len) }),
             // SAFETY: as the caller promises.
-            LIST => Argument::List(unsafe { list(self.pointer.cast(), self.len) }),
+            LIST => Argument::List(unsafe { read_slice(self.pointer.cast(), self.len) }),
             FLAGS => Argument::Flags(flags),
             WINDOW => Argument::Window(self.number),
             FILE => Argument::File(self.number),
@@ -288,13 +290,13 @@ pub(crate) unsafe extern "C" fn ti_unmodelled(
     posts: c_int,
 ) {
     // SAFETY: as the caller promises.
-    let (function, arguments) = unsafe { (name(function), list(arguments, len)) };
+    let (function, arguments) = unsafe { (read_str(function), read_slice(arguments, len)) };
     // SAFETY: as the caller promises.
     let read: Vec<_> = arguments.iter().map(|argument| unsafe { argument.read() }).collect();
     let values = arguments.iter().zip(&read);
     // SAFETY: as the caller promises.
     let values: Vec<_> = values.map(|(raw, (key, flags))| (*key, unsafe { raw.value(flags) })).collect();
-    with(|recorder, thread| match posts {
+    with_recorder(|recorder, thread| match posts {
         0 => recorder.unmodelled(function, &values),
         _ => thread.posted = Some(recorder.unmodelled_request(function, &values)),
     });
@@ -308,7 +310,7 @@ pub(crate) extern "C" fn ti_forget(kind: c_int, handle: i64) {
         FILE => Object::File,
         _ => Object::Communicator,
     };
-    with(|recorder, _| recorder.forget(object, handle));
+    with_recorder(|recorder, _| recorder.free_object(object, handle));
 }
 
 /// Records a blocking send.
@@ -324,8 +326,8 @@ pub(crate) unsafe extern "C" fn ti_send(
     communicator: i64,
 ) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, _| recorder.send(verb, to, tag, bytes, communicator));
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, _| recorder.send(verb, to, tag, bytes, communicator));
 }
 
 /// Records a non-blocking or persistent send.
@@ -341,8 +343,8 @@ pub(crate) unsafe extern "C" fn ti_isend(
     communicator: i64,
 ) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, thread| thread.posted = recorder.isend(verb, to, tag, bytes, communicator));
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, thread| thread.posted = recorder.isend(verb, to, tag, bytes, communicator));
 }
 
 /// Records a non-blocking or persistent receive.
@@ -358,14 +360,16 @@ pub(crate) unsafe extern "C" fn ti_irecv(
     communicator: i64,
 ) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, thread| thread.posted = recorder.irecv(verb, from, tag, bytes, communicator));
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, thread| thread.posted = recorder.irecv(verb, from, tag, bytes, communicator));
 }
 
 /// Registers the request that the call has posted under its handle.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_bind(handle: i64, address: usize, is_persistent: c_int) {
-    with(|recorder, thread| recorder.bind(thread.posted.take(), handle, address, is_persistent != 0));
+    with_recorder(|recorder, thread| {
+        recorder.bind(thread.posted.take(), handle, address, is_persistent != 0)
+    });
 }
 
 /// Records a blocking receive.
@@ -378,7 +382,7 @@ pub(crate) extern "C" fn ti_recv(
     actual_source: c_int,
     actual_tag: c_int,
 ) {
-    with(|recorder, _| recorder.recv(from, tag, bytes, communicator, (actual_source, actual_tag)));
+    with_recorder(|recorder, _| recorder.recv(from, tag, bytes, communicator, (actual_source, actual_tag)));
 }
 
 /// Arguments of a combined send and receive.
@@ -402,10 +406,10 @@ pub(crate) struct Exchange {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_send_recv(verb: *const c_char, exchange: *const Exchange) {
     // SAFETY: as the caller promises.
-    let (verb, exchange) = unsafe { (name(verb), &*exchange) };
+    let (verb, exchange) = unsafe { (read_str(verb), &*exchange) };
     let Exchange { to, send_tag, send_bytes, from, recv_tag, recv_bytes, communicator, .. } = *exchange;
     let actual = (exchange.actual_source, exchange.actual_tag);
-    with(|recorder, _| {
+    with_recorder(|recorder, _| {
         let (out, back) = ((to, send_tag, send_bytes), (from, recv_tag, recv_bytes));
         recorder.send_recv(verb, out, back, communicator, actual);
     });
@@ -422,19 +426,21 @@ pub(crate) extern "C" fn ti_probe(
     actual_tag: c_int,
 ) {
     let found = (found >= 0).then_some(found == 1);
-    with(|recorder, _| recorder.probe((from, tag), communicator, found, (actual_source, actual_tag)));
+    with_recorder(|recorder, _| {
+        recorder.probe((from, tag), communicator, found, (actual_source, actual_tag))
+    });
 }
 
 /// Registers a matched message (`MPI_Mprobe`) with its source.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_matched(message: i64, from: c_int, tag: c_int, communicator: i64) {
-    with(|recorder, _| recorder.match_message(message, from, tag, communicator));
+    with_recorder(|recorder, _| recorder.match_message(message, from, tag, communicator));
 }
 
 /// Records the receive of a matched message.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_receive_matched(message: i64, bytes: i64, posts: c_int) {
-    with(|recorder, thread| thread.posted = recorder.receive_matched(message, bytes, posts != 0));
+    with_recorder(|recorder, thread| thread.posted = recorder.receive_matched(message, bytes, posts != 0));
 }
 
 /// Records a collective operation with these fields.
@@ -450,8 +456,10 @@ pub(crate) unsafe extern "C" fn ti_collective(
     len: c_int,
 ) {
     // SAFETY: as the caller promises.
-    let (verb, fields) = unsafe { (name(verb), list(fields, len)) };
-    with(|recorder, thread| thread.posted = recorder.collective(verb, communicator, fields, posts != 0));
+    let (verb, fields) = unsafe { (read_str(verb), read_slice(fields, len)) };
+    with_recorder(|recorder, thread| {
+        thread.posted = recorder.collective(verb, communicator, fields, posts != 0)
+    });
 }
 
 /// Records a neighbourhood exchange.
@@ -470,10 +478,10 @@ pub(crate) unsafe extern "C" fn ti_neighbors(
     recv_bytes: *const i64,
 ) {
     // SAFETY: as the caller promises.
-    let (to, send_bytes) = unsafe { (list(to, outgoing), list(send_bytes, outgoing)) };
+    let (to, send_bytes) = unsafe { (read_slice(to, outgoing), read_slice(send_bytes, outgoing)) };
     // SAFETY: as the caller promises.
-    let (from, recv_bytes) = unsafe { (list(from, incoming), list(recv_bytes, incoming)) };
-    with(|recorder, thread| {
+    let (from, recv_bytes) = unsafe { (read_slice(from, incoming), read_slice(recv_bytes, incoming)) };
+    with_recorder(|recorder, thread| {
         thread.posted = recorder.neighbors(communicator, (to, send_bytes), (from, recv_bytes), posts != 0);
     });
 }
@@ -481,7 +489,7 @@ pub(crate) unsafe extern "C" fn ti_neighbors(
 /// Appends a request to those of the current call.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_add_request(handle: i64, address: usize, is_null: c_int) {
-    with(|recorder, thread| match is_null {
+    with_recorder(|recorder, thread| match is_null {
         0 => recorder.add(&mut thread.completion, handle, address),
         _ => thread.completion.add_null(),
     });
@@ -490,7 +498,7 @@ pub(crate) extern "C" fn ti_add_request(handle: i64, address: usize, is_null: c_
 /// Returns whether the status of a request of the current call is needed, or with -1 that of any.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_wants_status(position: c_int) -> c_int {
-    let wants = |thread: &Thread| match usize::try_from(position) {
+    let wants = |thread: &ThreadState| match usize::try_from(position) {
         Ok(position) => thread.completion.wants_status(position),
         Err(_) => thread.completion.wants_statuses(),
     };
@@ -501,7 +509,7 @@ pub(crate) extern "C" fn ti_wants_status(position: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_complete(position: c_int) {
     let Ok(position) = usize::try_from(position) else { return };
-    with(|recorder, thread| recorder.complete(&mut thread.completion, position, None));
+    with_recorder(|recorder, thread| recorder.complete(&mut thread.completion, position, None));
 }
 
 /// Records the completion of a request of the current call whose status is needed.
@@ -509,7 +517,7 @@ pub(crate) extern "C" fn ti_complete(position: c_int) {
 pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c_int, is_cancelled: c_int) {
     let Ok(position) = usize::try_from(position) else { return };
     let status = Status { source, tag, is_cancelled: is_cancelled != 0 };
-    with(|recorder, thread| recorder.complete(&mut thread.completion, position, Some(status)));
+    with_recorder(|recorder, thread| recorder.complete(&mut thread.completion, position, Some(status)));
 }
 
 /// Records the current call, one that completes requests.
@@ -519,8 +527,8 @@ pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, thread| recorder.completion(verb, &thread.completion));
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, thread| recorder.completion(verb, &thread.completion));
 }
 
 /// Records the current call: `start`, `startall`, `cancel`, `request_free`, or `test` for `MPI_Request_get_status`.
@@ -530,11 +538,11 @@ pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_request(verb: *const c_char) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, thread| match verb {
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, thread| match verb {
         "cancel" => recorder.cancel(&thread.completion),
         "request_free" => recorder.free_request(&thread.completion),
-        "test" => recorder.look_at(&thread.completion),
+        "test" => recorder.request_get_status(&thread.completion),
         verb => recorder.start(verb, &thread.completion),
     });
 }
@@ -542,7 +550,7 @@ pub(crate) unsafe extern "C" fn ti_request(verb: *const c_char) {
 /// Returns a new number for a communicator whose first rank this process is.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_next_communicator() -> u32 {
-    with(|recorder, _| recorder.next_communicator()).unwrap_or(0)
+    with_recorder(|recorder, _| recorder.next_communicator()).unwrap_or(0)
 }
 
 /// Records the creation of a communicator; without members it is `MPI_COMM_NULL`.
@@ -559,9 +567,9 @@ pub(crate) unsafe extern "C" fn ti_new_communicator(
     len: c_int,
 ) {
     // SAFETY: as the caller promises.
-    let (verb, members) = unsafe { (name(verb), list(members, len)) };
+    let (verb, members) = unsafe { (read_str(verb), read_slice(members, len)) };
     let members: Box<[u32]> = members.iter().map(|&rank| rank as u32).collect();
-    with(|recorder, _| {
+    with_recorder(|recorder, _| {
         recorder.new_communicator(verb, parent, (!members.is_empty()).then_some((handle, number, members)));
     });
 }
@@ -573,8 +581,8 @@ pub(crate) unsafe extern "C" fn ti_new_communicator(
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_free_communicator(function: *const c_char, handle: i64) {
     // SAFETY: as the caller promises.
-    let function = unsafe { name(function) };
-    with(|recorder, _| recorder.free_communicator(function, handle));
+    let function = unsafe { read_str(function) };
+    with_recorder(|recorder, _| recorder.free_communicator(function, handle));
 }
 
 /// Records the begin of a region of the program.
@@ -584,18 +592,18 @@ pub(crate) unsafe extern "C" fn ti_free_communicator(function: *const c_char, ha
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_begin_region(region: *const c_char) {
     // SAFETY: as the caller promises.
-    let region = unsafe { name(region) };
-    with(|recorder, _| recorder.begin_region(region));
+    let region = unsafe { read_str(region) };
+    with_recorder(|recorder, _| recorder.begin_region(region));
 }
 
 /// Records the end of a region of the program.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_end_region() {
-    with(|recorder, _| recorder.end_region());
+    with_recorder(|recorder, _| recorder.end_region());
 }
 
 /// Records `MPI_Pcontrol`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_region_level(level: c_int) {
-    with(|recorder, _| recorder.region_level(level));
+    with_recorder(|recorder, _| recorder.region_level(level));
 }

@@ -21,7 +21,7 @@
 //! let mut recorder = Recorder::new(ShardFile::create(&path, &header)?, 0, 2);
 //! // Handles are arbitrary numbers: 77 and 78 are those of the communicators, 1000 that of a request, stored at address 5.
 //! recorder.init(77, 78);
-//! recorder.compute(1500);
+//! recorder.add_computation(1500);
 //! let request = recorder.isend("isend", 1, 7, 64, 77);
 //! recorder.bind(request, 1000, 5, false);
 //! let mut completion = Completion::default();
@@ -52,7 +52,9 @@ mod shard;
 #[cfg(feature = "mpi")]
 mod symbols;
 
-pub use clock::{Clock, Counter, wall};
-pub use recorder::{ANY_SOURCE, ANY_TAG, Argument, CallPlace, Completion, NOBODY, Object, Recorder, Status};
-pub use requests::Entry;
+pub use clock::{Clock, Counter, wall_clock};
+pub use recorder::{
+    ANY_SOURCE, ANY_TAG, Argument, Completion, DurationSlot, Object, PROC_NULL, Recorder, Status,
+};
+pub use requests::RequestEntry;
 pub use shard::ShardFile;

@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 /// Maximum number of cached phrases; when it is reached, all are dropped.
-const MOST: u32 = 4096;
+const MAX_PHRASES: u32 = 4096;
 
 /// Maximum size of a cached phrase \[B\].
-const LONGEST: usize = 1024;
+const MAX_PHRASE_LEN: usize = 1024;
 
 /// Numbers of the phrases that are defined in the shard; at most 4 MiB of them, whatever the program does.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ impl Phrases {
 
     /// Assigns a number to a phrase; that of a long phrase is for a single use.
     pub(crate) fn add(&mut self, phrase: &[u8]) -> u32 {
-        if phrase.len() > LONGEST {
-            return MOST;
+        if phrase.len() > MAX_PHRASE_LEN {
+            return MAX_PHRASES;
         }
         let number = self.next();
         self.by_bytes.insert(phrase.into(), number);
@@ -50,7 +50,7 @@ impl Phrases {
     }
 
     fn next(&mut self) -> u32 {
-        if self.numbered == MOST {
+        if self.numbered == MAX_PHRASES {
             self.by_bytes.clear();
             self.by_channel.clear();
             self.numbered = 0;

@@ -12,16 +12,16 @@ pub use unmodelled::{Argument, Object};
 use std::io;
 
 use rustc_hash::FxHashMap;
-use ti_shard::{Kind, Later, Phrase, UNIT, Unit};
+use ti_shard::{Deferred, Kind, Phrase, UNIT, Unit};
 
 use crate::communicators::Communicators;
 use crate::phrases::{Channel, Phrases};
-use crate::requests::{Entry, Requests};
+use crate::requests::{RequestEntry, Requests};
 use crate::shard::ShardFile;
 use unmodelled::{Objects, function};
 
 /// The peer `MPI_PROC_NULL`.
-pub const NOBODY: i32 = -666;
+pub const PROC_NULL: i32 = -666;
 
 /// The peer `MPI_ANY_SOURCE`.
 pub const ANY_SOURCE: i32 = -555;
@@ -30,18 +30,18 @@ pub const ANY_SOURCE: i32 = -555;
 pub const ANY_TAG: i32 = -444;
 
 /// Maximum duration \[ns\]: eleven days.
-const MOST_NANOS: u64 = 999_999_999_999_999;
+const MAX_NANOS: u64 = 999_999_999_999_999;
 
 /// Position in the shard of the duration of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallPlace(u64);
+pub struct DurationSlot(u64);
 
 /// State of timing.
 #[derive(Debug, Default)]
 struct Times {
     /// Time since the last call ended \[ns\].
     elapsed: u64,
-    last: Option<CallPlace>,
+    last: Option<DurationSlot>,
 }
 
 /// Recorder of a process: writes one record per call, preceded by one for the computation since the call before.
@@ -56,15 +56,15 @@ pub struct Recorder {
     /// Amount of computation per count of the counter \[flop\].
     scale: f64,
     /// Count since the last record.
-    computed: u64,
+    pending_count: u64,
     /// Timing, if durations are recorded.
     times: Option<Times>,
     communicators: Communicators,
     /// Handle of `MPI_COMM_SELF`, which is added to the trace on first use.
-    own: Option<i64>,
+    comm_self: Option<i64>,
     requests: Requests,
     /// Requests of unmodelled calls, numbered separately.
-    others: Requests,
+    unmodelled_requests: Requests,
     objects: Objects,
     /// Source, tag and communicator of matched messages by handle (`MPI_Mprobe`).
     matched: FxHashMap<i64, (i32, i32, i64)>,
@@ -83,12 +83,12 @@ impl Recorder {
             rank,
             world,
             scale: 1.0,
-            computed: 0,
+            pending_count: 0,
             times: None,
             communicators: Communicators::default(),
-            own: None,
+            comm_self: None,
             requests: Requests::default(),
-            others: Requests::default(),
+            unmodelled_requests: Requests::default(),
             objects: Objects::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
@@ -104,42 +104,42 @@ impl Recorder {
 
     /// Enables durations, which are reported with [`add_elapsed`](Self::add_elapsed) and
     /// [`record_duration`](Self::record_duration).
-    pub fn with_times(self) -> Self {
+    pub fn with_durations(self) -> Self {
         Self { times: Some(Times::default()), ..self }
     }
 
     /// Returns whether durations are recorded.
-    pub fn keeps_times(&self) -> bool {
+    pub fn records_durations(&self) -> bool {
         self.times.is_some()
     }
 
     /// Records that the process has entered MPI, with the handles of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn init(&mut self, world: i64, own: i64) {
         self.communicators.add(world, 0, None);
-        self.own = Some(own);
-        self.write(Unit::of(Kind::Init), false);
+        self.comm_self = Some(own);
+        self.write(Unit::of_kind(Kind::Init), false);
     }
 
     /// Adds a count of computation between two calls.
-    pub fn compute(&mut self, count: u64) {
-        self.computed += count;
+    pub fn add_computation(&mut self, count: u64) {
+        self.pending_count += count;
     }
 
     /// Adds the time between two calls \[ns\].
-    pub fn elapse(&mut self, nanos: u64) {
+    pub fn add_elapsed(&mut self, nanos: u64) {
         if let Some(times) = &mut self.times {
             times.elapsed += nanos;
         }
     }
 
     /// Takes the slot for the duration of the last recorded call, if it was not taken yet.
-    pub fn take_call(&mut self) -> Option<CallPlace> {
+    pub fn take_duration_slot(&mut self) -> Option<DurationSlot> {
         self.times.as_mut()?.last.take()
     }
 
     /// Fills in the duration of a call \[ns\].
-    pub fn end_call(&mut self, CallPlace(place): CallPlace, nanos: u64) {
-        self.file.patch(place, Later::time(nanos.min(MOST_NANOS)));
+    pub fn record_duration(&mut self, DurationSlot(place): DurationSlot, nanos: u64) {
+        self.file.patch(place, Deferred::encode_duration(nanos.min(MAX_NANOS)));
     }
 
     /// Records that the process leaves MPI, and ends the shard.
@@ -147,8 +147,8 @@ impl Recorder {
     /// # Errors
     /// If the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
-        self.computed();
-        self.write(Unit::of(Kind::Finalize), false);
+        self.write_computation();
+        self.write(Unit::of_kind(Kind::Finalize), false);
         self.file.finish()
     }
 
@@ -171,7 +171,7 @@ impl Recorder {
         if verb == "comm_create_group" && new.is_none() {
             return;
         }
-        self.begin(verb);
+        self.begin_call(verb);
         // Without `comm=`, the line of a rank that gets no communicator would be SimGrid's action of the same name.
         self.phrase.named("comm", parent.into());
         if let Some((handle, number, members)) = new {
@@ -181,28 +181,28 @@ impl Recorder {
             }
             self.communicators.add(handle, number, Some(members));
         }
-        self.end();
+        self.write_call();
     }
 
     /// Records `MPI_Comm_free`, or another function that frees a communicator.
     pub fn free_communicator(&mut self, name: &str, handle: i64) {
         match self.communicators.remove(handle) {
             Some(number) => {
-                self.begin("comm_free");
+                self.begin_call("comm_free");
                 self.phrase.named("comm", number.into());
-                self.end();
+                self.write_call();
             }
             None => {
                 self.unmodelled(name, &[("comm", Argument::Communicator(handle))]);
-                self.forget(Object::Communicator, handle);
+                self.free_object(Object::Communicator, handle);
             }
         }
     }
 
     /// Returns the number of a communicator, if it is registered.
     fn communicator(&mut self, handle: i64) -> Option<u32> {
-        if self.own == Some(handle) {
-            self.own = None;
+        if self.comm_self == Some(handle) {
+            self.comm_self = None;
             let (number, me) = (self.next_communicator(), self.rank);
             self.new_communicator("comm_create_group", 0, Some((handle, number, Box::new([me]))));
         }
@@ -230,7 +230,7 @@ impl Recorder {
         verb: &str,
         handle: i64,
         arguments: &[(&str, Argument<'_>)],
-    ) -> Result<u32, Entry> {
+    ) -> Result<u32, RequestEntry> {
         let known = self.communicator(handle);
         known.ok_or_else(|| {
             let on = ("comm", Argument::Communicator(handle));
@@ -239,22 +239,22 @@ impl Recorder {
     }
 
     /// Writes a record of the computation since the last record, if any.
-    fn computed(&mut self) {
+    fn write_computation(&mut self) {
         let elapsed = self.times.as_mut().map_or(0, |times| std::mem::take(&mut times.elapsed));
-        if self.computed > 0 || elapsed > 0 {
+        if self.pending_count > 0 || elapsed > 0 {
             // Rounded, and exact up to 2^53.
-            let flops = (self.computed as f64 * self.scale).round();
-            self.computed = 0;
-            let unit = Unit { amount: flops.to_bits(), ..Unit::of(Kind::Compute) };
-            let later = Later { nanos: Some(elapsed.min(MOST_NANOS)), ..Later::default() }.to_bytes();
-            let has_later = self.times.is_some();
-            self.file.append(unit.words(has_later), if has_later { &later } else { &[] });
+            let flops = (self.pending_count as f64 * self.scale).round();
+            self.pending_count = 0;
+            let unit = Unit { amount: flops.to_bits(), ..Unit::of_kind(Kind::Compute) };
+            let later = Deferred { nanos: Some(elapsed.min(MAX_NANOS)), ..Deferred::default() }.to_bytes();
+            let has_deferred = self.times.is_some();
+            self.file.append(unit.words(has_deferred), if has_deferred { &later } else { &[] });
         }
     }
 
     /// Begins the phrase of a call, after the record of the computation before it.
-    fn begin(&mut self, verb: &str) {
-        self.computed();
+    fn begin_call(&mut self, verb: &str) {
+        self.write_computation();
         self.phrase.begin(verb);
     }
 
@@ -265,14 +265,14 @@ impl Recorder {
     }
 
     /// Writes the record of the call whose phrase is complete.
-    fn end(&mut self) {
-        self.end_with(false);
+    fn write_call(&mut self) {
+        self.write_call_deferred(false);
     }
 
     /// Writes the record, with a deferred unit if it has an outcome; returns the offset of that unit.
-    fn end_with(&mut self, has_outcome: bool) -> Option<u64> {
+    fn write_call_deferred(&mut self, has_outcome: bool) -> Option<u64> {
         let index = self.phrase_number();
-        self.write(Unit { index, ..Unit::of(Kind::Call) }, has_outcome)
+        self.write(Unit { index, ..Unit::of_kind(Kind::Call) }, has_outcome)
     }
 
     /// Returns the number of the current phrase, which is defined in the shard if it is new.
@@ -299,21 +299,21 @@ impl Recorder {
 
     #[cold]
     fn define(&mut self, index: u32) {
-        let unit = Unit { index, amount: self.phrase.bytes().len() as u64, ..Unit::of(Kind::Phrase) };
+        let unit = Unit { index, amount: self.phrase.bytes().len() as u64, ..Unit::of_kind(Kind::Phrase) };
         self.file.append(unit.words(false), &self.phrase.padded());
     }
 
     /// Writes a record; returns the offset of its deferred unit.
     #[inline]
     fn write(&mut self, unit: Unit, has_outcome: bool) -> Option<u64> {
-        let has_later = has_outcome || self.times.is_some();
+        let has_deferred = has_outcome || self.times.is_some();
         if unit.slot >= Unit::MAX_SLOTS {
             self.file.fail(io::Error::other("more than 16777216 requests are pending"));
         }
-        let start = self.file.append(unit.words(has_later), if has_later { &[0; UNIT] } else { &[] });
-        let later = start.filter(|_| has_later).map(|start| start + UNIT as u64);
+        let start = self.file.append(unit.words(has_deferred), if has_deferred { &[0; UNIT] } else { &[] });
+        let later = start.filter(|_| has_deferred).map(|start| start + UNIT as u64);
         if let Some(times) = &mut self.times {
-            times.last = later.map(CallPlace);
+            times.last = later.map(DurationSlot);
         }
         later
     }

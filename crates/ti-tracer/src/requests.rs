@@ -38,7 +38,7 @@ impl Patches {
 
 /// A request of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct RequestEntry {
     /// Number in the trace.
     pub(crate) number: u32,
     /// Kind of the request.
@@ -53,7 +53,7 @@ pub struct Entry {
     address: usize,
 }
 
-impl Entry {
+impl RequestEntry {
     /// Returns a request whose handle is not known yet.
     pub(crate) fn new(number: u32, kind: RequestKind, patches: Patches, communicator: i64) -> Self {
         Self { number, kind, is_persistent: false, patches, communicator, address: 0 }
@@ -71,7 +71,7 @@ impl Entry {
 /// which the program stores the handle, and otherwise completed in posting order.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    by_handle: FxHashMap<i64, Vec<Entry>>,
+    by_handle: FxHashMap<i64, Vec<RequestEntry>>,
     free: BinaryHeap<Reverse<u32>>,
     numbers: u32,
 }
@@ -89,8 +89,8 @@ impl Requests {
     }
 
     /// Registers a request under its handle.
-    pub(crate) fn bind(&mut self, handle: i64, address: usize, is_persistent: bool, entry: Entry) {
-        self.by_handle.entry(handle).or_default().push(Entry { address, is_persistent, ..entry });
+    pub(crate) fn bind(&mut self, handle: i64, address: usize, is_persistent: bool, entry: RequestEntry) {
+        self.by_handle.entry(handle).or_default().push(RequestEntry { address, is_persistent, ..entry });
     }
 
     /// Returns the request of a handle, among those that are eligible.
@@ -98,8 +98,8 @@ impl Requests {
         &self,
         handle: i64,
         address: usize,
-        is_eligible: impl Fn(&Entry) -> bool,
-    ) -> Option<Entry> {
+        is_eligible: impl Fn(&RequestEntry) -> bool,
+    ) -> Option<RequestEntry> {
         let mut entries = self.by_handle.get(&handle)?.iter().filter(|entry| is_eligible(entry));
         let first = entries.next()?;
         match first.address == address {
@@ -109,7 +109,7 @@ impl Requests {
     }
 
     /// Returns a request by handle and number, to change it.
-    pub(crate) fn get_mut(&mut self, handle: i64, number: u32) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, handle: i64, number: u32) -> Option<&mut RequestEntry> {
         self.by_handle.get_mut(&handle)?.iter_mut().find(|entry| entry.number == number)
     }
 
@@ -129,7 +129,7 @@ mod tests {
 
     fn post(requests: &mut Requests, handle: i64, address: usize) -> u32 {
         let number = requests.take_number();
-        let entry = Entry::new(number, RequestKind::Send, Patches::default(), 0);
+        let entry = RequestEntry::new(number, RequestKind::Send, Patches::default(), 0);
         requests.bind(handle, address, false, entry);
         number
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
-use ti_shard::{Header, IS_COMPLETE, UNIT};
+use ti_shard::{COMPLETE_MARK, Header, UNIT};
 
 /// Size of the window \[B\]: a multiple of every page size in use.
 const WINDOW: u64 = 1 << 20;
@@ -49,7 +49,7 @@ impl ShardFile {
     pub fn append(&mut self, [head, amount]: [u64; 2], rest: &[u8]) -> Option<u64> {
         let len = UNIT + rest.len();
         if self.used + len > self.window.len() {
-            self.move_on(len);
+            self.move_window(len);
         }
         if self.failed.is_some() {
             return None;
@@ -92,7 +92,7 @@ impl ShardFile {
     /// # Errors
     /// If a write to the file has failed.
     pub fn finish(mut self) -> io::Result<()> {
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| IS_COMPLETE[at + byte]));
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| COMPLETE_MARK[at + byte]));
         self.append([word(0), word(8)], &[]);
         self.file.set_len(self.start + self.used as u64)?;
         self.failed.take().map_or(Ok(()), Err)
@@ -100,7 +100,7 @@ impl ShardFile {
 
     /// Moves the window to the next record, of this length.
     #[cold]
-    fn move_on(&mut self, len: usize) {
+    fn move_window(&mut self, len: usize) {
         if self.failed.is_some() {
             return;
         }
@@ -166,7 +166,7 @@ mod tests {
         shard.finish().unwrap();
         let bytes = std::fs::read(&path).unwrap();
         expect(&bytes, &[0, 20_000, 40_000]);
-        assert_eq!(bytes[end..], IS_COMPLETE);
+        assert_eq!(bytes[end..], COMPLETE_MARK);
     }
 
     #[test]

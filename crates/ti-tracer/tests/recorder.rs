@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use ti_shard::{Header, IS_COMPLETE, TextReader};
-use ti_tracer::{ANY_SOURCE, ANY_TAG, Argument, Completion, NOBODY, Object, Recorder, ShardFile, Status};
+use ti_shard::{COMPLETE_MARK, Header, TextReader};
+use ti_tracer::{ANY_SOURCE, ANY_TAG, Argument, Completion, Object, PROC_NULL, Recorder, ShardFile, Status};
 
 const WORLD: i64 = 500;
 const OWN: i64 = 501;
@@ -26,7 +26,7 @@ fn record(work: impl FnOnce(&mut Recorder)) -> Vec<String> {
     recorder.init(WORLD, OWN);
     work(&mut recorder);
     recorder.finish().unwrap();
-    assert!(std::fs::read(&path).unwrap().ends_with(&IS_COMPLETE));
+    assert!(std::fs::read(&path).unwrap().ends_with(&COMPLETE_MARK));
     let lines = lines(&path);
     let [first, calls @ .., last] = &lines[..] else { panic!("there are two lines at least") };
     assert_eq!((first.as_str(), last.as_str()), ("1 init", "1 finalize"));
@@ -52,10 +52,10 @@ fn from(source: i32, tag: i32) -> Option<Status> {
 #[test]
 fn computations_are_scaled_and_stand_before_the_next_line() {
     let calls = record(|recorder| {
-        recorder.compute(10);
+        recorder.add_computation(10);
         // A call on a null request is not recorded.
         complete(recorder, "wait", &[(1, 1)], &[]);
-        recorder.compute(11);
+        recorder.add_computation(11);
         recorder.collective("barrier", WORLD, &[], false);
         recorder.collective("barrier", WORLD, &[], false);
     });
@@ -63,7 +63,7 @@ fn computations_are_scaled_and_stand_before_the_next_line() {
 }
 
 #[test]
-fn what_any_stood_for_is_filled_in_even_far_behind() {
+fn wildcards_are_filled_in_even_behind_the_window() {
     let calls = record(|recorder| {
         let any = recorder.irecv("irecv", ANY_SOURCE, ANY_TAG, 8, WORLD);
         recorder.bind(any, 71, 1, false);
@@ -72,7 +72,7 @@ fn what_any_stood_for_is_filled_in_even_far_behind() {
         let never = recorder.irecv("irecv", ANY_SOURCE, 5, 8, WORLD);
         recorder.bind(never, 73, 3, false);
         // Beyond the window.
-        (0..200_000).for_each(|_| recorder.send("send", NOBODY, 1, 4, WORLD));
+        (0..200_000).for_each(|_| recorder.send("send", PROC_NULL, 1, 4, WORLD));
         let done = [(0, from(3, 9)), (1, from(2, i32::MAX))];
         complete(recorder, "waitsome", &[(71, 1), (72, 2), (73, 3)], &done);
         let cancelled = Some(Status { source: 0, tag: 0, is_cancelled: true });
@@ -146,7 +146,7 @@ fn peers_are_ranks_of_the_world() {
         recorder.send("ssend", 0, 7, 8, 600);
         recorder.recv(ANY_SOURCE, 7, 8, 600, (0, 7));
         recorder.recv(0, ANY_TAG, 8, 600, (0, 33));
-        recorder.send_recv("sendRecv", (0, 1, 8), (NOBODY, ANY_TAG, 4), 600, (NOBODY, ANY_TAG));
+        recorder.send_recv("sendRecv", (0, 1, 8), (PROC_NULL, ANY_TAG, 4), 600, (PROC_NULL, ANY_TAG));
         recorder.probe((ANY_SOURCE, ANY_TAG), 600, Some(true), (0, 5));
         recorder.probe((ANY_SOURCE, ANY_TAG), 600, Some(false), (0, 0));
         recorder.collective("bcast", 600, &[8, 1], false);
@@ -183,21 +183,21 @@ fn peers_are_ranks_of_the_world() {
 fn times_stand_last_in_their_lines() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("1.shard");
-    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4).with_times();
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4).with_durations();
     recorder.init(WORLD, OWN);
-    assert!(recorder.take_call().is_some(), "the place for the time of init");
-    recorder.compute(10);
-    recorder.elapse(300);
+    assert!(recorder.take_duration_slot().is_some(), "the place for the time of init");
+    recorder.add_computation(10);
+    recorder.add_elapsed(300);
     let any = recorder.irecv("irecv", ANY_SOURCE, 5, 8, WORLD);
     recorder.bind(any, 71, 1, false);
-    let place = recorder.take_call().unwrap();
-    recorder.end_call(place, 1234);
-    assert_eq!(recorder.take_call(), None, "each place is taken once");
+    let place = recorder.take_duration_slot().unwrap();
+    recorder.record_duration(place, 1234);
+    assert_eq!(recorder.take_duration_slot(), None, "each place is taken once");
     // No computation was counted, but time has passed.
-    recorder.elapse(7);
+    recorder.add_elapsed(7);
     complete(&mut recorder, "wait", &[(71, 1)], &[(0, from(2, 5))]);
-    let place = recorder.take_call().unwrap();
-    recorder.end_call(place, u64::MAX);
+    let place = recorder.take_duration_slot().unwrap();
+    recorder.record_duration(place, u64::MAX);
     recorder.collective("barrier", WORLD, &[], false);
     recorder.finish().unwrap();
     let lines = lines(&path);
@@ -217,11 +217,11 @@ fn times_stand_last_in_their_lines() {
 fn regions_are_named_by_their_path() {
     let calls = record(|recorder| {
         recorder.end_region();
-        recorder.compute(1);
+        recorder.add_computation(1);
         recorder.begin_region("the solver");
         recorder.begin_region("");
         recorder.end_region();
-        recorder.compute(2);
+        recorder.add_computation(2);
         recorder.end_region();
         // Levels of the standard, then one of the program that also ends the region inside.
         (-2..=2).for_each(|level| recorder.region_level(level));
@@ -245,7 +245,7 @@ fn regions_are_named_by_their_path() {
 }
 
 #[test]
-fn what_no_replay_models_has_its_arguments_and_numbers_of_its_own() {
+fn unmodelled_calls_have_arguments_and_separate_numbers() {
     let calls = record(|recorder| {
         let flags = ["create", "rdwr"];
         let open = [
@@ -265,7 +265,7 @@ fn what_no_replay_models_has_its_arguments_and_numbers_of_its_own() {
         recorder.bind(Some(read), 71, 2, false);
         complete(recorder, "test", &[(71, 2)], &[]);
         complete(recorder, "waitany", &[(71, 2)], &[(0, None)]);
-        recorder.forget(Object::File, 9);
+        recorder.free_object(Object::File, 9);
         recorder.unmodelled("MPI_File_open", &[("mode", Argument::Flags(&[])), ("new", Argument::File(12))]);
         recorder
             .unmodelled("MPI_Win_post", &[("ranks", Argument::List(&[0, 1, 2])), ("win", Argument::Nothing)]);
@@ -310,7 +310,7 @@ fn phrases_stand_once_and_memory_stays_bounded() {
     recorder.init(WORLD, OWN);
     let len = |path: &Path| std::fs::metadata(path).unwrap().len();
     for step in 0..100_000 {
-        recorder.compute(step + 1);
+        recorder.add_computation(step + 1);
         recorder.send("send", 2, 7, 64, WORLD);
         recorder.collective("allreduce", WORLD, &[8, 0], false);
     }

@@ -14,7 +14,7 @@ use mpi_model::{ActionKind, Event};
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::Serialize;
 
-use crate::draft::Draft;
+use crate::atomic_file::AtomicFile;
 
 /// Event of the format.
 #[derive(Debug, Serialize)]
@@ -66,7 +66,7 @@ struct MessageArgs<'a> {
 
 /// Writer of a file of trace events.
 #[derive(Debug)]
-pub(crate) struct Chrome {
+pub(crate) struct ChromeWriter {
     file: Output,
     is_first: bool,
     messages: u64,
@@ -74,17 +74,17 @@ pub(crate) struct Chrome {
 
 #[derive(Debug)]
 enum Output {
-    Plain(Draft),
+    Plain(AtomicFile),
     /// Buffered, since the compressor is slow with small writes.
-    Gzip(Box<BufWriter<GzEncoder<Draft>>>),
+    Gzip(Box<BufWriter<GzEncoder<AtomicFile>>>),
 }
 
 /// Name and category of messages.
 const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
-impl Chrome {
+impl ChromeWriter {
     pub(crate) fn create(path: &Path, ranks: &[Rank]) -> io::Result<Self> {
-        let draft = Draft::create(path)?;
+        let draft = AtomicFile::create(path)?;
         let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
         let file = if is_compressed {
             let encoder = GzEncoder::new(draft, Compression::fast());
@@ -94,24 +94,24 @@ impl Chrome {
         };
         let mut chrome = Self { file, is_first: true, messages: 0 };
         chrome.file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-        ranks.iter().try_for_each(|&rank| chrome.name(rank))?;
+        ranks.iter().try_for_each(|&rank| chrome.write_names(rank))?;
         Ok(chrome)
     }
 
     pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
         match *event {
             Event::State { rank, kind, begin, end } => {
-                self.complete(rank, kind.name(), category(kind), begin, end)
+                self.write_complete(rank, kind.name(), category(kind), begin, end)
             }
             Event::Wait { rank, state, begin, end, .. } => {
-                self.complete(rank, state.name(), "wait", begin, end)
+                self.write_complete(rank, state.name(), "wait", begin, end)
             }
             Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
                 let operation = operation.map(|kind| Cow::Borrowed(kind.name()));
                 let (bytes, communicator) = (bytes.get(), communicator.get());
                 let args =
                     MessageArgs { from: from.get(), to: to.get(), bytes, tag, communicator, operation };
-                self.message((from, sent), (to, arrived), args)
+                self.write_message((from, sent), (to, arrived), args)
             }
         }
     }
@@ -119,15 +119,15 @@ impl Chrome {
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.file.write_all(b"\n]}\n")?;
         match self.file {
-            Output::Plain(draft) => draft.complete(),
+            Output::Plain(draft) => draft.commit(),
             Output::Gzip(buffer) => {
                 let encoder = buffer.into_inner().map_err(IntoInnerError::into_error)?;
-                encoder.finish()?.complete()
+                encoder.finish()?.commit()
             }
         }
     }
 
-    fn complete(
+    fn write_complete(
         &mut self,
         rank: Rank,
         name: &'static str,
@@ -135,13 +135,13 @@ impl Chrome {
         begin: SimTime,
         end: SimTime,
     ) -> io::Result<()> {
-        let (pid, tid) = states_of(rank);
+        let (pid, tid) = state_thread(rank);
         let (name, cat, args) = (Cow::Borrowed(name), Cow::Borrowed(cat), None);
-        self.put(&TraceEvent::Complete {
+        self.write_event(&TraceEvent::Complete {
             name,
             cat,
             ts: micros(begin),
-            dur: length(end - begin),
+            dur: duration_micros(end - begin),
             pid,
             tid,
             args,
@@ -149,7 +149,7 @@ impl Chrome {
     }
 
     /// Writes both ends of a message, and the arrow.
-    fn message(
+    fn write_message(
         &mut self,
         (from, sent): (Rank, SimTime),
         (to, arrived): (Rank, SimTime),
@@ -166,27 +166,42 @@ impl Chrome {
             tid,
             args: Some(args),
         };
-        let (pid, tid) = messages_of(from);
-        self.put(&end("sent", (pid, tid), sent, args.clone()))?;
-        self.put(&TraceEvent::FlowStart { name: MESSAGE, cat: MESSAGE, id, ts: micros(sent), pid, tid })?;
-        let (pid, tid) = messages_of(to);
-        self.put(&end("arrived", (pid, tid), arrived, args))?;
+        let (pid, tid) = message_thread(from);
+        self.write_event(&end("sent", (pid, tid), sent, args.clone()))?;
+        self.write_event(&TraceEvent::FlowStart {
+            name: MESSAGE,
+            cat: MESSAGE,
+            id,
+            ts: micros(sent),
+            pid,
+            tid,
+        })?;
+        let (pid, tid) = message_thread(to);
+        self.write_event(&end("arrived", (pid, tid), arrived, args))?;
         let bp = Cow::Borrowed("e");
-        self.put(&TraceEvent::FlowEnd { name: MESSAGE, cat: MESSAGE, id, bp, ts: micros(arrived), pid, tid })
+        self.write_event(&TraceEvent::FlowEnd {
+            name: MESSAGE,
+            cat: MESSAGE,
+            id,
+            bp,
+            ts: micros(arrived),
+            pid,
+            tid,
+        })
     }
 
     /// Writes the names of a rank's process and threads.
-    fn name(&mut self, rank: Rank) -> io::Result<()> {
+    fn write_names(&mut self, rank: Rank) -> io::Result<()> {
         let mut say = |name, (pid, tid), args| {
-            self.put(&TraceEvent::Metadata { name: Cow::Borrowed(name), pid, tid, args })
+            self.write_event(&TraceEvent::Metadata { name: Cow::Borrowed(name), pid, tid, args })
         };
-        say("process_name", states_of(rank), Metadata::Name(format!("rank {rank}")))?;
-        say("process_sort_index", states_of(rank), Metadata::SortIndex(rank.get()))?;
-        say("thread_name", states_of(rank), Metadata::Name("states".to_owned()))?;
-        say("thread_name", messages_of(rank), Metadata::Name("messages".to_owned()))
+        say("process_name", state_thread(rank), Metadata::Name(format!("rank {rank}")))?;
+        say("process_sort_index", state_thread(rank), Metadata::SortIndex(rank.get()))?;
+        say("thread_name", state_thread(rank), Metadata::Name("states".to_owned()))?;
+        say("thread_name", message_thread(rank), Metadata::Name("messages".to_owned()))
     }
 
-    fn put(&mut self, event: &TraceEvent<'_>) -> io::Result<()> {
+    fn write_event(&mut self, event: &TraceEvent<'_>) -> io::Result<()> {
         self.file.write_all(if self.is_first { b"\n" } else { b",\n" })?;
         self.is_first = false;
         Ok(serde_json::to_writer(&mut self.file, event)?)
@@ -218,14 +233,14 @@ fn category(kind: ActionKind) -> &'static str {
 }
 
 /// Returns the process and the thread of a rank's states. Viewers reserve number 0.
-fn states_of(rank: Rank) -> (u64, u64) {
+fn state_thread(rank: Rank) -> (u64, u64) {
     let rank = u64::from(rank.get());
     (rank + 1, 2 * rank + 1)
 }
 
 /// Returns the process and the thread of a rank's messages.
-fn messages_of(rank: Rank) -> (u64, u64) {
-    let (pid, tid) = states_of(rank);
+fn message_thread(rank: Rank) -> (u64, u64) {
+    let (pid, tid) = state_thread(rank);
     (pid, tid + 1)
 }
 
@@ -234,7 +249,7 @@ fn micros(at: SimTime) -> f64 {
     at.as_picos() as f64 / 1e6
 }
 
-fn length(time: SimDuration) -> f64 {
+fn duration_micros(time: SimDuration) -> f64 {
     time.as_picos() as f64 / 1e6
 }
 
@@ -272,7 +287,7 @@ mod tests {
 
     /// Checks the fields of each phase against the format.
     #[test]
-    fn the_file_is_one_of_trace_events() {
+    fn fields_follow_the_format() {
         let text = text("run.json");
         let TraceFile { display_time_unit, trace_events } = serde_json::from_str(&text).unwrap();
         assert_eq!(display_time_unit, "ns");

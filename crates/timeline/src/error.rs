@@ -32,7 +32,7 @@ pub enum TimelineError {
     },
     /// Another process has sent bytes that are not a valid record.
     #[error("found bytes that are not a timeline event; run the same version of the program on all hosts")]
-    Garbled,
+    InvalidRecord,
 }
 
 impl TimelineError {

@@ -36,7 +36,7 @@ impl Format {
     }
 
     /// Returns the format with this name, if there is one.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
@@ -52,7 +52,7 @@ impl Format {
     }
 
     /// Returns the format that the extension of a file name selects.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let is_of = |format: &Self| format.extensions().iter().any(|extension| name.ends_with(extension));
         Self::ALL.into_iter().find(is_of)
@@ -85,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_for_formats() {
+    fn names_select_formats() {
         for format in Format::ALL {
-            assert_eq!(Format::named(format.name()), Some(format));
+            assert_eq!(Format::from_name(format.name()), Some(format));
             for extension in format.extensions() {
-                assert_eq!(Format::of(Path::new(&format!("runs/a.b{extension}"))), Some(format));
+                assert_eq!(Format::from_path(Path::new(&format!("runs/a.b{extension}"))), Some(format));
             }
         }
-        assert_eq!(Format::of(Path::new("json")), None);
-        assert_eq!(Format::of(Path::new("a.txt")), None);
+        assert_eq!(Format::from_path(Path::new("json")), None);
+        assert_eq!(Format::from_path(Path::new("a.txt")), None);
     }
 }

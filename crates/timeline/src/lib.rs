@@ -38,15 +38,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod atomic_file;
 mod chrome;
-mod columnar;
-mod draft;
 mod error;
 mod format;
 mod merge;
 #[cfg(feature = "otf2")]
 mod otf2;
 mod paje;
+mod parquet_table;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -56,7 +56,7 @@ mod writer;
 
 pub use error::TimelineError;
 pub use format::Format;
-pub use merge::{Merge, Streams};
+pub use merge::{Merge, RecordStreams};
 pub use record::{Order, Record};
-pub use spool::{Sorted, Spool};
+pub use spool::{SortedRecords, Spool};
 pub use writer::{Summary, Writer};

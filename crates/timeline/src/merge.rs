@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::record::Record;
 
 /// Sorted streams of records, each read in batches.
-pub trait Streams {
+pub trait RecordStreams {
     /// Error of a stream.
     type Error;
 
@@ -14,26 +14,26 @@ pub trait Streams {
     ///
     /// # Errors
     /// Fails if the stream fails.
-    fn refill(&mut self, stream: usize) -> Result<Vec<Record>, Self::Error>;
+    fn next_batch(&mut self, stream: usize) -> Result<Vec<Record>, Self::Error>;
 }
 
 /// Merges sorted streams with a heap: O(log streams) per record, and one batch of each in memory.
 #[derive(Debug)]
 pub struct Merge<S> {
     streams: S,
-    pieces: Vec<std::vec::IntoIter<Record>>,
+    batches: Vec<std::vec::IntoIter<Record>>,
     /// Next record of each stream that has any.
     heads: BinaryHeap<Reverse<(Record, usize)>>,
 }
 
-impl<S: Streams> Merge<S> {
+impl<S: RecordStreams> Merge<S> {
     /// Starts to merge `count` streams.
     ///
     /// # Errors
     /// Fails if one of them fails.
     pub fn new(streams: S, count: usize) -> Result<Self, S::Error> {
         let pieces = (0..count).map(|_| Vec::new().into_iter()).collect();
-        let mut merge = Self { streams, pieces, heads: BinaryHeap::with_capacity(count) };
+        let mut merge = Self { streams, batches: pieces, heads: BinaryHeap::with_capacity(count) };
         (0..count).try_for_each(|stream| merge.advance(stream))?;
         Ok(merge)
     }
@@ -50,10 +50,10 @@ impl<S: Streams> Merge<S> {
     }
 
     fn advance(&mut self, stream: usize) -> Result<(), S::Error> {
-        let mut head = self.pieces[stream].next();
+        let mut head = self.batches[stream].next();
         if head.is_none() {
-            self.pieces[stream] = self.streams.refill(stream)?.into_iter();
-            head = self.pieces[stream].next();
+            self.batches[stream] = self.streams.next_batch(stream)?.into_iter();
+            head = self.batches[stream].next();
         }
         self.heads.extend(head.map(|record| Reverse((record, stream))));
         Ok(())

@@ -20,7 +20,7 @@ const RESOLUTION: u64 = 1_000_000_000_000;
 
 /// Writer of an OTF2 trace.
 #[derive(Debug)]
-pub(crate) struct Otf2 {
+pub(crate) struct Otf2Writer {
     archive: Archive,
     /// Temporary directory of the archive until it is complete.
     draft: TempDir,
@@ -29,16 +29,16 @@ pub(crate) struct Otf2 {
     ranks: Vec<Rank>,
     /// Number of events of each completed rank.
     events: Vec<u64>,
-    here: Option<Rank>,
-    instant: Instant,
+    rank: Option<Rank>,
+    pending: PendingEvents,
     /// Open state, and the open wait state inside it.
-    state: Option<Open>,
-    wait: Option<Open>,
+    state: Option<OpenRegion>,
+    wait: Option<OpenRegion>,
     end: SimTime,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenRegion {
     kind: ActionKind,
     region: u32,
     end: SimTime,
@@ -46,24 +46,24 @@ struct Open {
 
 /// Events of a rank at one time, collected until they can be ordered.
 #[derive(Debug, Default)]
-struct Instant {
+struct PendingEvents {
     at: SimTime,
     received: Vec<(Rank, u32, Bytes)>,
     sent: Vec<(Rank, u32, Bytes)>,
     /// Calls without duration.
-    points: Vec<ActionKind>,
-    state: Option<Open>,
-    wait: Option<Open>,
+    zero_length_calls: Vec<ActionKind>,
+    state: Option<OpenRegion>,
+    wait: Option<OpenRegion>,
 }
 
-impl Otf2 {
+impl Otf2Writer {
     pub(crate) fn create(path: &Path, ranks: &[Rank]) -> io::Result<Self> {
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new(".")).to_owned();
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or("timeline");
         let name = file.strip_suffix(".otf2").unwrap_or(file).to_owned();
         let draft = tempfile::tempdir_in(&directory)?;
-        let archive = Archive::create(draft.path(), &name).map_err(failed)?;
+        let archive = Archive::create(draft.path(), &name).map_err(to_io_error)?;
         Ok(Self {
             archive,
             draft,
@@ -71,8 +71,8 @@ impl Otf2 {
             name,
             ranks: ranks.to_vec(),
             events: Vec::new(),
-            here: None,
-            instant: Instant::default(),
+            rank: None,
+            pending: PendingEvents::default(),
             state: None,
             wait: None,
             end: SimTime::ZERO,
@@ -88,50 +88,52 @@ impl Otf2 {
             Event::Message { to, arrived, .. } if is_receipt => (to, arrived, arrived),
             Event::Message { from, sent, .. } => (from, sent, sent),
         };
-        self.go_to(rank, at).map_err(failed)?;
+        self.advance_to(rank, at).map_err(to_io_error)?;
         self.end = self.end.max(end);
         match *event {
-            Event::State { kind, begin, end, .. } if begin == end => self.instant.points.push(kind),
+            Event::State { kind, begin, end, .. } if begin == end => {
+                self.pending.zero_length_calls.push(kind)
+            }
             Event::State { kind, end, .. } => {
-                self.instant.state = Some(Open { kind, region: region(kind), end });
+                self.pending.state = Some(OpenRegion { kind, region: region(kind), end });
             }
             Event::Wait { kind, state, end, .. } => {
-                self.instant.wait = Some(Open { kind, region: region_of_wait(state), end });
+                self.pending.wait = Some(OpenRegion { kind, region: region_of_wait(state), end });
             }
             Event::Message { from, bytes, tag, .. } if is_receipt => {
-                self.instant.received.push((from, tag, bytes));
+                self.pending.received.push((from, tag, bytes));
             }
-            Event::Message { to, bytes, tag, .. } => self.instant.sent.push((to, tag, bytes)),
+            Event::Message { to, bytes, tag, .. } => self.pending.sent.push((to, tag, bytes)),
         }
         Ok(())
     }
 
     pub(crate) fn finish(mut self) -> io::Result<u64> {
-        self.leave_rank().map_err(failed)?;
-        let mut definitions = self.archive.define().map_err(failed)?;
-        define(&mut definitions, &self.ranks, &self.events, self.end).map_err(failed)?;
-        definitions.close().map_err(failed)?;
+        self.finish_rank().map_err(to_io_error)?;
+        let mut definitions = self.archive.into_definitions().map_err(to_io_error)?;
+        define(&mut definitions, &self.ranks, &self.events, self.end).map_err(to_io_error)?;
+        definitions.close().map_err(to_io_error)?;
         replace(self.draft.path(), &self.directory, &self.name)
     }
 
     /// Advances to a time on a rank: writes all events before it.
-    fn go_to(&mut self, rank: Rank, at: SimTime) -> Result<(), Otf2Error> {
-        if self.here != Some(rank) {
-            self.leave_rank()?;
+    fn advance_to(&mut self, rank: Rank, at: SimTime) -> Result<(), Otf2Error> {
+        if self.rank != Some(rank) {
+            self.finish_rank()?;
             self.archive.begin_location(rank.get().into())?;
-            self.here = Some(rank);
-            self.instant.at = at;
+            self.rank = Some(rank);
+            self.pending.at = at;
         }
-        if self.instant.at != at {
-            self.write_instant()?;
-            self.instant.at = at;
+        if self.pending.at != at {
+            self.write_pending()?;
+            self.pending.at = at;
         }
         Ok(())
     }
 
-    fn leave_rank(&mut self) -> Result<(), Otf2Error> {
-        if self.here.take().is_some() {
-            self.write_instant()?;
+    fn finish_rank(&mut self) -> Result<(), Otf2Error> {
+        if self.rank.take().is_some() {
+            self.write_pending()?;
             self.leave(SimTime::MAX)?;
             self.events.push(self.archive.end_location()?);
         }
@@ -139,8 +141,9 @@ impl Otf2 {
     }
 
     /// Writes the events of the current time, ordered so that regions nest and messages lie inside calls.
-    fn write_instant(&mut self) -> Result<(), Otf2Error> {
-        let Instant { at, received, mut sent, points, state, wait } = std::mem::take(&mut self.instant);
+    fn write_pending(&mut self) -> Result<(), Otf2Error> {
+        let PendingEvents { at, received, mut sent, zero_length_calls: points, state, wait } =
+            std::mem::take(&mut self.pending);
         let ticks = at.as_picos();
         // Order: leave regions that ended before, receive, send in the call that ends now, leave it, then begin new
         // regions.
@@ -148,15 +151,15 @@ impl Otf2 {
         for (from, tag, bytes) in received {
             self.archive.receive(ticks, self.member(from), tag, bytes.get())?;
         }
-        let sender = points.iter().rposition(|&kind| sends(kind));
-        let ends_here = self.state.is_some_and(|open| open.end == at && sends(open.kind));
+        let sender = points.iter().rposition(|&kind| may_send(kind));
+        let ends_here = self.state.is_some_and(|open| open.end == at && may_send(open.kind));
         if sender.is_none() && (ends_here || state.is_none()) {
             self.send(ticks, &mut sent)?;
         }
         self.leave(at)?;
-        for (place, kind) in points.into_iter().enumerate() {
+        for (index, kind) in points.into_iter().enumerate() {
             self.archive.enter(ticks, region(kind))?;
-            if sender == Some(place) {
+            if sender == Some(index) {
                 self.send(ticks, &mut sent)?;
             }
             self.archive.leave(ticks, region(kind))?;
@@ -184,7 +187,7 @@ impl Otf2 {
     /// Leaves regions that have ended by a time, the inner one first.
     fn leave(&mut self, by: SimTime) -> Result<(), Otf2Error> {
         for open in [&mut self.wait, &mut self.state] {
-            if let Some(Open { region, end, .. }) = *open
+            if let Some(OpenRegion { region, end, .. }) = *open
                 && end <= by
             {
                 self.archive.leave(end.as_picos(), region)?;
@@ -200,7 +203,7 @@ impl Otf2 {
     }
 }
 
-fn failed(error: Otf2Error) -> io::Error {
+fn to_io_error(error: Otf2Error) -> io::Error {
     io::Error::other(error)
 }
 
@@ -213,7 +216,7 @@ fn region_of_wait(state: WaitState) -> u32 {
 }
 
 /// Returns true if a call may send messages.
-fn sends(kind: ActionKind) -> bool {
+fn may_send(kind: ActionKind) -> bool {
     use ActionKind::{Finalize, Isend, Marker, Send, SendRecv, Start};
     matches!(kind, Send | Isend | SendRecv | Start)
         || (kind >= ActionKind::Barrier && !matches!(kind, Marker | Finalize))
@@ -298,7 +301,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.otf2");
         let first = sample::write(Format::Otf2, &path);
-        assert_eq!(sample::write(Format::Otf2, &path), first, "in the place of the one before");
+        assert_eq!(sample::write(Format::Otf2, &path), first, "in the index of the one before");
         let mut names: Vec<_> =
             std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

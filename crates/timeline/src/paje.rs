@@ -12,7 +12,7 @@ use std::path::Path;
 use mpi_model::{ActionKind, Event, WaitState};
 use pdes_core::{Rank, SimTime};
 
-use crate::draft::Draft;
+use crate::atomic_file::AtomicFile;
 
 /// Definitions of event types, by number.
 const HEADER: &str = "\
@@ -90,11 +90,11 @@ const HEADER: &str = "\
 
 /// Writer of a Paje trace.
 #[derive(Debug)]
-pub(crate) struct Paje {
-    file: Draft,
+pub(crate) struct PajeWriter {
+    file: AtomicFile,
     ranks: Vec<Rank>,
     /// Ends of what has begun: a state and a wait state of each rank, and messages in flight.
-    open: BinaryHeap<Reverse<(SimTime, Ending)>>,
+    pending_ends: BinaryHeap<Reverse<(SimTime, Ending)>>,
     /// Last time written.
     now: SimTime,
     messages: u64,
@@ -108,9 +108,9 @@ enum Ending {
     Message { key: u64, to: Rank, operation: Option<ActionKind> },
 }
 
-impl Paje {
+impl PajeWriter {
     pub(crate) fn create(path: &Path, ranks: &[Rank]) -> io::Result<Self> {
-        let mut file = Draft::create(path)?;
+        let mut file = AtomicFile::create(path)?;
         file.write_all(HEADER.as_bytes())?;
         for kind in ActionKind::ALL {
             writeln!(file, "3 s{} S {} {}", kind as u32, kind.name(), color(kind))?;
@@ -124,50 +124,56 @@ impl Paje {
         for rank in ranks {
             writeln!(file, "4 {} r{rank} R p rank-{rank}", SimTime::ZERO)?;
         }
-        Ok(Self { file, ranks: ranks.to_vec(), open: BinaryHeap::new(), now: SimTime::ZERO, messages: 0 })
+        Ok(Self {
+            file,
+            ranks: ranks.to_vec(),
+            pending_ends: BinaryHeap::new(),
+            now: SimTime::ZERO,
+            messages: 0,
+        })
     }
 
     /// Writes an event. Events come in the order of time.
     pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
         match *event {
             Event::State { rank, kind, begin, end } => {
-                self.go_to(begin)?;
+                self.advance_to(begin)?;
                 writeln!(self.file, "6 {begin} S r{rank} s{}", kind as u32)?;
-                self.open.push(Reverse((end, Ending::State(rank))));
+                self.pending_ends.push(Reverse((end, Ending::State(rank))));
             }
             Event::Wait { rank, state, begin, end, .. } => {
-                self.go_to(begin)?;
+                self.advance_to(begin)?;
                 writeln!(self.file, "6 {begin} W r{rank} w{}", state as u32)?;
-                self.open.push(Reverse((end, Ending::Wait(rank))));
+                self.pending_ends.push(Reverse((end, Ending::Wait(rank))));
             }
             Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
-                self.go_to(sent)?;
+                self.advance_to(sent)?;
                 let key = self.messages;
                 self.messages += 1;
                 let (value, bytes) = (value(operation), bytes.get());
                 writeln!(self.file, "8 {sent} L p {value} r{from} {key} {bytes} {tag} {communicator}")?;
-                self.open.push(Reverse((arrived, Ending::Message { key, to, operation })));
+                self.pending_ends.push(Reverse((arrived, Ending::Message { key, to, operation })));
             }
         }
         Ok(())
     }
 
     pub(crate) fn finish(mut self) -> io::Result<u64> {
-        self.go_to(SimTime::MAX)?;
+        self.advance_to(SimTime::MAX)?;
         let now = self.now;
         for rank in &self.ranks {
             writeln!(self.file, "5 {now} R r{rank}")?;
         }
         writeln!(self.file, "5 {now} P p")?;
-        self.file.complete()
+        self.file.commit()
     }
 
     /// Writes all ends up to a time.
-    fn go_to(&mut self, at: SimTime) -> io::Result<()> {
-        while let Some(&Reverse((end, ending))) = self.open.peek()
+    fn advance_to(&mut self, at: SimTime) -> io::Result<()> {
+        while let Some(&Reverse((end, ending))) = self.pending_ends.peek()
             && end <= at
         {
-            self.open.pop();
+            self.pending_ends.pop();
             self.now = end;
             match ending {
                 Ending::Wait(rank) => writeln!(self.file, "7 {end} W r{rank}")?,
@@ -250,7 +256,7 @@ mod tests {
     /// Debian's pajeng has `pj_dump`, which refuses what is no Paje trace; earlier ones have `pj_validate` for that.
     #[test]
     #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-    fn pajeng_reads_what_is_written() {
+    fn pajeng_reads_the_trace() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.trace");
         sample::write(Format::Paje, &path);

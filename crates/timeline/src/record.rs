@@ -41,44 +41,49 @@ impl Record {
     pub const SIZE: usize = 42;
 
     /// Encodes an event and passes it to `keep`: once, or twice for a message in the order by rank.
-    pub(crate) fn pack(event: &Event, order: Order, mut keep: impl FnMut(Self)) {
+    pub(crate) fn encode(event: &Event, order: Order, mut keep: impl FnMut(Self)) {
         match *event {
             Event::State { rank, kind, begin, end } => {
-                keep(Pen::new(order, begin, rank, STATE).time(end).byte(kind as u8).record);
+                keep(RecordEncoder::new(order, begin, rank, STATE).time(end).byte(kind as u8).record);
             }
             Event::Wait { rank, kind, state, begin, end } => {
-                let pen = Pen::new(order, begin, rank, WAIT).time(end);
-                keep(pen.byte(kind as u8).byte(state as u8).record);
+                let encoder = RecordEncoder::new(order, begin, rank, WAIT).time(end);
+                keep(encoder.byte(kind as u8).byte(state as u8).record);
             }
             Event::Message { from, to, sent, arrived, .. } => {
-                keep(Pen::new(order, sent, from, SENT).time(arrived).word(to.get()).message(event));
+                keep(RecordEncoder::new(order, sent, from, SENT).time(arrived).word(to.get()).message(event));
                 if order == Order::Rank {
-                    keep(Pen::new(order, arrived, to, RECEIVED).time(sent).word(from.get()).message(event));
+                    keep(
+                        RecordEncoder::new(order, arrived, to, RECEIVED)
+                            .time(sent)
+                            .word(from.get())
+                            .message(event),
+                    );
                 }
             }
         }
     }
 
     /// Decodes the event from a record in this order; `None` if the bytes are not a valid record.
-    pub fn event(&self, order: Order) -> Option<Event> {
-        let mut eye = Eye(&self.0);
+    pub fn decode(&self, order: Order) -> Option<Event> {
+        let mut decoder = RecordDecoder(&self.0);
         let (time, rank) = match order {
-            Order::Time => (eye.time()?, eye.rank()?),
+            Order::Time => (decoder.time()?, decoder.rank()?),
             Order::Rank => {
-                let rank = eye.rank()?;
-                (eye.time()?, rank)
+                let rank = decoder.rank()?;
+                (decoder.time()?, rank)
             }
         };
-        let class = eye.byte()?;
-        let other = eye.time()?;
+        let class = decoder.byte()?;
+        let other = decoder.time()?;
         match class {
-            STATE => Some(Event::State { rank, kind: eye.kind()?, begin: time, end: other }),
+            STATE => Some(Event::State { rank, kind: decoder.kind()?, begin: time, end: other }),
             WAIT => {
-                let (kind, state) = (eye.kind()?, *WaitState::ALL.get(usize::from(eye.byte()?))?);
+                let (kind, state) = (decoder.kind()?, *WaitState::ALL.get(usize::from(decoder.byte()?))?);
                 Some(Event::Wait { rank, kind, state, begin: time, end: other })
             }
-            SENT => eye.message((rank, time), other, false),
-            RECEIVED => eye.message((rank, time), other, true),
+            SENT => decoder.message((rank, time), other, false),
+            RECEIVED => decoder.message((rank, time), other, true),
             _ => None,
         }
     }
@@ -96,28 +101,28 @@ impl Record {
     }
 
     /// Reads consecutive records and ignores an incomplete one at the end.
-    pub fn of_bytes(bytes: &[u8]) -> Vec<Self> {
+    pub fn from_bytes(bytes: &[u8]) -> Vec<Self> {
         bytes.as_chunks().0.iter().copied().map(Self).collect()
     }
 }
 
 /// Encoder of a record.
-struct Pen {
+struct RecordEncoder {
     record: Record,
     at: usize,
 }
 
-impl Pen {
+impl RecordEncoder {
     fn new(order: Order, time: SimTime, rank: Rank, class: u8) -> Self {
-        let pen = Self { record: Record([0; Record::SIZE]), at: 0 };
+        let encoder = Self { record: Record([0; Record::SIZE]), at: 0 };
         match order {
-            Order::Time => pen.time(time).word(rank.get()),
-            Order::Rank => pen.word(rank.get()).time(time),
+            Order::Time => encoder.time(time).word(rank.get()),
+            Order::Rank => encoder.word(rank.get()).time(time),
         }
         .byte(class)
     }
 
-    fn put(mut self, bytes: &[u8]) -> Self {
+    fn append(mut self, bytes: &[u8]) -> Self {
         self.record.0[self.at..][..bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
         self
@@ -125,29 +130,29 @@ impl Pen {
 
     /// Appends a time. All numbers are big-endian, so that bytes compare like numbers.
     fn time(self, time: SimTime) -> Self {
-        self.put(&time.as_picos().to_be_bytes())
+        self.append(&time.as_picos().to_be_bytes())
     }
 
     fn word(self, word: u32) -> Self {
-        self.put(&word.to_be_bytes())
+        self.append(&word.to_be_bytes())
     }
 
     fn byte(self, byte: u8) -> Self {
-        self.put(&[byte])
+        self.append(&[byte])
     }
 
     /// Appends the fields that both ends of a message share, and returns the record.
     fn message(self, event: &Event) -> Record {
         let &Event::Message { bytes, tag, communicator, operation, .. } = event else { return self.record };
         let operation = operation.map_or(NO_OPERATION, |kind| kind as u8);
-        self.put(&bytes.get().to_be_bytes()).word(tag).word(communicator.get()).byte(operation).record
+        self.append(&bytes.get().to_be_bytes()).word(tag).word(communicator.get()).byte(operation).record
     }
 }
 
 /// Decoder of a record.
-struct Eye<'a>(&'a [u8]);
+struct RecordDecoder<'a>(&'a [u8]);
 
-impl Eye<'_> {
+impl RecordDecoder<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -225,24 +230,24 @@ pub(crate) mod tests {
 
     fn packed(event: &Event, order: Order) -> Vec<Record> {
         let mut records = Vec::new();
-        Record::pack(event, order, |record| records.push(record));
+        Record::encode(event, order, |record| records.push(record));
         records
     }
 
     proptest! {
         #[test]
-        fn events_come_back(event in events()) {
+        fn events_round_trip(event in events()) {
             let by_time = packed(&event, Order::Time);
             prop_assert_eq!(by_time.len(), 1);
-            prop_assert_eq!(by_time[0].event(Order::Time), Some(event));
+            prop_assert_eq!(by_time[0].decode(Order::Time), Some(event));
             prop_assert!(!by_time[0].is_receipt());
             let by_rank = packed(&event, Order::Rank);
             let is_message = matches!(event, Event::Message { .. });
             let receipts: Vec<bool> = by_rank.iter().map(Record::is_receipt).collect();
             prop_assert_eq!(receipts, if is_message { vec![false, true] } else { vec![false] });
-            prop_assert!(by_rank.iter().all(|record| record.event(Order::Rank) == Some(event)));
+            prop_assert!(by_rank.iter().all(|record| record.decode(Order::Rank) == Some(event)));
             let bytes: Vec<u8> = by_rank.iter().flat_map(|record| record.as_bytes().to_vec()).collect();
-            prop_assert_eq!(Record::of_bytes(&bytes), by_rank);
+            prop_assert_eq!(Record::from_bytes(&bytes), by_rank);
         }
     }
 
@@ -261,8 +266,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn invalid_records_are_refused() {
         let no_class = Record([9; Record::SIZE]);
-        assert_eq!(no_class.event(Order::Time), None);
+        assert_eq!(no_class.decode(Order::Time), None);
     }
 }

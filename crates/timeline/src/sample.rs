@@ -53,8 +53,8 @@ pub(crate) fn events() -> Vec<Event> {
 
 /// Writes the sample timeline to a file.
 pub(crate) fn write(format: Format, path: &Path) -> Summary {
-    let spool = Spool::new(format.order(), path.parent().unwrap()).with_room(3);
-    events().chunks(2).for_each(|events| spool.take(events));
+    let spool = Spool::new(format.order(), path.parent().unwrap()).with_run_records(3);
+    events().chunks(2).for_each(|events| spool.record(events));
     let mut sorted = spool.finish().unwrap();
     let ranks: Vec<Rank> = sorted.ranks().collect();
     assert_eq!(ranks, [0, 1, 9].map(Rank::new));

@@ -10,13 +10,13 @@ use mpi_model::{Event, EventSink};
 use pdes_core::Rank;
 
 use crate::error::TimelineError;
-use crate::merge::{Merge, Streams};
+use crate::merge::{Merge, RecordStreams};
 use crate::record::{Order, Record};
 
 /// Records per run, sorted in memory: 11 MB.
-const ROOM: usize = 1 << 18;
+const RUN_RECORDS: usize = 1 << 18;
 /// Records read from a run at once: 43 kB.
-const PIECE: usize = 1 << 10;
+const BATCH_RECORDS: usize = 1 << 10;
 
 /// Takes events from all threads and sorts them (external merge sort: Knuth, The Art of Computer Programming 3, 5.4).
 ///
@@ -28,14 +28,14 @@ const PIECE: usize = 1 << 10;
 pub struct Spool {
     order: Order,
     directory: PathBuf,
-    room: usize,
-    kept: Mutex<Kept>,
+    run_records: usize,
+    state: Mutex<SpoolState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct SpoolState {
     /// Records not yet in a run.
-    fresh: Vec<Record>,
+    unsorted: Vec<Record>,
     runs: Runs,
     /// For each rank, true if it has an event or an end of a message.
     seen: Vec<bool>,
@@ -48,7 +48,7 @@ struct Kept {
 struct Runs {
     file: Option<File>,
     /// Unread byte range of each run in the file.
-    places: Vec<Range<u64>>,
+    unread: Vec<Range<u64>>,
     last: Vec<Record>,
 }
 
@@ -57,67 +57,68 @@ impl Spool {
     /// exist.
     pub fn new(order: Order, directory: &Path) -> Self {
         let directory = if directory.is_dir() { directory.to_owned() } else { std::env::temp_dir() };
-        Self { order, directory, room: ROOM, kept: Mutex::default() }
+        Self { order, directory, run_records: RUN_RECORDS, state: Mutex::default() }
     }
 
     /// Sets the number of records per run, at least one.
-    pub fn with_room(self, records: usize) -> Self {
-        Self { room: records.max(1), ..self }
+    pub fn with_run_records(self, records: usize) -> Self {
+        Self { run_records: records.max(1), ..self }
     }
 
     /// Returns all events in order, and empties the spool.
     ///
     /// # Errors
     /// Fails if the temporary file could not be written.
-    pub fn finish(&self) -> Result<Sorted, TimelineError> {
+    pub fn finish(&self) -> Result<SortedRecords, TimelineError> {
         let directory = self.directory.clone();
-        let Kept { mut fresh, mut runs, seen, failure } = std::mem::take(&mut *self.kept());
+        let SpoolState { unsorted: mut fresh, mut runs, seen, failure } =
+            std::mem::take(&mut *self.lock_state());
         if let Some(source) = failure {
             return Err(TimelineError::Spool { directory, source });
         }
         fresh.sort_unstable();
         runs.last = fresh;
-        let count = runs.places.len() + 1;
+        let count = runs.unread.len() + 1;
         match Merge::new(runs, count) {
-            Ok(merge) => Ok(Sorted { directory, seen, merge }),
+            Ok(merge) => Ok(SortedRecords { directory, seen, merge }),
             Err(source) => Err(TimelineError::Spool { directory, source }),
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, SpoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds events; returns the records of a full run.
-    fn keep(&self, events: &[Event]) -> Option<Vec<Record>> {
-        let mut kept = self.kept();
+    fn add(&self, events: &[Event]) -> Option<Vec<Record>> {
+        let mut kept = self.lock_state();
         if kept.failure.is_some() {
             return None;
         }
         for event in events {
-            kept.see(event);
-            Record::pack(event, self.order, |record| kept.fresh.push(record));
+            kept.mark_ranks(event);
+            Record::encode(event, self.order, |record| kept.unsorted.push(record));
         }
-        (kept.fresh.len() >= self.room).then(|| std::mem::take(&mut kept.fresh))
+        (kept.unsorted.len() >= self.run_records).then(|| std::mem::take(&mut kept.unsorted))
     }
 }
 
 impl EventSink for Spool {
-    fn take(&self, events: &[Event]) {
+    fn record(&self, events: &[Event]) {
         // The run is sorted outside the lock: other threads go on recording.
-        let Some(mut run) = self.keep(events) else { return };
+        let Some(mut run) = self.add(events) else { return };
         run.sort_unstable();
         let mut bytes = Vec::with_capacity(run.len() * Record::SIZE);
         run.iter().for_each(|record| bytes.extend_from_slice(record.as_bytes()));
-        let mut kept = self.kept();
+        let mut kept = self.lock_state();
         if let Err(error) = kept.runs.write(&bytes, &self.directory) {
             kept.failure.get_or_insert(error);
         }
     }
 }
 
-impl Kept {
-    fn see(&mut self, event: &Event) {
+impl SpoolState {
+    fn mark_ranks(&mut self, event: &Event) {
         let (one, other) = match *event {
             Event::State { rank, .. } | Event::Wait { rank, .. } => (rank, rank),
             Event::Message { from, to, .. } => (from, to),
@@ -138,38 +139,38 @@ impl Runs {
             None => tempfile::tempfile_in(directory)?,
         };
         file.write_all(bytes)?;
-        let start = self.places.last().map_or(0, |last| last.end);
-        self.places.push(start..start + bytes.len() as u64);
+        let start = self.unread.last().map_or(0, |last| last.end);
+        self.unread.push(start..start + bytes.len() as u64);
         self.file = Some(file);
         Ok(())
     }
 }
 
-impl Streams for Runs {
+impl RecordStreams for Runs {
     type Error = io::Error;
 
-    fn refill(&mut self, stream: usize) -> io::Result<Vec<Record>> {
-        let (Some(place), Some(file)) = (self.places.get_mut(stream), &mut self.file) else {
+    fn next_batch(&mut self, stream: usize) -> io::Result<Vec<Record>> {
+        let (Some(place), Some(file)) = (self.unread.get_mut(stream), &mut self.file) else {
             return Ok(std::mem::take(&mut self.last));
         };
-        let length = (place.end - place.start).min((PIECE * Record::SIZE) as u64);
+        let length = (place.end - place.start).min((BATCH_RECORDS * Record::SIZE) as u64);
         let mut bytes = vec![0; length as usize];
         file.seek(SeekFrom::Start(place.start))?;
         file.read_exact(&mut bytes)?;
         place.start += length;
-        Ok(Record::of_bytes(&bytes))
+        Ok(Record::from_bytes(&bytes))
     }
 }
 
 /// Sorted records of a process.
 #[derive(Debug)]
-pub struct Sorted {
+pub struct SortedRecords {
     directory: PathBuf,
     seen: Vec<bool>,
     merge: Merge<Runs>,
 }
 
-impl Sorted {
+impl SortedRecords {
     /// Returns the next record; `None` at the end.
     ///
     /// # Errors
@@ -184,14 +185,14 @@ impl Sorted {
     ///
     /// # Errors
     /// Fails if the temporary file cannot be read.
-    pub fn next_piece(&mut self, most: usize) -> Result<Vec<Record>, TimelineError> {
-        let mut piece = Vec::new();
-        while piece.len() < most
+    pub fn next_batch(&mut self, most: usize) -> Result<Vec<Record>, TimelineError> {
+        let mut batch = Vec::new();
+        while batch.len() < most
             && let Some(record) = self.next()?
         {
-            piece.push(record);
+            batch.push(record);
         }
-        Ok(piece)
+        Ok(batch)
     }
 
     /// Yields the ranks that have events or ends of messages, in order.
@@ -209,10 +210,10 @@ mod tests {
 
     fn sorted(events: &[Event], order: Order, room: usize, by: usize) -> Vec<Record> {
         let directory = tempfile::tempdir().unwrap();
-        let spool = Spool::new(order, directory.path()).with_room(room);
-        events.chunks(by).for_each(|events| spool.take(events));
+        let spool = Spool::new(order, directory.path()).with_run_records(room);
+        events.chunks(by).for_each(|events| spool.record(events));
         let mut sorted = spool.finish().unwrap();
-        sorted.next_piece(usize::MAX).unwrap()
+        sorted.next_batch(usize::MAX).unwrap()
     }
 
     proptest! {
@@ -225,7 +226,7 @@ mod tests {
         ) {
             for order in [Order::Time, Order::Rank] {
                 let mut expected = Vec::new();
-                events.iter().for_each(|event| Record::pack(event, order, |record| expected.push(record)));
+                events.iter().for_each(|event| Record::encode(event, order, |record| expected.push(record)));
                 expected.sort();
                 prop_assert_eq!(&sorted(&events, order, room, by), &expected);
                 let backwards: Vec<Event> = events.iter().rev().copied().collect();
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_longer_than_a_piece_come_out_whole() {
+    fn runs_longer_than_a_batch_are_complete() {
         let event = |rank| Event::State {
             rank: Rank::new(rank),
             kind: mpi_model::ActionKind::Compute,
@@ -244,7 +245,7 @@ mod tests {
         };
         let events: Vec<Event> = (0..5000).map(|rank| event(rank * 7919 % 5000)).collect();
         let found = sorted(&events, Order::Time, 3000, 10);
-        let ranks = found.iter().map(|record| record.event(Order::Time));
+        let ranks = found.iter().map(|record| record.decode(Order::Time));
         assert!(ranks.eq((0..5000).map(|rank| Some(event(rank)))));
     }
 
@@ -252,9 +253,9 @@ mod tests {
     fn a_directory_that_vanishes_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().to_owned();
-        let spool = Spool::new(Order::Time, &path).with_room(1);
+        let spool = Spool::new(Order::Time, &path).with_run_records(1);
         directory.close().unwrap();
-        spool.take(&[Event::State {
+        spool.record(&[Event::State {
             rank: Rank::new(0),
             kind: mpi_model::ActionKind::Compute,
             begin: pdes_core::SimTime::ZERO,

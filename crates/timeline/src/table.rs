@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 
 use mpi_model::Event;
 
-use crate::draft::Draft;
+use crate::atomic_file::AtomicFile;
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    pub(crate) content: Content,
+    pub(crate) column_type: ColumnType,
 }
 
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ColumnType {
     /// Integers.
     Number,
     /// Simulated times \[ps\].
@@ -34,34 +34,34 @@ pub(crate) enum Cell {
     Name(Option<&'static str>),
 }
 
-const fn column(name: &'static str, content: Content) -> Column {
-    Column { name, content }
+const fn column(name: &'static str, content: ColumnType) -> Column {
+    Column { name, column_type: content }
 }
 
 pub(crate) const STATES: &[Column] = &[
-    column("rank", Content::Number),
-    column("state", Content::Name),
-    column("begin_ps", Content::Time),
-    column("end_ps", Content::Time),
+    column("rank", ColumnType::Number),
+    column("state", ColumnType::Name),
+    column("begin_ps", ColumnType::Time),
+    column("end_ps", ColumnType::Time),
 ];
 
 pub(crate) const WAITS: &[Column] = &[
-    column("rank", Content::Number),
-    column("state", Content::Name),
-    column("wait", Content::Name),
-    column("begin_ps", Content::Time),
-    column("end_ps", Content::Time),
+    column("rank", ColumnType::Number),
+    column("state", ColumnType::Name),
+    column("wait", ColumnType::Name),
+    column("begin_ps", ColumnType::Time),
+    column("end_ps", ColumnType::Time),
 ];
 
 pub(crate) const MESSAGES: &[Column] = &[
-    column("from", Content::Number),
-    column("to", Content::Number),
-    column("sent_ps", Content::Time),
-    column("arrived_ps", Content::Time),
-    column("bytes", Content::Number),
-    column("tag", Content::Number),
-    column("communicator", Content::Number),
-    column("operation", Content::NameOrNone),
+    column("from", ColumnType::Number),
+    column("to", ColumnType::Number),
+    column("sent_ps", ColumnType::Time),
+    column("arrived_ps", ColumnType::Time),
+    column("bytes", ColumnType::Number),
+    column("tag", ColumnType::Number),
+    column("communicator", ColumnType::Number),
+    column("operation", ColumnType::NameOrNone),
 ];
 
 /// Writer of a table to a file.
@@ -84,7 +84,7 @@ pub(crate) struct Tables<T> {
 }
 
 /// Returns the path of a table beside the table of states.
-fn beside(path: &Path, name: &str) -> PathBuf {
+fn sibling_path(path: &Path, name: &str) -> PathBuf {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_extension(format!("{name}.{extension}"))
 }
@@ -93,8 +93,8 @@ impl<T: Table> Tables<T> {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Ok(Self {
             states: T::create(path, STATES)?,
-            waits: T::create(&beside(path, "waits"), WAITS)?,
-            messages: T::create(&beside(path, "messages"), MESSAGES)?,
+            waits: T::create(&sibling_path(path, "waits"), WAITS)?,
+            messages: T::create(&sibling_path(path, "messages"), MESSAGES)?,
         })
     }
 
@@ -133,11 +133,11 @@ impl<T: Table> Tables<T> {
 
 /// Writer of a table as comma-separated values.
 #[derive(Debug)]
-pub(crate) struct CsvTable(csv::Writer<Draft>);
+pub(crate) struct CsvTable(csv::Writer<AtomicFile>);
 
 impl Table for CsvTable {
     fn create(path: &Path, columns: &'static [Column]) -> io::Result<Self> {
-        let mut writer = csv::Writer::from_writer(Draft::create(path)?);
+        let mut writer = csv::Writer::from_writer(AtomicFile::create(path)?);
         writer.write_record(columns.iter().map(|column| column.name))?;
         Ok(Self(writer))
     }
@@ -153,7 +153,7 @@ impl Table for CsvTable {
     }
 
     fn finish(self) -> io::Result<u64> {
-        self.0.into_inner().map_err(csv::IntoInnerError::into_error)?.complete()
+        self.0.into_inner().map_err(csv::IntoInnerError::into_error)?.commit()
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use mpi_model::Event;
 use pdes_core::Rank;
 
-use crate::chrome::Chrome;
-use crate::columnar::ParquetTable;
+use crate::chrome::ChromeWriter;
 use crate::error::TimelineError;
 use crate::format::Format;
 #[cfg(feature = "otf2")]
-use crate::otf2::Otf2;
-use crate::paje::Paje;
+use crate::otf2::Otf2Writer;
+use crate::paje::PajeWriter;
+use crate::parquet_table::ParquetTable;
 use crate::record::{Order, Record};
 use crate::table::{CsvTable, Tables};
 
@@ -20,18 +20,18 @@ use crate::table::{CsvTable, Tables};
 pub struct Writer {
     path: PathBuf,
     order: Order,
-    kind: Kind,
+    backend: Backend,
     summary: Summary,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Chrome(Box<Chrome>),
+enum Backend {
+    Chrome(Box<ChromeWriter>),
     Csv(Box<Tables<CsvTable>>),
-    Paje(Box<Paje>),
+    Paje(Box<PajeWriter>),
     Parquet(Box<Tables<ParquetTable>>),
     #[cfg(feature = "otf2")]
-    Otf2(Box<Otf2>),
+    Otf2(Box<Otf2Writer>),
 }
 
 /// Contents of a written timeline.
@@ -54,17 +54,19 @@ impl Writer {
     /// Fails if a file cannot be created, or the program was built without the format.
     pub fn create(format: Format, path: &Path, ranks: &[Rank]) -> Result<Self, TimelineError> {
         let kind = match format {
-            Format::Chrome => Chrome::create(path, ranks).map(|chrome| Kind::Chrome(Box::new(chrome))),
-            Format::Csv => Tables::create(path).map(|tables| Kind::Csv(Box::new(tables))),
-            Format::Paje => Paje::create(path, ranks).map(|paje| Kind::Paje(Box::new(paje))),
-            Format::Parquet => Tables::create(path).map(|tables| Kind::Parquet(Box::new(tables))),
+            Format::Chrome => {
+                ChromeWriter::create(path, ranks).map(|chrome| Backend::Chrome(Box::new(chrome)))
+            }
+            Format::Csv => Tables::create(path).map(|tables| Backend::Csv(Box::new(tables))),
+            Format::Paje => PajeWriter::create(path, ranks).map(|paje| Backend::Paje(Box::new(paje))),
+            Format::Parquet => Tables::create(path).map(|tables| Backend::Parquet(Box::new(tables))),
             #[cfg(feature = "otf2")]
-            Format::Otf2 => Otf2::create(path, ranks).map(|otf2| Kind::Otf2(Box::new(otf2))),
+            Format::Otf2 => Otf2Writer::create(path, ranks).map(|otf2| Backend::Otf2(Box::new(otf2))),
             #[cfg(not(feature = "otf2"))]
             Format::Otf2 => return Err(TimelineError::NotBuilt { format }),
         };
         let kind = kind.map_err(|source| TimelineError::write(path, source))?;
-        Ok(Self { path: path.to_owned(), order: format.order(), kind, summary: Summary::default() })
+        Ok(Self { path: path.to_owned(), order: format.order(), backend: kind, summary: Summary::default() })
     }
 
     /// Writes an event. Events must come in the [order](Format::order) of the format.
@@ -72,19 +74,19 @@ impl Writer {
     /// # Errors
     /// Fails if the file cannot be written, or the record is not valid in that order.
     pub fn write(&mut self, record: &Record) -> Result<(), TimelineError> {
-        let event = record.event(self.order).ok_or(TimelineError::Garbled)?;
+        let event = record.decode(self.order).ok_or(TimelineError::InvalidRecord)?;
         match event {
             Event::State { .. } => self.summary.states += 1,
             Event::Wait { .. } => self.summary.waits += 1,
             Event::Message { .. } => self.summary.messages += u64::from(!record.is_receipt()),
         }
-        let written = match &mut self.kind {
-            Kind::Chrome(chrome) => chrome.write(&event),
-            Kind::Csv(tables) => tables.write(&event),
-            Kind::Paje(paje) => paje.write(&event),
-            Kind::Parquet(tables) => tables.write(&event),
+        let written = match &mut self.backend {
+            Backend::Chrome(chrome) => chrome.write(&event),
+            Backend::Csv(tables) => tables.write(&event),
+            Backend::Paje(paje) => paje.write(&event),
+            Backend::Parquet(tables) => tables.write(&event),
             #[cfg(feature = "otf2")]
-            Kind::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
+            Backend::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
         };
         written.map_err(|source| TimelineError::write(&self.path, source))
     }
@@ -94,13 +96,13 @@ impl Writer {
     /// # Errors
     /// Fails if a file cannot be written.
     pub fn finish(self) -> Result<Summary, TimelineError> {
-        let bytes = match self.kind {
-            Kind::Chrome(chrome) => chrome.finish(),
-            Kind::Csv(tables) => tables.finish(),
-            Kind::Paje(paje) => paje.finish(),
-            Kind::Parquet(tables) => tables.finish(),
+        let bytes = match self.backend {
+            Backend::Chrome(chrome) => chrome.finish(),
+            Backend::Csv(tables) => tables.finish(),
+            Backend::Paje(paje) => paje.finish(),
+            Backend::Parquet(tables) => tables.finish(),
             #[cfg(feature = "otf2")]
-            Kind::Otf2(otf2) => otf2.finish(),
+            Backend::Otf2(otf2) => otf2.finish(),
         };
         let bytes = bytes.map_err(|source| TimelineError::write(&self.path, source))?;
         Ok(Summary { bytes, ..self.summary })

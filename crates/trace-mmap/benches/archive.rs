@@ -62,7 +62,7 @@ impl Input {
 
     fn archive(&self, fold: bool) -> PathBuf {
         let path = self.dir.path().join("trace.pdt");
-        let folding = if fold { Folding::WherePaid } else { Folding::Never };
+        let folding = if fold { Folding::WhereFaster } else { Folding::Never };
         let options = ConvertOptions { folding, ..ConvertOptions::default() };
         convert(self.dir.path(), &path, &options).expect("the trace converts");
         path

@@ -75,7 +75,7 @@ pub enum Action {
         slot: Slot,
     },
     /// A send or receive whose peer is `MPI_PROC_NULL`: takes no time.
-    Null {
+    ProcNull {
         /// Slot of the request of an `isend` or `irecv`, complete at once; `None` for `send` and `recv`.
         slot: Option<Slot>,
     },

@@ -1,7 +1,6 @@
 //! Archive format: a trace in a binary form that is memory-mapped and read without parsing.
 
-mod asleep;
-mod body;
+mod archived_rank;
 mod check;
 mod compile;
 mod convert;
@@ -13,26 +12,26 @@ mod encode;
 mod encode_times;
 mod error;
 mod finish;
-mod gaps;
-mod heads;
+mod folding_cost;
 mod info;
-mod inserts;
+mod insert_cursor;
+mod iteration_boundaries;
 mod layout;
 mod map;
+mod measured_times;
 mod open;
 mod output;
-mod place;
-mod price;
+mod program_walk;
 mod shard;
+mod sporadic;
 mod tables;
 mod tally;
 mod unmodelled;
 mod unroll;
-mod walk;
+mod walk_position;
 mod writer;
 
-pub use asleep::with_measured_computations;
-pub(crate) use body::{ArchivedRank, Form};
+pub(crate) use archived_rank::{ArchivedRank, RankClass};
 pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;
 pub use convert::{ConvertOptions, Converted, Folding, convert};
@@ -42,16 +41,17 @@ pub(crate) use directory::Directory;
 pub(crate) use dump::write_line;
 pub use dump::{dump, write_text};
 pub use error::{ArchiveError, WriteError};
-pub use heads::Head;
-pub(crate) use heads::{Heads, Reached};
-pub use info::{Info, Pair, Storage};
-pub(crate) use inserts::Inserts;
+pub use info::{Info, PairTraffic, Storage};
+pub(crate) use insert_cursor::InsertCursor;
+pub use iteration_boundaries::IterationBoundary;
+pub(crate) use iteration_boundaries::{IterationBoundaries, ReadPosition};
 pub(crate) use layout::{MAGIC, MAX_DEPTH};
+pub use measured_times::write_with_measured_times;
 pub(crate) use open::open;
-pub(crate) use place::Place;
+pub(crate) use program_walk::ProgramWalk;
 pub(crate) use shard::Shard;
 pub use unmodelled::UnmodelledCalls;
-pub(crate) use walk::Walk;
+pub(crate) use walk_position::WalkPosition;
 pub use writer::{ArchiveWriter, Summary};
 
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Archive {
         section: Section,
         (first, count): (u64, u64),
     ) -> impl Iterator<Item = [u64; WORDS]> + '_ {
-        let tables = Tables::opened(&self.file, &self.header);
+        let tables = Tables::of_verified(&self.file, &self.header);
         tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
     }
 
@@ -98,7 +98,7 @@ impl Archive {
     }
 
     /// Records the first damage of a rank. If several cursors find damage, any of them may be first.
-    pub(crate) fn report(&self, rank: Rank, damage: Damage) {
+    pub(crate) fn report_damage(&self, rank: Rank, damage: Damage) {
         let mut found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
         found.entry(rank).or_insert(damage);
     }

@@ -34,7 +34,7 @@ pub enum SendMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// `MPI_PROC_NULL`: complete at once.
-    Nobody,
+    ProcNull,
     /// A rank.
     Rank(InIdx),
     /// `MPI_ANY_SOURCE`: a wildcard receive, which belongs to no channel.
@@ -244,12 +244,12 @@ impl Call {
     /// collective operations.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Send { mode, .. } => mode.send(),
-            Self::Isend { mode, .. } => mode.isend(),
+            Self::Send { mode, .. } => mode.send_name(),
+            Self::Isend { mode, .. } => mode.isend_name(),
             Self::Recv { .. } => "recv",
             Self::Irecv { .. } => "irecv",
             Self::SendRecv { .. } => "sendRecv",
-            Self::SendInit { mode, .. } => mode.send_init(),
+            Self::SendInit { mode, .. } => mode.send_init_name(),
             Self::RecvInit { .. } => "recv_init",
             Self::Start { .. } => "startall",
             Self::Free { .. } => "request_free",
@@ -310,15 +310,15 @@ impl Call {
 }
 
 impl SendMode {
-    pub(crate) fn send(self) -> &'static str {
+    pub(crate) fn send_name(self) -> &'static str {
         ["send", "ssend", "bsend", "rsend"][self as usize]
     }
 
-    pub(crate) fn isend(self) -> &'static str {
+    pub(crate) fn isend_name(self) -> &'static str {
         ["isend", "issend", "ibsend", "irsend"][self as usize]
     }
 
-    pub(crate) fn send_init(self) -> &'static str {
+    pub(crate) fn send_init_name(self) -> &'static str {
         ["send_init", "ssend_init", "bsend_init", "rsend_init"][self as usize]
     }
 }
@@ -334,7 +334,7 @@ impl CommunicatorCall {
     }
 
     /// Returns the communicator on which the call is collective.
-    pub fn among(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {
+    pub fn collective_on(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {
         if self == Self::CreateGroup { new.unwrap_or(parent) } else { parent }
     }
 }

@@ -96,9 +96,9 @@ pub enum Arrival {
     /// A port of the receiver: messages and receives match in order.
     Port(PortId),
     /// The one queue of a receiver that has wildcard (`MPI_ANY_SOURCE`) or cancelled receives: matching depends on time.
-    Mailbox,
+    AnySource,
     /// No queue: no receive ever matches the channel.
-    Nowhere,
+    Unmatched,
 }
 
 /// The messages that a rank sends to one destination with one tag on one communicator.
@@ -125,16 +125,16 @@ impl Outgoing {
     #[inline]
     pub fn arrival(&self) -> Arrival {
         match self.arrival {
-            0 => Arrival::Nowhere,
-            1 => Arrival::Mailbox,
+            0 => Arrival::Unmatched,
+            1 => Arrival::AnySource,
             port => Arrival::Port(PortId::new(port - 2)),
         }
     }
 
     pub(crate) fn set_arrival(&mut self, arrival: Arrival) {
         self.arrival = match arrival {
-            Arrival::Nowhere => 0,
-            Arrival::Mailbox => 1,
+            Arrival::Unmatched => 0,
+            Arrival::AnySource => 1,
             Arrival::Port(port) => port.get() + 2,
         };
     }

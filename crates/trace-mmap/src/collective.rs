@@ -72,7 +72,7 @@ impl Collective {
     }
 
     /// Returns the name of the nonblocking action, such as `ibcast`.
-    pub fn non_blocking_name(&self) -> &'static str {
+    pub fn nonblocking_name(&self) -> &'static str {
         match self {
             Self::Barrier => "ibarrier",
             Self::Bcast { .. } => "ibcast",

@@ -66,19 +66,19 @@ impl Communicator {
 
 /// The communicators of a rank; the first one is the world.
 #[derive(Clone, Debug)]
-pub(crate) enum OwnCommunicators {
+pub(crate) enum RankCommunicators {
     /// The world alone, stored without an allocation: the common case, and there may be a million ranks.
     World(Communicator),
     Several(Box<[Communicator]>),
 }
 
-impl Default for OwnCommunicators {
+impl Default for RankCommunicators {
     fn default() -> Self {
         Self::Several(Box::default())
     }
 }
 
-impl From<Vec<Communicator>> for OwnCommunicators {
+impl From<Vec<Communicator>> for RankCommunicators {
     fn from(list: Vec<Communicator>) -> Self {
         match <[Communicator; 1]>::try_from(list) {
             Ok([world]) => Self::World(world),
@@ -87,7 +87,7 @@ impl From<Vec<Communicator>> for OwnCommunicators {
     }
 }
 
-impl Deref for OwnCommunicators {
+impl Deref for RankCommunicators {
     type Target = [Communicator];
 
     fn deref(&self) -> &[Communicator] {
@@ -98,7 +98,7 @@ impl Deref for OwnCommunicators {
     }
 }
 
-impl DerefMut for OwnCommunicators {
+impl DerefMut for RankCommunicators {
     fn deref_mut(&mut self) -> &mut [Communicator] {
         match self {
             Self::World(world) => slice::from_mut(world),
@@ -112,13 +112,13 @@ impl DerefMut for OwnCommunicators {
 /// Stored as strided ranges, so that a row, column or plane of a process grid takes a few words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
-    runs: Box<[Run]>,
+    ranges: Box<[RankRange]>,
     len: u32,
 }
 
 /// A strided range of ranks: `first`, `first + stride`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
+pub struct RankRange {
     /// The first rank.
     pub first: Rank,
     /// Difference between consecutive ranks, not zero.
@@ -127,7 +127,7 @@ pub struct Run {
     pub len: u32,
 }
 
-impl Run {
+impl RankRange {
     pub(crate) fn member(self, index: u32) -> Rank {
         Rank::new((i64::from(self.first.get()) + i64::from(self.stride) * i64::from(index)) as u32)
     }
@@ -143,7 +143,7 @@ impl Run {
 impl Group {
     /// Makes the group of ranks `0..ranks`.
     pub fn world(ranks: u32) -> Self {
-        Self { runs: Box::new([Run { first: Rank::new(0), stride: 1, len: ranks }]), len: ranks }
+        Self { ranges: Box::new([RankRange { first: Rank::new(0), stride: 1, len: ranks }]), len: ranks }
     }
 
     /// Makes the group of these ranks, in this order.
@@ -157,27 +157,27 @@ impl Group {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(pair[0]);
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<RankRange> = Vec::new();
         for &rank in &members {
             match runs.last_mut() {
                 Some(run) if run.len == 1 => {
                     (run.stride, run.len) = (rank.get() as i32 - run.first.get() as i32, 2);
                 }
                 Some(run) if run.member(run.len) == rank => run.len += 1,
-                _ => runs.push(Run { first: rank, stride: 1, len: 1 }),
+                _ => runs.push(RankRange { first: rank, stride: 1, len: 1 }),
             }
         }
-        Ok(Self { runs: runs.into(), len: members.len() as u32 })
+        Ok(Self { ranges: runs.into(), len: members.len() as u32 })
     }
 
     /// Makes the group of the ranks of some ranges, each nonempty and within `0..ranks` of the run.
     ///
     /// # Errors
     /// A rank that occurs twice.
-    pub(crate) fn from_runs(runs: &[Run]) -> Result<Self, Rank> {
+    pub(crate) fn from_ranges(runs: &[RankRange]) -> Result<Self, Rank> {
         match runs {
             // The common case in text; a single range has no rank twice.
-            [Run { len: 2.., .. }] => Ok(Self { runs: runs.into(), len: runs[0].len }),
+            [RankRange { len: 2.., .. }] => Ok(Self { ranges: runs.into(), len: runs[0].len }),
             _ => Self::new(runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))),
         }
     }
@@ -193,8 +193,8 @@ impl Group {
     }
 
     /// Returns the ranges, in order.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    pub fn ranges(&self) -> &[RankRange] {
+        &self.ranges
     }
 
     /// Returns the world rank at position `index`. Cost: O(ranges).
@@ -202,7 +202,7 @@ impl Group {
     /// # Panics
     /// If the group has `index` members or fewer.
     pub fn member(&self, mut index: u32) -> Rank {
-        for run in &self.runs {
+        for run in &self.ranges {
             if index < run.len {
                 return run.member(index);
             }
@@ -214,7 +214,7 @@ impl Group {
     /// Returns the position of a world rank, if it belongs to the group. Cost: O(ranges).
     pub fn position(&self, rank: Rank) -> Option<u32> {
         let mut before = 0;
-        for run in &self.runs {
+        for run in &self.ranges {
             if let Some(index) = run.position(rank) {
                 return Some(before + index);
             }
@@ -224,11 +224,11 @@ impl Group {
     }
 
     /// Returns the first rank that is not in `other`, if any. Cost: O(ranks of both groups).
-    pub(crate) fn first_outside(&self, other: &Self) -> Option<Rank> {
+    pub(crate) fn first_not_in(&self, other: &Self) -> Option<Rank> {
         if self == other {
             return None;
         }
-        if let [run] = *other.runs {
+        if let [run] = *other.ranges {
             return self.members().find(|rank| run.position(*rank).is_none());
         }
         let inside: FxHashSet<Rank> = other.members().collect();
@@ -237,7 +237,7 @@ impl Group {
 
     /// Yields the world ranks, in order.
     pub fn members(&self) -> impl Iterator<Item = Rank> + '_ {
-        self.runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))
+        self.ranges.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))
     }
 }
 
@@ -250,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_stored_as_runs() {
-        assert_eq!(group(&[0, 1, 2, 3]).runs().len(), 1);
-        assert_eq!(group(&[3, 7, 11, 15]).runs().len(), 1);
-        assert_eq!(group(&[9, 6, 3, 0]).runs().len(), 1);
+    fn groups_are_stored_as_ranges() {
+        assert_eq!(group(&[0, 1, 2, 3]).ranges().len(), 1);
+        assert_eq!(group(&[3, 7, 11, 15]).ranges().len(), 1);
+        assert_eq!(group(&[9, 6, 3, 0]).ranges().len(), 1);
         assert_eq!(Group::new([Rank::new(4), Rank::new(2), Rank::new(4)]), Err(Rank::new(4)));
         assert_eq!(group(&(0..64).collect::<Vec<_>>()), Group::world(64));
     }

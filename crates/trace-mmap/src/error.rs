@@ -9,7 +9,7 @@ use pdes_core::Rank;
 use crate::archive::ArchiveError;
 use crate::channel::Tag;
 use crate::communicator::CommId;
-use crate::link::{CommunicatorConflict, origin};
+use crate::link::{CommunicatorConflict, describe_source};
 use crate::text::TextError;
 
 /// A line of a file.
@@ -96,7 +96,7 @@ pub enum TraceError {
     },
     /// A directory has two files for a rank.
     #[error("{} and {} are both trace files of rank {rank}", first.display(), second.display())]
-    RankFileTwice {
+    DuplicateRankFile {
         /// The rank.
         rank: u32,
         /// One file.
@@ -128,7 +128,7 @@ pub enum TraceError {
     #[error(
         "{location}: rank {rank} receives {receives} messages {} but only {sends} are sent; \
          its action {action} is the first without a message",
-        origin(*src, *tag, *communicator)
+        describe_source(*src, *tag, *communicator)
     )]
     ReceiveWithoutSend {
         /// The line of the first unmatched receive.

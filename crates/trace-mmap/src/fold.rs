@@ -15,13 +15,13 @@ use window::Window;
 use crate::record::Record;
 
 /// Number of items that stay in the window when it overflows; it holds up to twice as many.
-const KEPT: usize = 1 << 16;
+const WINDOW_ITEMS: usize = 1 << 16;
 
 /// Number of items of the longest loop body.
-const MAX_BODY: usize = KEPT / 2;
+const MAX_BODY_ITEMS: usize = WINDOW_ITEMS / 2;
 
 /// Largest number of items of all stored bodies; beyond it the window is emptied and all bodies are dropped.
-const MAX_REMEMBERED: usize = 1 << 20;
+const MAX_STORED_ITEMS: usize = 1 << 20;
 
 /// Largest number of earlier items that are tried as the end of an equal sequence.
 const MAX_TRIES: usize = 16;
@@ -58,11 +58,11 @@ impl Folder {
     ) -> Result<(), E> {
         self.window.push(record, &self.bodies);
         while self.extend_loop() || self.begin_loop() {}
-        if self.bodies.len() > MAX_REMEMBERED {
+        if self.bodies.len() > MAX_STORED_ITEMS {
             self.finish(emit)?;
             self.bodies = Bodies::default();
-        } else if self.window.len() >= 2 * KEPT {
-            let first = self.window.len() - KEPT;
+        } else if self.window.len() >= 2 * WINDOW_ITEMS {
+            let first = self.window.len() - WINDOW_ITEMS;
             self.emit_first(first, emit)?;
             self.window.drop_first(first, &self.bodies);
         }
@@ -99,10 +99,10 @@ impl Folder {
     /// Replaces two equal sequences at the end of the window by a loop; returns whether there were any.
     fn begin_loop(&mut self) -> bool {
         let end = self.window.len();
-        let len = self.window.earlier().take(MAX_TRIES).map(|last| end - 1 - last).find(|len| {
+        let len = self.window.candidates().take(MAX_TRIES).map(|last| end - 1 - last).find(|len| {
             let (first, second) = (end.wrapping_sub(2 * len), end - len);
             2 * len <= end
-                && *len <= MAX_BODY
+                && *len <= MAX_BODY_ITEMS
                 && self.window.hash(first, second) == self.window.hash(second, end)
                 && self.window.items()[first..second] == self.window.items()[second..end]
         });
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pay_is_not_folded() {
+    fn short_loops_are_not_folded() {
         assert_eq!(fold([1, 1, 2]).len(), 3);
         assert_eq!(fold([1, 2, 1, 2]).len(), 4);
         assert_eq!(fold([1, 1, 1]).len(), 3);
@@ -184,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_window_is_final_and_right() {
-        let all: Vec<u32> = (0..5 * KEPT as u32).map(|index| index % 7 * index).collect();
+    fn folding_is_lossless_beyond_the_window() {
+        let all: Vec<u32> = (0..5 * WINDOW_ITEMS as u32).map(|index| index % 7 * index).collect();
         assert_eq!(unfold(&fold(all.iter().copied())), all);
-        let long = MAX_BODY as u32 + 7;
+        let long = MAX_BODY_ITEMS as u32 + 7;
         let all: Vec<u32> = (0..3).flat_map(|_| 0..long).collect();
         assert_eq!(fold(all.iter().copied()).len(), all.len());
-        let short = MAX_BODY as u32;
+        let short = MAX_BODY_ITEMS as u32;
         let all: Vec<u32> = (0..3).flat_map(|_| 0..short).collect();
         assert_eq!(fold(all.iter().copied()).len(), short as usize + 2);
     }

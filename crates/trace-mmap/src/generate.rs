@@ -85,6 +85,6 @@ fn count(program: &[Item]) -> u64 {
 }
 
 /// Counts the actions of all ranks, if all have as many as the first one.
-fn count_alike(generator: &impl Generator) -> u64 {
+fn count_uniform(generator: &impl Generator) -> u64 {
     count(&generator.rank(Rank::new(0))).saturating_mul(generator.ranks().into())
 }

@@ -129,23 +129,23 @@
 
 mod action;
 mod archive;
+mod builder;
 mod call;
 mod channel;
 mod collective;
 mod column;
 mod communicator;
+mod consistent_cut;
 mod datatype;
-mod draft;
 mod error;
 mod fold;
-mod frontier;
 pub mod generate;
 mod link;
 mod load;
 mod measured;
 mod provenance;
 mod record;
-mod side;
+mod side_tables;
 mod store;
 mod structure;
 mod text;
@@ -156,25 +156,25 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Folding, Head,
-    Info, Pair, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, dump,
-    with_measured_computations, write_text,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Folding, Info,
+    IterationBoundary, PairTraffic, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check,
+    convert, cut, dump, write_text, write_with_measured_times,
 };
 pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
-pub use communicator::{CommId, CommIdx, Communicator, Group, Run};
+pub use communicator::{CommId, CommIdx, Communicator, Group, RankRange};
+pub use consistent_cut::{RemovedActions, write_consistent_cut};
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
-pub use frontier::{Settled, settle};
 pub use link::CommunicatorConflict;
 pub use load::LoadOptions;
-pub use measured::Measured;
-pub use provenance::{Counted, Provenance};
+pub use measured::TimedActions;
+pub use provenance::{Provenance, WorkMetric};
 pub use structure::{
     CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,
 };
 pub use text::{Field, TextError, Unsupported};
-pub use trace::{Cursor, Mark, Ops, RankTrace, Trace};
+pub use trace::{Cursor, CursorPosition, Ops, RankTrace, Trace};
 pub use unmodelled::Unmodelled;
 pub use warning::{Unreceived, Warning};

@@ -9,31 +9,31 @@ use std::collections::BTreeMap;
 use pdes_core::Rank;
 
 use crate::action::Action;
+use crate::builder::LinkableRank;
 use crate::call::Source;
 use crate::channel::{Arrival, Incoming, OutIdx, PortId, Tag};
 use crate::communicator::CommId;
-use crate::draft::Linkable;
 use crate::trace::RankTrace;
-use crate::transfer::{NotPersistent, Persistent, Transfer};
+use crate::transfer::{NotPersistent, PersistentRequests, Transfer};
 use crate::warning::Unreceived;
 
 /// The ranks of a trace do not fit together.
 #[derive(Debug)]
 pub(crate) enum LinkError {
-    Shortage(Shortage),
+    Unmatched(UnmatchedRank),
     Communicators(CommunicatorConflict),
 }
 
 /// A rank with an unmatched receive.
 #[derive(Debug)]
-pub(crate) struct Shortage {
+pub(crate) struct UnmatchedRank {
     pub(crate) rank: Rank,
-    arriving: Arriving,
+    arriving: ArrivingMessages,
 }
 
 /// An unmatched receive, and the counts of its channel.
 #[derive(Debug)]
-pub(crate) struct Excess {
+pub(crate) struct UnmatchedReceive {
     /// The source; `None` for all sources together, if there are wildcard receives.
     pub(crate) src: Option<Rank>,
     pub(crate) tag: Option<Tag>,
@@ -48,8 +48,8 @@ pub(crate) struct Excess {
 ///
 /// # Errors
 /// A communicator about which ranks disagree; the lowest rank with an unmatched receive.
-pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, LinkError> {
-    communicators::unify(ranks).map_err(LinkError::Communicators)?;
+pub(crate) fn link(ranks: &mut [LinkableRank]) -> Result<Option<Unreceived>, LinkError> {
+    communicators::check_communicators(ranks).map_err(LinkError::Communicators)?;
     let mut senders: Vec<Vec<(Rank, OutIdx)>> = vec![Vec::new(); ranks.len()];
     for (sender, linkable) in ranks.iter().enumerate() {
         for (out, outgoing) in linkable.trace.outgoing.iter().enumerate() {
@@ -60,16 +60,16 @@ pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, LinkErr
         ranks.iter().map(|linkable| vec![None; linkable.trace.outgoing.len()]).collect();
     for (receiver, channels) in senders.iter().enumerate() {
         let rank = Rank::new(receiver as u32);
-        let arriving = resolve(ranks, rank, channels, &mut ports);
-        if arriving.excess(&ranks[receiver]).is_some() {
-            return Err(LinkError::Shortage(Shortage { rank, arriving }));
+        let arriving = resolve_arrivals(ranks, rank, channels, &mut ports);
+        if arriving.unmatched_receive(&ranks[receiver]).is_some() {
+            return Err(LinkError::Unmatched(UnmatchedRank { rank, arriving }));
         }
     }
-    Ok(unreceived(ranks, &ports))
+    Ok(count_unreceived(ranks, &ports))
 }
 
 /// Describes the source of received messages.
-pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) -> String {
+pub(crate) fn describe_source(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) -> String {
     let on = match communicator {
         CommId::WORLD => String::new(),
         id => format!(" on communicator {id}"),
@@ -83,7 +83,7 @@ pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) 
 
 /// Numbers of messages sent to one receiver.
 #[derive(Debug)]
-struct Arriving {
+struct ArrivingMessages {
     all: u64,
     by_port: Vec<u64>,
     /// Messages with exactly the tag of each incoming channel.
@@ -91,16 +91,16 @@ struct Arriving {
 }
 
 /// Resolves the arrival of all channels to one receiver, and counts their messages.
-fn resolve(
-    ranks: &mut [Linkable],
+fn resolve_arrivals(
+    ranks: &mut [LinkableRank],
     receiver: Rank,
     channels: &[(Rank, OutIdx)],
     ports: &mut [Vec<Option<PortId>>],
-) -> Arriving {
+) -> ArrivingMessages {
     let trace = &ranks[receiver.index()].trace;
     let (by_port, by_channel) = (vec![0; trace.ports as usize], vec![0; trace.incoming.len()]);
-    let mut arriving = Arriving { all: 0, by_port, by_channel };
-    let matches_by_time = trace.matches_by_time;
+    let mut arriving = ArrivingMessages { all: 0, by_port, by_channel };
+    let matches_by_time = trace.has_timing_dependent_matching;
     let incoming: BTreeMap<(Rank, Option<Tag>, CommId), (usize, PortId)> =
         (trace.incoming.iter().enumerate())
             .map(|(index, incoming)| {
@@ -122,64 +122,70 @@ fn resolve(
             add(&mut arriving.by_port[port.index()], sends);
         }
         outgoing.set_arrival(match port {
-            _ if matches_by_time => Arrival::Mailbox,
+            _ if matches_by_time => Arrival::AnySource,
             Some(port) => Arrival::Port(port),
-            None => Arrival::Nowhere,
+            None => Arrival::Unmatched,
         });
         ports[sender.index()][out.index()] = port;
     }
     arriving
 }
 
-impl Arriving {
+impl ArrivingMessages {
     /// Finds the first channel with more receives than messages. Wildcard receives match messages of every channel, so that they
     /// are unmatched only if there are fewer messages than receives in total.
-    fn excess(&self, linkable: &Linkable) -> Option<Excess> {
+    fn unmatched_receive(&self, linkable: &LinkableRank) -> Option<UnmatchedReceive> {
         let by_port = receives_by_port(linkable);
         let channels = linkable.trace.incoming.iter().zip(linkable.receives.iter().zip(&self.by_channel));
         let of_a_channel = channels.into_iter().find_map(|(incoming, (&receives, &sends))| {
             if incoming.tag.is_some() && receives > sends {
-                return Some(Excess::of(&linkable.trace, incoming, sends, receives));
+                return Some(UnmatchedReceive::new(&linkable.trace, incoming, sends, receives));
             }
             let port = incoming.port.index();
             let (sends, receives) = (self.by_port[port], by_port[port]);
-            (receives > sends).then(|| Excess::of(&linkable.trace, incoming, sends, receives))
+            (receives > sends).then(|| UnmatchedReceive::new(&linkable.trace, incoming, sends, receives))
         });
-        of_a_channel.or_else(|| self.excess_in_all(linkable))
+        of_a_channel.or_else(|| self.unmatched_in_total(linkable))
     }
 
-    fn excess_in_all(&self, linkable: &Linkable) -> Option<Excess> {
+    fn unmatched_in_total(&self, linkable: &LinkableRank) -> Option<UnmatchedReceive> {
         let (sends, receives) = (self.all, all_receives(linkable));
         let is_short = linkable.receives_from_any > 0 && receives > sends;
-        is_short.then_some(Excess { src: None, tag: None, communicator: CommId::WORLD, sends, receives })
+        is_short.then_some(UnmatchedReceive {
+            src: None,
+            tag: None,
+            communicator: CommId::WORLD,
+            sends,
+            receives,
+        })
     }
 }
 
-impl Excess {
-    fn of(trace: &RankTrace, incoming: &Incoming, sends: u64, receives: u64) -> Self {
+impl UnmatchedReceive {
+    fn new(trace: &RankTrace, incoming: &Incoming, sends: u64, receives: u64) -> Self {
         let communicator = trace.communicators[incoming.communicator.index()].id;
         Self { src: Some(incoming.peer), tag: incoming.tag, communicator, sends, receives }
     }
 }
 
-impl Shortage {
+impl UnmatchedRank {
     /// Describes the first channel with more receives than messages, in the order of first use.
     ///
     /// # Panics
     /// If `linkable` is another rank.
-    pub(crate) fn channel(&self, linkable: &Linkable) -> Excess {
-        self.arriving.excess(linkable).expect("the channels of the rank were short of messages")
+    pub(crate) fn first_channel(&self, linkable: &LinkableRank) -> UnmatchedReceive {
+        self.arriving.unmatched_receive(linkable).expect("the channels of the rank were short of messages")
     }
 
     /// Finds the first unmatched receive of the rank; returns the index of its action.
-    pub(crate) fn first_action(&self, linkable: &Linkable) -> Option<(u64, Excess)> {
+    pub(crate) fn first_action(&self, linkable: &LinkableRank) -> Option<(u64, UnmatchedReceive)> {
         let trace = &linkable.trace;
         let receives_by_port = receives_by_port(linkable);
-        let Arriving { all, by_port: sent_by_port, by_channel: sent_by_channel } = &self.arriving;
-        let mut excess_in_all = self.arriving.excess_in_all(linkable);
+        let ArrivingMessages { all, by_port: sent_by_port, by_channel: sent_by_channel } = &self.arriving;
+        let mut excess_in_all = self.arriving.unmatched_in_total(linkable);
         let mut by_port = vec![0; sent_by_port.len()];
         let mut by_channel = vec![0; sent_by_channel.len()];
-        for (before, (action, source)) in (0..).zip(received(trace)) {
+        for (before, (action, source)) in (0..).zip(receives(trace)) {
             if before == *all
                 && let Some(excess) = excess_in_all.take()
             {
@@ -193,11 +199,11 @@ impl Shortage {
             by_channel[channel] += 1;
             if incoming.tag.is_some() && by_channel[channel] > sent_by_channel[channel] {
                 let (sends, receives) = (sent_by_channel[channel], linkable.receives[channel]);
-                return Some((action, Excess::of(trace, incoming, sends, receives)));
+                return Some((action, UnmatchedReceive::new(trace, incoming, sends, receives)));
             }
             if by_port[port] > sent_by_port[port] {
                 let (sends, receives) = (sent_by_port[port], receives_by_port[port]);
-                return Some((action, Excess::of(trace, incoming, sends, receives)));
+                return Some((action, UnmatchedReceive::new(trace, incoming, sends, receives)));
             }
         }
         None
@@ -205,8 +211,8 @@ impl Shortage {
 }
 
 /// Yields the receives of a rank, even if cancelled later, each with the index of its action.
-fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
-    let mut persistent = Persistent::default();
+fn receives(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
+    let mut persistent = PersistentRequests::default();
     (0..).zip(trace.cursor()).flat_map(move |(index, action)| {
         let mut sources = Vec::new();
         match action {
@@ -220,18 +226,18 @@ fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
                     Ok(())
                 };
                 // Only a forged archive starts a request that is not persistent; it then receives nothing.
-                let _ = persistent.follow(trace.call(id), each);
+                let _ = persistent.visit_transfers(trace.call(id), each);
             }
             _ => {}
         }
-        sources.retain(|source| *source != Source::Nobody);
+        sources.retain(|source| *source != Source::ProcNull);
         sources.into_iter().map(move |source| (index, source))
     })
 }
 
 /// Counts the messages that are never received. Wildcard receives are assumed to match the first channels with messages left: which
 /// messages they match depends on time, but their number does not.
-fn unreceived(ranks: &[Linkable], ports: &[Vec<Option<PortId>>]) -> Option<Unreceived> {
+fn count_unreceived(ranks: &[LinkableRank], ports: &[Vec<Option<PortId>>]) -> Option<Unreceived> {
     let mut receives: Vec<Vec<u64>> = ranks.iter().map(receives_by_port).collect();
     let mut from_any: Vec<u64> = ranks.iter().map(|linkable| linkable.receives_from_any).collect();
     let mut unreceived: Option<Unreceived> = None;
@@ -256,13 +262,13 @@ fn unreceived(ranks: &[Linkable], ports: &[Vec<Option<PortId>>]) -> Option<Unrec
     unreceived
 }
 
-fn all_receives(linkable: &Linkable) -> u64 {
+fn all_receives(linkable: &LinkableRank) -> u64 {
     let mut all = linkable.receives_from_any;
     linkable.receives.iter().for_each(|receives| add(&mut all, *receives));
     all
 }
 
-fn receives_by_port(linkable: &Linkable) -> Vec<u64> {
+fn receives_by_port(linkable: &LinkableRank) -> Vec<u64> {
     let mut by_port = vec![0; linkable.trace.ports as usize];
     for (incoming, receives) in linkable.trace.incoming.iter().zip(&linkable.receives) {
         add(&mut by_port[incoming.port.index()], *receives);

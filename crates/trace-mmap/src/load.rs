@@ -1,9 +1,9 @@
 //! Loading of traces from files of any layout.
 
+mod file_layout;
 mod merged;
 mod origin;
 mod rank_files;
-mod shape;
 
 pub(crate) use origin::Origin;
 pub(crate) use rank_files::read_file;
@@ -14,13 +14,13 @@ use std::sync::atomic::AtomicU64;
 use pdes_core::Rank;
 
 use crate::archive;
-use crate::draft::Linkable;
+use crate::builder::LinkableRank;
 use crate::error::TraceError;
-use crate::link::{Excess, LinkError, Shortage, link};
+use crate::link::{LinkError, UnmatchedRank, UnmatchedReceive, link};
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::warning::{Tolerated, summarize};
-use shape::Shape;
+use crate::warning::{FileWarnings, summarize};
+use file_layout::FileLayout;
 
 /// Largest number of ranks of a run.
 pub(crate) const MAX_RANKS: u32 = 1 << 20;
@@ -49,18 +49,18 @@ impl Default for LoadOptions<'_> {
 }
 
 /// A trace to be converted.
-pub(crate) enum Input {
+pub(crate) enum ConversionInput {
     /// The file of each rank, and the number of ranks of the run.
     Files(Vec<PathBuf>, u32),
     /// A loaded trace, because its ranks cannot be read one by one or are in an archive already.
     Trace(Box<Trace>),
 }
 
-impl Input {
+impl ConversionInput {
     /// Opens a trace of any layout; loads it if its ranks cannot be read one by one.
     pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
-        match Shape::detect(path)? {
-            Shape::PerRank(files) => {
+        match FileLayout::detect(path)? {
+            FileLayout::PerRank(files) => {
                 let ranks = rank_files::count_ranks(path, &files, options)?;
                 Ok(Self::Files(files, ranks))
             }
@@ -72,21 +72,21 @@ impl Input {
 /// Loads a trace of any layout.
 pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let mut trace = open(path, options)?;
-    trace.hold((0..trace.ranks()).map(Rank::new))?;
-    trace.check_actions(trace.held_actions())?;
+    trace.load_ranks((0..trace.ranks()).map(Rank::new))?;
+    trace.check_actions(trace.loaded_actions())?;
     Ok(trace)
 }
 
 /// Opens a trace of any layout: text is loaded, but no rank of an archive is read yet.
 pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    match Shape::detect(path)? {
-        Shape::Archive => archive(path, options),
-        Shape::PerRank(files) => rank_files::load(path, files, options),
-        Shape::Merged(file) => merged::load(Origin::Merged(file), options),
+    match FileLayout::detect(path)? {
+        FileLayout::Archive => open_archive(path, options),
+        FileLayout::PerRank(files) => rank_files::load(path, files, options),
+        FileLayout::Merged(file) => merged::load(Origin::Merged(file), options),
     }
 }
 
-fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+fn open_archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let (directory, unreceived, provenance) = archive::open(path)?;
     let found = directory.ranks();
     match options.ranks {
@@ -95,7 +95,7 @@ fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> 
         }
         _ => {
             let origin = Origin::Archive(path.to_path_buf());
-            Ok(Trace::of_archive(directory, unreceived, provenance, origin))
+            Ok(Trace::from_archive(directory, unreceived, provenance, origin))
         }
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn read_all(
     files: &[PathBuf],
     options: &LoadOptions<'_>,
     store: &Store<'_>,
-) -> Result<Vec<Linkable>, TraceError> {
+) -> Result<Vec<LinkableRank>, TraceError> {
     let ranks = check_ranks(files.first().map_or(Path::new("."), PathBuf::as_path), files.len() as u64)?;
     let read = rank_files::read_files(files, ranks, options.threads, store)?;
     Ok(read.into_iter().map(|(linkable, _)| linkable).collect())
@@ -122,30 +122,37 @@ fn store<'a>(options: &'a LoadOptions<'_>) -> Store<'a> {
 
 /// Links the ranks into a trace, with the warnings of all files.
 fn assemble(
-    mut ranks: Vec<Linkable>,
-    tolerated: Vec<(PathBuf, Tolerated)>,
+    mut ranks: Vec<LinkableRank>,
+    file_warnings: Vec<(PathBuf, FileWarnings)>,
     store: Store<'_>,
     origin: Origin,
 ) -> Result<Trace, TraceError> {
     store.finish(ranks.iter_mut().flat_map(|linkable| linkable.trace.records_mut()))?;
-    let warnings = summarize(tolerated.iter().map(|(file, tolerated)| (file.as_path(), *tolerated)));
+    let warnings =
+        summarize(file_warnings.iter().map(|(file, file_warnings)| (file.as_path(), *file_warnings)));
     match link(&mut ranks) {
         Ok(unreceived) => {
             let ranks = ranks.into_iter().map(|linkable| linkable.trace).collect();
             Ok(Trace::new(ranks, warnings, unreceived, origin))
         }
         Err(LinkError::Communicators(conflict)) => Err(conflict.into()),
-        Err(LinkError::Shortage(shortage)) => Err(locate(&shortage, &ranks[shortage.rank.index()], &origin)?),
+        Err(LinkError::Unmatched(unmatched)) => {
+            Err(locate(&unmatched, &ranks[unmatched.rank.index()], &origin)?)
+        }
     }
 }
 
 /// Makes the error for an unmatched receive, with the line of the first one.
 #[cold]
-fn locate(shortage: &Shortage, receiver: &Linkable, origin: &Origin) -> Result<TraceError, TraceError> {
-    let rank = shortage.rank;
-    let first = shortage.first_action(receiver);
-    let (action, Excess { src, tag, communicator, sends, receives }) =
-        first.unwrap_or_else(|| (receiver.trace.len(), shortage.channel(receiver)));
+fn locate(
+    unmatched: &UnmatchedRank,
+    receiver: &LinkableRank,
+    origin: &Origin,
+) -> Result<TraceError, TraceError> {
+    let rank = unmatched.rank;
+    let first = unmatched.first_action(receiver);
+    let (action, UnmatchedReceive { src, tag, communicator, sends, receives }) =
+        first.unwrap_or_else(|| (receiver.trace.len(), unmatched.first_channel(receiver)));
     let location = origin.locate(rank, action)?;
     Ok(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, communicator, sends, receives })
 }

@@ -2,7 +2,7 @@
 
 /// The quantity that amounts of computation measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Counted {
+pub enum WorkMetric {
     /// Instructions retired in user mode, each counted as one flop.
     Instructions,
     /// CPU time of the thread.
@@ -28,7 +28,7 @@ pub enum Counted {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Provenance {
     /// The quantity that amounts of computation measure; `None` if unknown, as for text.
-    pub counted: Option<Counted>,
+    pub work_metric: Option<WorkMetric>,
     /// Number of ranks whose recording ended before `MPI_Finalize`.
     pub ended_early: u32,
     /// Number of recorded actions that were removed because they depend on actions that were not recorded.
@@ -42,10 +42,10 @@ const CPU_TIME: u32 = 2;
 impl Provenance {
     /// Encodes the provenance for the header of an archive.
     pub(crate) fn to_words(self) -> [u64; 3] {
-        let (kind, rate) = match self.counted {
+        let (kind, rate) = match self.work_metric {
             None => (UNKNOWN, 0.0),
-            Some(Counted::Instructions) => (INSTRUCTIONS, 0.0),
-            Some(Counted::CpuTime { rate }) => (CPU_TIME, rate),
+            Some(WorkMetric::Instructions) => (INSTRUCTIONS, 0.0),
+            Some(WorkMetric::CpuTime { rate }) => (CPU_TIME, rate),
         };
         [u64::from(kind) | u64::from(self.ended_early) << 32, rate.to_bits(), self.cut_actions]
     }
@@ -55,17 +55,17 @@ impl Provenance {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         let counted = match head as u32 {
             UNKNOWN if rate == 0 => None,
-            INSTRUCTIONS if rate == 0 => Some(Counted::Instructions),
+            INSTRUCTIONS if rate == 0 => Some(WorkMetric::Instructions),
             CPU_TIME if is_rate(f64::from_bits(rate)) => {
-                Some(Counted::CpuTime { rate: f64::from_bits(rate) })
+                Some(WorkMetric::CpuTime { rate: f64::from_bits(rate) })
             }
             _ => return None,
         };
-        Some(Self { counted, ended_early: (head >> 32) as u32, cut_actions })
+        Some(Self { work_metric: counted, ended_early: (head >> 32) as u32, cut_actions })
     }
 }
 
-impl std::fmt::Display for Counted {
+impl std::fmt::Display for WorkMetric {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Instructions => f.write_str("instructions in user mode, as flops"),
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_back_and_nothing_else() {
+    fn provenance_survives_encoding() {
         let rate = 2.5e9;
-        for counted in [None, Some(Counted::Instructions), Some(Counted::CpuTime { rate })] {
-            let provenance = Provenance { counted, ended_early: u32::MAX, cut_actions: 7 };
+        for counted in [None, Some(WorkMetric::Instructions), Some(WorkMetric::CpuTime { rate })] {
+            let provenance = Provenance { work_metric: counted, ended_early: u32::MAX, cut_actions: 7 };
             assert_eq!(Provenance::from_words(provenance.to_words()), Some(provenance));
         }
         let bits = f64::to_bits;

@@ -2,7 +2,7 @@
 
 mod limits;
 
-pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, Needs, TableSizes};
+pub(crate) use limits::{FieldMaxima, Limits, MAX_AMOUNT_BITS, MAX_BYTES, TableSizes};
 
 use pdes_core::Bytes;
 
@@ -79,8 +79,8 @@ impl Record {
             Action::Isend { to, bytes, slot } => Self::pack(ISEND, slot.get(), to.get(), bytes.get()),
             Action::Recv { from, bytes } => Self::pack(RECV, 0, from.get(), bytes.get()),
             Action::Irecv { from, bytes, slot } => Self::pack(IRECV, slot.get(), from.get(), bytes.get()),
-            Action::Null { slot: None } => Self::pack(NULL, 0, 0, 0),
-            Action::Null { slot: Some(slot) } => Self::pack(NULL_REQUEST, slot.get(), 0, 0),
+            Action::ProcNull { slot: None } => Self::pack(NULL, 0, 0, 0),
+            Action::ProcNull { slot: Some(slot) } => Self::pack(NULL_REQUEST, slot.get(), 0, 0),
             Action::SendRecv(id) => Self::pack(SEND_RECV, 0, id.get(), 0),
             Action::Wait { slot } => Self::pack(WAIT, slot.get(), 0, 0),
             Action::Test { slot } => Self::pack(TEST, slot.get(), 0, 0),
@@ -154,7 +154,7 @@ impl Record {
     }
 
     /// Returns the amount of a computation if it is in the record itself [flop].
-    pub(crate) fn own_flops(self) -> Option<f64> {
+    pub(crate) fn inline_flops(self) -> Option<f64> {
         (self.kind() == COMPUTE).then(|| f64::from_bits(self.amount))
     }
 
@@ -181,8 +181,8 @@ impl Record {
             ISEND => Action::Isend { to: OutIdx::new(self.index()), bytes, slot: self.slot() },
             RECV => Action::Recv { from: InIdx::new(self.index()), bytes },
             IRECV => Action::Irecv { from: InIdx::new(self.index()), bytes, slot: self.slot() },
-            NULL => Action::Null { slot: None },
-            NULL_REQUEST => Action::Null { slot: Some(self.slot()) },
+            NULL => Action::ProcNull { slot: None },
+            NULL_REQUEST => Action::ProcNull { slot: Some(self.slot()) },
             SEND_RECV => Action::SendRecv(SendRecvId::new(self.index())),
             WAIT => Action::Wait { slot: self.slot() },
             TEST => Action::Test { slot: self.slot() },
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_survives_packing() {
+    fn actions_round_trip() {
         let slot = Slot::new(MAX_SLOTS - 1);
         let bytes = Bytes::new(1 << 48);
         let actions = [
@@ -233,8 +233,8 @@ mod tests {
             Action::Isend { to: OutIdx::new(u32::MAX), bytes, slot },
             Action::Recv { from: InIdx::new(7), bytes },
             Action::Irecv { from: InIdx::new(7), bytes, slot },
-            Action::Null { slot: None },
-            Action::Null { slot: Some(slot) },
+            Action::ProcNull { slot: None },
+            Action::ProcNull { slot: Some(slot) },
             Action::SendRecv(SendRecvId::new(1)),
             Action::Wait { slot },
             Action::Test { slot },

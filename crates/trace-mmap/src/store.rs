@@ -55,13 +55,17 @@ impl Records {
             // A display elsewhere reads this counter; nothing depends on its order.
             progress.fetch_add(records.len() as u64, Ordering::Relaxed);
         }
-        self.push_beside(records, store)
+        self.push_annotations(records, store)
     }
 
     /// Appends a chunk of records that annotate others and do not count as actions.
-    pub(crate) fn push_beside(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
+    pub(crate) fn push_annotations(
+        &mut self,
+        records: Vec<Record>,
+        store: &Store<'_>,
+    ) -> Result<(), TraceError> {
         self.len += records.len() as u64;
-        self.chunks.push(store.keep(records)?);
+        self.chunks.push(store.store_chunk(records)?);
         Ok(())
     }
 
@@ -85,7 +89,7 @@ impl<'a> Store<'a> {
         Self { budget, used: AtomicU64::new(0), spill_dir, spill: Mutex::new(None), progress }
     }
 
-    fn keep(&self, records: Vec<Record>) -> Result<Chunk, TraceError> {
+    fn store_chunk(&self, records: Vec<Record>) -> Result<Chunk, TraceError> {
         let size = size_of_val(records.as_slice()) as u64;
         // Relaxed: the counter guards no other memory, and the trace does not depend on which chunks are spilled.
         if self.used.fetch_add(size, Ordering::Relaxed) + size <= self.budget {

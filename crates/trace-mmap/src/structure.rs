@@ -122,14 +122,14 @@ pub enum Direction {
     /// A request of [`Op::Irecv`].
     Receive,
     /// A wildcard request of [`CallOp::Irecv`].
-    ReceiveAny,
+    ReceiveFromAny,
 }
 
 /// A part of a structured program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// One operation.
-    Act(Op),
+    Op(Op),
     /// A loop.
     Loop {
         /// Number of iterations, possibly 0.
@@ -156,7 +156,7 @@ impl Item {
 
     fn count(&self) -> Option<u64> {
         match self {
-            Self::Act(_) => Some(1),
+            Self::Op(_) => Some(1),
             Self::Loop { count: 0, .. } => Some(0),
             Self::Loop { count, body } => Self::count_all(body)?.checked_mul(*count),
         }
@@ -172,15 +172,15 @@ impl Item {
 /// assert_eq!(ops, [&Op::Init, &Op::WaitAll, &Op::WaitAll]);
 /// ```
 pub fn flatten(items: &[Item]) -> impl Iterator<Item = &Op> {
-    Flatten { stack: vec![Level { body: items, rest: items.iter(), left: 0 }] }
+    Flatten { stack: vec![LoopLevel { body: items, rest: items.iter(), left: 0 }] }
 }
 
 struct Flatten<'a> {
-    stack: Vec<Level<'a>>,
+    stack: Vec<LoopLevel<'a>>,
 }
 
 /// A loop in progress; the lowest one is the program itself.
-struct Level<'a> {
+struct LoopLevel<'a> {
     body: &'a [Item],
     rest: slice::Iter<'a, Item>,
     /// Number of iterations after the current one.
@@ -194,9 +194,9 @@ impl<'a> Iterator for Flatten<'a> {
         loop {
             let level = self.stack.last_mut()?;
             match level.rest.next() {
-                Some(Item::Act(op)) => return Some(op),
+                Some(Item::Op(op)) => return Some(op),
                 Some(Item::Loop { count, body }) if *count > 0 && !body.is_empty() => {
-                    self.stack.push(Level { body, rest: body.iter(), left: count - 1 });
+                    self.stack.push(LoopLevel { body, rest: body.iter(), left: count - 1 });
                 }
                 Some(Item::Loop { .. }) => {}
                 None if level.left > 0 => {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn compute(flops: f64) -> Item {
-        Item::Act(Op::Compute { flops })
+        Item::Op(Op::Compute { flops })
     }
 
     fn amounts(items: &[Item]) -> Vec<f64> {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_beyond_64_bits_are_told() {
+    fn counts_beyond_64_bits_are_none() {
         let square = Item::Loop { count: 1 << 32, body: vec![compute(1.0)] };
         assert_eq!(Item::count_all(&[Item::Loop { count: 1 << 32, body: vec![square] }]), None);
     }

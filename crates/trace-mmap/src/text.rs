@@ -15,6 +15,6 @@ mod verb;
 pub use error::{Field, TextError, Unsupported};
 pub(crate) use fields::Fields;
 pub(crate) use lines::{Line, Lines};
-pub(crate) use list::{List, Runs};
+pub(crate) use list::{NumberList, RankRanges};
 pub(crate) use reader::{read_action, read_rank};
 pub(crate) use source::Source;

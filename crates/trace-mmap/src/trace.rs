@@ -1,14 +1,14 @@
 //! Traces: the actions of all ranks of an MPI program.
 
 mod cursor;
-mod mark;
+mod cursor_position;
 mod ops;
 mod rank;
 
 pub use cursor::Cursor;
-pub use mark::Mark;
+pub use cursor_position::CursorPosition;
 pub use ops::Ops;
-pub(crate) use rank::Body;
+pub(crate) use rank::ActionStorage;
 pub use rank::RankTrace;
 
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::archive::{ArchiveError, Directory};
 use crate::error::{Location, TraceError};
 use crate::load::{self, LoadOptions, Origin};
 use crate::provenance::Provenance;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::warning::{Unreceived, Warning};
 
 /// The actions of all ranks of an MPI program.
@@ -31,9 +31,9 @@ use crate::warning::{Unreceived, Warning};
 #[derive(Debug)]
 pub struct Trace {
     /// The loaded ranks, in ascending order.
-    held: Vec<RankTrace>,
+    loaded: Vec<RankTrace>,
     /// Their numbers; `None` if all ranks are loaded.
-    numbers: Option<Box<[Rank]>>,
+    loaded_numbers: Option<Box<[Rank]>>,
     /// Tables of the archive; `None` for text.
     directory: Option<Directory>,
     warnings: Vec<Warning>,
@@ -76,15 +76,15 @@ impl Trace {
     ///
     /// # Panics
     /// Panics if the trace has no such rank.
-    pub fn hold(&mut self, ranks: impl IntoIterator<Item = Rank>) -> Result<(), ArchiveError> {
+    pub fn load_ranks(&mut self, ranks: impl IntoIterator<Item = Rank>) -> Result<(), ArchiveError> {
         let all = self.ranks();
         let Some(directory) = &self.directory else { return Ok(()) };
         let mut numbers: Vec<Rank> = ranks.into_iter().collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert!(numbers.last().is_none_or(|last| last.get() < all), "the trace has {all} ranks");
-        self.held = directory.read(numbers.iter().copied())?;
-        self.numbers = (numbers.len() < all as usize).then(|| numbers.into());
+        self.loaded = directory.read_ranks(numbers.iter().copied())?;
+        self.loaded_numbers = (numbers.len() < all as usize).then(|| numbers.into());
         Ok(())
     }
 
@@ -93,8 +93,8 @@ impl Trace {
     ///
     /// # Errors
     /// Fails if the two differ: some entry of the table of ranks or of columns is wrong.
-    pub fn check_actions(&self, held_by_all: u64) -> Result<(), ArchiveError> {
-        self.directory.as_ref().map_or(Ok(()), |directory| directory.check_actions(held_by_all))
+    pub fn check_actions(&self, loaded_by_all: u64) -> Result<(), ArchiveError> {
+        self.directory.as_ref().map_or(Ok(()), |directory| directory.check_actions(loaded_by_all))
     }
 
     /// Reads the merged text of all ranks from a string. The number of ranks is the largest number in the first column plus one.
@@ -119,11 +119,19 @@ impl Trace {
         origin: Origin,
     ) -> Self {
         let provenance = Provenance::default();
-        Self { held: ranks, numbers: None, directory: None, warnings, unreceived, provenance, origin }
+        Self {
+            loaded: ranks,
+            loaded_numbers: None,
+            directory: None,
+            warnings,
+            unreceived,
+            provenance,
+            origin,
+        }
     }
 
     /// Creates the trace of an archive, with no rank loaded.
-    pub(crate) fn of_archive(
+    pub(crate) fn from_archive(
         directory: Directory,
         unreceived: Option<Unreceived>,
         provenance: Provenance,
@@ -131,7 +139,15 @@ impl Trace {
     ) -> Self {
         let (held, numbers) = (Vec::new(), Some(Box::default()));
         let directory = Some(directory);
-        Self { held, numbers, directory, warnings: Vec::new(), unreceived, provenance, origin }
+        Self {
+            loaded: held,
+            loaded_numbers: numbers,
+            directory,
+            warnings: Vec::new(),
+            unreceived,
+            provenance,
+            origin,
+        }
     }
 
     pub(crate) fn directory(&self) -> Option<&Directory> {
@@ -140,23 +156,23 @@ impl Trace {
 
     /// Returns the number of ranks, loaded or not.
     pub fn ranks(&self) -> u32 {
-        self.directory.as_ref().map_or(self.held.len() as u32, Directory::ranks)
+        self.directory.as_ref().map_or(self.loaded.len() as u32, Directory::ranks)
     }
 
     /// Returns the loaded ranks in ascending order: all, unless the trace was [opened](Trace::open) to load some.
-    pub fn held(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
-        (0..self.held.len()).map(|place| match &self.numbers {
+    pub fn loaded_ranks(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
+        (0..self.loaded.len()).map(|place| match &self.loaded_numbers {
             Some(numbers) => numbers[place],
             None => Rank::new(place as u32),
         })
     }
 
-    fn get(&self, rank: Rank) -> Option<&RankTrace> {
-        let place = match &self.numbers {
+    fn loaded_rank(&self, rank: Rank) -> Option<&RankTrace> {
+        let place = match &self.loaded_numbers {
             Some(numbers) => numbers.binary_search(&rank).ok()?,
             None => rank.index(),
         };
-        self.held.get(place)
+        self.loaded.get(place)
     }
 
     /// Returns the trace of a rank.
@@ -164,13 +180,13 @@ impl Trace {
     /// # Panics
     /// Panics if the rank is not loaded or does not exist.
     pub fn rank(&self, rank: Rank) -> &RankTrace {
-        self.get(rank).unwrap_or_else(|| panic!("rank {rank} is not loaded"))
+        self.loaded_rank(rank).unwrap_or_else(|| panic!("rank {rank} is not loaded"))
     }
 
     /// Returns the side tables of all ranks, loaded or not; shared ones of an archive once.
-    pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
-        let in_memory = self.held.iter().filter(|_| self.is_in_memory()).map(|rank| &*rank.side);
-        self.directory.iter().flat_map(Directory::sides).chain(in_memory)
+    pub(crate) fn side_tables(&self) -> impl Iterator<Item = &SideTables> {
+        let in_memory = self.loaded.iter().filter(|_| self.is_in_memory()).map(|rank| &*rank.side_tables);
+        self.directory.iter().flat_map(Directory::side_tables).chain(in_memory)
     }
 
     /// Calls a function with a rank, which is read temporarily if it is not loaded.
@@ -180,13 +196,13 @@ impl Trace {
     ///
     /// # Panics
     /// Panics if the trace has no such rank.
-    pub fn look_at<T>(&self, rank: Rank, look: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
-        match (self.get(rank), &self.directory) {
+    pub fn with_rank<T>(&self, rank: Rank, f: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
+        match (self.loaded_rank(rank), &self.directory) {
             (None, Some(directory)) => {
-                let read = directory.read(std::iter::once(rank))?;
-                Ok(look(&read[0]))
+                let read = directory.read_ranks(std::iter::once(rank))?;
+                Ok(f(&read[0]))
             }
-            _ => Ok(look(self.rank(rank))),
+            _ => Ok(f(self.rank(rank))),
         }
     }
 
@@ -198,7 +214,7 @@ impl Trace {
     /// # Panics
     /// Panics if the trace has no such rank.
     pub fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
-        match (self.get(rank), &self.directory) {
+        match (self.loaded_rank(rank), &self.directory) {
             (None, Some(directory)) => directory.outline(rank),
             _ => {
                 let trace = self.rank(rank);
@@ -222,12 +238,12 @@ impl Trace {
 
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.
     pub fn actions(&self) -> u64 {
-        self.directory.as_ref().map_or_else(|| self.held_actions(), Directory::actions)
+        self.directory.as_ref().map_or_else(|| self.loaded_actions(), Directory::actions)
     }
 
     /// Returns the number of actions of the loaded ranks.
-    pub fn held_actions(&self) -> u64 {
-        self.held.iter().fold(0, |sum, rank| sum.saturating_add(rank.len()))
+    pub fn loaded_actions(&self) -> u64 {
+        self.loaded.iter().fold(0, |sum, rank| sum.saturating_add(rank.len()))
     }
 
     /// Returns the warnings of loading.
@@ -263,8 +279,8 @@ impl Trace {
     }
 
     /// Returns whether some loaded rank has measured times.
-    pub fn keeps_times(&self) -> bool {
-        self.held.iter().any(|rank| rank.times.is_some())
+    pub fn has_measured_times(&self) -> bool {
+        self.loaded.iter().any(|rank| rank.measured_times.is_some())
     }
 
     /// Returns the provenance of the trace, which is unknown for text.

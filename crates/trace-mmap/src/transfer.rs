@@ -18,15 +18,15 @@ pub(crate) enum Transfer {
 
 /// The persistent requests of a rank by slot, updated in program order; `None` for a send to `MPI_PROC_NULL`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Persistent(BTreeMap<Slot, Option<Transfer>>);
+pub(crate) struct PersistentRequests(BTreeMap<Slot, Option<Transfer>>);
 
 /// A slot without a persistent request is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotPersistent;
 
-impl Persistent {
+impl PersistentRequests {
     /// Updates the persistent requests for a call and runs `each` for every message that the call sends or receives.
-    pub(crate) fn follow<E: From<NotPersistent>>(
+    pub(crate) fn visit_transfers<E: From<NotPersistent>>(
         &mut self,
         call: &Call,
         mut each: impl FnMut(Transfer) -> Result<(), E>,

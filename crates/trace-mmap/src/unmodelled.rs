@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_arguments_are_told_apart() {
+    fn names_and_arguments_are_separated() {
         for text in ["MPI_Win_test", "MPI_File_open file=/a%20b mode=create+rdwr comm=self", "f a= bytes=0"] {
             let call = Unmodelled::new(text).expect("a call");
             assert_eq!(call.to_string(), text);

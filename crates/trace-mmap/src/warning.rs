@@ -44,12 +44,12 @@ pub struct Unreceived {
 
 /// Number of lines of one kind, and the number of the first one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LineCount {
     lines: u64,
     first: u64,
 }
 
-impl Tally {
+impl LineCount {
     /// Counts a line.
     pub(crate) fn count(&mut self, line: u64) {
         if self.lines == 0 {
@@ -65,18 +65,18 @@ impl Tally {
 
 /// The irregular lines of one file.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tolerated {
-    pub(crate) extra_fields: Tally,
-    pub(crate) communicators: Tally,
+pub(crate) struct FileWarnings {
+    pub(crate) extra_fields: LineCount,
+    pub(crate) communicators: LineCount,
 }
 
 /// Merges the irregular lines of several files, in order, into at most one warning of each kind.
-pub(crate) fn summarize<'a>(files: impl Iterator<Item = (&'a Path, Tolerated)>) -> Vec<Warning> {
+pub(crate) fn summarize<'a>(files: impl Iterator<Item = (&'a Path, FileWarnings)>) -> Vec<Warning> {
     let mut extra_fields = None;
     let mut communicators = None;
-    for (file, tolerated) in files {
-        add(&mut extra_fields, tolerated.extra_fields.locate(file));
-        add(&mut communicators, tolerated.communicators.locate(file));
+    for (file, warnings) in files {
+        add(&mut extra_fields, warnings.extra_fields.locate(file));
+        add(&mut communicators, warnings.communicators.locate(file));
     }
     let extra_fields = extra_fields.map(|(lines, first)| Warning::ExtraFields { lines, first });
     let communicators = communicators.map(|(lines, first)| Warning::Communicators { lines, first });

@@ -82,7 +82,7 @@ fn the_default_type_is_that_of_the_own_init() {
 }
 
 #[test]
-fn requests_get_places_and_test_keeps_them() {
+fn requests_get_slots_and_test_keeps_them() {
     let trace = load(
         "0 init\n0 isend 1 7 1\n0 isend 1 7 2\n0 irecv 1 8 3\n0 test 0 1 7\n0 wait 1 0 8\n0 wait 0 1 7\n0 isend 1 9 4\n\
          0 isend 1 9 5\n1 init\n1 recv 0 7 1\n1 recv 0 7 2\n1 send 0 8 3\n1 recv 0 9 4\n1 recv 0 9 5",
@@ -130,11 +130,11 @@ fn receives_from_any_source_belong_to_no_channel() {
 }
 
 #[test]
-fn nobody_is_a_peer_at_no_cost() {
+fn proc_null_takes_no_time() {
     let trace = load(
         "0 init\n0 send -666 1 9\n0 recv -666 1 9\n0 isend -666 1 9\n0 irecv -666 -444 9\n0 wait 0 -666 1\n0 wait -666 0 -444",
     );
-    let null = |slot| Action::Null { slot };
+    let null = |slot| Action::ProcNull { slot };
     let slot = Slot::new;
     assert_eq!(
         &actions(&trace, 0)[1..],
@@ -313,7 +313,7 @@ fn equal_collectives_are_stored_once_but_not_across_default_types() {
 }
 
 #[test]
-fn extra_fields_are_told() {
+fn extra_fields_are_reported() {
     let trace = load(
         "0 init a b\n0 compute 1\n0 compute 1 2\n0 barrier x\n0 barrier x\n0 finalize 3\n0 bcast 1 0 0 0",
     );

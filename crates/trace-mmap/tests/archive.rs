@@ -108,7 +108,7 @@ fn archives_of_the_acquired_traces_are_the_traces() {
         assert_eq!(Info { storage: None, ..right }, left, "{name}");
         assert!(folded.bytes <= flat.bytes, "{name}: {} bytes folded, {} flat", folded.bytes, flat.bytes);
         assert_eq!((flat.flat_bytes, folded.flat_bytes), (flat.bytes, flat.bytes), "{name}");
-        let paid = ConvertOptions { folding: Folding::WherePaid, ..options(true, 1, 2) };
+        let paid = ConvertOptions { folding: Folding::WhereFaster, ..options(true, 1, 2) };
         let paid = convert(&pdt, &dir.path().join("paid.pdt"), &paid).expect("the trace converts").summary;
         assert!(paid.bytes <= flat.bytes, "{name}: {} bytes where it pays, {} flat", paid.bytes, flat.bytes);
         assert_same(&trace, &load(&dir.path().join("paid.pdt")), name);
@@ -162,7 +162,7 @@ proptest! {
         let mut writer = ArchiveWriter::create(&pdt, RANKS, 1).expect("the archive is created");
         for rank in (0..RANKS).rev() {
             let mut program = programs[rank as usize].clone();
-            program.insert(0, Item::Act(Op::Init));
+            program.insert(0, Item::Op(Op::Init));
             writer.write_rank(Rank::new(rank), &program).expect("the program is right");
         }
         prop_assert_eq!(writer.finish().expect("the archive is written").actions, trace.actions());
@@ -182,7 +182,7 @@ fn post_or_wait((tag, is_wait): (i32, bool)) -> Vec<Item> {
     } else {
         vec![Op::Isend { peer, tag, bytes }, Op::Recv { peer, tag: Some(tag), bytes }]
     };
-    ops.into_iter().map(Item::Act).collect()
+    ops.into_iter().map(Item::Op).collect()
 }
 
 proptest! {
@@ -206,8 +206,8 @@ proptest! {
         }
         let items = |steps: Vec<(i32, bool)>| steps.into_iter().flat_map(post_or_wait).collect::<Vec<_>>();
         let inner = Item::Loop { count, body: items(body) };
-        let outer = Item::Loop { count: times, body: vec![inner, Item::Act(Op::Compute { flops: 3.0 })] };
-        let program = [vec![Item::Act(Op::Init)], items(ahead), vec![outer]].concat();
+        let outer = Item::Loop { count: times, body: vec![inner, Item::Op(Op::Compute { flops: 3.0 })] };
+        let program = [vec![Item::Op(Op::Init)], items(ahead), vec![outer]].concat();
         let text: String = flatten(&program)
             .map(|op| TextLine { rank: Rank::new(0), op }.to_string() + "\n")
             .collect();
@@ -229,10 +229,10 @@ fn a_failed_conversion_leaves_nothing_behind() {
     assert!(matches!(error, WriteError::Input(TraceError::Text { line: 3, .. })), "{error}");
     let mut writer = ArchiveWriter::create(&pdt, 2, 2).expect("the archive is created");
     let (peer, tag, bytes) = (Some(Rank::new(0)), Some(Tag::new(0)), Bytes::ZERO);
-    writer.write_rank(Rank::new(1), &[Item::Act(Op::Recv { peer, tag, bytes })]).expect("a program");
+    writer.write_rank(Rank::new(1), &[Item::Op(Op::Recv { peer, tag, bytes })]).expect("a program");
     let twice = writer.write_rank(Rank::new(1), &[]).expect_err("the rank is written");
     assert!(matches!(twice, WriteError::Rank { ranks: 2, .. }), "{twice}");
-    let wrong = writer.write_rank(Rank::new(0), &[Item::Act(Op::Compute { flops: f64::NAN })]);
+    let wrong = writer.write_rank(Rank::new(0), &[Item::Op(Op::Compute { flops: f64::NAN })]);
     assert!(matches!(wrong, Err(WriteError::Structure { kind: StructureError::Amount { .. }, .. })));
     let error = writer.finish().expect_err("nothing is sent");
     let (rank, src) = (Rank::new(1), Rank::new(0));
@@ -294,9 +294,9 @@ fn ring(ranks: u32, iterations: u64) -> Vec<Vec<Item>> {
             send_type,
             recv_type,
         };
-        let body = vec![Item::Act(Op::Compute { flops: 5.0 }), Item::Act(shift)];
+        let body = vec![Item::Op(Op::Compute { flops: 5.0 }), Item::Op(shift)];
         let main = Item::Loop { count: iterations, body };
-        vec![Item::Act(Op::Init), Item::Act(Op::Collective(scatter)), main, Item::Act(Op::Finalize)]
+        vec![Item::Op(Op::Init), Item::Op(Op::Collective(scatter)), main, Item::Op(Op::Finalize)]
     };
     (0..ranks).map(rank).collect()
 }
@@ -343,8 +343,8 @@ fn receives_from_any_source_are_checked_in_archives() {
     let (tag, bytes) = (Tag::new(4), Bytes::new(8));
     let write = |sends: u64| {
         let mut writer = ArchiveWriter::create(&pdt, 2, 1).expect("the archive is created");
-        let send = vec![Item::Act(Op::Send { peer: Some(Rank::new(0)), tag, bytes })];
-        let recv = vec![Item::Act(Op::Call(CallOp::Recv {
+        let send = vec![Item::Op(Op::Send { peer: Some(Rank::new(0)), tag, bytes })];
+        let recv = vec![Item::Op(Op::Call(CallOp::Recv {
             from: RecvFrom::on_world(Peer::Any { recorded: None }, None),
             bytes,
         }))];

@@ -15,7 +15,7 @@ use trace_mmap::{
 use writer::{step, text};
 
 /// Returns all data of a rank, with names and with indices.
-fn everything(trace: &Trace, rank: u32) -> (Vec<Op>, String) {
+fn all_data(trace: &Trace, rank: u32) -> (Vec<Op>, String) {
     let number = Rank::new(rank);
     let rank = trace.rank(number);
     let tables = format!(
@@ -25,7 +25,7 @@ fn everything(trace: &Trace, rank: u32) -> (Vec<Op>, String) {
         rank.communicators(),
         rank.pending_at_end(),
         rank.slots(),
-        rank.matches_by_time()
+        rank.has_timing_dependent_matching()
     );
     (trace.ops(number).collect(), tables)
 }
@@ -33,7 +33,7 @@ fn everything(trace: &Trace, rank: u32) -> (Vec<Op>, String) {
 fn assert_same(left: &Trace, right: &Trace) {
     assert_eq!((left.ranks(), left.unreceived()), (right.ranks(), right.unreceived()));
     for rank in 0..left.ranks() {
-        assert_eq!(everything(left, rank), everything(right, rank), "rank {rank}");
+        assert_eq!(all_data(left, rank), all_data(right, rank), "rank {rank}");
     }
 }
 

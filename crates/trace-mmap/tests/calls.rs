@@ -70,7 +70,7 @@ fn waits_and_tests_on_lists_complete_what_they_did() {
 }
 
 #[test]
-fn persistent_requests_keep_their_place() {
+fn persistent_requests_keep_their_slot() {
     let trace = load(
         "0 init\n0 ssend_init 1 7 8 req=1\n0 recv_init 1 8 8 req=2\n0 startall req=1,2\n0 waitall req=1,2\n\
          0 start req=2\n0 wait req=2\n0 wait req=2\n0 request_free req=1\n0 isend -666 0 0 req=9\n\
@@ -89,7 +89,7 @@ fn persistent_requests_keep_their_place() {
         Call::Free { slot: slot(0) },
     ];
     assert_eq!(calls(&trace, 0), expected);
-    assert_eq!(actions(&trace, 0).last(), Some(&Action::Null { slot: Some(slot(0)) }));
+    assert_eq!(actions(&trace, 0).last(), Some(&Action::ProcNull { slot: Some(slot(0)) }));
     assert_eq!(trace.rank(Rank::new(0)).pending_at_end(), [slot(0)]);
 }
 
@@ -124,7 +124,9 @@ fn calls_without_a_model_keep_their_arguments() {
     for (lines, field) in
         [("unmodelled", "name of the call"), ("unmodelled MPI_Put 3", "argument of the call")]
     {
-        assert!(matches!(wrong(lines), TextError::InvalidNumber { field: found, .. } if found.name == field));
+        assert!(
+            matches!(error_of(lines), TextError::InvalidNumber { field: found, .. } if found.name == field)
+        );
     }
 }
 
@@ -202,7 +204,7 @@ fn a_group_makes_a_communicator_without_the_others() {
 }
 
 #[test]
-fn receives_from_any_source_make_a_mailbox() {
+fn receives_from_any_source_share_a_queue() {
     let trace = load(
         "0 init\n0 recv -555 7 8 source=2\n0 recv 1 7 8\n0 iprobe -555 -444 done=no\n1 init\n1 send 0 7 8\n2 init\n2 send 0 7 8",
     );
@@ -213,9 +215,12 @@ fn receives_from_any_source_make_a_mailbox() {
         Call::Iprobe { from: any(None, None), found: false },
     ];
     assert_eq!(calls(&trace, 0), expected);
-    assert!(trace.rank(Rank::new(0)).matches_by_time() && !trace.rank(Rank::new(1)).matches_by_time());
+    assert!(
+        trace.rank(Rank::new(0)).has_timing_dependent_matching()
+            && !trace.rank(Rank::new(1)).has_timing_dependent_matching()
+    );
     for sender in [1, 2] {
-        assert_eq!(trace.rank(Rank::new(sender)).outgoing()[0].arrival(), Arrival::Mailbox);
+        assert_eq!(trace.rank(Rank::new(sender)).outgoing()[0].arrival(), Arrival::AnySource);
     }
 }
 
@@ -231,7 +236,7 @@ fn cancelled_receives_and_probes_take_no_message() {
 }
 
 /// Reads a text of rank 0 of 3 whose last line is invalid.
-fn wrong(lines: &str) -> TextError {
+fn error_of(lines: &str) -> TextError {
     let text: String = lines.split("; ").map(|line| format!("0 {line}\n")).collect();
     let text = format!("2 init\n1 init\n0 init\n{text}");
     match Trace::from_text(&text) {
@@ -244,32 +249,32 @@ fn wrong(lines: &str) -> TextError {
 }
 
 #[test]
-fn what_requests_cannot_do() {
+fn illegal_uses_of_requests_are_errors() {
     let request = RequestName::new(1);
     let unknown = CallError::UnknownRequest { request, known: vec![], more: 0 };
     let values = [
         ("wait req=1", unknown.clone()),
         ("isend 1 7 8 req=1; wait req=1; wait req=1", unknown.clone()),
         ("isend 1 7 8 req=1; irecv 1 7 8 req=1", CallError::RequestInUse { request }),
-        ("isend 1 7 8 req=1; waitall req=1,1", CallError::RequestTwice { request }),
+        ("isend 1 7 8 req=1; waitall req=1,1", CallError::DuplicateRequest { request }),
         ("ibarrier req=1; ibarrier req=2; waitany req=2 done=1", CallError::DoneNotListed { request }),
         ("ibarrier req=1; test req=1 done=1; test req=1 done=1", unknown),
-        ("ibarrier req=1; waitany req=1 done=-", CallError::NothingDone { request }),
+        ("ibarrier req=1; waitany req=1 done=-", CallError::NoneCompleted { request }),
         ("recv_init 1 7 8 req=1; waitsome req=1 done=1", CallError::DoneInactive { request }),
         ("isend 1 7 8 req=1; start req=1", CallError::NotPersistent { request }),
-        ("send_init 1 7 8 req=1; start req=1; start req=1", CallError::Active { request }),
+        ("send_init 1 7 8 req=1; start req=1; start req=1", CallError::AlreadyActive { request }),
         ("recv_init 1 7 8 req=1; cancel req=1 done=yes", CallError::NotCancellable { request }),
-        ("isend 1 7 8 req=1; cancel req=1 done=yes", CallError::CancelledSend { request }),
+        ("isend 1 7 8 req=1; cancel req=1 done=yes", CallError::NotReceive { request }),
     ];
     for (lines, expected) in values {
-        assert!(matches!(wrong(lines), TextError::Call { kind, .. } if kind == expected), "{lines}");
+        assert!(matches!(error_of(lines), TextError::Call { kind, .. } if kind == expected), "{lines}");
     }
-    let message = wrong("ibarrier req=4; wait req=1").to_string();
+    let message = error_of("ibarrier req=4; wait req=1").to_string();
     assert_eq!(message, "wait: there is no request 1; there are 4");
 }
 
 #[test]
-fn what_communicators_cannot_be() {
+fn illegal_communicators_are_errors() {
     let id = CommId::new(1);
     let rank = Rank::new(2);
     let values = [
@@ -281,17 +286,17 @@ fn what_communicators_cannot_be() {
         ("comm_dup new=1; comm_dup new=1", CallError::CommunicatorExists { id }),
         ("comm_dup new=0", CallError::CommunicatorExists { id: CommId::WORLD }),
         ("comm_free comm=0", CallError::WorldFreed),
-        ("comm_dup new=1; comm_free comm=1; comm_split new=1 members=0-1", CallError::OtherMembers { id }),
+        ("comm_dup new=1; comm_free comm=1; comm_split new=1 members=0-1", CallError::MembersDiffer { id }),
         ("comm_split new=1 members=1-2", CallError::NotMember { rank: Rank::new(0), id }),
         ("comm_split new=1 members=0-1; send 2 7 8 comm=1", CallError::NotMember { rank, id }),
         (
             "comm_split new=1 members=0-1; comm_create comm=1 new=2 members=0,2",
             CallError::NotMember { rank, id },
         ),
-        ("comm_split new=1 members=0,2,2", CallError::MemberTwice { rank }),
+        ("comm_split new=1 members=0,2,2", CallError::DuplicateMember { rank }),
     ];
     for (lines, expected) in values {
-        let found = wrong(lines);
+        let found = error_of(lines);
         assert!(matches!(&found, TextError::Call { kind, .. } if *kind == expected), "{lines}: {found}");
     }
 }
@@ -304,7 +309,7 @@ fn ranks_agree_on_communicators() {
     assert!(matches!(found, Err(TraceError::Communicators(found)) if found == conflict));
     let found = Trace::from_text("0 comm_split new=7 members=0-1\n1 init");
     let conflict =
-        CommunicatorConflict::NotMade { id: CommId::new(7), rank: Rank::new(0), member: Rank::new(1) };
+        CommunicatorConflict::NotCreated { id: CommId::new(7), rank: Rank::new(0), member: Rank::new(1) };
     assert!(matches!(found, Err(TraceError::Communicators(found)) if found == conflict));
 }
 
@@ -312,21 +317,21 @@ fn ranks_agree_on_communicators() {
 fn named_fields_are_known_and_there_once() {
     let nearest = Some("comm");
     let unknown = TextError::UnknownKey { action: "send", found: "com".into(), nearest };
-    assert_eq!(wrong("send 1 7 8 com=3"), unknown);
-    assert_eq!(wrong("barrier comm=0 comm=0"), TextError::RepeatedKey { action: "barrier", key: "comm" });
-    assert_eq!(wrong("send 1 7 8 req=3"), TextError::UnusedKey { action: "send", key: "req" });
-    assert_eq!(wrong("recv 1 7 8 source=1"), TextError::UnusedKey { action: "recv", key: "source" });
+    assert_eq!(error_of("send 1 7 8 com=3"), unknown);
+    assert_eq!(error_of("barrier comm=0 comm=0"), TextError::RepeatedKey { action: "barrier", key: "comm" });
+    assert_eq!(error_of("send 1 7 8 req=3"), TextError::UnusedKey { action: "send", key: "req" });
+    assert_eq!(error_of("recv 1 7 8 source=1"), TextError::UnusedKey { action: "recv", key: "source" });
     for lines in ["ibarrier", "send_init 1 7 8", "waitAny 2", "Start", "comm_dup comm=0", "comm_split new=1"]
     {
-        assert!(matches!(wrong(lines), TextError::MissingField { .. }), "{lines}");
+        assert!(matches!(error_of(lines), TextError::MissingField { .. }), "{lines}");
     }
     for lines in
         ["isend 1 7 8 req=x", "waitall req=1,,2", "comm_split new=1 members=0-7", "iprobe 1 7 done=maybe"]
     {
-        assert!(matches!(wrong(lines), TextError::InvalidNumber { .. }), "{lines}");
+        assert!(matches!(error_of(lines), TextError::InvalidNumber { .. }), "{lines}");
     }
-    assert!(matches!(wrong("intercomm_create 1"), TextError::NotReplayable { .. }));
-    let lists = wrong("neighbor_alltoallv to=1,2 from=- scounts=1 rcounts=-");
+    assert!(matches!(error_of("intercomm_create 1"), TextError::NotReplayable { .. }));
+    let lists = error_of("neighbor_alltoallv to=1,2 from=- scounts=1 rcounts=-");
     assert_eq!(
         lists,
         TextError::ListLength { action: "neighbor_alltoallv", key: "scounts", found: 1, expected: 2 }

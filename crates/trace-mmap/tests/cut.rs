@@ -38,7 +38,7 @@ fn keep(op: Op, ranks: &Range<u32>) -> Option<Op> {
         Op::Isend { peer: to, tag, bytes } => Op::Isend { peer: peer(to)?, tag, bytes },
         Op::Recv { peer: from, tag, bytes } => Op::Recv { peer: peer(from)?, tag, bytes },
         Op::Irecv { peer: from, tag, bytes } => Op::Irecv { peer: peer(from)?, tag, bytes },
-        Op::Wait(request) if request.direction != Direction::ReceiveAny => {
+        Op::Wait(request) if request.direction != Direction::ReceiveFromAny => {
             Op::Wait(Request { peer: peer(request.peer)?, ..request })
         }
         Op::SendRecv { to, send_bytes, from, recv_bytes } => {
@@ -63,7 +63,7 @@ fn write_structured(path: &Path, programs: &[Vec<Item>]) {
 /// Makes the same trace as text, as a flat archive, as a folded one, and as one with its original loops.
 fn sources(dir: &Path, steps: &[Step]) -> [(&'static str, Trace); 4] {
     let programs: Vec<Vec<Item>> =
-        (0..RANKS).map(|rank| [vec![Item::Act(Op::Init)], program(steps, rank)].concat()).collect();
+        (0..RANKS).map(|rank| [vec![Item::Op(Op::Init)], program(steps, rank)].concat()).collect();
     let without_init: Vec<Vec<Item>> = (0..RANKS).map(|rank| program(steps, rank)).collect();
     let (merged, flat, folded, structured) =
         (dir.join("trace.txt"), dir.join("flat"), dir.join("folded"), dir.join("structured"));
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn ranks_keep_what_is_among_them(
+    fn ranks_keep_the_messages_among_them(
         steps in prop::collection::vec(step(), 0..8),
         ranks in prop_oneof![Just(0..1), Just(1..2), Just(0..2), Just(1..3), Just(0..3)],
     ) {
@@ -120,7 +120,7 @@ proptest! {
     /// Cutting yields the program with a shorter loop. If folding found the loops, an iteration may be before or after them, but the
     /// same number of iterations is removed from every rank.
     #[test]
-    fn iterations_go_from_the_end_of_the_main_loop(
+    fn iterations_are_removed_from_the_end_of_the_main_loop(
         before in prop::collection::vec(leaf(), 0..5),
         body in prop::collection::vec(leaf(), 0..6),
         behind in prop::collection::vec(leaf(), 0..5),
@@ -135,7 +135,7 @@ proptest! {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let (found, expected) = (dir.path().join("found"), dir.path().join("expected"));
         let programs: Vec<_> = (0..RANKS)
-            .map(|rank| [vec![Item::Act(Op::Init)], program(&whole(kept), rank)].concat())
+            .map(|rank| [vec![Item::Op(Op::Init)], program(&whole(kept), rank)].concat())
             .collect();
         write_structured(&expected, &programs);
         let expected = load(&expected);
@@ -170,15 +170,15 @@ fn leaf() -> impl Strategy<Value = Step> {
 }
 
 fn compute(flops: f64) -> Item {
-    Item::Act(Op::Compute { flops })
+    Item::Op(Op::Compute { flops })
 }
 
 fn to(peer: u32) -> Item {
-    Item::Act(Op::Send { peer: Some(Rank::new(peer)), tag: Tag::new(0), bytes: Bytes::new(8) })
+    Item::Op(Op::Send { peer: Some(Rank::new(peer)), tag: Tag::new(0), bytes: Bytes::new(8) })
 }
 
 fn from(peer: u32) -> Item {
-    Item::Act(Op::Recv { peer: Some(Rank::new(peer)), tag: Some(Tag::new(0)), bytes: Bytes::new(8) })
+    Item::Op(Op::Recv { peer: Some(Rank::new(peer)), tag: Some(Tag::new(0)), bytes: Bytes::new(8) })
 }
 
 /// Rank 0 computes and sends 100 times. Rank 1 receives and computes 100 times, but its loop begins after the first receive, so
@@ -199,7 +199,7 @@ fn loops_may_begin_at_other_places() {
 }
 
 #[test]
-fn what_has_no_such_loop_is_named() {
+fn ranks_without_the_loop_are_reported() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (whole, part) = (dir.path().join("whole"), dir.path().join("part"));
     let many = |count, item| vec![Item::Loop { count, body: vec![compute(1.0), item] }];
@@ -210,7 +210,7 @@ fn what_has_no_such_loop_is_named() {
         assert!(!part.exists(), "{error}");
         error
     };
-    let barrier = || Item::Act(Op::Collective(Collective::Barrier));
+    let barrier = || Item::Op(Op::Collective(Collective::Barrier));
     let found = error(&[many(100, barrier()), vec![compute(5.0), barrier()]]);
     assert!(matches!(found, WriteError::CutNoLoop { rank } if rank == Rank::new(1)), "{found}");
     let found = error(&[many(100, compute(3.0)), many(50, compute(3.0))]);
@@ -238,7 +238,7 @@ fn what_has_no_such_loop_is_named() {
 /// The first wait of the loop is for a removed rank, the later ones are for a rank that stays: the first iteration omits its wait,
 /// and is peeled off before the loop.
 #[test]
-fn waits_go_with_their_requests_through_loops() {
+fn waits_are_removed_with_their_requests_across_loops() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (text, whole, part) = (dir.path().join("text"), dir.path().join("whole"), dir.path().join("part"));
     let body = |first: &str| format!("{first}0 isend 0 1 8\n0 recv 0 1 8\n");

@@ -4,7 +4,7 @@ use pdes_core::Rank;
 use trace_mmap::{Arrival, Field, LoadOptions, PortId, Tag, TextError, Trace, TraceError, Unsupported};
 
 /// Reads an invalid text and returns the line of the error and the error.
-fn wrong(text: &str) -> (u64, TextError) {
+fn error_of(text: &str) -> (u64, TextError) {
     match Trace::from_text(text) {
         Err(TraceError::Text { line, kind, .. }) => (line, kind),
         other => panic!("{text:?} gave {other:?}"),
@@ -12,8 +12,8 @@ fn wrong(text: &str) -> (u64, TextError) {
 }
 
 /// Reads an invalid line of rank 0 of 2, after its init.
-fn wrong_line(line: &str) -> TextError {
-    let (number, kind) = wrong(&format!("1 init\n0 init\n\n0 {line}"));
+fn error_of_line(line: &str) -> TextError {
+    let (number, kind) = error_of(&format!("1 init\n0 init\n\n0 {line}"));
     assert_eq!(number, 4);
     kind
 }
@@ -24,16 +24,16 @@ fn field(name: &'static str) -> Field {
 
 #[test]
 fn names_of_actions() {
-    let unknown = wrong_line("Compute 5");
+    let unknown = error_of_line("Compute 5");
     assert_eq!(unknown.to_string(), "unknown action \"Compute\"; did you mean \"compute\"?");
     assert_eq!(
-        wrong_line("frobnicate"),
+        error_of_line("frobnicate"),
         TextError::UnknownAction { found: "frobnicate".into(), nearest: None }
     );
     assert!(
-        matches!(wrong_line("Win_fence"), TextError::NotReplayable { found, .. } if found == "Win_fence")
+        matches!(error_of_line("Win_fence"), TextError::NotReplayable { found, .. } if found == "Win_fence")
     );
-    assert_eq!(wrong("0 init\n0"), (2, TextError::MissingAction));
+    assert_eq!(error_of("0 init\n0"), (2, TextError::MissingAction));
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn missing_fields_are_named() {
         ("location a.c", "location", field("line number")),
     ];
     for (line, action, missing) in values {
-        assert_eq!(wrong_line(line), TextError::MissingField { action, field: missing }, "{line}");
+        assert_eq!(error_of_line(line), TextError::MissingField { action, field: missing }, "{line}");
     }
     assert_eq!(
-        wrong_line("gatherv 1 2").to_string(),
+        error_of_line("gatherv 1 2").to_string(),
         "gatherv: the line ends before the receive count of rank 1"
     );
 }
@@ -79,13 +79,13 @@ fn numbers_are_whole_tokens_in_range() {
         ("wait 0 99999999999 1", "destination"),
     ];
     for (line, name) in values {
-        match wrong_line(line) {
+        match error_of_line(line) {
             TextError::InvalidNumber { field: found, .. } => assert_eq!(found, field(name), "{line}"),
             other => panic!("{line}: {other:?}"),
         }
     }
     let message = "the count is \"1.5\", expected a whole number from 0 to 2^48";
-    assert_eq!(wrong_line("send 1 7 1.5").to_string(), message);
+    assert_eq!(error_of_line("send 1 7 1.5").to_string(), message);
 }
 
 #[test]
@@ -95,53 +95,53 @@ fn sizes_end_at_two_to_the_48() {
     assert!(Trace::from_text(&legal).is_ok());
     let count = limit / 8 + 1;
     let expected = TextError::TooManyBytes { field: field("count"), count, size: 8 };
-    assert_eq!(wrong_line(&format!("bcast {count} 0 0")), expected);
+    assert_eq!(error_of_line(&format!("bcast {count} 0 0")), expected);
 }
 
 #[test]
 fn ranks_are_in_range() {
     let peer = |name, found| TextError::PeerOutOfRange { field: field(name), found, ranks: 2 };
-    assert_eq!(wrong_line("send 2 0 8"), peer("destination", 2));
-    assert_eq!(wrong_line("send -555 0 8"), peer("destination", -555));
-    assert_eq!(wrong_line("recv -1 0 8"), peer("source", -1));
-    assert_eq!(wrong_line("bcast 8 2"), peer("root", 2));
+    assert_eq!(error_of_line("send 2 0 8"), peer("destination", 2));
+    assert_eq!(error_of_line("send -555 0 8"), peer("destination", -555));
+    assert_eq!(error_of_line("recv -1 0 8"), peer("source", -1));
+    assert_eq!(error_of_line("bcast 8 2"), peer("root", 2));
     assert_eq!(
-        wrong("0 init\n1048576 init"),
+        error_of("0 init\n1048576 init"),
         (2, TextError::RankOutOfRange { found: 1_048_576, ranks: 1_048_576 })
     );
-    assert!(matches!(wrong("0 init\n-1 init"), (2, TextError::InvalidNumber { .. })));
+    assert!(matches!(error_of("0 init\n-1 init"), (2, TextError::InvalidNumber { .. })));
 }
 
 #[test]
 fn datatypes_are_known_or_defaulted() {
     assert_eq!(
-        wrong_line("bcast 1 0 60"),
+        error_of_line("bcast 1 0 60"),
         TextError::UnknownDatatype { field: field("datatype"), found: 60 }
     );
     let expected = TextError::NoDefaultDatatype { action: "bcast", field: field("datatype") };
-    assert_eq!(wrong("0 bcast 1"), (1, expected));
+    assert_eq!(error_of("0 bcast 1"), (1, expected));
     // The init of another rank does not help.
     assert!(matches!(
-        wrong("0 init\n1 recv 0 0 1"),
+        error_of("0 init\n1 recv 0 0 1"),
         (2, TextError::NoDefaultDatatype { action: "recv", .. })
     ));
 }
 
 #[test]
-fn what_cannot_be_represented_is_refused_by_name() {
+fn unsupported_actions_are_rejected_by_name() {
     let size = |action, count| TextError::Unsupported { action, feature: Unsupported::UnknownSize { count } };
-    assert_eq!(wrong_line("recv 1 0 -1"), size("recv", -1.0));
-    assert_eq!(wrong_line("recv -555 0 -1"), size("recv", -1.0));
+    assert_eq!(error_of_line("recv 1 0 -1"), size("recv", -1.0));
+    assert_eq!(error_of_line("recv -555 0 -1"), size("recv", -1.0));
 }
 
 #[test]
 fn requests_that_are_not_pending() {
     let expected =
         |action, pending, more| TextError::NoPendingRequest { action, src: 0, dst: 1, tag: 9, pending, more };
-    assert_eq!(wrong_line("wait 0 1 9"), expected("wait", vec![], 0));
+    assert_eq!(error_of_line("wait 0 1 9"), expected("wait", vec![], 0));
     let posted: String = (0..6).map(|tag| format!("0 isend 1 {tag} 8\n")).collect();
     let pending = vec![(0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)];
-    let (line, kind) = wrong(&format!("1 init\n0 init\n{posted}0 test 0 1 9"));
+    let (line, kind) = error_of(&format!("1 init\n0 init\n{posted}0 test 0 1 9"));
     assert_eq!((line, &kind), (9, &expected("test", pending, 2)));
     assert_eq!(
         kind.to_string(),
@@ -149,7 +149,7 @@ fn requests_that_are_not_pending() {
          pending are (0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3) and 2 more"
     );
     assert!(matches!(
-        wrong("0 init\n0 isend 0 1 8\n0 waitall\n0 wait 0 0 1"),
+        error_of("0 init\n0 isend 0 1 8\n0 waitall\n0 wait 0 0 1"),
         (4, TextError::NoPendingRequest { .. })
     ));
 }
@@ -226,7 +226,7 @@ fn receives_from_any_source_leave_only_a_surplus() {
     assert_eq!(unreceived(&format!("{any}{any}1 recv 2 8 8")), None);
     let trace = three_messages(&format!("{any}1 recv 2 8 8")).expect("messages suffice");
     let port = |rank| trace.rank(Rank::new(rank)).outgoing()[0].arrival();
-    assert_eq!((port(0), port(2)), (Arrival::Mailbox, Arrival::Mailbox));
+    assert_eq!((port(0), port(2)), (Arrival::AnySource, Arrival::AnySource));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn messages_nobody_receives_are_counted() {
     assert_eq!((unreceived.messages, unreceived.rank, unreceived.peer), (3, Rank::new(0), Rank::new(1)));
     assert_eq!(unreceived.tag, Tag::new(7));
     let ports: Vec<_> = trace.rank(Rank::new(0)).outgoing().iter().map(|channel| channel.arrival()).collect();
-    assert_eq!(ports, [Arrival::Port(PortId::new(0)), Arrival::Nowhere]);
+    assert_eq!(ports, [Arrival::Port(PortId::new(0)), Arrival::Unmatched]);
 }
 
 #[test]

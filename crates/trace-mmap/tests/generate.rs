@@ -374,7 +374,7 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert_eq!(Jitter::new(1, 1.5, JitterScope::Rank).err(), Some(GenerateError::Spread { spread: 1.5 }));
     let long = Jitter::new(1, 0.5, JitterScope::Action)
         .and_then(|jitter| jitter.apply(Rank::new(0), lu_steps(Class::F, 1 << 16, 4000).rank(Rank::new(0))));
-    assert!(matches!(long, Err(GenerateError::Unrolled { rank: 0, most: 8_388_608, .. })), "{long:?}");
+    assert!(matches!(long, Err(GenerateError::TooManyToUnroll { rank: 0, most: 8_388_608, .. })), "{long:?}");
 }
 
 #[test]

@@ -87,13 +87,13 @@ fn archive(dir: &Path, fold: bool) -> Vec<u8> {
 
 /// All data of a trace.
 #[derive(Debug, PartialEq)]
-struct Everything {
+struct AllData {
     actions: Vec<Vec<Action>>,
     tables: String,
 }
 
 /// Reads all data, or returns the error.
-fn read(path: &Path) -> Result<Everything, TraceError> {
+fn read(path: &Path) -> Result<AllData, TraceError> {
     let trace = Trace::load(path, &LoadOptions::default())?;
     let ranks = || (0..trace.ranks()).map(|rank| trace.rank(Rank::new(rank)));
     // A count that is wrong must not make this test run for ever.
@@ -102,7 +102,7 @@ fn read(path: &Path) -> Result<Everything, TraceError> {
     let mut tables = format!("{:?}", trace.unreceived());
     for rank in ranks() {
         tables += &format!("{:?} {:?} {:?}", rank.outgoing(), rank.incoming(), rank.pending_at_end());
-        tables += &format!("{:?} {}", rank.communicators(), rank.matches_by_time());
+        tables += &format!("{:?} {}", rank.communicators(), rank.has_timing_dependent_matching());
         let times =
             rank.measured().map(|measured| measured.take(limit).map(|(_, time)| time).collect::<Vec<_>>());
         tables += &format!("{times:?}");
@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<Everything, TraceError> {
         }
     }
     trace.integrity()?;
-    Ok(Everything { actions, tables })
+    Ok(AllData { actions, tables })
 }
 
 /// Describes a call, following what a replay follows.
@@ -175,7 +175,7 @@ fn cut_archives_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_damage() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let bytes = archive(dir.path(), true);
     let path = dir.path().join("changed.pdt");
@@ -225,7 +225,7 @@ fn an_archive_that_changes_while_it_is_open_is_void() {
 }
 
 #[test]
-fn a_missing_shard_is_told_when_it_is_needed() {
+fn a_missing_shard_is_reported_when_it_is_needed() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
     fs::write(&merged, text()).expect("the text is written");

@@ -64,7 +64,7 @@ fn archives_without_times_are_as_they_were() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
     fs::write(&merged, text(&[(None, None); 100])).expect("the text is written");
-    assert!(!converted(&merged, &pdt, &ConvertOptions::default()).keeps_times());
+    assert!(!converted(&merged, &pdt, &ConvertOptions::default()).has_measured_times());
     let bytes = fs::read(&pdt).expect("the archive is there");
     assert!(bytes[384..4088].iter().all(|byte| *byte == 0), "the header says nothing of times");
 }

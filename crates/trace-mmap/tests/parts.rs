@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
 use seal::seal;
-use trace_mmap::{ArchiveError, ConvertOptions, LoadOptions, Pair, Trace, convert};
+use trace_mmap::{ArchiveError, ConvertOptions, LoadOptions, PairTraffic, Trace, convert};
 
 const RANKS: u32 = 6;
 
@@ -39,18 +39,18 @@ fn ranks(numbers: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Rank> {
 }
 
 #[test]
-fn a_part_says_what_the_whole_says() {
+fn a_partial_trace_agrees_with_the_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = ring(folder.path());
     let whole = Trace::load(&path, &LoadOptions::default()).expect("the archive loads");
-    assert_eq!(whole.held().collect::<Vec<_>>(), ranks(0..RANKS).collect::<Vec<_>>());
+    assert_eq!(whole.loaded_ranks().collect::<Vec<_>>(), ranks(0..RANKS).collect::<Vec<_>>());
     let mut part = open(&path);
-    assert_eq!((part.held().len(), part.ranks(), part.actions()), (0, RANKS, whole.actions()));
+    assert_eq!((part.loaded_ranks().len(), part.ranks(), part.actions()), (0, RANKS, whole.actions()));
     let mut sum = 0;
     for numbers in [vec![4, 1], vec![0], vec![5, 3, 2]] {
-        part.hold(ranks(numbers.clone())).expect("the ranks are right");
-        assert_eq!(part.held().len(), numbers.len());
-        for rank in part.held() {
+        part.load_ranks(ranks(numbers.clone())).expect("the ranks are right");
+        assert_eq!(part.loaded_ranks().len(), numbers.len());
+        for rank in part.loaded_ranks() {
             let (part, whole) = (part.rank(rank), whole.rank(rank));
             assert_eq!((part.outgoing(), part.incoming()), (whole.outgoing(), whole.incoming()));
             assert!(part.cursor().eq(whole.cursor()), "rank {rank}");
@@ -60,11 +60,14 @@ fn a_part_says_what_the_whole_says() {
                 let rank = whole.rank(rank);
                 (rank.len(), rank.pending_at_end().len() as u64)
             });
-            let actions = part.look_at(rank, |rank| rank.cursor().count());
+            let actions = part.with_rank(rank, |rank| rank.cursor().count());
             assert_eq!(actions.expect("the tables are right"), whole.rank(rank).cursor().count());
         }
-        assert_eq!(Pair::all(&part).expect("sums are small"), Pair::all(&whole).expect("sums are small"));
-        sum += part.held_actions();
+        assert_eq!(
+            PairTraffic::all(&part).expect("sums are small"),
+            PairTraffic::all(&whole).expect("sums are small")
+        );
+        sum += part.loaded_actions();
     }
     part.check_actions(sum).expect("all ranks were held once");
     assert!(matches!(part.check_actions(sum - 1), Err(ArchiveError::Entry { .. })));
@@ -73,16 +76,16 @@ fn a_part_says_what_the_whole_says() {
 
 #[test]
 #[should_panic(expected = "rank 3 is not loaded")]
-fn a_rank_that_is_not_held_is_not_there() {
+fn a_rank_that_is_not_loaded_is_absent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut part = open(&ring(folder.path()));
-    part.hold(ranks(0..3)).expect("the ranks are right");
+    part.load_ranks(ranks(0..3)).expect("the ranks are right");
     part.rank(Rank::new(3));
 }
 
 /// The table of ranks is the fourth; number of ports and slots is the sixth of eleven words.
 #[test]
-fn a_wrong_entry_is_found_by_who_holds_its_rank() {
+fn a_wrong_entry_is_found_by_the_process_that_loads_its_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = ring(folder.path());
     let mut bytes = fs::read(&path).expect("the archive is there");
@@ -91,9 +94,9 @@ fn a_wrong_entry_is_found_by_who_holds_its_rank() {
     seal(&mut bytes);
     fs::write(&path, bytes).expect("the archive is written");
     let mut part = open(&path);
-    part.hold(ranks(0..3)).expect("these ranks are right");
+    part.load_ranks(ranks(0..3)).expect("these ranks are right");
     assert!(matches!(
-        part.hold(ranks(3..RANKS)),
+        part.load_ranks(ranks(3..RANKS)),
         Err(ArchiveError::Entry { section: "table of ranks", entry: 4, field: "number of ports", .. })
     ));
     assert!(Trace::load(&path, &LoadOptions::default()).is_err());

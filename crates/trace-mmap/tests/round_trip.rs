@@ -20,7 +20,7 @@ enum Step {
 
 /// An expected action, with names instead of indices.
 #[derive(Clone, Debug, PartialEq)]
-enum Named {
+enum ExpectedAction {
     Init,
     Compute(f64),
     Send {
@@ -71,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Program {
     pending: VecDeque<(u32, u32, i32, usize)>,
     posted: usize,
-    expected: Vec<Named>,
+    expected: Vec<ExpectedAction>,
 }
 
 impl Program {
@@ -82,34 +82,34 @@ impl Program {
     }
 }
 
-fn write(steps: &[Step]) -> (String, Vec<Vec<Named>>) {
+fn write(steps: &[Step]) -> (String, Vec<Vec<ExpectedAction>>) {
     let mut text: String = (0..RANKS).map(|rank| format!("{rank} init\n")).collect();
     let mut programs: Vec<Program> = (0..RANKS).map(|_| Program::default()).collect();
     for step in steps {
         text += &write_step(step, &mut programs);
     }
-    let init = |program: Program| [vec![Named::Init], program.expected].concat();
+    let init = |program: Program| [vec![ExpectedAction::Init], program.expected].concat();
     (text, programs.into_iter().map(init).collect())
 }
 
 fn write_step(step: &Step, programs: &mut [Program]) -> String {
     match *step {
         Step::Compute { rank, flops } => {
-            programs[rank as usize].expected.push(Named::Compute(flops));
+            programs[rank as usize].expected.push(ExpectedAction::Compute(flops));
             format!("{rank} compute {flops:?}\n")
         }
         Step::Message { from, to, tag, bytes, is_blocking: true } => {
-            programs[from as usize].expected.push(Named::Send { peer: to, tag, bytes });
-            programs[to as usize].expected.push(Named::Recv { peer: from, tag, bytes });
+            programs[from as usize].expected.push(ExpectedAction::Send { peer: to, tag, bytes });
+            programs[to as usize].expected.push(ExpectedAction::Recv { peer: from, tag, bytes });
             format!("{from} send {to} {tag} {bytes}\n{to} recv {from} {tag} {bytes}\n")
         }
         Step::Message { from, to, tag, bytes, is_blocking: false } => {
             let sender = &mut programs[from as usize];
             let request = sender.post(from, to, tag);
-            sender.expected.push(Named::Isend { peer: to, tag, bytes, request });
+            sender.expected.push(ExpectedAction::Isend { peer: to, tag, bytes, request });
             let receiver = &mut programs[to as usize];
             let request = receiver.post(from, to, tag);
-            receiver.expected.push(Named::Irecv { peer: from, tag, bytes, request });
+            receiver.expected.push(ExpectedAction::Irecv { peer: from, tag, bytes, request });
             format!("{from} isend {to} {tag} {bytes}\n{to}\tirecv  {from} {tag} {bytes} 6\n")
         }
         Step::Wait { rank } => {
@@ -118,17 +118,17 @@ fn write_step(step: &Step, programs: &mut [Program]) -> String {
             let key = |request: &(u32, u32, i32, usize)| (request.0, request.1, request.2) == (src, dst, tag);
             let first = program.pending.iter().position(key).expect("the last one has this key");
             let request = program.pending.remove(first).expect("it was found").3;
-            program.expected.push(Named::Wait { request });
+            program.expected.push(ExpectedAction::Wait { request });
             format!("{rank} wait {src} {dst} {tag}\n")
         }
         Step::WaitAll { rank } => {
             programs[rank as usize].pending.clear();
-            programs[rank as usize].expected.push(Named::WaitAll);
+            programs[rank as usize].expected.push(ExpectedAction::WaitAll);
             format!("{rank} waitall 7\n")
         }
         Step::Alltoallv { counts: [a, b, c] } => {
             let line = |(rank, program): (usize, &mut Program)| {
-                program.expected.push(Named::Alltoallv(vec![a, b, c]));
+                program.expected.push(ExpectedAction::Alltoallv(vec![a, b, c]));
                 format!("{rank} alltoallv 1 {a} {b} {c} 1 {a} {b} {c} 6 6\n")
             };
             programs.iter_mut().enumerate().map(line).collect()
@@ -136,7 +136,7 @@ fn write_step(step: &Step, programs: &mut [Program]) -> String {
     }
 }
 
-fn read(trace: &Trace, rank: u32) -> Vec<Named> {
+fn read(trace: &Trace, rank: u32) -> Vec<ExpectedAction> {
     let rank = trace.rank(Rank::new(rank));
     let mut by_slot = vec![0; rank.slots() as usize];
     let mut posted = 0;
@@ -146,15 +146,15 @@ fn read(trace: &Trace, rank: u32) -> Vec<Named> {
         posted - 1
     };
     let named = |action| match action {
-        Action::Init => Named::Init,
-        Action::Compute { flops } => Named::Compute(flops),
+        Action::Init => ExpectedAction::Init,
+        Action::Compute { flops } => ExpectedAction::Compute(flops),
         Action::Send { to, bytes } => {
             let channel = rank.outgoing()[to.index()];
-            Named::Send { peer: channel.peer.get(), tag: channel.tag.get(), bytes: bytes.get() }
+            ExpectedAction::Send { peer: channel.peer.get(), tag: channel.tag.get(), bytes: bytes.get() }
         }
         Action::Recv { from, bytes } => {
             let channel = rank.incoming()[from.index()];
-            Named::Recv {
+            ExpectedAction::Recv {
                 peer: channel.peer.get(),
                 tag: channel.tag.expect("a tag").get(),
                 bytes: bytes.get(),
@@ -163,18 +163,18 @@ fn read(trace: &Trace, rank: u32) -> Vec<Named> {
         Action::Isend { to, bytes, slot } => {
             let channel = rank.outgoing()[to.index()];
             let (peer, tag) = (channel.peer.get(), channel.tag.get());
-            Named::Isend { peer, tag, bytes: bytes.get(), request: post(slot, &mut by_slot) }
+            ExpectedAction::Isend { peer, tag, bytes: bytes.get(), request: post(slot, &mut by_slot) }
         }
         Action::Irecv { from, bytes, slot } => {
             let channel = rank.incoming()[from.index()];
             let (peer, tag) = (channel.peer.get(), channel.tag.expect("a tag").get());
-            Named::Irecv { peer, tag, bytes: bytes.get(), request: post(slot, &mut by_slot) }
+            ExpectedAction::Irecv { peer, tag, bytes: bytes.get(), request: post(slot, &mut by_slot) }
         }
-        Action::Wait { slot } => Named::Wait { request: by_slot[slot.index()] },
-        Action::WaitAll => Named::WaitAll,
+        Action::Wait { slot } => ExpectedAction::Wait { request: by_slot[slot.index()] },
+        Action::WaitAll => ExpectedAction::WaitAll,
         Action::Collective(id) => match rank.collective(id) {
             Collective::Alltoallv { send_counts, recv_counts, .. } if send_counts == recv_counts => {
-                Named::Alltoallv(send_counts.to_vec())
+                ExpectedAction::Alltoallv(send_counts.to_vec())
             }
             other => panic!("{other:?} was never written"),
         },
@@ -202,7 +202,7 @@ proptest! {
             for outgoing in trace.rank(sender).outgoing() {
                 let mut incoming = trace.rank(outgoing.peer).incoming().iter();
                 let matching = incoming.find(|incoming| incoming.peer == sender && incoming.tag == Some(outgoing.tag));
-                let port = matching.map_or(Arrival::Nowhere, |incoming| Arrival::Port(incoming.port));
+                let port = matching.map_or(Arrival::Unmatched, |incoming| Arrival::Port(incoming.port));
                 prop_assert_eq!(outgoing.arrival(), port);
             }
         }

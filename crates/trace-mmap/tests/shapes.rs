@@ -151,7 +151,7 @@ fn files_that_are_missing_or_too_many() {
     assert!(matches!(files.load("none"), Err(TraceError::NoRankFiles { .. })));
     assert!(matches!(files.load("gap"), Err(TraceError::RankFileMissing { missing: 1, highest: 3, .. })));
     fs::write(files.path("gap/rank-3.txt.gz"), "").expect("a file");
-    assert!(matches!(files.load("gap"), Err(TraceError::RankFileTwice { rank: 3, .. })));
+    assert!(matches!(files.load("gap"), Err(TraceError::DuplicateRankFile { rank: 3, .. })));
     fs::write(files.path("list"), "none/x\nnone/y\n").expect("a file");
     match files.load("list") {
         Err(TraceError::ListedFileMissing { list, file }) => {

@@ -1,7 +1,7 @@
 //! Checkpoints that cannot be resumed from, and runs that write none.
 
 use pdes_core::Progress;
-use pdes_replay::{CheckpointError, Config, RunError, Scene, Stop};
+use pdes_replay::{CheckpointError, Config, RunError, Simulation, StopHandle};
 use predicates::str::contains;
 use proptest::prelude::*;
 
@@ -22,10 +22,10 @@ impl Stopped {
         let trace = generate(&folder, GENERATED[3]);
         let mut config = config(&trace, &committed_platform("torus-5g.toml"), &["checkpoint.resume=true"]);
         config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
-        let stop = Stop::default();
-        stop.ask();
-        let scene = Scene::load(&config.clone().resolve().unwrap()).unwrap().with_stop(stop);
-        let stopped = scene.replay(&Progress::new(1));
+        let stop = StopHandle::default();
+        stop.request();
+        let simulation = Simulation::load(&config.clone().resolve().unwrap()).unwrap().with_stop(stop);
+        let stopped = simulation.replay(&Progress::new(1));
         assert!(matches!(stopped, Err(RunError::Stopped { .. })), "{stopped:?}");
         let bytes = std::fs::read(folder.path("checkpoints/checkpoint.pdk")).unwrap();
         Self { folder, config, bytes }
@@ -38,8 +38,8 @@ impl Stopped {
     fn go_on(&self, settings: &[&str]) -> Result<(), RunError> {
         let mut config = self.config.clone();
         settings.iter().for_each(|setting| config.set(setting).unwrap());
-        let scene = Scene::load(&config.resolve().unwrap()).unwrap();
-        scene.replay(&Progress::new(scene.job().threads)).map(drop)
+        let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+        simulation.replay(&Progress::new(simulation.job().threads)).map(drop)
     }
 
     fn refusal(&self, settings: &[&str]) -> CheckpointError {
@@ -71,7 +71,7 @@ fn of_another_run() {
     for (setting, expected) in cases {
         let error = stopped.refusal(&[&setting]);
         assert!(
-            matches!(&error, CheckpointError::Other { part, .. } if part == expected),
+            matches!(&error, CheckpointError::OtherRun { part, .. } if part == expected),
             "{setting}: {error}"
         );
     }
@@ -80,7 +80,7 @@ fn of_another_run() {
     let hosts = stopped.folder.write("hosts.txt", &names);
     let error = stopped.refusal(&[&format!("platform.hosts={hosts:?}")]);
     assert!(
-        matches!(&error, CheckpointError::Other { part, .. } if part == "the placement of ranks"),
+        matches!(&error, CheckpointError::OtherRun { part, .. } if part == "the placement of ranks"),
         "{error}"
     );
     // Threads and run-ahead do not change the result.
@@ -89,7 +89,7 @@ fn of_another_run() {
 
 /// Files of another version, truncated anywhere, extended, or of another format.
 #[test]
-fn that_are_none() {
+fn of_another_format() {
     let stopped = Stopped::new();
     let bytes = &stopped.bytes;
     stopped.write(b"0 init\n");
@@ -148,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn what_writes_no_checkpoints_says_so() {
+fn unsupported_runs_refuse_checkpoints() {
     let folder = Folder::new();
     let trace = generate(&folder, GENERATED[3]);
     let refuse = |arguments: &[&str], expected: &str| {

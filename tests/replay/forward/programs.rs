@@ -84,11 +84,11 @@ pub(crate) fn program(
     after: &[Phase],
 ) -> Vec<Item> {
     let part = |phases: &[Phase]| phases.iter().flat_map(|phase| phase.part(me, ranks)).collect::<Vec<_>>();
-    let mut program = vec![Item::Act(Op::Init)];
+    let mut program = vec![Item::Op(Op::Init)];
     program.extend(part(before));
     program.push(Item::Loop { count, body: part(body) });
     program.extend(part(after));
-    program.push(Item::Act(Op::Finalize));
+    program.push(Item::Op(Op::Finalize));
     program
 }
 
@@ -109,7 +109,7 @@ impl Phase {
             }
             Self::Pipeline { bytes } => wave(me, ranks, bytes),
             Self::Waves { bytes } => {
-                let body = wave(me, ranks, bytes).into_iter().map(Item::Act).collect();
+                let body = wave(me, ranks, bytes).into_iter().map(Item::Op).collect();
                 return vec![Item::Loop { count: 4, body }];
             }
             Self::Halo { bytes } => {
@@ -138,7 +138,7 @@ impl Phase {
             }
             Self::Beside { count } => return beside(count, f64::from(me + 1) * 1e5),
         };
-        ops.into_iter().map(Item::Act).collect()
+        ops.into_iter().map(Item::Op).collect()
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn message(from: u32, to: u32, me: u32, tag: i32, bytes: u64) -> Vec<
     let mut ops = Vec::new();
     ops.extend((from == me).then(|| Op::Send { peer: Some(Rank::new(to)), tag, bytes }));
     ops.extend((to == me).then(|| Op::Recv { peer: Some(Rank::new(from)), tag: Some(tag), bytes }));
-    ops.into_iter().map(Item::Act).collect()
+    ops.into_iter().map(Item::Op).collect()
 }
 
 const TAG: Tag = Tag::new(1);
@@ -186,7 +186,7 @@ fn beside(count: u64, flops: f64) -> Vec<Item> {
     let operation = Collective::Allreduce { count, flops: 2e4, datatype: Datatype::DOUBLE };
     let begin = CallOp::Collective { operation, communicator: CommId::WORLD, request: name };
     let wait = CallOp::Wait { request: RequestName::new(7) };
-    [Op::Call(begin), Op::Compute { flops }, Op::Call(wait)].map(Item::Act).into()
+    [Op::Call(begin), Op::Compute { flops }, Op::Call(wait)].map(Item::Op).into()
 }
 
 /// Each rank sends a message in one iteration that the next rank receives in the following one; the receive may or may not be posted
@@ -205,7 +205,7 @@ pub(crate) fn ahead(ranks: u32, count: u64, bytes: u64, is_posted: bool) -> Vec<
             let (take, give) = (vec![recv(previous, bytes), sent], vec![isend(next, bytes)]);
             (give.clone(), [take.clone(), vec![compute], give].concat(), take)
         };
-        let acts = |ops: Vec<Op>| ops.into_iter().map(Item::Act).collect::<Vec<_>>();
+        let acts = |ops: Vec<Op>| ops.into_iter().map(Item::Op).collect::<Vec<_>>();
         [acts(start), vec![Item::Loop { count, body: acts(body) }], acts(end)].concat()
     };
     (0..ranks).map(of_rank).collect()
@@ -219,7 +219,7 @@ pub(crate) fn with_tests(count: u64) -> Vec<Vec<Item>> {
             vec![irecv(other, 5000), Op::Compute { flops: 2e5 * f64::from(me + 1) }, isend(other, 5000)];
         ops.extend((me == 0).then(|| Op::Test(request(Direction::Receive, other))));
         ops.push(Op::WaitAll);
-        vec![Item::Loop { count, body: ops.into_iter().map(Item::Act).collect() }]
+        vec![Item::Loop { count, body: ops.into_iter().map(Item::Op).collect() }]
     };
     (0..2).map(of_rank).collect()
 }
@@ -230,6 +230,6 @@ pub(crate) fn from_any(count: u64) -> Vec<Vec<Item>> {
     let receive = Op::Call(CallOp::Recv { from, bytes: Bytes::new(500) });
     let sender = |flops| vec![Op::Compute { flops }, send(0, 500)];
     let bodies = [vec![receive.clone(), receive], sender(1e5), sender(2e5)];
-    let looped = |body: Vec<Op>| vec![Item::Loop { count, body: body.into_iter().map(Item::Act).collect() }];
+    let looped = |body: Vec<Op>| vec![Item::Loop { count, body: body.into_iter().map(Item::Op).collect() }];
     bodies.into_iter().map(looped).collect()
 }

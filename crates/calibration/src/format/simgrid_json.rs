@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_their_cause() {
         let error = |text: &str, name: &str| read_text(text, Path::new(name)).unwrap_err().to_string();
         assert!(error("{\"seg\": 4}", "send.json").contains("at line 1"));
         let negative =

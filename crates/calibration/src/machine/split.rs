@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FREE, Fitted};
+use super::{Fitted, NO_OVERHEAD};
 use crate::curve::{Curve, Segment};
 use crate::line::Line;
 
@@ -26,9 +26,10 @@ impl Split {
         let parts = |above: u64| {
             let whole = one_way.line(above + 1);
             let is_detached = above + 1 < detached_below;
-            let measured =
-                curves.map(|curve| curve.filter(|_| is_detached).map_or(FREE, |curve| curve.line(above + 1)));
-            let [send, receive] = within(measured, whole);
+            let measured = curves.map(|curve| {
+                curve.filter(|_| is_detached).map_or(NO_OVERHEAD, |curve| curve.line(above + 1))
+            });
+            let [send, receive] = scaled_within(measured, whole);
             [whole.minus(send).minus(receive), send, receive].map(|line| Segment { above, line })
         };
         let parts: Vec<[Segment; 3]> = thresholds.into_iter().map(parts).collect();
@@ -41,7 +42,7 @@ impl Split {
 }
 
 /// Scales two lines down, in proportion, if they leave too little of the whole.
-fn within(parts: [Line; 2], whole: Line) -> [Line; 2] {
+fn scaled_within(parts: [Line; 2], whole: Line) -> [Line; 2] {
     let factor = |value: fn(&Line) -> f64| {
         let (sum, most) = (parts.iter().map(value).sum::<f64>(), (1.0 - NETWORK_SHARE) * value(&whole));
         if sum > most { most / sum } else { 1.0 }

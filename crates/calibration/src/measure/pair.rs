@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::kernel::Kernel;
 use crate::observation::{Measurements, Operation};
 use crate::plan::Experiment;
-use crate::threshold::first;
+use crate::threshold::first_size_where;
 
 /// Number of recorded rounds per visit, after one that is not recorded.
 const ROUNDS: usize = 4;
@@ -28,7 +28,7 @@ const LATE_MESSAGES: f64 = 4.0;
 const NO_MORE: u64 = u64::MAX;
 
 /// One of the two measuring processes.
-pub(super) struct Pair {
+pub(super) struct MeasuringProcess {
     world: SimpleCommunicator,
     is_first: bool,
     clock: Clock,
@@ -39,7 +39,7 @@ pub(super) struct Pair {
     measurements: Measurements,
 }
 
-impl Pair {
+impl MeasuringProcess {
     /// Returns one of the two processes, after a warm-up.
     pub(super) fn new(world: SimpleCommunicator, clock: Clock, largest: u64) -> Self {
         let most = STREAM_BYTES.max(STREAM.0 * largest);
@@ -66,7 +66,7 @@ impl Pair {
     pub(super) fn run(&mut self, experiment: Experiment, kernel: &mut Kernel) {
         match experiment {
             Experiment::PingPong(bytes) => self.ping_pong(bytes, ROUNDS),
-            Experiment::Late(bytes) => self.late(bytes),
+            Experiment::LateReceiver(bytes) => self.late_receiver(bytes),
             Experiment::Isend(bytes) => self.isend(bytes),
             Experiment::Stream(bytes) => self.stream(bytes),
             Experiment::Irecv => self.irecv(),
@@ -94,7 +94,7 @@ impl Pair {
     }
 
     /// Returns the delay of a late receiver [s].
-    fn lateness(&self, bytes: u64) -> f64 {
+    fn receiver_delay(&self, bytes: u64) -> f64 {
         LATE_S + LATE_MESSAGES * (self.message[0] + self.message[1] * bytes as f64)
     }
 
@@ -117,9 +117,9 @@ impl Pair {
         }
     }
 
-    fn late(&mut self, bytes: u64) {
+    fn late_receiver(&mut self, bytes: u64) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let lateness = self.lateness(bytes);
+        let lateness = self.receiver_delay(bytes);
         let (outgoing, incoming) = (&self.outgoing[..bytes as usize], &mut self.incoming[..bytes as usize]);
         for round in 0..=ROUNDS {
             self.world.barrier();
@@ -139,7 +139,7 @@ impl Pair {
 
     fn isend(&mut self, bytes: u64) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let lateness = self.lateness(bytes);
+        let lateness = self.receiver_delay(bytes);
         let (outgoing, incoming) = (&self.outgoing[..bytes as usize], &mut self.incoming[..bytes as usize]);
         for round in 0..=ROUNDS {
             self.world.barrier();
@@ -189,7 +189,7 @@ impl Pair {
     /// all have arrived.
     fn stream(&mut self, bytes: u64) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let (messages, length) = (window(bytes), bytes as usize);
+        let (messages, length) = (stream_length(bytes), bytes as usize);
         let nothing: &[u8] = &[];
         if self.is_first {
             let outgoing = &self.outgoing[..length];
@@ -258,37 +258,37 @@ impl Pair {
     /// Searches by bisection for the size from which on sends wait for a late receiver, between two measured sizes.
     pub(super) fn search_threshold(&mut self) {
         if !self.is_first {
-            while let Some(bytes) = self.next_size() {
-                self.late(bytes);
+            while let Some(bytes) = self.recv_size() {
+                self.late_receiver(bytes);
             }
             return;
         }
-        if let Some((mut below, mut above)) = self.around_threshold() {
+        if let Some((mut below, mut above)) = self.bracket_threshold() {
             while above - below > 1 {
                 let middle = below + (above - below) / 2;
                 for _ in 0..SEARCH_VISITS {
-                    self.tell_size(middle);
-                    self.late(middle);
+                    self.send_size(middle);
+                    self.late_receiver(middle);
                 }
                 if self.waits(middle) { above = middle } else { below = middle }
             }
         }
-        self.tell_size(NO_MORE);
+        self.send_size(NO_MORE);
     }
 
-    fn tell_size(&self, bytes: u64) {
+    fn send_size(&self, bytes: u64) {
         self.world.process_at_rank(1).send(&bytes);
     }
 
-    fn next_size(&self) -> Option<u64> {
+    fn recv_size(&self) -> Option<u64> {
         let (bytes, _) = self.world.process_at_rank(0).receive::<u64>();
         (bytes != NO_MORE).then_some(bytes)
     }
 
     /// Returns the sizes on both sides of the threshold, if it lies among those that were measured.
-    fn around_threshold(&self) -> Option<(u64, u64)> {
+    fn bracket_threshold(&self) -> Option<(u64, u64)> {
         let points = self.measurements.points(Operation::SendLate);
-        let above = first(&points, |point| point.low_s > self.lateness(point.amount) / 2.0)?;
+        let above = first_size_where(&points, |point| point.low_s > self.receiver_delay(point.amount) / 2.0)?;
         let below = points.iter().rev().map(|point| point.amount).find(|&amount| amount < above)?;
         Some((below, above))
     }
@@ -298,7 +298,7 @@ impl Pair {
     fn waits(&self, bytes: u64) -> bool {
         let points = self.measurements.points(Operation::SendLate);
         let own = points.iter().find(|point| point.amount == bytes);
-        own.is_some_and(|point| point.low_s > self.lateness(bytes) / 2.0)
+        own.is_some_and(|point| point.low_s > self.receiver_delay(bytes) / 2.0)
     }
 
     /// Gathers the observations of both processes at the first one.
@@ -324,6 +324,6 @@ impl Pair {
 }
 
 /// Returns the number of messages of a stream.
-fn window(bytes: u64) -> u64 {
+fn stream_length(bytes: u64) -> u64 {
     (STREAM_BYTES / bytes.max(1)).clamp(STREAM.0, STREAM.1)
 }

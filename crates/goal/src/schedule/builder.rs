@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::storage::{Built, Storage};
+use super::storage::{OwnedTables, Storage};
 use super::{ANY, After, Channel, FROM_START, Kind, Node, Operation, Schedule};
 use crate::error::ScheduleError;
 
@@ -26,8 +26,8 @@ use crate::error::ScheduleError;
 #[derive(Debug)]
 pub struct ScheduleBuilder {
     ranks: u32,
-    built: Built,
-    ids: FxHashMap<Channel, u32>,
+    built: OwnedTables,
+    channel_ids: FxHashMap<Channel, u32>,
 }
 
 /// Builder of one rank: its operations and dependencies.
@@ -80,8 +80,8 @@ impl RankBuilder {
 impl ScheduleBuilder {
     /// Makes a builder of a schedule of `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
-        let built = Built { first_node: vec![0], first_edge: vec![0], ..Built::default() };
-        Self { ranks, built, ids: FxHashMap::default() }
+        let built = OwnedTables { first_node: vec![0], first_edge: vec![0], ..OwnedTables::default() };
+        Self { ranks, built, channel_ids: FxHashMap::default() }
     }
 
     /// Returns the rank that the next push adds.
@@ -125,14 +125,14 @@ impl ScheduleBuilder {
         };
         let channel = match channel {
             None => ANY,
-            Some(channel) => self.id(channel)?,
+            Some(channel) => self.channel_id(channel)?,
         };
         Ok(Node { size, channel, kind: kind as u8, cpu, nic, has_start_edges: 0 })
     }
 
-    fn id(&mut self, channel: Channel) -> Result<u32, ScheduleError> {
-        let next = count(self.built.channels.len(), "channels")?;
-        Ok(*self.ids.entry(channel).or_insert_with(|| {
+    fn channel_id(&mut self, channel: Channel) -> Result<u32, ScheduleError> {
+        let next = checked_count(self.built.channels.len(), "channels")?;
+        Ok(*self.channel_ids.entry(channel).or_insert_with(|| {
             self.built.channels.push(channel);
             next
         }))
@@ -140,11 +140,11 @@ impl ScheduleBuilder {
 
     /// Sorts the edges by the operation that they leave, by counting; keeps the order of those that leave the same one.
     fn push_edges(&mut self, first: usize, edges: &[(u32, u32)]) -> Result<(), ScheduleError> {
-        let Built { nodes, first_edge, edges: sorted, .. } = &mut self.built;
+        let OwnedTables { nodes, first_edge, edges: sorted, .. } = &mut self.built;
         let nodes = &mut nodes[first..];
         let base = sorted.len();
-        count(base + edges.len(), "dependencies")?;
-        count(first + nodes.len(), "operations")?;
+        checked_count(base + edges.len(), "dependencies")?;
+        checked_count(first + nodes.len(), "operations")?;
         let mut next = vec![base as u32; nodes.len() + 1];
         edges.iter().for_each(|&(from, _)| next[from as usize + 1] += 1);
         for index in 1..next.len() {
@@ -170,14 +170,14 @@ impl ScheduleBuilder {
         if found != self.ranks {
             return Err(ScheduleError::Ranks { found: found.into(), expected: self.ranks });
         }
-        drop(self.ids);
+        drop(self.channel_ids);
         sort_channels(&mut self.built, self.ranks);
-        Schedule::new(Storage::Built(self.built))
+        Schedule::new(Storage::Owned(self.built))
     }
 }
 
 /// Renumbers the channels by destination, so that the channels of a rank are adjacent.
-fn sort_channels(built: &mut Built, ranks: u32) {
+fn sort_channels(built: &mut OwnedTables, ranks: u32) {
     let mut next = vec![0_u64; ranks as usize + 1];
     built.channels.iter().for_each(|channel| next[channel.destination as usize + 1] += 1);
     for rank in 1..next.len() {
@@ -204,7 +204,7 @@ fn sort_channels(built: &mut Built, ranks: u32) {
 }
 
 /// Returns a number of entries, checked to fit an index of 32 bits.
-fn count(len: usize, table: &'static str) -> Result<u32, ScheduleError> {
+fn checked_count(len: usize, table: &'static str) -> Result<u32, ScheduleError> {
     u32::try_from(len)
         .ok()
         .filter(|&len| len < ANY)

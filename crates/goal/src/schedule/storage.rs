@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation, Sizes};
+use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation, SizeBounds};
 use crate::archive::Mapped;
 use crate::error::ScheduleError;
 use crate::threads;
@@ -10,13 +10,13 @@ use crate::threads;
 /// Owner of the tables.
 #[derive(Debug)]
 pub(crate) enum Storage {
-    Built(Built),
+    Owned(OwnedTables),
     Mapped(Mapped),
 }
 
 /// Tables in memory, as a builder fills them.
 #[derive(Debug, Default)]
-pub(crate) struct Built {
+pub(crate) struct OwnedTables {
     pub(crate) first_node: Vec<u64>,
     pub(crate) first_channel: Vec<u64>,
     pub(crate) nodes: Vec<Node>,
@@ -43,7 +43,7 @@ pub(crate) struct Tables<'a> {
 impl Storage {
     pub(crate) fn tables(&self) -> Tables<'_> {
         match self {
-            Self::Built(built) => Tables {
+            Self::Owned(built) => Tables {
                 first_node: &built.first_node,
                 first_channel: &built.first_channel,
                 nodes: &built.nodes,
@@ -62,7 +62,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns the indices of a rank's nodes.
-    pub(crate) fn range(&self, rank: u32) -> Range<usize> {
+    pub(crate) fn node_range(&self, rank: u32) -> Range<usize> {
         self.first_node[rank as usize] as usize..self.first_node[rank as usize + 1] as usize
     }
 
@@ -74,12 +74,12 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns the number of operations of some ranks.
-    pub(crate) fn operations(&self, ranks: &Range<u32>) -> usize {
+    pub(crate) fn operation_count(&self, ranks: &Range<u32>) -> usize {
         (self.first_node[ranks.end as usize] - self.first_node[ranks.start as usize]) as usize
     }
 
     pub(crate) fn nodes_of(&self, rank: u32) -> &'a [Node] {
-        &self.nodes[self.range(rank)]
+        &self.nodes[self.node_range(rank)]
     }
 
     /// Yields the nodes of a rank, each with the edges that leave it.
@@ -88,7 +88,7 @@ impl<'a> Tables<'a> {
         &self,
         rank: u32,
     ) -> impl Iterator<Item = (&'a Node, &'a [u32])> + use<'a> {
-        let own = self.range(rank);
+        let own = self.node_range(rank);
         self.nodes[own.clone()].iter().zip(self.edges_of_each(&own))
     }
 
@@ -114,9 +114,9 @@ impl<'a> Tables<'a> {
 
     /// Checks that every index is in range and no dependencies form a cycle, on up to `threads` threads; returns the
     /// sizes of the schedule and of its operations. The error it returns does not depend on the number of threads.
-    pub(crate) fn check(&self, threads: usize) -> Result<(Extent, Sizes), ScheduleError> {
-        partition(self.first_node, self.nodes.len(), "operations of ranks")?;
-        partition(self.first_channel, self.channels.len(), "channels of ranks")?;
+    pub(crate) fn check(&self, threads: usize) -> Result<(Extent, SizeBounds), ScheduleError> {
+        check_offsets(self.first_node, self.nodes.len(), "operations of ranks")?;
+        check_offsets(self.first_channel, self.channels.len(), "channels of ranks")?;
         let ends = self.first_edge.first() == Some(&0)
             && self.first_edge.last().is_some_and(|&end| end as usize == self.edges.len())
             && self.first_edge.len() == self.nodes.len() + 1;
@@ -124,8 +124,10 @@ impl<'a> Tables<'a> {
         if !ends {
             return Err(bad_index);
         }
-        let parts = threads::worthwhile(self, 0..self.ranks(), threads);
-        let parts = threads::on_each(parts, |ranks| self.is_edge_index(&ranks).then(|| self.measure(ranks)));
+        let parts = threads::divide_for_threads(self, 0..self.ranks(), threads);
+        let parts = threads::map_parallel(parts, |ranks| {
+            self.has_valid_edge_offsets(&ranks).then(|| self.measure(ranks))
+        });
         let measured: Option<Vec<_>> = parts.into_iter().collect();
         let mut extent = Extent {
             ranks: self.ranks(),
@@ -135,7 +137,7 @@ impl<'a> Tables<'a> {
             cpus: 1,
             nics: 1,
         };
-        let mut sizes = Sizes::default();
+        let mut sizes = SizeBounds::default();
         for measured in measured.ok_or(bad_index)? {
             let (resources, others) = measured?;
             (extent.cpus, extent.nics) = (extent.cpus.max(resources[0]), extent.nics.max(resources[1]));
@@ -145,7 +147,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns true if the edge offsets of some ranks never decrease and end within the table of edges.
-    fn is_edge_index(&self, ranks: &Range<u32>) -> bool {
+    fn has_valid_edge_offsets(&self, ranks: &Range<u32>) -> bool {
         let [start, end] = [ranks.start, ranks.end].map(|rank| self.first_node[rank as usize] as usize);
         let own = &self.first_edge[start..=end];
         own.is_sorted() && own.last().is_some_and(|&end| end as usize <= self.edges.len())
@@ -153,8 +155,8 @@ impl<'a> Tables<'a> {
 
     /// Checks some ranks; returns their largest numbers of processors and interfaces and the bounds of their
     /// operations' sizes.
-    fn measure(&self, ranks: Range<u32>) -> Result<([u32; 2], Sizes), ScheduleError> {
-        let (mut resources, mut sizes) = ([1; 2], Sizes::default());
+    fn measure(&self, ranks: Range<u32>) -> Result<([u32; 2], SizeBounds), ScheduleError> {
+        let (mut resources, mut sizes) = ([1; 2], SizeBounds::default());
         for rank in ranks {
             self.check_channels(rank)?;
             self.check_rank(rank, &mut resources, &mut sizes)?;
@@ -179,13 +181,13 @@ impl<'a> Tables<'a> {
         &self,
         rank: u32,
         resources: &mut [u32; 2],
-        sizes: &mut Sizes,
+        sizes: &mut SizeBounds,
     ) -> Result<(), ScheduleError> {
         let nodes = self.nodes_of(rank);
         let (mut is_good, mut leads_back) = (true, false);
         let mut numbers = 0;
         for (index, (node, edges)) in self.nodes_with_edges(rank).enumerate() {
-            if !self.fits(rank, node) {
+            if !self.is_valid_node(rank, node) {
                 return Err(ScheduleError::Table { table: "operations" });
             }
             sizes.add(node);
@@ -207,12 +209,12 @@ impl<'a> Tables<'a> {
             }
         }
         // If all dependencies lead forward, there is no cycle.
-        if leads_back { self.check_order(rank) } else { Ok(()) }
+        if leads_back { self.check_acyclic(rank) } else { Ok(()) }
     }
 
     /// Returns true if a node is a valid operation of this rank.
     #[inline]
-    fn fits(&self, rank: u32, node: &Node) -> bool {
+    fn is_valid_node(&self, rank: u32, node: &Node) -> bool {
         match (Kind::from_number(node.kind), self.channels.get(node.channel as usize)) {
             (Some(Kind::Calculate), None) => node.channel == ANY,
             (Some(Kind::Send), Some(channel)) => channel.source == rank,
@@ -222,7 +224,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Checks that the dependencies of a rank have no cycle: removes operations in topological order (Kahn 1962).
-    fn check_order(&self, rank: u32) -> Result<(), ScheduleError> {
+    fn check_acyclic(&self, rank: u32) -> Result<(), ScheduleError> {
         let first = self.first_node[rank as usize] as usize;
         let mut waits_for = vec![0_u32; self.nodes_of(rank).len()];
         for edge in (0..waits_for.len()).flat_map(|node| self.edges_of(first + node)) {
@@ -246,12 +248,12 @@ impl<'a> Tables<'a> {
             return Ok(());
         }
         let operation = waits_for.iter().position(|&count| count > 0).unwrap_or_default() as u32;
-        Err(ScheduleError::Circle { rank, operation, waiting: (waits_for.len() - taken) as u64 })
+        Err(ScheduleError::Cycle { rank, operation, waiting: (waits_for.len() - taken) as u64 })
     }
 }
 
 /// Checks offsets that divide a table: they start at 0, never decrease, and end at its length.
-fn partition(first: &[u64], len: usize, table: &'static str) -> Result<(), ScheduleError> {
+fn check_offsets(first: &[u64], len: usize, table: &'static str) -> Result<(), ScheduleError> {
     let good = first.first() == Some(&0) && first.last() == Some(&(len as u64)) && first.is_sorted();
     if good { Ok(()) } else { Err(ScheduleError::Table { table }) }
 }

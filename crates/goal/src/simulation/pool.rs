@@ -3,8 +3,8 @@
 //! Only a few operations of a schedule are ready at a time. Only these have a slot with their mutable state, which is
 //! reused for the next ones while it is still in the caches; the schedule itself is only read.
 
+use super::dependencies::Attributes;
 use super::memory::growing_table;
-use super::program::Sort;
 
 /// A ready operation, or the message that a send has become.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +20,8 @@ pub(crate) struct Slot {
     pub(crate) node: u32,
     pub(crate) channel: u32,
     /// Next slot in its queue or stack: one more than its id, or 0; meaningless while it is in none.
-    pub(super) behind: u32,
-    pub(crate) sort: Sort,
+    pub(super) next: u32,
+    pub(crate) attributes: Attributes,
     /// The only edge that leaves the operation, packed; or the index of the first of several.
     pub(super) edge: u32,
 }
@@ -31,12 +31,12 @@ const _: () = assert!(size_of::<Slot>() == 48);
 /// FIFO queue of slots, linked through the slots: first and last, each one more than a slot id, or 0.
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(crate) struct List {
+pub(crate) struct SlotQueue {
     first: u32,
     last: u32,
 }
 
-impl List {
+impl SlotQueue {
     /// Returns the first slot.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
@@ -46,10 +46,10 @@ impl List {
     /// Adds a slot that is in no queue.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
-        pool.slots[slot as usize].behind = 0;
+        pool.slots[slot as usize].next = 0;
         match self.first {
             0 => self.first = slot + 1,
-            _ => pool.slots[self.last as usize - 1].behind = slot + 1,
+            _ => pool.slots[self.last as usize - 1].next = slot + 1,
         }
         self.last = slot + 1;
     }
@@ -60,44 +60,44 @@ impl List {
         let slot = self.first()?;
         // `last` is ignored while the queue is empty. The slot itself is not written: its next owner reads all of it at
         // once, and a load that only partly overlaps a pending store would stall.
-        self.first = pool.slots[slot as usize].behind;
+        self.first = pool.slots[slot as usize].next;
         Some(slot)
     }
 
     /// Yields all slots in order.
     pub(crate) fn iter(self, pool: &Pool) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.first(), |&slot| pool.slots[slot as usize].behind.checked_sub(1))
+        std::iter::successors(self.first(), |&slot| pool.slots[slot as usize].next.checked_sub(1))
     }
 }
 
 /// LIFO stack of slots: one more than the id of the top slot, or 0.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stack(u32);
+pub(crate) struct SlotStack(u32);
 
-impl Stack {
+impl SlotStack {
     /// Returns the top slot.
     #[inline]
-    pub(crate) fn last(self) -> Option<u32> {
+    pub(crate) fn top(self) -> Option<u32> {
         self.0.checked_sub(1)
     }
 
     /// Returns the slot if there is exactly one.
     #[inline]
     pub(crate) fn only(self, pool: &Pool) -> Option<u32> {
-        self.last().filter(|&slot| pool.slots[slot as usize].behind == 0)
+        self.top().filter(|&slot| pool.slots[slot as usize].next == 0)
     }
 
     /// Adds a slot that is in no queue.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
-        pool.slots[slot as usize].behind = std::mem::replace(&mut self.0, slot + 1);
+        pool.slots[slot as usize].next = std::mem::replace(&mut self.0, slot + 1);
     }
 
     /// Removes and returns the top slot.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
-        let slot = self.last()?;
-        self.0 = pool.slots[slot as usize].behind;
+        let slot = self.top()?;
+        self.0 = pool.slots[slot as usize].next;
         Some(slot)
     }
 }
@@ -107,26 +107,26 @@ impl Stack {
 pub(crate) struct Pool {
     slots: Vec<Slot>,
     /// Free list. Slots are reused without being read: in large schedules they are hardly ever in the caches.
-    spare: Vec<u32>,
+    free_list: Vec<u32>,
 }
 
 /// Initial capacity: the number of slots that thousands of hosts use at a time.
-const USUAL: usize = 1 << 17;
+const INITIAL_CAPACITY: usize = 1 << 17;
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { slots: growing_table(USUAL), spare: Vec::new() }
+        Self { slots: growing_table(INITIAL_CAPACITY), free_list: Vec::new() }
     }
 
     /// Adds a slot and returns its id.
     ///
     /// There are never more slots than operations, whose number fits 32 bits.
     #[inline]
-    pub(crate) fn take(&mut self, slot: Slot) -> u32 {
-        match self.spare.pop() {
-            Some(place) => {
-                self.slots[place as usize] = slot;
-                place
+    pub(crate) fn insert(&mut self, slot: Slot) -> u32 {
+        match self.free_list.pop() {
+            Some(slot_id) => {
+                self.slots[slot_id as usize] = slot;
+                slot_id
             }
             None => {
                 self.slots.push(slot);
@@ -142,8 +142,8 @@ impl Pool {
 
     /// Removes a slot that is in no queue.
     #[inline]
-    pub(crate) fn give(&mut self, place: u32) {
-        self.spare.push(place);
+    pub(crate) fn remove(&mut self, slot_id: u32) {
+        self.free_list.push(slot_id);
     }
 }
 
@@ -151,14 +151,14 @@ impl std::ops::Index<u32> for Pool {
     type Output = Slot;
 
     #[inline]
-    fn index(&self, place: u32) -> &Slot {
-        &self.slots[place as usize]
+    fn index(&self, slot_id: u32) -> &Slot {
+        &self.slots[slot_id as usize]
     }
 }
 
 impl std::ops::IndexMut<u32> for Pool {
     #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut Slot {
-        &mut self.slots[place as usize]
+    fn index_mut(&mut self, slot_id: u32) -> &mut Slot {
+        &mut self.slots[slot_id as usize]
     }
 }

@@ -21,33 +21,33 @@
 //! start the next window at the first event of any. Stamps are compared as above, through records that other partitions
 //! may have written in earlier windows; the result is therefore that of one thread.
 
-mod agenda;
-mod calendar;
-mod crew;
-mod hosts;
-mod in_order;
-mod part;
-mod places;
-mod records;
-mod sorting;
-mod tournament;
-mod work;
+mod bucket_queue;
+mod calendar_queue;
+mod event_handler;
+mod event_log;
+mod host;
+mod order_numbers;
+mod partition;
+mod radix_sort;
+mod sequential;
+mod tournament_tree;
+mod worker_pool;
 
 use std::ops::Range;
 
-use agenda::Agenda;
-use calendar::Calendar;
-use part::Part;
-use places::Places;
-use records::{Log, MOST};
-use tournament::Tournament;
+use bucket_queue::BucketQueue;
+use calendar_queue::CalendarQueue;
+use event_log::{EventLog, MAX_RECORDS};
+use order_numbers::OrderNumbers;
+use partition::Partition;
+use tournament_tree::TournamentTree;
 
-use super::lane::Plan;
-use super::matching::Left;
+use super::lane::LanePlan;
+use super::matching::Leftovers;
 use super::{Outcome, SimulationError, finish};
-use crate::parameters::{Charges, LIMIT, LogGops};
+use crate::parameters::{Costs, LogGops, TIME_LIMIT};
 use crate::schedule::{Extent, Kind, Schedule, Tables};
-use crate::threads::divide;
+use crate::threads::divide_evenly;
 
 /// Number of hosts per thread that makes another thread worthwhile: fewer seldom have enough to do in a window. One in
 /// debug builds, so that tests use threads.
@@ -55,54 +55,55 @@ const HOSTS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 64 };
 
 /// Returns true if the engine gives LogGOPSim's result for a schedule, i.e. if each host has one processor, the
 /// lookahead is positive, and the records are countable.
-pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
-    let charges = Charges::new(*parameters);
+pub(crate) fn is_supported(schedule: &Schedule, parameters: &LogGops) -> bool {
+    let charges = Costs::new(*parameters);
     let Extent { ranks, operations, cpus, .. } = schedule.extent();
     // Each operation makes at most one record, and each message one more.
-    let is_countable = 2 * operations + u64::from(ranks) <= MOST;
-    cpus == 1 && charges.flight > 0 && is_countable
+    let is_countable = 2 * operations + u64::from(ranks) <= MAX_RECORDS;
+    cpus == 1 && charges.arrival_delay > 0 && is_countable
 }
 
 /// Simulates a supported schedule whose hosts have up to `LANES` lanes, on up to `threads` threads.
 pub(crate) fn simulate<const LANES: usize>(
     schedule: &Schedule,
-    plan: &Plan,
+    plan: &LanePlan,
     parameters: LogGops,
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
     let tables = schedule.tables();
     let waits = schedule.sizes().largest(Kind::Send) > parameters.eager_up_to;
     let parts = if waits { 1 } else { threads.min(tables.ranks() as usize / HOSTS_PER_THREAD).max(1) };
-    let ranks = divide(&tables, 0..tables.ranks(), parts);
-    let log = Log::new(ranks.iter().map(|ranks| 2 * tables.operations(ranks) + ranks.len()));
+    let ranks = divide_evenly(&tables, 0..tables.ranks(), parts);
+    let log = EventLog::new(ranks.iter().map(|ranks| 2 * tables.operation_count(ranks) + ranks.len()));
     let most_hosts = ranks.iter().map(|ranks| ranks.len()).max().unwrap_or(0);
-    let run = if Tournament::fits(most_hosts, Charges::new(parameters).flight) {
-        run::<Tournament, LANES>
+    let run = if TournamentTree::fits(most_hosts, Costs::new(parameters).arrival_delay) {
+        run_partitions::<TournamentTree, LANES>
     } else {
-        run::<Calendar, LANES>
+        run_partitions::<CalendarQueue, LANES>
     };
     run(tables, plan, parameters, &ranks, &log, threads / parts)
 }
 
 /// Simulates partitions with these ranks.
-fn run<A: Agenda, const LANES: usize>(
+fn run_partitions<A: BucketQueue, const LANES: usize>(
     tables: Tables<'_>,
-    plan: &Plan,
+    plan: &LanePlan,
     parameters: LogGops,
     ranks: &[Range<u32>],
-    log: &Log,
+    log: &EventLog,
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
-    let places = Places::new(log, tables.ranks());
-    let part = |number: usize| Part::<A, LANES>::new(tables, plan, parameters, log, (number, ranks), threads);
+    let order_numbers = OrderNumbers::new(log, tables.ranks());
+    let part =
+        |number: usize| Partition::<A, LANES>::new(tables, plan, parameters, log, (number, ranks), threads);
     let parts = match ranks.len() {
-        1 => vec![alone(part(0), places)],
-        parts => crew::run(part, parts, places),
+        1 => vec![run_single(part(0), order_numbers)],
+        parts => worker_pool::run(part, parts, order_numbers),
     };
-    if let Some(rank) = parts.iter().filter_map(|part| part.late).min() {
+    if let Some(rank) = parts.iter().filter_map(|part| part.late_rank).min() {
         return Err(SimulationError::Time { rank });
     }
-    let (mut outcome, mut left, mut begun) = (Outcome::default(), Left::default(), 0);
+    let (mut outcome, mut left, mut begun) = (Outcome::default(), Leftovers::default(), 0);
     for part in parts {
         begun += part.finish(&mut outcome, &mut left);
     }
@@ -110,23 +111,23 @@ fn run<A: Agenda, const LANES: usize>(
 }
 
 /// Runs a single partition to its end, on this thread.
-fn alone<'a, A: Agenda, const LANES: usize>(
-    mut part: Part<'a, A, LANES>,
-    mut places: Places<'a>,
-) -> Part<'a, A, LANES> {
-    part.begin();
-    while let Some(day) = part.agenda.next() {
-        let start = day << part.day;
-        places.keep_up(&mut part.work, start);
+fn run_single<'a, A: BucketQueue, const LANES: usize>(
+    mut part: Partition<'a, A, LANES>,
+    mut order_numbers: OrderNumbers<'a>,
+) -> Partition<'a, A, LANES> {
+    part.schedule_roots();
+    while let Some(bucket) = part.queue.next_bucket() {
+        let start = bucket << part.bucket_shift;
+        order_numbers.maintain(&mut part.handler, start);
         // While sends wait, all hosts must reach the same time before a window: only `run_sequentially` then sets its
         // end.
-        if part.work.waiting == 0 {
-            part.reached = (start + part.window).min(LIMIT);
+        if part.handler.pending_rendezvous == 0 {
+            part.window_end = (start + part.window).min(TIME_LIMIT);
         }
-        if start < part.reached {
-            part.run_day(day);
+        if start < part.window_end {
+            part.run_bucket(bucket);
         } else {
-            part.run_in_order(day);
+            part.run_sequentially(bucket);
         }
     }
     part

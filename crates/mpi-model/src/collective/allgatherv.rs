@@ -11,7 +11,7 @@ use super::{Member, Schedule, analytic, automatic};
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", direct::linear),
     Entry::new("GB", gather_bcast::gather_bcast),
-    Entry::tried("pair", power_of_two, direct::pair),
+    Entry::tried_if("pair", power_of_two, direct::pair),
     Entry::new("ring", direct::ring),
     Entry::new("ompi", ompi::allgatherv),
     Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
@@ -27,12 +27,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
 
 /// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
 /// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
-    let place = member.selection.place(Operation::Allgatherv, member.size, mean);
+    let place = member.selection.algorithm_index(Operation::Allgatherv, member.size, mean);
     (ALGORITHMS[place].algorithm)(member, args)
 }

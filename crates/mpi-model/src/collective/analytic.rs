@@ -26,7 +26,7 @@
 
 use pdes_core::{Bytes, Rank};
 
-use super::blocks::{Blocks, times};
+use super::blocks::{Blocks, repeated};
 use super::member::Elements;
 use super::{Member, Schedule, Step, allgather, alltoall, bcast, gather, reduce, scatter};
 
@@ -35,12 +35,12 @@ const SHORT_ALLREDUCE: u64 = 2048;
 /// Largest block of an alltoall that costs as much as Bruck's algorithm \[B\]; MPICH's limit.
 const SHORT_ALLTOALL: u64 = 256;
 
-fn tell(to: u32, bytes: Option<Bytes>) -> Step {
-    Step::Tell { to: Rank::new(to), bytes }
+fn send_token(to: u32, bytes: Option<Bytes>) -> Step {
+    Step::SendToken { to: Rank::new(to), bytes }
 }
 
-fn hear(from: u32) -> Step {
-    Step::Hear { from: Rank::new(from) }
+fn recv_token(from: u32) -> Step {
+    Step::RecvToken { from: Rank::new(from) }
 }
 
 /// Returns the powers of two below the number of members.
@@ -52,13 +52,13 @@ fn distances(member: Member<'_>) -> impl DoubleEndedIterator<Item = u32> + Send 
 /// A binomial tree as seen by one member. The children of a member are its relative rank plus the powers of two below its
 /// lowest set bit.
 #[derive(Clone, Copy)]
-struct Tree<'a> {
+struct BinomialTree<'a> {
     member: Member<'a>,
     root: u32,
     relative: u32,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> BinomialTree<'a> {
     fn new(member: Member<'a>, root: u32) -> Self {
         Self { member, root, relative: member.before(root) }
     }
@@ -93,8 +93,8 @@ impl<'a> Tree<'a> {
     /// Waits for all children, then sends a token to the parent, which arrives after the transfer of `bytes(members of the
     /// subtree)`.
     fn up(self, bytes: impl Fn(u32) -> Option<Bytes>) -> impl Iterator<Item = Step> + Send + 'a {
-        let told = self.parent().map(|parent| tell(parent, bytes(self.subtree())));
-        self.children().map(|(child, _)| hear(child)).chain(told)
+        let told = self.parent().map(|parent| send_token(parent, bytes(self.subtree())));
+        self.children().map(|(child, _)| recv_token(child)).chain(told)
     }
 
     /// Waits for the parent, then sends tokens to all children, largest subtree first.
@@ -102,28 +102,31 @@ impl<'a> Tree<'a> {
         self,
         bytes: impl Fn(u32) -> Option<Bytes> + Send + 'a,
     ) -> impl Iterator<Item = Step> + Send + 'a {
-        let heard = self.parent().map(hear).into_iter();
-        heard.chain(self.children().rev().map(move |(child, subtree)| tell(child, bytes(subtree))))
+        let heard = self.parent().map(recv_token).into_iter();
+        heard.chain(self.children().rev().map(move |(child, subtree)| send_token(child, bytes(subtree))))
     }
 }
 
 /// Waits for all members, then advances the clock by these transfers.
-fn together<'a>(member: Member<'a>, costs: impl Iterator<Item = Step> + Send + 'a) -> Schedule<'a> {
-    let tree = Tree::new(member, 0);
+fn after_synchronization<'a>(
+    member: Member<'a>,
+    costs: impl Iterator<Item = Step> + Send + 'a,
+) -> Schedule<'a> {
+    let tree = BinomialTree::new(member, 0);
     Box::new(tree.up(|_| None).chain(tree.down(|_| None)).chain(costs))
 }
 
 /// Returns transfers of `bytes(distance)` to the members at each power of two.
-fn rounds<'a>(
+fn doubling_transfers<'a>(
     member: Member<'a>,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
 ) -> impl Iterator<Item = Step> + Send + 'a {
-    distances(member).map(move |distance| pass(member.after(distance), bytes(distance), 1))
+    distances(member).map(move |distance| uncontended_transfers(member.after(distance), bytes(distance), 1))
 }
 
 /// Returns `times` transfers of `bytes(bit)` to each member whose rank differs in one bit, and if the number of members is
 /// no power of two, one of the whole to a neighbour and back.
-fn exchanges<'a>(
+fn bit_transfers<'a>(
     member: Member<'a>,
     times: u64,
     whole: Bytes,
@@ -135,56 +138,61 @@ fn exchanges<'a>(
         _ => member.after(distance),
     };
     let bits = distances(member).filter(move |&bit| bit <= member.size / 2);
-    let exchanged = bits.map(move |bit| pass(partner(bit), bytes(bit), times));
-    exchanged.chain(folds.then(|| pass(member.after(1), whole, 2)))
+    let exchanged = bits.map(move |bit| uncontended_transfers(partner(bit), bytes(bit), times));
+    exchanged.chain(folds.then(|| uncontended_transfers(member.after(1), whole, 2)))
 }
 
-fn pass(peer: u32, bytes: Bytes, times: u64) -> Step {
-    Step::Pass { peer: Rank::new(peer), bytes, times }
+fn uncontended_transfers(peer: u32, bytes: Bytes, times: u64) -> Step {
+    Step::UncontendedTransfers { peer: Rank::new(peer), bytes, times }
 }
 
 pub(super) fn barrier<'a>(member: Member<'a>) -> Schedule<'a> {
-    together(member, rounds(member, |_| Bytes::ZERO))
+    after_synchronization(member, doubling_transfers(member, |_| Bytes::ZERO))
 }
 
 pub(super) fn bcast<'a>(member: Member<'a>, args: bcast::Args) -> Schedule<'a> {
-    Box::new(Tree::new(member, args.root).down(move |_| Some(args.data.bytes())))
+    Box::new(BinomialTree::new(member, args.root).down(move |_| Some(args.data.bytes())))
 }
 
 pub(super) fn reduce<'a>(member: Member<'a>, args: reduce::Args) -> Schedule<'a> {
-    Box::new(Tree::new(member, args.root).up(|_| Some(args.data.bytes())))
+    Box::new(BinomialTree::new(member, args.root).up(|_| Some(args.data.bytes())))
 }
 
 pub(super) fn allreduce<'a>(member: Member<'a>, data: Elements) -> Schedule<'a> {
     let bytes = data.bytes();
     if bytes.get() <= SHORT_ALLREDUCE {
-        return together(member, exchanges(member, 1, bytes, move |_| bytes));
+        return after_synchronization(member, bit_transfers(member, 1, bytes, move |_| bytes));
     }
-    together(member, exchanges(member, 2, bytes, halves(member, bytes)))
+    after_synchronization(member, bit_transfers(member, 2, bytes, halving_sizes(member, bytes)))
 }
 
 /// Returns the sizes of recursive halving: half of the vector at the largest distance, half of that at the next smaller
 /// one, and so on.
-fn halves(member: Member<'_>, whole: Bytes) -> impl Fn(u32) -> Bytes + Send + use<> {
+fn halving_sizes(member: Member<'_>, whole: Bytes) -> impl Fn(u32) -> Bytes + Send + use<> {
     let size = 1_u128 << member.size.ilog2();
     move |distance| Bytes::new((u128::from(whole.get()) * u128::from(distance) / size) as u64)
 }
 
 pub(super) fn gather<'a>(member: Member<'a>, args: gather::Args) -> Schedule<'a> {
-    Box::new(Tree::new(member, args.root).up(|members| Some(times(args.sent, members.into()).bytes())))
+    Box::new(
+        BinomialTree::new(member, args.root).up(|members| Some(repeated(args.sent, members.into()).bytes())),
+    )
 }
 
 pub(super) fn scatter<'a>(member: Member<'a>, args: scatter::Args) -> Schedule<'a> {
     let block = args.block(member.rank);
-    Box::new(Tree::new(member, args.root).down(move |members| Some(times(block, members.into()).bytes())))
+    Box::new(
+        BinomialTree::new(member, args.root)
+            .down(move |members| Some(repeated(block, members.into()).bytes())),
+    )
 }
 
 /// Sends tokens from all members to the root.
 pub(super) fn gatherv<'a>(member: Member<'a>, root: u32, sent: Bytes) -> Schedule<'a> {
     if member.rank == root {
-        return Box::new(member.others().map(hear));
+        return Box::new(member.others().map(recv_token));
     }
-    Box::new([tell(root, Some(sent))].into_iter())
+    Box::new([send_token(root, Some(sent))].into_iter())
 }
 
 /// Sends tokens from the root to all members.
@@ -194,15 +202,18 @@ pub(super) fn scatterv<'a>(
     sent: impl Fn(u32) -> Bytes + Send + 'a,
 ) -> Schedule<'a> {
     if member.rank == root {
-        return Box::new(member.others().map(move |other| tell(other, Some(sent(other)))));
+        return Box::new(member.others().map(move |other| send_token(other, Some(sent(other)))));
     }
-    Box::new([hear(root)].into_iter())
+    Box::new([recv_token(root)].into_iter())
 }
 
 pub(super) fn allgather<'a>(member: Member<'a>, args: allgather::Args<'a>) -> Schedule<'a> {
     let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
     let blocks = move |distance: u32| u64::from(distance.min(member.size - distance));
-    together(member, rounds(member, move |distance| Bytes::new(mean * blocks(distance))))
+    after_synchronization(
+        member,
+        doubling_transfers(member, move |distance| Bytes::new(mean * blocks(distance))),
+    )
 }
 
 pub(super) fn alltoall<'a>(member: Member<'a>, args: alltoall::Args<'a>) -> Schedule<'a> {
@@ -210,25 +221,25 @@ pub(super) fn alltoall<'a>(member: Member<'a>, args: alltoall::Args<'a>) -> Sche
     let block = total(args.sent).max(total(args.received)) / u64::from(member.size);
     if block <= SHORT_ALLTOALL && matches!(args.sent, Blocks::Equal(_)) {
         let half = Bytes::new(block * u64::from(member.size) / 2);
-        return together(member, rounds(member, move |_| half));
+        return after_synchronization(member, doubling_transfers(member, move |_| half));
     }
     let costs = distances(member).map(move |distance| {
         let peers = distance.min(member.size - distance);
-        pass(member.after(distance), Bytes::new(block), peers.into())
+        uncontended_transfers(member.after(distance), Bytes::new(block), peers.into())
     });
-    together(member, costs)
+    after_synchronization(member, costs)
 }
 
 pub(super) fn reduce_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let whole = blocks.total(member.size).bytes();
-    together(member, exchanges(member, 1, whole, halves(member, whole)))
+    after_synchronization(member, bit_transfers(member, 1, whole, halving_sizes(member, whole)))
 }
 
 pub(super) fn scan<'a>(member: Member<'a>, bytes: Bytes) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     Box::new(distances(member).flat_map(move |distance| {
-        let told = rank.checked_add(distance).filter(|&to| to < size).map(|to| tell(to, Some(bytes)));
-        let heard = rank.checked_sub(distance).map(hear);
+        let told = rank.checked_add(distance).filter(|&to| to < size).map(|to| send_token(to, Some(bytes)));
+        let heard = rank.checked_sub(distance).map(recv_token);
         told.into_iter().chain(heard)
     }))
 }

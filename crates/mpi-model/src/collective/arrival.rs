@@ -5,17 +5,17 @@
 //! bytes per rank if more are needed. Its contents reach them out of band ([`Step::RecvOutOfBand`]), so that each member
 //! knows the source of its header beforehand; it does nothing else until the header itself has arrived.
 
-mod asking;
-mod conversation;
+mod polling;
+mod reactive;
 mod sweeping;
 
 use pdes_core::{Bytes, Rank};
 
 use super::{Member, Step};
 
-pub(super) use asking::{Ask, serve_after_asking};
-pub(super) use conversation::learn;
-pub(super) use sweeping::{Sweep, serve_after_sweeping};
+pub(super) use polling::{PollStrategy, serve_after_polls};
+pub(super) use reactive::with_received_numbers;
+pub(super) use sweeping::{SweepStrategy, serve_after_sweeps};
 
 /// Returns the size of a header with room for this many numbers.
 pub(super) fn header(room: u32, member: Member<'_>) -> Bytes {
@@ -24,42 +24,42 @@ pub(super) fn header(room: u32, member: Member<'_>) -> Bytes {
 
 /// Returns the step by which a member announces its arrival.
 pub(super) fn announce() -> Step {
-    Step::Announce { to: Rank::new(0) }
+    Step::SendAnnouncement { to: Rank::new(0) }
 }
 
 /// Neighbours of a member in the chain of its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) before: Option<u32>,
-    pub(super) after: Option<u32>,
+pub(super) struct ChainLink {
+    pub(super) previous: Option<u32>,
+    pub(super) next: Option<u32>,
 }
 
-impl Link {
+impl ChainLink {
     /// Returns the neighbours in the chain from those in the ring of the round: the ring closes between the highest and the
     /// lowest rank.
     pub(super) fn new(rank: u32, [before, after]: [u32; 2]) -> Self {
-        Self { before: (before < rank).then_some(before), after: (after > rank).then_some(after) }
+        Self { previous: (before < rank).then_some(before), next: (after > rank).then_some(after) }
     }
 }
 
 /// Returns the steps that send each member of a round its neighbours in the ring of the round.
-fn assign(round: &[u32]) -> impl Iterator<Item = Step> + Send + use<> {
+fn send_ring_neighbours(round: &[u32]) -> impl Iterator<Item = Step> + Send + use<> {
     let steps: Vec<Step> = (0..round.len())
         .map(|place| {
             let [before, after] =
                 [place + round.len() - 1, place + 1].map(|other| round[other % round.len()]);
-            Step::Assign { to: Rank::new(round[place]), numbers: [before, after] }
+            Step::SendOutOfBand { to: Rank::new(round[place]), numbers: [before, after] }
         })
         .collect();
     steps.into_iter()
 }
 
-fn look(from: u32) -> Step {
-    Step::Look { from: Rank::new(from) }
+fn poll_announcement(from: u32) -> Step {
+    Step::PollAnnouncement { from: Rank::new(from) }
 }
 
-fn greet(from: u32) -> Step {
-    Step::Greet { from: Rank::new(from) }
+fn recv_announcement(from: u32) -> Step {
+    Step::RecvAnnouncement { from: Rank::new(from) }
 }
 
 #[cfg(test)]
@@ -69,12 +69,15 @@ mod tests {
     #[test]
     fn a_round_is_a_chain_from_its_lowest_member_to_its_highest() {
         let link = |step| match step {
-            Step::Assign { to, numbers } => Link::new(to.get(), numbers),
+            Step::SendOutOfBand { to, numbers } => ChainLink::new(to.get(), numbers),
             other => panic!("{other:?}"),
         };
-        let links: Vec<Link> = assign(&[2, 5, 7]).map(link).collect();
+        let links: Vec<ChainLink> = send_ring_neighbours(&[2, 5, 7]).map(link).collect();
         let expected = [(None, Some(5)), (Some(2), Some(7)), (Some(5), None)];
-        assert_eq!(links, expected.map(|(before, after)| Link { before, after }));
-        assert_eq!(assign(&[3]).map(link).next(), Some(Link { before: None, after: None }));
+        assert_eq!(links, expected.map(|(previous, next)| ChainLink { previous, next }));
+        assert_eq!(
+            send_ring_neighbours(&[3]).map(link).next(),
+            Some(ChainLink { previous: None, next: None })
+        );
     }
 }

@@ -4,7 +4,7 @@ use pdes_core::Bytes;
 
 use super::member::Elements;
 use super::operation::Entry;
-use super::steps::in_turn;
+use super::steps::concatenate;
 use super::{Member, Schedule, Steps, barrier, reduce};
 
 /// Returns the schedule of all algorithms: for each a linear barrier, the algorithm, and a linear reduction of its time to
@@ -12,16 +12,16 @@ use super::{Member, Schedule, Steps, barrier, reduce};
 /// `analytic` is left out.
 ///
 /// The cost is the sum of all, and 3 alpha for each. Source: SimGrid's `automatic`; the order is that of the table.
-pub(super) fn measure<'a, A: Copy + Send + Sync>(
+pub(super) fn run_all<'a, A: Copy + Send + Sync>(
     member: Member<'a>,
     algorithms: &'static [Entry<A>],
     begin: impl Fn(A) -> Schedule<'a> + Send + 'a,
 ) -> Schedule<'a> {
-    let time = Elements { count: 1, unit: Bytes::new(8) };
+    let time = Elements { count: 1, element_size: Bytes::new(8) };
     let tried = algorithms.iter().filter(|entry| !["default", "automatic", "analytic"].contains(&entry.name));
-    in_turn(tried.map(move |entry| {
+    concatenate(tried.map(move |entry| {
         let together = barrier::linear(member);
-        if !entry.needs.met(member.size) || !(entry.is_tried)(member) {
+        if !entry.requirement.is_met(member.size) || !(entry.is_tried)(member) {
             return together;
         }
         let measured = reduce::linear(member, reduce::Args { root: 0, data: time });
@@ -35,6 +35,6 @@ pub(super) fn power_of_two(member: Member<'_>) -> bool {
 }
 
 /// Returns whether all nodes have the same number of members, with block mapping.
-pub(super) fn regular(member: Member<'_>) -> bool {
+pub(super) fn uniform_and_blocked(member: Member<'_>) -> bool {
     member.layout.is_uniform() && member.layout.is_blocked()
 }

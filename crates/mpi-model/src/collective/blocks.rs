@@ -12,9 +12,9 @@ pub(super) enum Blocks<'a> {
     /// All blocks have this size.
     Equal(Elements),
     /// Each block has its own number of elements.
-    Each { counts: &'a [u64], datatype: Datatype },
+    PerRank { counts: &'a [u64], datatype: Datatype },
     /// The ranks are the nodes of this layout; the block of a node has one such block for each of its members.
-    OfNodes { block: Elements, layout: &'a Layout },
+    PerNode { block: Elements, layout: &'a Layout },
 }
 
 impl<'a> Blocks<'a> {
@@ -22,21 +22,21 @@ impl<'a> Blocks<'a> {
         Self::Equal(Elements::new(count, datatype))
     }
 
-    pub(super) fn each(counts: &'a [u64], datatype: Datatype) -> Self {
-        Self::Each { counts, datatype }
+    pub(super) fn per_rank(counts: &'a [u64], datatype: Datatype) -> Self {
+        Self::PerRank { counts, datatype }
     }
 
     /// Returns the block of a rank.
     pub(super) fn elements(self, rank: u32) -> Elements {
         match self {
             Self::Equal(block) => block,
-            Self::Each { counts, datatype } => Elements::new(counts[rank as usize], datatype),
-            Self::OfNodes { block, layout } => times(block, layout.node_size(rank).into()),
+            Self::PerRank { counts, datatype } => Elements::new(counts[rank as usize], datatype),
+            Self::PerNode { block, layout } => repeated(block, layout.node_size(rank).into()),
         }
     }
 
     /// Returns the size of the block of a rank.
-    pub(super) fn of(self, rank: u32) -> Bytes {
+    pub(super) fn bytes_of(self, rank: u32) -> Bytes {
         self.elements(rank).bytes()
     }
 
@@ -44,16 +44,16 @@ impl<'a> Blocks<'a> {
     /// different sizes.
     pub(super) fn span(self, first: u32, number: u32) -> Elements {
         match self {
-            Self::Equal(block) => times(block, number.into()),
-            Self::Each { counts, datatype } => {
+            Self::Equal(block) => repeated(block, number.into()),
+            Self::PerRank { counts, datatype } => {
                 let (first, number) = (first as usize, number as usize);
                 let wrapped = number.saturating_sub(counts.len() - first);
                 let (low, high) = (&counts[..wrapped], &counts[first..first + number - wrapped]);
                 Elements::new(low.iter().chain(high).sum(), datatype)
             }
-            Self::OfNodes { block, layout } => {
+            Self::PerNode { block, layout } => {
                 let nodes = (first..first + number).map(|node| node % layout.nodes());
-                times(block, nodes.map(|node| u64::from(layout.node_size(node))).sum())
+                repeated(block, nodes.map(|node| u64::from(layout.node_size(node))).sum())
             }
         }
     }
@@ -65,11 +65,11 @@ impl<'a> Blocks<'a> {
 }
 
 /// Largest product of a block and a number \[B\]. No message of this size ends within simulated time.
-const LARGEST: u64 = 1 << 62;
+const MAX_BYTES: u64 = 1 << 62;
 
 /// Returns `number` equal blocks, at most [`MAX_BYTES`] together.
-pub(super) fn times(block: Elements, number: u64) -> Elements {
-    block.with_count(block.count.saturating_mul(number).min(LARGEST / block.unit.get().max(1)))
+pub(super) fn repeated(block: Elements, number: u64) -> Elements {
+    block.with_count(block.count.saturating_mul(number).min(MAX_BYTES / block.element_size.get().max(1)))
 }
 
 #[cfg(test)]
@@ -77,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_goes_round_the_ring() {
+    fn a_span_wraps_around() {
         let counts = [1, 20, 300];
-        let blocks = Blocks::each(&counts, Datatype::BYTE);
+        let blocks = Blocks::per_rank(&counts, Datatype::BYTE);
         let span = |first, number| blocks.span(first, number).bytes().get();
         assert_eq!([span(0, 0), span(2, 1), span(1, 2), span(2, 2), span(1, 3)], [0, 300, 320, 301, 321]);
         assert_eq!(Blocks::equal(7, Datatype::BYTE).span(2, 3).count, 21);
         let layout = Layout::new(&[0, 0, 1, 2, 2]);
-        let nodes = Blocks::OfNodes { block: Elements::new(10, Datatype::BYTE), layout: &layout };
-        assert_eq!((nodes.of(1).get(), nodes.span(1, 2).count, nodes.span(2, 2).count), (10, 30, 40));
+        let nodes = Blocks::PerNode { block: Elements::new(10, Datatype::BYTE), layout: &layout };
+        assert_eq!((nodes.bytes_of(1).get(), nodes.span(1, 2).count, nodes.span(2, 2).count), (10, 30, 40));
     }
 
     #[test]
     fn an_absurd_number_of_blocks_does_not_overflow() {
-        assert_eq!(times(Elements::new(1 << 48, Datatype::BYTE), 1 << 20).bytes().get(), LARGEST);
+        assert_eq!(repeated(Elements::new(1 << 48, Datatype::BYTE), 1 << 20).bytes().get(), MAX_BYTES);
     }
 }

@@ -11,7 +11,7 @@ use super::{Member, Schedule, Step, exchange, recv, send};
 /// `piece(first, number)` is the size of what members `first..first + number` have together. Takes ceil(log2 P) rounds, and
 /// as many more messages down the tree if P is no power of two. Source: MPICH; Thakur, Rabenseifner and Gropp, IJHPCA 19(1)
 /// 2005.
-pub(super) fn doubling<'a>(
+pub(super) fn recursive_doubling<'a>(
     member: Member<'a>,
     piece: impl Fn(u32, u32) -> Bytes + Copy + Send + 'a,
 ) -> Schedule<'a> {
@@ -22,7 +22,7 @@ pub(super) fn doubling<'a>(
         let met = round.partner < member.size;
         let sent = round.piece(round.own_root, piece);
         let meeting = met.then(|| exchange(round.partner, sent, round.partner, received));
-        meeting.into_iter().chain(round.pass_on(received))
+        meeting.into_iter().chain(round.forward_to_unpaired(received))
     }))
 }
 
@@ -51,7 +51,7 @@ impl Round {
     }
 
     /// Returns the steps that forward received data to members of this side without a partner.
-    fn pass_on(self, bytes: Bytes) -> impl Iterator<Item = Step> {
+    fn forward_to_unpaired(self, bytes: Bytes) -> impl Iterator<Item = Step> {
         let complete = self.size.saturating_sub(self.partner_root);
         let missing = complete > 0 && complete < 1 << self.bit;
         let levels = if missing { self.bit } else { 0 };

@@ -48,12 +48,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
 
 /// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
 /// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank).bytes().get();
-    let place = member.selection.place(Operation::Gather, member.size, block);
+    let place = member.selection.algorithm_index(Operation::Gather, member.size, block);
     (ALGORITHMS[place].algorithm)(member, args)
 }

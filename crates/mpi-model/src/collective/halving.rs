@@ -3,55 +3,59 @@
 use pdes_core::Bytes;
 
 use super::member::Elements;
-use super::script::Script;
+use super::schedule_builder::ScheduleBuilder;
 
 /// The largest power of two of members, as virtual ranks: the first pairs of neighbours share one each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Core {
+pub(super) struct PowerOfTwoCore {
     /// Binary logarithm of the number of virtual ranks.
     pub(super) levels: u32,
     /// Number of pairs that share a virtual rank.
-    pub(super) pairs: u32,
+    pub(super) folded_pairs: u32,
     /// The member of a pair that represents it.
-    taker: Taker,
+    representative: Representative,
 }
 
 /// The one of two neighbours that represents both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taker {
+pub(super) enum Representative {
     Even,
     Odd,
 }
 
-impl Core {
-    pub(super) fn new(size: u32, taker: Taker) -> Self {
+impl PowerOfTwoCore {
+    pub(super) fn new(size: u32, taker: Representative) -> Self {
         let levels = size.ilog2();
-        Self { levels, pairs: size - (1 << levels), taker }
+        Self { levels, folded_pairs: size - (1 << levels), representative: taker }
     }
 
     /// Returns the other member of a pair that shares a virtual rank.
-    pub(super) fn partner(self, rank: u32) -> Option<u32> {
-        (rank < 2 * self.pairs).then_some(rank ^ 1)
+    pub(super) fn fold_partner(self, rank: u32) -> Option<u32> {
+        (rank < 2 * self.folded_pairs).then_some(rank ^ 1)
     }
 
     /// Returns the virtual rank of a member, or `None` if its partner represents it.
-    pub(super) fn place(self, rank: u32) -> Option<u32> {
-        match self.partner(rank) {
-            None => Some(rank - self.pairs),
-            Some(_) if (rank % 2 == 1) == (self.taker == Taker::Odd) => Some(rank / 2),
+    pub(super) fn virtual_rank(self, rank: u32) -> Option<u32> {
+        match self.fold_partner(rank) {
+            None => Some(rank - self.folded_pairs),
+            Some(_) if (rank % 2 == 1) == (self.representative == Representative::Odd) => Some(rank / 2),
             Some(_) => None,
         }
     }
 
     /// Returns the member behind a virtual rank.
     pub(super) fn rank(self, place: u32) -> u32 {
-        if place < self.pairs { 2 * place + u32::from(self.taker == Taker::Odd) } else { place + self.pairs }
+        if place < self.folded_pairs {
+            2 * place + u32::from(self.representative == Representative::Odd)
+        } else {
+            place + self.folded_pairs
+        }
     }
 
     /// Folds: the represented member of each pair sends its vector to its partner. Returns this member's virtual rank.
-    pub(super) fn fold(self, rank: u32, bytes: Bytes, steps: &mut Script) -> Option<u32> {
-        let place = self.place(rank);
-        if let Some(partner) = self.partner(rank) {
+    pub(super) fn fold(self, rank: u32, bytes: Bytes, steps: &mut ScheduleBuilder) -> Option<u32> {
+        let place = self.virtual_rank(rank);
+        if let Some(partner) = self.fold_partner(rank) {
             match place {
                 Some(_) => steps.recv(partner, bytes),
                 None => steps.send(partner, bytes),
@@ -61,9 +65,9 @@ impl Core {
     }
 
     /// Unfolds: each representative sends the result to its partner.
-    pub(super) fn unfold(self, rank: u32, bytes: Bytes, steps: &mut Script) {
-        if let Some(partner) = self.partner(rank) {
-            match self.place(rank) {
+    pub(super) fn unfold(self, rank: u32, bytes: Bytes, steps: &mut ScheduleBuilder) {
+        if let Some(partner) = self.fold_partner(rank) {
+            match self.virtual_rank(rank) {
                 Some(_) => steps.send(partner, bytes),
                 None => steps.recv(partner, bytes),
             }
@@ -71,14 +75,14 @@ impl Core {
     }
 
     /// Exchanges whole vectors at doubling distances (recursive doubling).
-    pub(super) fn exchange_all(self, place: u32, bytes: Bytes, steps: &mut Script) {
+    pub(super) fn exchange_whole(self, place: u32, bytes: Bytes, steps: &mut ScheduleBuilder) {
         for partner in (0..self.levels).map(|level| self.rank(place ^ 1 << level)) {
             steps.exchange(partner, bytes, partner, bytes);
         }
     }
 
     /// Reduce-scatter by recursive halving: in each round a member sends the half of its part that its partner keeps.
-    pub(super) fn halve(self, place: u32, split: Split, steps: &mut Script) {
+    pub(super) fn reduce_scatter(self, place: u32, split: Split, steps: &mut ScheduleBuilder) {
         for level in 0..self.levels {
             let other = place ^ 1 << level;
             let (sent, kept) = (split.part(other, level + 1), split.part(place, level + 1));
@@ -87,7 +91,7 @@ impl Core {
     }
 
     /// Allgather by recursive doubling of what [`reduce_scatter`](Self::reduce_scatter) left, in the opposite order.
-    pub(super) fn double(self, place: u32, split: Split, steps: &mut Script) {
+    pub(super) fn allgather(self, place: u32, split: Split, steps: &mut ScheduleBuilder) {
         for level in (0..self.levels).rev() {
             let other = place ^ 1 << level;
             let (own, others) = (split.part(place, level + 1), split.part(other, level + 1));
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn parts_make_up_the_whole_after_any_number_of_rounds() {
-        let data = Elements { count: 1003, unit: Bytes::new(1) };
+        let data = Elements { count: 1003, element_size: Bytes::new(1) };
         for split in [Split::Blocks { data, levels: 4 }, Split::Halves { data }] {
             for rounds in 0..=4 {
                 let sum: u64 = (0..1 << rounds).map(|place| split.part(place, rounds).get()).sum();
@@ -144,12 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn every_place_has_its_member() {
+    fn every_virtual_rank_has_a_member() {
         for size in 1..40 {
-            for taker in [Taker::Even, Taker::Odd] {
-                let core = Core::new(size, taker);
+            for taker in [Representative::Even, Representative::Odd] {
+                let core = PowerOfTwoCore::new(size, taker);
                 for place in 0..1 << core.levels {
-                    assert_eq!(core.place(core.rank(place)), Some(place), "{size} {taker:?}");
+                    assert_eq!(core.virtual_rank(core.rank(place)), Some(place), "{size} {taker:?}");
                 }
             }
         }

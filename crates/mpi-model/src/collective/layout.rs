@@ -9,7 +9,7 @@
 /// use mpi_model::collective::Layout;
 /// let layout = Layout::new(&[7, 3, 7, 3, 5]);
 /// assert_eq!((layout.nodes(), layout.node_of(3), layout.leader(2)), (3, 1, 4));
-/// assert_eq!((layout.member(0, 1), layout.place_of(2)), (2, 1));
+/// assert_eq!((layout.member(0, 1), layout.local_rank(2)), (2, 1));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout(Shape);
@@ -17,11 +17,11 @@ pub struct Layout(Shape);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
     /// One member per node.
-    Scattered {
+    OnePerNode {
         size: u32,
     },
     /// All members on one node.
-    Together {
+    SingleNode {
         size: u32,
     },
     Mixed(Mixed),
@@ -30,7 +30,7 @@ enum Shape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mixed {
     /// Node and local rank of each member.
-    places: Box<[(u32, u32)]>,
+    positions: Box<[(u32, u32)]>,
     /// Members, sorted by node.
     members: Box<[u32]>,
     /// Offset of each node in `members`, and the number of members at the end.
@@ -42,7 +42,7 @@ struct Mixed {
     blocked: bool,
 }
 
-static ALONE: Layout = Layout(Shape::Together { size: 1 });
+static SINGLE_MEMBER: Layout = Layout(Shape::SingleNode { size: 1 });
 
 impl Layout {
     /// Returns the layout of members on these hosts: `hosts[m]` is any id of the host of member `m`.
@@ -55,21 +55,21 @@ impl Layout {
         // Hosts may have any ids; nodes are numbered by their lowest member.
         groups.sort_by_key(|group| group[0]);
         match groups.len() {
-            1 => Self(Shape::Together { size }),
-            nodes if nodes == hosts.len() => Self::scattered(size),
+            1 => Self(Shape::SingleNode { size }),
+            nodes if nodes == hosts.len() => Self::one_per_node(size),
             _ => Self(Shape::Mixed(Mixed::new(&groups, size))),
         }
     }
 
     /// Returns the layout with one member per node.
-    pub fn scattered(size: u32) -> Self {
-        Self(Shape::Scattered { size })
+    pub fn one_per_node(size: u32) -> Self {
+        Self(Shape::OnePerNode { size })
     }
 
     /// Returns the number of members.
     pub fn size(&self) -> u32 {
         match &self.0 {
-            Shape::Scattered { size } | Shape::Together { size } => *size,
+            Shape::OnePerNode { size } | Shape::SingleNode { size } => *size,
             Shape::Mixed(mixed) => mixed.members.len() as u32,
         }
     }
@@ -77,8 +77,8 @@ impl Layout {
     /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         match &self.0 {
-            Shape::Scattered { size } => *size,
-            Shape::Together { .. } => 1,
+            Shape::OnePerNode { size } => *size,
+            Shape::SingleNode { .. } => 1,
             Shape::Mixed(mixed) => mixed.locals.len() as u32,
         }
     }
@@ -86,26 +86,26 @@ impl Layout {
     /// Returns the node of a member.
     pub fn node_of(&self, member: u32) -> u32 {
         match &self.0 {
-            Shape::Scattered { .. } => member,
-            Shape::Together { .. } => 0,
-            Shape::Mixed(mixed) => mixed.places[member as usize].0,
+            Shape::OnePerNode { .. } => member,
+            Shape::SingleNode { .. } => 0,
+            Shape::Mixed(mixed) => mixed.positions[member as usize].0,
         }
     }
 
     /// Returns the local rank of a member: its index among the members of its node, from 0.
-    pub fn place_of(&self, member: u32) -> u32 {
+    pub fn local_rank(&self, member: u32) -> u32 {
         match &self.0 {
-            Shape::Scattered { .. } => 0,
-            Shape::Together { .. } => member,
-            Shape::Mixed(mixed) => mixed.places[member as usize].1,
+            Shape::OnePerNode { .. } => 0,
+            Shape::SingleNode { .. } => member,
+            Shape::Mixed(mixed) => mixed.positions[member as usize].1,
         }
     }
 
     /// Returns the number of members on a node.
     pub fn node_size(&self, node: u32) -> u32 {
         match &self.0 {
-            Shape::Scattered { .. } => 1,
-            Shape::Together { size } => *size,
+            Shape::OnePerNode { .. } => 1,
+            Shape::SingleNode { size } => *size,
             Shape::Mixed(mixed) => mixed.starts[node as usize + 1] - mixed.starts[node as usize],
         }
     }
@@ -113,8 +113,8 @@ impl Layout {
     /// Returns the member with a local rank on a node.
     pub fn member(&self, node: u32, place: u32) -> u32 {
         match &self.0 {
-            Shape::Scattered { .. } => node,
-            Shape::Together { .. } => place,
+            Shape::OnePerNode { .. } => node,
+            Shape::SingleNode { .. } => place,
             Shape::Mixed(mixed) => mixed.members[(mixed.starts[node as usize] + place) as usize],
         }
     }
@@ -127,7 +127,7 @@ impl Layout {
     /// Returns whether all nodes have the same number of members.
     pub fn is_uniform(&self) -> bool {
         match &self.0 {
-            Shape::Scattered { .. } | Shape::Together { .. } => true,
+            Shape::OnePerNode { .. } | Shape::SingleNode { .. } => true,
             Shape::Mixed(mixed) => mixed.uniform,
         }
     }
@@ -135,25 +135,25 @@ impl Layout {
     /// Returns whether the members of each node have consecutive ranks (block mapping).
     pub fn is_blocked(&self) -> bool {
         match &self.0 {
-            Shape::Scattered { .. } | Shape::Together { .. } => true,
+            Shape::OnePerNode { .. } | Shape::SingleNode { .. } => true,
             Shape::Mixed(mixed) => mixed.blocked,
         }
     }
 
     /// Returns the layout of the communicator of the leaders.
-    pub fn leaders(&self) -> &Layout {
+    pub fn leader_layout(&self) -> &Layout {
         match &self.0 {
-            Shape::Scattered { .. } => self,
-            Shape::Together { .. } => &ALONE,
+            Shape::OnePerNode { .. } => self,
+            Shape::SingleNode { .. } => &SINGLE_MEMBER,
             Shape::Mixed(mixed) => &mixed.leaders,
         }
     }
 
     /// Returns the layout of the communicator of a node.
-    pub fn local(&self, node: u32) -> &Layout {
+    pub fn node_layout(&self, node: u32) -> &Layout {
         match &self.0 {
-            Shape::Scattered { .. } => &ALONE,
-            Shape::Together { .. } => self,
+            Shape::OnePerNode { .. } => &SINGLE_MEMBER,
+            Shape::SingleNode { .. } => self,
             Shape::Mixed(mixed) => &mixed.locals[node as usize],
         }
     }
@@ -171,12 +171,12 @@ impl Mixed {
             members.extend_from_slice(group);
             starts.push(members.len() as u32);
         }
-        let local = |group: &&[u32]| Layout(Shape::Together { size: group.len() as u32 });
+        let local = |group: &&[u32]| Layout(Shape::SingleNode { size: group.len() as u32 });
         Self {
-            places: places.into(),
+            positions: places.into(),
             members: members.into(),
             starts: starts.into(),
-            leaders: Box::new(Layout::scattered(groups.len() as u32)),
+            leaders: Box::new(Layout::one_per_node(groups.len() as u32)),
             locals: groups.iter().map(local).collect(),
             uniform: groups.iter().all(|group| group.len() == groups[0].len()),
             blocked: groups.iter().all(|group| group.windows(2).all(|pair| pair[1] == pair[0] + 1)),
@@ -189,23 +189,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_member_stands_at_its_place() {
+    fn nodes_and_local_ranks_agree() {
         for hosts in [&[0, 0, 0][..], &[4], &[3, 2, 1], &[1, 0, 1, 0], &[5, 5, 2, 2, 2, 9]] {
             let layout = Layout::new(hosts);
             assert_eq!(layout.size() as usize, hosts.len());
             for member in 0..layout.size() {
                 let node = layout.node_of(member);
-                assert_eq!(layout.member(node, layout.place_of(member)), member);
+                assert_eq!(layout.member(node, layout.local_rank(member)), member);
                 assert_eq!(hosts[layout.leader(node) as usize], hosts[member as usize]);
-                assert_eq!(layout.local(node).size(), layout.node_size(node));
+                assert_eq!(layout.node_layout(node).size(), layout.node_size(node));
             }
-            assert_eq!(layout.leaders().size(), layout.nodes());
+            assert_eq!(layout.leader_layout().size(), layout.nodes());
             assert!((1..layout.nodes()).all(|node| layout.leader(node - 1) < layout.leader(node)));
         }
     }
 
     #[test]
-    fn uniform_and_blocked_are_told_apart() {
+    fn uniform_and_blocked_are_distinguished() {
         let of = |hosts: &[u32]| (Layout::new(hosts).is_uniform(), Layout::new(hosts).is_blocked());
         assert_eq!(of(&[0, 0, 1, 1]), (true, true));
         assert_eq!(of(&[0, 1, 0, 1]), (true, false));

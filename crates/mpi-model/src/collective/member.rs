@@ -56,32 +56,32 @@ impl<'a> Member<'a> {
     }
 
     /// Returns whether this member is the leader (lowest rank) of its node.
-    pub(super) fn leads(self) -> bool {
-        self.layout.place_of(self.rank) == 0
+    pub(super) fn is_leader(self) -> bool {
+        self.layout.local_rank(self.rank) == 0
     }
 
     /// Returns the schedule of a part of the operation among the leaders of all nodes, where node `n` is member `n`; it is
     /// empty for other members.
     pub(super) fn among_leaders(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
-        if !self.leads() {
-            return nothing();
+        if !self.is_leader() {
+            return empty_schedule();
         }
         let layout = self.layout;
-        let leader = Member::new(self.node(), layout.leaders(), self.selection).within_levels();
+        let leader = Member::new(self.node(), layout.leader_layout(), self.selection).within_levels();
         Box::new(part(leader).renumbered(move |node| layout.leader(node)))
     }
 
     /// Returns the schedule of a part of the operation among the members of this node, numbered by local rank.
     pub(super) fn on_node(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
         let (layout, node) = (self.layout, self.node());
-        let local =
-            Member::new(layout.place_of(self.rank), layout.local(node), self.selection).within_levels();
+        let local = Member::new(layout.local_rank(self.rank), layout.node_layout(node), self.selection)
+            .within_levels();
         Box::new(part(local).renumbered(move |place| layout.member(node, place)))
     }
 }
 
 /// Returns a schedule without steps.
-pub(super) fn nothing<'a>() -> Schedule<'a> {
+pub(super) fn empty_schedule<'a>() -> Schedule<'a> {
     Box::new(std::iter::empty())
 }
 
@@ -97,17 +97,19 @@ impl Step {
             Self::SendRecv { to, send_bytes, from, recv_bytes } => {
                 Self::SendRecv { to: anew(to), send_bytes, from: anew(from), recv_bytes }
             }
-            Self::Tell { to, bytes } => Self::Tell { to: anew(to), bytes },
-            Self::Hear { from } => Self::Hear { from: anew(from) },
-            Self::Pass { peer, bytes, times } => Self::Pass { peer: anew(peer), bytes, times },
-            Self::Announce { to } => Self::Announce { to: anew(to) },
-            Self::Look { from } => Self::Look { from: anew(from) },
-            Self::Greet { from } => Self::Greet { from: anew(from) },
-            Self::Ignore { from } => Self::Ignore { from: anew(from) },
-            Self::Assign { to, numbers } => Self::Assign { to: anew(to), numbers },
-            Self::Learn { from } => Self::Learn { from: anew(from) },
+            Self::SendToken { to, bytes } => Self::SendToken { to: anew(to), bytes },
+            Self::RecvToken { from } => Self::RecvToken { from: anew(from) },
+            Self::UncontendedTransfers { peer, bytes, times } => {
+                Self::UncontendedTransfers { peer: anew(peer), bytes, times }
+            }
+            Self::SendAnnouncement { to } => Self::SendAnnouncement { to: anew(to) },
+            Self::PollAnnouncement { from } => Self::PollAnnouncement { from: anew(from) },
+            Self::RecvAnnouncement { from } => Self::RecvAnnouncement { from: anew(from) },
+            Self::DiscardAnnouncement { from } => Self::DiscardAnnouncement { from: anew(from) },
+            Self::SendOutOfBand { to, numbers } => Self::SendOutOfBand { to: anew(to), numbers },
+            Self::RecvOutOfBand { from } => Self::RecvOutOfBand { from: anew(from) },
             Self::Put { to, bytes } => Self::Put { to: anew(to), bytes },
-            Self::Accept { from, bytes } => Self::Accept { from: anew(from), bytes },
+            Self::ExpectPut { from, bytes } => Self::ExpectPut { from: anew(from), bytes },
             Self::Wait { .. }
             | Self::WaitAll
             | Self::WaitEach
@@ -122,12 +124,12 @@ impl Step {
 pub(super) struct Elements {
     pub(super) count: u64,
     /// Size of one element; 0 for empty datatypes.
-    pub(super) unit: Bytes,
+    pub(super) element_size: Bytes,
 }
 
 impl Elements {
     pub(super) fn new(count: u64, datatype: Datatype) -> Self {
-        Self { count, unit: datatype.size() }
+        Self { count, element_size: datatype.size() }
     }
 
     /// Returns the size of all elements.
@@ -138,18 +140,18 @@ impl Elements {
     /// Returns the size of `count` such elements; the trace's reader has checked that it is below 2^48 bytes, and so are
     /// sums of blocks.
     pub(super) fn size_of(self, count: u64) -> Bytes {
-        self.unit.checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
+        self.element_size.checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
     }
 
     /// Returns the number of elements in a segment of this size; at least one, and all elements if they have no size.
     pub(super) fn per_segment(self, bytes: u64) -> u64 {
-        bytes.checked_div(self.unit.get()).unwrap_or(self.count).max(1)
+        bytes.checked_div(self.element_size.get()).unwrap_or(self.count).max(1)
     }
 
     /// Returns Open MPI's number of elements in a segment: as [`per_segment`](Self::per_segment), but rounded to the
     /// nearest, and all elements if they are not larger than a segment.
     pub(super) fn per_open_mpi_segment(self, bytes: u64) -> u64 {
-        let unit = self.unit.get();
+        let unit = self.element_size.get();
         if bytes < unit || bytes >= self.bytes().get() {
             return self.count;
         }

@@ -2,8 +2,8 @@
 
 use pdes_core::Bytes;
 
-use super::member::nothing;
-use super::rounds::among;
+use super::member::empty_schedule;
+use super::round_peers::exchange_among;
 use super::{Member, Schedule, Steps};
 
 /// Returns exchanges along the rows of a two-dimensional mesh and then along its columns; `bytes(row length)` are the
@@ -14,7 +14,7 @@ use super::{Member, Schedule, Steps};
 pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2]) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let width = row_of_2d(size);
     let row = (0..width).map(move |place| rank / width * width + place);
@@ -23,7 +23,7 @@ pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2
     let [in_row, in_column] = bytes(width);
     let row = row.filter(but_oneself);
     let column = column.filter(but_oneself);
-    Box::new(among(row.clone(), row, in_row).then(among(column.clone(), column, in_column)))
+    Box::new(exchange_among(row.clone(), row, in_row).then(exchange_among(column.clone(), column, in_column)))
 }
 
 /// Returns exchanges along the rows, the columns and the depth of a three-dimensional mesh with square planes; `bytes(row
@@ -34,7 +34,7 @@ pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2
 pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3]) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let width = row_of_3d(size);
     let plane = width * width;
@@ -44,8 +44,9 @@ pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3
     let column = (0..width).map(move |place| corner + place * width + rank % width).filter(but_oneself);
     let depth = (1..size / plane).map(move |distance| member.after(distance * plane));
     let [in_row, in_column, in_depth] = bytes(width);
-    let within_plane = among(row.clone(), row, in_row).then(among(column.clone(), column, in_column));
-    Box::new(within_plane.then(among(depth.clone(), depth, in_depth)))
+    let within_plane =
+        exchange_among(row.clone(), row, in_row).then(exchange_among(column.clone(), column, in_column));
+    Box::new(within_plane.then(exchange_among(depth.clone(), depth, in_depth)))
 }
 
 /// Returns whether SimGrid finds a two-dimensional mesh.

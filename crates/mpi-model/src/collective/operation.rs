@@ -1,6 +1,6 @@
 //! Collective operations with several algorithms, and the tables of these algorithms.
 
-use super::selection::Needs;
+use super::selection::RankRequirement;
 use super::{
     Member, allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather, reduce,
     reduce_scatter, scatter,
@@ -38,7 +38,7 @@ pub enum Operation {
 /// A row of a table of algorithms.
 pub(super) struct Entry<A> {
     pub(super) name: &'static str,
-    pub(super) needs: Needs,
+    pub(super) requirement: RankRequirement,
     /// Returns true if `automatic` runs the algorithm with such members: those that SimGrid's implementation supports.
     pub(super) is_tried: fn(Member<'_>) -> bool,
     pub(super) algorithm: A,
@@ -47,17 +47,17 @@ pub(super) struct Entry<A> {
 impl<A> Entry<A> {
     /// Returns the row of an algorithm for any number of ranks.
     pub(super) const fn new(name: &'static str, algorithm: A) -> Self {
-        Self::tried(name, |_| true, algorithm)
+        Self::tried_if(name, |_| true, algorithm)
     }
 
     /// Returns the row of an algorithm that requires certain numbers of ranks.
-    pub(super) const fn needing(needs: Needs, name: &'static str, algorithm: A) -> Self {
-        Self { name, needs, is_tried: |_| true, algorithm }
+    pub(super) const fn requiring(needs: RankRequirement, name: &'static str, algorithm: A) -> Self {
+        Self { name, requirement: needs, is_tried: |_| true, algorithm }
     }
 
     /// Returns the row of an algorithm for any number of ranks of which SimGrid's implementation supports only some.
-    pub(super) const fn tried(name: &'static str, is_tried: fn(Member<'_>) -> bool, algorithm: A) -> Self {
-        Self { name, needs: Needs::Nothing, is_tried, algorithm }
+    pub(super) const fn tried_if(name: &'static str, is_tried: fn(Member<'_>) -> bool, algorithm: A) -> Self {
+        Self { name, requirement: RankRequirement::AnyNumber, is_tried, algorithm }
     }
 }
 
@@ -100,13 +100,13 @@ impl Operation {
     }
 
     /// Returns the name and the requirement of an algorithm.
-    pub(super) fn entry(self, place: usize) -> (&'static str, Needs) {
-        self.entries()[place]
+    pub(super) fn entry(self, index: usize) -> (&'static str, RankRequirement) {
+        self.entries()[index]
     }
 
-    fn entries(self) -> Vec<(&'static str, Needs)> {
-        fn of<A>(table: &[Entry<A>]) -> Vec<(&'static str, Needs)> {
-            table.iter().map(|entry| (entry.name, entry.needs)).collect()
+    fn entries(self) -> Vec<(&'static str, RankRequirement)> {
+        fn of<A>(table: &[Entry<A>]) -> Vec<(&'static str, RankRequirement)> {
+            table.iter().map(|entry| (entry.name, entry.requirement)).collect()
         }
         match self {
             Self::Barrier => of(barrier::ALGORITHMS),

@@ -18,12 +18,12 @@ use super::{Member, Schedule, analytic, automatic};
 use arrival::arrival_aware;
 pub(super) use binomial::binomial;
 pub(super) use generic::{binary, binomial_segments, chains, in_order_binary, pipeline};
-pub(super) use knomial::{knomial, knomial_of};
+pub(super) use knomial::{knomial, knomial_with_degree};
 pub(super) use linear::{in_turn, linear};
 pub(super) use pipelined::chain_pipeline;
-pub(super) use rabenseifner::{rabenseifner, reduce_halves};
+pub(super) use rabenseifner::{fold_halves, rabenseifner};
 pub(super) use scatter_gather::scatter_gather;
-pub(super) use two_level::{OnNode, two_level, two_level_of_mpich};
+pub(super) use two_level::{OnNode, mpich_two_level, two_level};
 
 /// The arguments of a reduction.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::reduce),
     Entry::new("mvapich2", mvapich2::reduce),
     Entry::new("mvapich2_knomial", knomial),
-    Entry::new("mvapich2_two_level", two_level_of_mpich),
+    Entry::new("mvapich2_two_level", mpich_two_level),
     Entry::new("impi", impi::reduce),
     Entry::new("rab", rabenseifner),
     Entry::new("automatic", automatic),
@@ -60,11 +60,11 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
 
 /// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
 /// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let place = member.selection.place(Operation::Reduce, member.size, args.data.bytes().get());
+    let place = member.selection.algorithm_index(Operation::Reduce, member.size, args.data.bytes().get());
     (ALGORITHMS[place].algorithm)(member, args)
 }

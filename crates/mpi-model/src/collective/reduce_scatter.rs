@@ -24,7 +24,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::reduce_scatter),
     Entry::new("mpich_pair", rounds::pair),
     Entry::new("mpich_rdb", halving::doubling),
-    Entry::tried("mpich_noncomm", power_of_two, halving::non_commutative),
+    Entry::tried_if("mpich_noncomm", power_of_two, halving::non_commutative),
     Entry::new("mvapich2", mvapich2::reduce_scatter),
     Entry::new("impi", impi::reduce_scatter),
     Entry::new("automatic", automatic),
@@ -33,12 +33,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
 
 /// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
-    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, blocks))
+    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, blocks))
 }
 
 /// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let bytes = blocks.total(member.size).bytes().get();
-    let place = member.selection.place(Operation::ReduceScatter, member.size, bytes);
+    let place = member.selection.algorithm_index(Operation::ReduceScatter, member.size, bytes);
     (ALGORITHMS[place].algorithm)(member, blocks)
 }

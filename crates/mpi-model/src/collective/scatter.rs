@@ -10,7 +10,7 @@ use super::selector::{impi, mpich, mvapich2, ompi};
 use super::{Member, Schedule, analytic, automatic};
 
 pub(super) use binomial::binomial;
-pub(super) use linear::{all_at_once, all_then_wait, in_turn, linear};
+pub(super) use linear::{all_at_once, in_turn, linear, linear_nonblocking};
 pub(super) use two_level::{two_level, two_level_binomial, two_level_direct};
 
 /// The arguments of a scatter.
@@ -36,7 +36,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", all_at_once),
     Entry::new("ompi", ompi::scatter),
     Entry::new("ompi_basic_linear", in_turn),
-    Entry::new("ompi_linear_nb", all_then_wait),
+    Entry::new("ompi_linear_nb", linear_nonblocking),
     Entry::new("ompi_binomial", binomial),
     Entry::new("mpich", mpich::scatter),
     Entry::new("mvapich2", mvapich2::scatter),
@@ -49,12 +49,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
 
 /// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
 /// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank).bytes().get();
-    let place = member.selection.place(Operation::Scatter, member.size, block);
+    let place = member.selection.algorithm_index(Operation::Scatter, member.size, block);
     (ALGORITHMS[place].algorithm)(member, args)
 }

@@ -27,7 +27,7 @@ struct Choice {
     rows: Vec<(Bounds, usize)>,
     chosen: Option<usize>,
     /// Algorithm of the selector.
-    otherwise: usize,
+    by_selector: usize,
 }
 
 /// Bounds within which a row of a user's table holds; an absent bound always holds.
@@ -63,7 +63,7 @@ pub enum SelectionError {
         /// The algorithm.
         algorithm: &'static str,
         /// Requirement of the algorithm.
-        needs: Needs,
+        needs: RankRequirement,
         /// The number of ranks.
         ranks: u32,
     },
@@ -71,29 +71,29 @@ pub enum SelectionError {
 
 /// Numbers of ranks for which an algorithm is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum RankRequirement {
     /// Any number.
-    Nothing,
+    AnyNumber,
     /// A power of two.
     PowerOfTwo,
     /// At most two.
     AtMostTwo,
 }
 
-impl Needs {
-    pub(super) fn met(self, ranks: u32) -> bool {
+impl RankRequirement {
+    pub(super) fn is_met(self, ranks: u32) -> bool {
         match self {
-            Self::Nothing => true,
+            Self::AnyNumber => true,
             Self::PowerOfTwo => ranks.is_power_of_two(),
             Self::AtMostTwo => ranks <= 2,
         }
     }
 }
 
-impl std::fmt::Display for Needs {
+impl std::fmt::Display for RankRequirement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "any number of ranks",
+            Self::AnyNumber => "any number of ranks",
             Self::PowerOfTwo => "a power of two of ranks",
             Self::AtMostTwo => "at most two ranks",
         })
@@ -105,7 +105,7 @@ impl Selection {
     pub fn new(selector: Selector) -> Self {
         let choices = Operation::ALL.map(|operation| {
             let otherwise = find(operation, selector.name()).expect("every operation knows every selector");
-            Choice { otherwise, ..Choice::default() }
+            Choice { by_selector: otherwise, ..Choice::default() }
         });
         Self { selector, choices }
     }
@@ -125,7 +125,7 @@ impl Selection {
     /// # Errors
     /// If there is no such algorithm.
     pub fn choose(&mut self, operation: Operation, algorithm: &str) -> Result<(), SelectionError> {
-        self.choices[operation as usize].chosen = Some(known(operation, algorithm)?);
+        self.choices[operation as usize].chosen = Some(resolve(operation, algorithm)?);
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Selection {
         bounds: Bounds,
         algorithm: &str,
     ) -> Result<(), SelectionError> {
-        let row = (bounds, known(operation, algorithm)?);
+        let row = (bounds, resolve(operation, algorithm)?);
         self.choices[operation as usize].rows.push(row);
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Selection {
                 choice.rows.iter().filter(|(bounds, _)| bounds.ranks_below.is_none_or(|end| ranks < end));
             for place in rows.map(|&(_, place)| place).chain(choice.chosen) {
                 let (algorithm, needs) = operation.entry(place);
-                if !needs.met(ranks) {
+                if !needs.is_met(ranks) {
                     return Err(SelectionError::Unsuitable { operation, algorithm, needs, ranks });
                 }
             }
@@ -175,14 +175,14 @@ impl Selection {
     }
 
     /// Returns the index of the algorithm of a call in the table of its operation.
-    pub(super) fn place(&self, operation: Operation, ranks: u32, bytes: u64) -> usize {
+    pub(super) fn algorithm_index(&self, operation: Operation, ranks: u32, bytes: u64) -> usize {
         let choice = &self.choices[operation as usize];
         let holds = |bounds: &Bounds| {
             bounds.ranks_below.is_none_or(|end| ranks < end)
                 && bounds.bytes_below.is_none_or(|end| bytes < end)
         };
         let row = choice.rows.iter().find(|(bounds, _)| holds(bounds));
-        row.map(|&(_, place)| place).or(choice.chosen).unwrap_or(choice.otherwise)
+        row.map(|&(_, place)| place).or(choice.chosen).unwrap_or(choice.by_selector)
     }
 }
 
@@ -196,7 +196,7 @@ fn find(operation: Operation, algorithm: &str) -> Option<usize> {
     operation.algorithms().position(|name| name == algorithm)
 }
 
-fn known(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
+fn resolve(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
     find(operation, algorithm).ok_or_else(|| {
         let found = algorithm.to_lowercase();
         let distance = |name: &&'static str| strsim::levenshtein(&found, &name.to_lowercase());
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_row_within_whose_bounds_a_call_lies_decides() {
+    fn first_matching_row_decides() {
         let mut selection = Selection::new(Selector::Default);
         let mut add = |ranks_below, bytes_below, algorithm| {
             selection.add_row(Operation::Bcast, Bounds { ranks_below, bytes_below }, algorithm).unwrap();
@@ -218,13 +218,15 @@ mod tests {
         add(Some(8), Some(100), "flattree");
         add(Some(8), None, "NTSL");
         selection.choose(Operation::Bcast, "NTSB").unwrap();
-        let name = |ranks, bytes| Operation::Bcast.entry(selection.place(Operation::Bcast, ranks, bytes)).0;
+        let name = |ranks, bytes| {
+            Operation::Bcast.entry(selection.algorithm_index(Operation::Bcast, ranks, bytes)).0
+        };
         assert_eq!([name(7, 99), name(7, 100), name(8, 99)], ["flattree", "NTSL", "NTSB"]);
-        assert_eq!(selection.place(Operation::Reduce, 8, 0), 0);
+        assert_eq!(selection.algorithm_index(Operation::Reduce, 8, 0), 0);
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest() {
+    fn unknown_name_error_suggests_nearest() {
         let mut selection = Selection::default();
         let error = selection.choose(Operation::Barrier, "OMPI_tre").unwrap_err();
         let SelectionError::Unknown { nearest, .. } = error else { panic!("{error}") };
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_algorithm_that_is_not_for_so_many_ranks_is_refused() {
+    fn unsupported_number_of_ranks_is_rejected() {
         let mut selection = Selection::default();
         let bounds = Bounds { ranks_below: Some(8), bytes_below: None };
         selection.add_row(Operation::Allreduce, bounds, "rab1").unwrap();

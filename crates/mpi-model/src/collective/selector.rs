@@ -53,7 +53,7 @@ impl Selector {
 
 /// A decision table: the first row whose bound exceeds the number of ranks, in it the first column whose bound exceeds the
 /// size \[B\]. The last row, and the last column of each row, hold for all remaining calls.
-pub(super) type Table<A> = &'static [(u32, &'static [(u64, A)])];
+pub(super) type DecisionTable<A> = &'static [(u32, &'static [(u64, A)])];
 
 /// Bound of the last row of a [`DecisionTable`].
 pub(super) const MORE: u32 = u32::MAX;
@@ -62,7 +62,7 @@ pub(super) const MORE: u32 = u32::MAX;
 pub(super) const REST: u64 = u64::MAX;
 
 /// Looks up a call in a decision table.
-pub(super) fn pick<A: Copy>(table: Table<A>, ranks: u32, bytes: u64) -> A {
+pub(super) fn look_up<A: Copy>(table: DecisionTable<A>, ranks: u32, bytes: u64) -> A {
     let row = table.iter().find(|&&(below, _)| ranks < below).or(table.last());
     let columns = row.expect("a table has rows").1;
     let column = columns.iter().find(|&&(below, _)| bytes < below).or(columns.last());
@@ -71,11 +71,15 @@ pub(super) fn pick<A: Copy>(table: Table<A>, ranks: u32, bytes: u64) -> A {
 
 /// Decision tables by the number of ranks per node; the first one also holds for numbers without a table, and for nodes
 /// with different numbers of ranks.
-pub(super) type NodeTables<A> = &'static [(u32, Table<A>)];
+pub(super) type NodeDecisionTables<A> = &'static [(u32, DecisionTable<A>)];
 
 /// Looks up a call in the decision table for the communicator's number of ranks per node.
-pub(super) fn pick_by_node<A: Copy>(tables: NodeTables<A>, member: Member<'_>, bytes: u64) -> A {
+pub(super) fn look_up_by_node_size<A: Copy>(
+    tables: NodeDecisionTables<A>,
+    member: Member<'_>,
+    bytes: u64,
+) -> A {
     let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
     let table = tables.iter().find(|&&(number, _)| number == cores).or(tables.first());
-    pick(table.expect("there are tables").1, member.size, bytes)
+    look_up(table.expect("there are tables").1, member.size, bytes)
 }

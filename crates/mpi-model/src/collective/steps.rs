@@ -15,7 +15,7 @@ pub enum Answer {
     /// True if a [`PollAnnouncement`](Step::PollAnnouncement) found an announcement.
     Found(bool),
     /// The numbers that a [`RecvOutOfBand`](Step::RecvOutOfBand) received.
-    Learned([u32; 2]),
+    Numbers([u32; 2]),
 }
 
 /// A sequence of steps, each produced after the step before it has been executed.
@@ -91,17 +91,17 @@ impl<S: Steps, F: Fn(u32) -> u32> Steps for Renumbered<S, F> {
 }
 
 /// Concatenates schedules, each of which is created when the one before it has ended.
-pub(super) fn in_turn<'a>(mut schedules: impl Iterator<Item = Schedule<'a>> + Send + 'a) -> Schedule<'a> {
+pub(super) fn concatenate<'a>(mut schedules: impl Iterator<Item = Schedule<'a>> + Send + 'a) -> Schedule<'a> {
     let current = schedules.next();
-    Box::new(InTurn { current, schedules })
+    Box::new(Concatenated { current, schedules })
 }
 
-struct InTurn<'a, I> {
+struct Concatenated<'a, I> {
     current: Option<Schedule<'a>>,
     schedules: I,
 }
 
-impl<'a, I: Iterator<Item = Schedule<'a>>> Steps for InTurn<'a, I> {
+impl<'a, I: Iterator<Item = Schedule<'a>>> Steps for Concatenated<'a, I> {
     fn next_step(&mut self, mut answer: Answer) -> Option<Step> {
         loop {
             let step = self.current.as_mut()?.next_step(std::mem::take(&mut answer));

@@ -11,7 +11,7 @@ use rendezvous::run;
 /// Returns placements: one member per node, pairs, threes, one node, cyclic, and uneven.
 fn layouts(size: u32) -> Vec<Layout> {
     let of = |host: &dyn Fn(u32) -> u32| Layout::new(&(0..size).map(host).collect::<Vec<_>>());
-    let mut layouts = vec![Layout::scattered(size)];
+    let mut layouts = vec![Layout::one_per_node(size)];
     let others: [&dyn Fn(u32) -> u32; 5] =
         [&|rank| rank / 2, &|rank| rank / 3, &|_| 0, &|rank| rank % 2, &|rank| {
             u32::BITS - rank.leading_zeros()
@@ -68,7 +68,7 @@ fn check(call: &Call, layout: &Layout, name: &str, selection: &Selection) -> Res
 }
 
 #[test]
-fn every_algorithm_ends_and_tells_everybody() {
+fn every_algorithm_terminates_and_delivers() {
     let mut failures = Vec::new();
     for size in [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17] {
         for call in calls(size) {

@@ -10,12 +10,12 @@ pub(super) struct Tree {
 }
 
 /// Largest number of children of a member in Open MPI's trees.
-const MOST_CHILDREN: u32 = 32;
+const MAX_CHILDREN: u32 = 32;
 
 /// Returns the virtual rank of a member, with the root at 0, and the map from virtual ranks back to ranks.
-fn places(member: Member<'_>, root: u32) -> (u32, impl Fn(u32) -> u32) {
+fn virtual_ranks(member: Member<'_>, root: u32) -> (u32, impl Fn(u32) -> u32) {
     let size = u64::from(member.size);
-    let at = move |place: u32| ((u64::from(place) + u64::from(root)) % size) as u32;
+    let at = move |vrank: u32| ((u64::from(vrank) + u64::from(root)) % size) as u32;
     ((member.rank + member.size - root) % member.size, at)
 }
 
@@ -23,23 +23,23 @@ fn places(member: Member<'_>, root: u32) -> (u32, impl Fn(u32) -> u32) {
 ///
 /// Source: Open MPI's `topo_build_chain`.
 pub(super) fn chains(member: Member<'_>, root: u32, fanout: u32) -> Tree {
-    let (place, at) = places(member, root);
+    let (vrank, at) = virtual_ranks(member, root);
     let others = member.size - 1;
-    let chains = fanout.clamp(1, MOST_CHILDREN).min(others);
+    let chains = fanout.clamp(1, MAX_CHILDREN).min(others);
     if chains == 0 {
         return Tree::default();
     }
     // The first `long` chains have one member more than the others.
     let (length, long) = (others / chains, others % chains);
     let head = |chain: u32| 1 + chain * length + chain.min(long);
-    if place == 0 {
+    if vrank == 0 {
         return Tree { parent: None, children: (0..chains).map(|chain| at(head(chain))).collect() };
     }
     let of_long = long * (length + 1);
     let chain =
-        if place <= of_long { (place - 1) / (length + 1) } else { long + (place - 1 - of_long) / length };
-    let parent = if place == head(chain) { 0 } else { place - 1 };
-    let children = if place + 1 == head(chain + 1) { Vec::new() } else { vec![at(place + 1)] };
+        if vrank <= of_long { (vrank - 1) / (length + 1) } else { long + (vrank - 1 - of_long) / length };
+    let parent = if vrank == head(chain) { 0 } else { vrank - 1 };
+    let children = if vrank + 1 == head(chain + 1) { Vec::new() } else { vec![at(vrank + 1)] };
     Tree { parent: Some(at(parent)), children }
 }
 
@@ -48,18 +48,18 @@ pub(super) fn chains(member: Member<'_>, root: u32, fanout: u32) -> Tree {
 ///
 /// Source: Open MPI's `topo_build_tree` with fanout 2.
 pub(super) fn binary(member: Member<'_>, root: u32) -> Tree {
-    let (place, at) = places(member, root);
-    let level = (place + 1).ilog2();
+    let (vrank, at) = virtual_ranks(member, root);
+    let level = (vrank + 1).ilog2();
     let width = 1_u32 << level;
-    let children = [1, 2].map(|side| u64::from(place) + u64::from(width) * side);
+    let children = [1, 2].map(|side| u64::from(vrank) + u64::from(width) * side);
     let children =
         children.into_iter().filter(|&child| child < u64::from(member.size)).map(|child| at(child as u32));
     // The levels above hold virtual ranks 0 to width - 2.
-    let above = |place: u32| {
-        let steps = (place + 1 - (width - 1)).div_ceil(width / 2);
-        place - steps * (width / 2)
+    let above = |vrank: u32| {
+        let steps = (vrank + 1 - (width - 1)).div_ceil(width / 2);
+        vrank - steps * (width / 2)
     };
-    let parent = (place > 0).then(|| at(if place < 2 { 0 } else { above(place) }));
+    let parent = (vrank > 0).then(|| at(if vrank < 2 { 0 } else { above(vrank) }));
     Tree { parent, children: children.collect() }
 }
 
@@ -67,18 +67,18 @@ pub(super) fn binary(member: Member<'_>, root: u32) -> Tree {
 ///
 /// Source: Open MPI's `topo_build_in_order_bmtree`.
 pub(super) fn binomial(member: Member<'_>, root: u32) -> Tree {
-    let (place, at) = places(member, root);
+    let (vrank, at) = virtual_ranks(member, root);
     let levels = u32::BITS - (member.size - 1).leading_zeros();
-    let own = if place == 0 { levels } else { place.trailing_zeros() };
-    let children = (0..own).map(|bit| place | 1 << bit).filter(|&child| child < member.size);
-    Tree { parent: (place > 0).then(|| at(place & (place - 1))), children: children.map(&at).collect() }
+    let own = if vrank == 0 { levels } else { vrank.trailing_zeros() };
+    let children = (0..own).map(|bit| vrank | 1 << bit).filter(|&child| child < member.size);
+    Tree { parent: (vrank > 0).then(|| at(vrank & (vrank - 1))), children: children.map(&at).collect() }
 }
 
 /// Returns the number of members in the subtree of a member of the [`binomial`] tree, itself included.
 pub(super) fn binomial_weight(member: Member<'_>, root: u32, rank: u32) -> u64 {
     match (rank + member.size - root) % member.size {
         0 => u64::from(member.size),
-        place => u64::from((1 << place.trailing_zeros()).min(member.size - place)),
+        vrank => u64::from((1 << vrank.trailing_zeros()).min(member.size - vrank)),
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     /// Checks that parents and children agree, and that every member is below the root.
     fn check(size: u32, root: u32, tree: impl Fn(Member<'_>) -> Tree) {
-        let (layout, selection) = (Layout::scattered(size), Selection::default());
+        let (layout, selection) = (Layout::one_per_node(size), Selection::default());
         let trees: Vec<Tree> = (0..size).map(|rank| tree(Member::new(rank, &layout, &selection))).collect();
         assert_eq!(trees[root as usize].parent, None);
         assert_eq!(trees.iter().map(|tree| tree.children.len()).sum::<usize>() as u32, size - 1);

@@ -3,19 +3,23 @@
 use pdes_core::{Bytes, Outbox, Rank};
 use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Datatype, OutIdx, SendMode, Source};
 
-use super::operation::{Origin, Plan};
+use super::operation::{OperationPlan, Origin};
 use super::pending::Pending;
 use super::persistent::Persistent;
 use super::{Failure, Outcome, RankProcess};
 use crate::collective::{self, Member, Schedule, Step};
 use crate::machine::Machine;
-use crate::request::{Completion, Request, RequestId};
+use crate::request::{Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
     #[inline(never)]
-    pub(super) fn call(&mut self, id: CallId, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+    pub(super) fn call(
+        &mut self,
+        id: CallId,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
+    ) -> Outcome<M::Error> {
         match *self.trace.call(id) {
             Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
             Call::Isend { mode, to, bytes, slot } => {
@@ -23,7 +27,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Isend))
             }
             Call::Recv { from, bytes } => {
-                let request = self.requests.receive();
+                let request = self.requests.blocking_receive();
                 self.receive_call(from, bytes, request, outbox)?;
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
@@ -33,10 +37,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Irecv))
             }
             Call::SendRecv { to, send_bytes, from, recv_bytes } => {
-                let request = (self.requests.send(), ActionKind::SendRecv);
+                let request = (self.requests.blocking_send(), ActionKind::SendRecv);
                 self.isend_call(SendMode::Standard, to, send_bytes, request, outbox);
-                self.receive_call(from, recv_bytes, self.requests.receive(), outbox)?;
-                self.complete(self.both())
+                self.receive_call(from, recv_bytes, self.requests.blocking_receive(), outbox)?;
+                self.complete(self.pending_send_recv())
             }
             Call::SendInit { mode, to, bytes, slot } => {
                 self.make_persistent(slot, Persistent::Send { mode, to, bytes });
@@ -47,30 +51,30 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Marker))
             }
             Call::Start { ref slots } => {
-                slots.iter().try_for_each(|&slot| self.start(slot, outbox))?;
+                slots.iter().try_for_each(|&slot| self.start_persistent(slot, outbox))?;
                 Ok(self.end(ActionKind::Start))
             }
             Call::Free { slot } => {
                 let request = self.request(slot);
-                self.rare().persistent.remove(&request);
+                self.cold().persistent.remove(&request);
                 Ok(self.end(ActionKind::Marker))
             }
             Call::Waitall { .. } => {
-                self.complete(Pending::Listed { call: id, scanned: 0, kind: ActionKind::Waitall })
+                self.complete(Pending::RequestList { call: id, scanned: 0, kind: ActionKind::Waitall })
             }
-            Call::Waitany { .. } => self.wait_for_first(id, ActionKind::Waitany),
-            Call::Waitsome { .. } => self.wait_for_first(id, ActionKind::Waitsome),
+            Call::Waitany { .. } => self.begin_wait_for_first(id, ActionKind::Waitany),
+            Call::Waitsome { .. } => self.begin_wait_for_first(id, ActionKind::Waitsome),
             Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
-                self.look_at(id)
+                self.begin_test(id)
             }
             Call::Probe { .. } => self.probe(id, ActionKind::Probe),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
-            Call::NewCommunicator { .. } if !self.world.parameters.communicators_cost => {
+            Call::NewCommunicator { .. } if !self.replay.parameters.communicators_cost => {
                 Ok(self.end(ActionKind::NewCommunicator))
             }
             Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {
-                self.operate(Origin::Call(id), outbox)
+                self.start_operation(Origin::Call(id), outbox)
             }
             Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(ActionKind::Marker)),
         }
@@ -81,7 +85,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         mode: SendMode,
         to: Option<OutIdx>,
         bytes: Bytes,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Outcome<M::Error> {
         let Some(to) = to else { return Ok(self.end(ActionKind::Send)) };
         match self.send(to, bytes, self.is_detached_in(mode, bytes), outbox) {
@@ -96,7 +100,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         to: Option<OutIdx>,
         bytes: Bytes,
         request: (RequestId, ActionKind),
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) {
         match to {
             Some(to) => self.isend(to, bytes, self.is_detached_in(mode, bytes), request, outbox),
@@ -109,10 +113,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         from: Source,
         bytes: Bytes,
         request: RequestId,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
         match from {
-            Source::Nobody => {
+            Source::ProcNull => {
                 self.complete_at_once(request);
                 Ok(())
             }
@@ -122,7 +126,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     fn complete_at_once(&mut self, request: RequestId) {
-        let completion = Completion { at: self.strand.clock, received: None };
+        let completion = RequestCompletion { at: self.thread.clock, received: None };
         self.requests.set(request, Request::Complete(completion));
     }
 
@@ -138,19 +142,23 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn collective(
         &mut self,
         id: CollectiveId,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Outcome<M::Error> {
-        self.operate(Origin::Collective(id), outbox)
+        self.start_operation(Origin::Collective(id), outbox)
     }
 
     #[inline(never)]
-    fn operate(&mut self, origin: Origin, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+    fn start_operation(
+        &mut self,
+        origin: Origin,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
+    ) -> Outcome<M::Error> {
         let plan = self.plan(origin).expect("the action is an operation");
         self.begin_operation(origin, plan, outbox)
     }
 
     /// Returns the plan of the operation of an action; `None` where the action is no operation.
-    pub(super) fn plan(&self, origin: Origin) -> Option<Plan<'t>> {
+    pub(super) fn plan(&self, origin: Origin) -> Option<OperationPlan<'t>> {
         let trace = self.trace;
         let (kind, on, slot, operation) = match origin {
             Origin::Collective(id) => {
@@ -162,30 +170,38 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     (operation.into(), *communicator, *slot, operation)
                 }
                 // Its ranks agree on their arguments by an allgather.
-                Call::NewCommunicator { kind, parent, new } => {
-                    (ActionKind::NewCommunicator, kind.among(*parent, *new), None, &AGREEMENT)
-                }
+                Call::NewCommunicator { kind, parent, new } => (
+                    ActionKind::NewCommunicator,
+                    kind.collective_on(*parent, *new),
+                    None,
+                    &COMMUNICATOR_EXCHANGE,
+                ),
                 Call::NeighborAlltoall { communicator, to, from, slot } => {
                     let communicator = &trace.communicators()[communicator.index()];
                     let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
-                    return Some(Plan { kind, communicator, schedule, slot: *slot });
+                    return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
                 }
                 _ => return None,
             },
         };
         let communicator = &trace.communicators()[on.index()];
-        Some(Plan { kind, communicator, schedule: collective::schedule(self.member(on), operation), slot })
+        Some(OperationPlan {
+            kind,
+            communicator,
+            schedule: collective::schedule(self.member(on), operation),
+            slot,
+        })
     }
 
     fn member(&self, communicator: CommIdx) -> Member<'t> {
-        let world = self.world;
+        let replay = self.replay;
         let communicator = &self.trace.communicators()[communicator.index()];
-        Member::new(communicator.rank, world.layout(communicator), &world.parameters.collectives)
+        Member::new(communicator.rank, replay.layout(communicator), &replay.parameters.collectives)
     }
 }
 
 /// Exchange of the color and the key of `MPI_Comm_split`.
-static AGREEMENT: Collective = Collective::Allgather {
+static COMMUNICATOR_EXCHANGE: Collective = Collective::Allgather {
     send_count: 8,
     recv_count: 8,
     send_type: Datatype::BYTE,

@@ -3,10 +3,10 @@
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId};
 
-use super::pending::{Look, Pending};
-use super::{Flow, Outcome, RankProcess};
+use super::pending::{Pending, Poll};
+use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::{Completion, Request};
+use crate::request::{Request, RequestCompletion};
 use crate::statistics::ActionKind;
 
 impl<M: Machine> RankProcess<'_, M> {
@@ -15,25 +15,25 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn cancel(&mut self, call: CallId) -> Outcome<M::Error> {
         match self.trace.call(call) {
             Call::Cancel { cancelled: true, .. } => {
-                Ok(self.hold(Pending::Look { look: Look::Call(call), paid: true }))
+                Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: true }))
             }
             _ => Ok(self.end(ActionKind::Cancel)),
         }
     }
 
     /// Cancels the receive, unless it has matched a message in the simulated run.
-    pub(super) fn decide_cancel(&mut self, call: CallId) -> Flow {
+    pub(super) fn decide_cancel(&mut self, call: CallId) -> Control {
         let Call::Cancel { slot, .. } = *self.trace.call(call) else {
             unreachable!("the call is a cancellation");
         };
         let request = self.request(slot);
-        let withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.withdraw(request))
-            || self.ports.withdraw(request);
+        let withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.cancel_receive(request))
+            || self.ports.cancel_receive(request);
         if withdrawn {
-            let at: SimTime = self.strand.clock;
-            self.requests.set(request, Request::Complete(Completion { at, received: None }));
+            let at: SimTime = self.thread.clock;
+            self.requests.set(request, Request::Complete(RequestCompletion { at, received: None }));
         }
-        self.statistics.add_outcome(self.strand.action, withdrawn);
+        self.statistics.add_outcome(self.thread.action, withdrawn);
         self.end(ActionKind::Cancel)
     }
 }

@@ -15,7 +15,7 @@ use trace_mmap::CommId;
 
 use super::{Failure, RankProcess};
 use crate::machine::Machine;
-use crate::matching::{Context, Letter, Receive};
+use crate::matching::{Context, Receive, UnexpectedMessage};
 use crate::request::RequestId;
 use crate::token::{Message, Token};
 
@@ -23,15 +23,15 @@ use crate::token::{Message, Token};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Mailbox {
     /// The rank may cancel receives before their messages are sent.
-    withdraws: bool,
-    letters: BTreeMap<Sent, Letter>,
+    cancels_receives: bool,
+    unexpected: BTreeMap<SendOrder, UnexpectedMessage>,
     /// Posted receives, in the order of their posts.
-    receives: Vec<Posted>,
+    receives: Vec<PostedReceive>,
 }
 
 /// Order of messages by the time of their send; at one instant, the order in which their senders take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Sent {
+pub(super) struct SendOrder {
     at: SimTime,
     round: u32,
     from: Rank,
@@ -39,16 +39,16 @@ pub(super) struct Sent {
 
 /// A posted receive, with the messages that it accepts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Posted {
+pub(super) struct PostedReceive {
     pub(super) receive: Receive,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: MatchFilter,
     /// Source of its message in the recorded run, where it is from any source.
     pub(super) recorded: Option<Rank>,
 }
 
 /// Messages that a receive or a probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct MatchFilter {
     /// `None` for any.
     pub(super) source: Option<Rank>,
     /// `None` for any.
@@ -60,11 +60,11 @@ pub(super) struct Wanted {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) from: Rank,
-    pub(super) letter: Letter,
-    pub(super) posted: Posted,
+    pub(super) unexpected: UnexpectedMessage,
+    pub(super) posted: PostedReceive,
 }
 
-impl Wanted {
+impl MatchFilter {
     fn accepts(&self, from: Rank, message: &Message) -> bool {
         self.source.is_none_or(|source| source == from)
             && self.tag.is_none_or(|tag| tag == message.tag)
@@ -74,24 +74,25 @@ impl Wanted {
 
 impl Mailbox {
     /// Creates the mailbox of a rank that cancels receives, or does not.
-    pub(super) fn new(withdraws: bool) -> Self {
-        Self { withdraws, ..Self::default() }
+    pub(super) fn new(cancels_receives: bool) -> Self {
+        Self { cancels_receives, ..Self::default() }
     }
 
     /// Adds a message; returns the pair that it makes, if that is certain.
-    pub(super) fn arrive(&mut self, from: Rank, letter: Letter) -> Option<Pair> {
-        let Message { posted: at, round, .. } = letter.message;
-        let index = self.receives.iter().position(|posted| posted.wanted.accepts(from, &letter.message));
-        let is_certain = |index: &usize| !self.withdraws && self.receives[*index].wanted.source.is_some();
+    pub(super) fn arrive(&mut self, from: Rank, unexpected: UnexpectedMessage) -> Option<Pair> {
+        let Message { posted: at, round, .. } = unexpected.message;
+        let index = self.receives.iter().position(|posted| posted.wanted.accepts(from, &unexpected.message));
+        let is_certain =
+            |index: &usize| !self.cancels_receives && self.receives[*index].wanted.source.is_some();
         if let Some(index) = index.filter(is_certain) {
-            return Some(Pair { from, letter, posted: self.receives.remove(index) });
+            return Some(Pair { from, unexpected, posted: self.receives.remove(index) });
         }
-        self.letters.insert(Sent { at, round, from }, letter);
+        self.unexpected.insert(SendOrder { at, round, from }, unexpected);
         None
     }
 
     /// Adds a receive; returns the pair that it makes, if that is certain.
-    pub(super) fn post(&mut self, posted: Posted) -> Option<Pair> {
+    pub(super) fn post(&mut self, posted: PostedReceive) -> Option<Pair> {
         self.receives.push(posted);
         self.certain(self.receives.len() - 1)
     }
@@ -104,17 +105,17 @@ impl Mailbox {
     /// Removes and returns the pair of a receive if it names its source and no earlier receive accepts its first message.
     fn certain(&mut self, index: usize) -> Option<Pair> {
         let posted = self.receives[index];
-        let source = posted.wanted.source.filter(|_| !self.withdraws)?;
-        let accepts = |(sent, letter): &(&Sent, &Letter)| {
-            sent.from == source && posted.wanted.accepts(source, &letter.message)
+        let source = posted.wanted.source.filter(|_| !self.cancels_receives)?;
+        let accepts = |(sent, unexpected): &(&SendOrder, &UnexpectedMessage)| {
+            sent.from == source && posted.wanted.accepts(source, &unexpected.message)
         };
-        let (&sent, &letter) = self.letters.iter().find(accepts)?;
+        let (&sent, &unexpected) = self.unexpected.iter().find(accepts)?;
         let earlier = &self.receives[..index];
-        if earlier.iter().any(|earlier| earlier.wanted.accepts(source, &letter.message)) {
+        if earlier.iter().any(|earlier| earlier.wanted.accepts(source, &unexpected.message)) {
             return None;
         }
-        self.letters.remove(&sent);
-        Some(Pair { from: source, letter, posted: self.receives.remove(index) })
+        self.unexpected.remove(&sent);
+        Some(Pair { from: source, unexpected, posted: self.receives.remove(index) })
     }
 
     /// Returns the time of the next pair, as far as it is known.
@@ -125,22 +126,23 @@ impl Mailbox {
     /// Removes and returns the pair that is due.
     pub(super) fn pop_due(&mut self) -> Option<Pair> {
         let (_, sent, index) = self.next_pair()?;
-        let letter = self.letters.remove(&sent)?;
-        Some(Pair { from: sent.from, letter, posted: self.receives.remove(index) })
+        let unexpected = self.unexpected.remove(&sent)?;
+        Some(Pair { from: sent.from, unexpected, posted: self.receives.remove(index) })
     }
 
     /// Finds the pair with the earliest time. Each message in turn gets the first receive that accepts it and that no earlier
     /// message takes.
-    fn next_pair(&self) -> Option<(SimTime, Sent, usize)> {
-        let mut first: Option<(SimTime, Sent, usize)> = None;
+    fn next_pair(&self) -> Option<(SimTime, SendOrder, usize)> {
+        let mut first: Option<(SimTime, SendOrder, usize)> = None;
         let mut taken = vec![false; self.receives.len()];
         let mut left = self.receives.len();
-        for (&sent, letter) in &self.letters {
+        for (&sent, unexpected) in &self.unexpected {
             if left == 0 || first.is_some_and(|(at, _, _)| at <= sent.at) {
                 break;
             }
             let free = |index: &usize| !taken[*index];
-            let accepts = |index: &usize| self.receives[*index].wanted.accepts(sent.from, &letter.message);
+            let accepts =
+                |index: &usize| self.receives[*index].wanted.accepts(sent.from, &unexpected.message);
             let Some(index) = (0..self.receives.len()).filter(free).find(accepts) else { continue };
             (taken[index], left) = (true, left - 1);
             let at = sent.at.max(self.receives[index].receive.posted);
@@ -152,16 +154,16 @@ impl Mailbox {
     }
 
     /// Returns the first message that a probe finds: one that no posted receive takes, as far as is known.
-    pub(super) fn first(&self, wanted: Wanted) -> Option<(Rank, &Message)> {
+    pub(super) fn first(&self, wanted: MatchFilter) -> Option<(Rank, &Message)> {
         let mut taken = vec![false; self.receives.len()];
-        for (sent, letter) in &self.letters {
+        for (sent, unexpected) in &self.unexpected {
             let takes = |index: &usize| {
-                !taken[*index] && self.receives[*index].wanted.accepts(sent.from, &letter.message)
+                !taken[*index] && self.receives[*index].wanted.accepts(sent.from, &unexpected.message)
             };
             match (0..self.receives.len()).find(takes) {
                 Some(index) => taken[index] = true,
-                None if wanted.accepts(sent.from, &letter.message) => {
-                    return Some((sent.from, &letter.message));
+                None if wanted.accepts(sent.from, &unexpected.message) => {
+                    return Some((sent.from, &unexpected.message));
                 }
                 None => {}
             }
@@ -170,7 +172,7 @@ impl Mailbox {
     }
 
     /// Removes an unmatched receive; returns whether there was one.
-    pub(super) fn withdraw(&mut self, request: RequestId) -> bool {
+    pub(super) fn cancel_receive(&mut self, request: RequestId) -> bool {
         let index = self.receives.iter().position(|posted| posted.receive.request == request);
         index.map(|index| self.receives.remove(index)).is_some()
     }
@@ -178,42 +180,42 @@ impl Mailbox {
 
 impl<M: Machine> RankProcess<'_, M> {
     /// Matches the pair that is due if the granted event belongs to it; returns whether it did.
-    pub(super) fn open_mail(
+    pub(super) fn match_due_pair(
         &mut self,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<bool, Failure<M::Error>> {
         let Some(due) = self.mailbox.as_ref().and_then(|mailbox| mailbox.due()) else { return Ok(false) };
-        if [self.outcome_due(), self.look_due()].into_iter().flatten().any(|other| other < due) {
+        if [self.outcome_due(), self.poll_due()].into_iter().flatten().any(|other| other < due) {
             return Ok(false);
         }
         let mut pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due());
         while let Some(found) = pair {
-            self.pair(found, outbox)?;
+            self.start_pair(found, outbox)?;
             pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_certain());
         }
         Ok(true)
     }
 
     /// Starts the transfer of a matched pair; returns the request if it is complete.
-    pub(super) fn pair(
+    pub(super) fn start_pair(
         &mut self,
         pair: Pair,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
-        let Pair { from, letter, posted } = pair;
+        let Pair { from, unexpected, posted } = pair;
         if posted.wanted.source.is_none() {
             let as_recorded = posted.recorded.is_none_or(|recorded| recorded == from);
             self.statistics.add_outcome(posted.receive.action, as_recorded);
         }
-        let port = self.mail_port(from)?;
+        let port = self.mailbox_port(from)?;
         let request = posted.receive.request;
-        Ok(self.matched(port, &letter, posted.receive, outbox)?.then_some(request))
+        Ok(self.start_transfer(port, &unexpected, posted.receive, outbox)?.then_some(request))
     }
 
     /// Returns the port that holds the route of messages from a rank to the mailbox.
-    pub(super) fn mail_port(&mut self, from: Rank) -> Result<usize, Failure<M::Error>> {
-        let port = self.ports.of(Context::Mailbox, from);
-        self.path(port)?;
+    pub(super) fn mailbox_port(&mut self, from: Rank) -> Result<usize, Failure<M::Error>> {
+        let port = self.ports.port_of(Context::Mailbox, from);
+        self.route_of_port(port)?;
         Ok(port)
     }
 }

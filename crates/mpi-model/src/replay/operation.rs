@@ -4,16 +4,16 @@ use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CallId, CollectiveId, CommId, Communicator, Slot};
 
-use super::partners::{Partner, Scope};
+use super::closed_form::UncontendedMessages;
+use super::peer_readiness::{Peer, WaitAttribution};
 use super::pending::Pending;
-use super::strand::Strand;
-use super::tag::{self, Side};
-use super::times::Alone;
+use super::tag::{self, MessageClass};
+use super::thread::Thread;
 use super::{Failure, Outcome, RankProcess};
 use crate::collective::{Answer, Schedule, Step, Steps as _};
 use crate::critical_path::CriticalPath;
 use crate::machine::Machine;
-use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
+use crate::request::{Awaited, OperationIndex, Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 use crate::wait_state::WaitState;
@@ -31,20 +31,20 @@ pub(super) struct Operation<'t> {
     origin: Origin,
     schedule: Schedule<'t>,
     /// Number of steps taken from the schedule, and the answers to them.
-    taken: u64,
+    steps_taken: u64,
     answers: Vec<Answer>,
     /// Answer to its last step.
     pub(super) answer: Answer,
-    pub(super) strand: Strand,
+    pub(super) thread: Thread,
     /// Its requests that no wait has completed yet, in the order of creation.
     requests: Vec<RequestId>,
     pub(super) wait: Wait,
     /// Number of failed polls since the last successful one.
-    pub(super) vain: u32,
+    pub(super) failed_polls: u32,
     /// Request of the program; `None` for a blocking operation.
     pub(super) request: Option<RequestId>,
     /// Attribution of its waits.
-    scope: Scope,
+    attribution: WaitAttribution,
     /// Critical path to its clock; `None` for a blocking operation.
     path: Option<CriticalPath>,
 }
@@ -59,7 +59,7 @@ pub(super) enum Origin {
 }
 
 /// Operation of an action of the trace, before it begins.
-pub(super) struct Plan<'t> {
+pub(super) struct OperationPlan<'t> {
     pub(super) kind: ActionKind,
     pub(super) communicator: &'t Communicator,
     pub(super) schedule: Schedule<'t>,
@@ -72,22 +72,45 @@ pub(super) struct Plan<'t> {
 pub(super) struct OperationState {
     origin: Origin,
     tag: u32,
-    taken: u64,
+    steps_taken: u64,
     answers: Vec<Answer>,
     answer: Answer,
-    strand: Strand,
+    thread: Thread,
     requests: Vec<RequestId>,
     wait: Wait,
-    vain: u32,
+    failed_polls: u32,
     request: Option<RequestId>,
-    scope: Scope,
+    attribution: WaitAttribution,
 }
 
 impl OperationState {
     pub(super) fn of(operation: &Operation<'_>) -> Self {
-        let &Operation { origin, tag, taken, answer, strand, wait, vain, request, scope, .. } = operation;
+        let &Operation {
+            origin,
+            tag,
+            steps_taken: taken,
+            answer,
+            thread,
+            wait,
+            failed_polls,
+            request,
+            attribution,
+            ..
+        } = operation;
         let (answers, requests) = (operation.answers.clone(), operation.requests.clone());
-        Self { origin, tag, taken, answers, answer, strand, requests, wait, vain, request, scope }
+        Self {
+            origin,
+            tag,
+            steps_taken: taken,
+            answers,
+            answer,
+            thread,
+            requests,
+            wait,
+            failed_polls,
+            request,
+            attribution,
+        }
     }
 }
 
@@ -110,11 +133,11 @@ pub(super) enum Wait {
     /// Work of the machine.
     Work,
     /// Time from a member.
-    Hear(RequestId),
+    Time(RequestId),
     /// Numbers from a member.
-    Learn(RequestId),
+    Numbers(RequestId),
     /// A poll for an announcement of `from` to be granted: first to pay for it, then to carry it out.
-    Look {
+    Poll {
         from: Rank,
         paid: bool,
     },
@@ -125,43 +148,43 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn begin_operation(
         &mut self,
         origin: Origin,
-        plan: Plan<'t>,
-        outbox: &mut Outbox<Token, M::Order>,
+        plan: OperationPlan<'t>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Outcome<M::Error> {
-        let Plan { kind, communicator, schedule, slot } = plan;
+        let OperationPlan { kind, communicator, schedule, slot } = plan;
         let request = slot.map(|slot| self.request(slot));
         let number = self.number_on(communicator);
-        let index = self.vacant_operation();
-        let strand = match request {
+        let index = self.free_operation_index();
+        let thread = match request {
             Some(_) => {
-                let branches = &mut self.rare().branches;
+                let branches = &mut self.cold().nonblocking_operations;
                 *branches = branches.wrapping_add(1);
                 let number = *branches;
-                self.strand.branch(number)
+                self.thread.fork(number)
             }
-            None => self.strand,
+            None => self.thread,
         };
-        let tag = tag::of_operation(number, kind);
+        let tag = tag::operation_tag(number, kind);
         let operation = Operation {
             kind,
             tag,
             communicator,
             origin,
             schedule,
-            taken: 0,
+            steps_taken: 0,
             answers: Vec::new(),
             answer: Answer::Nothing,
-            strand,
+            thread,
             requests: Vec::new(),
             wait: Wait::Nothing,
-            vain: 0,
+            failed_polls: 0,
             request,
-            scope: request.map(|_| Partner::NOBODY),
-            path: request.and_then(|_| self.branch_path()),
+            attribution: request.map(|_| Peer::ALWAYS_READY),
+            path: request.and_then(|_| self.fork_path()),
         };
         self.operations[index.index()] = Some(Box::new(operation));
         match request {
-            None => self.go_on_with(index, outbox),
+            None => self.resume_blocking_operation(index, outbox),
             Some(request) => {
                 self.requests.set(request, Request::Pending(Awaited::Operation(kind)));
                 self.run_operation(index, outbox)?;
@@ -174,14 +197,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// operations.
     fn number_on(&mut self, communicator: &Communicator) -> u32 {
         let calls = match communicator.id {
-            CommId::WORLD => &mut self.on_world,
-            id => self.rare().operations_on.entry(id).or_insert(0),
+            CommId::WORLD => &mut self.operations_on_world,
+            id => self.cold().operations_on.entry(id).or_insert(0),
         };
         *calls = calls.wrapping_add(1);
         *calls
     }
 
-    fn vacant_operation(&mut self) -> OperationIndex {
+    fn free_operation_index(&mut self) -> OperationIndex {
         let index = self.operations.iter().position(Option::is_none).unwrap_or_else(|| {
             // Exact capacity: there may be millions of ranks.
             self.operations.reserve_exact(1);
@@ -192,14 +215,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Resumes the operation for which the program waits.
-    pub(super) fn go_on_with(
+    pub(super) fn resume_blocking_operation(
         &mut self,
         index: OperationIndex,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Outcome<M::Error> {
         match self.run_operation(index, outbox)? {
             Some(kind) => Ok(self.end(kind)),
-            None => Ok(self.hold(Pending::Operation { index })),
+            None => Ok(self.keep_pending(Pending::Operation { index })),
         }
     }
 
@@ -207,18 +230,18 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn run_operation(
         &mut self,
         index: OperationIndex,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Option<ActionKind>, Failure<M::Error>> {
         let taken = self.operations[index.index()].take();
         let mut operation = taken.expect("an awaited operation is in progress");
         // The operation runs as the current thread of control: its clock, waits and path stand in for those of the program.
-        std::mem::swap(&mut self.strand, &mut operation.strand);
-        self.swap_scope(&mut operation.scope);
+        std::mem::swap(&mut self.thread, &mut operation.thread);
+        self.swap_attribution(&mut operation.attribution);
         self.swap_path(&mut operation.path);
-        let ended = self.steps(index, &mut operation, outbox);
+        let ended = self.run_steps(index, &mut operation, outbox);
         self.swap_path(&mut operation.path);
-        self.swap_scope(&mut operation.scope);
-        std::mem::swap(&mut self.strand, &mut operation.strand);
+        self.swap_attribution(&mut operation.attribution);
+        std::mem::swap(&mut self.thread, &mut operation.thread);
         if !ended? {
             self.operations[index.index()] = Some(operation);
             return Ok(None);
@@ -226,11 +249,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         debug_assert_eq!(self.requests.pending_parts(index), 0, "an operation waits for all its requests");
         operation.requests.iter().for_each(|&request| self.requests.release_part(request));
         match operation.request {
-            None => self.strand = operation.strand,
+            None => self.thread = operation.thread,
             Some(request) => {
-                let completion = Completion { at: operation.strand.clock, received: None };
-                self.meet_operation(request, operation.scope);
-                self.end_path(request, operation.path);
+                let completion = RequestCompletion { at: operation.thread.clock, received: None };
+                self.record_operation_peer(request, operation.attribution);
+                self.track_operation_end(request, operation.path);
                 self.requests.set(request, Request::Complete(completion));
             }
         }
@@ -238,14 +261,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Takes steps until the operation waits; returns whether it has ended.
-    fn steps(
+    fn run_steps(
         &mut self,
         index: OperationIndex,
         operation: &mut Operation<'t>,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<bool, Failure<M::Error>> {
         loop {
-            if !self.is_over(index, operation) {
+            if !self.is_wait_over(index, operation) {
                 return Ok(false);
             }
             self.complete_wait(operation);
@@ -263,16 +286,16 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Returns whether the wait of an operation is over.
-    fn is_over(&self, index: OperationIndex, operation: &Operation<'_>) -> bool {
+    fn is_wait_over(&self, index: OperationIndex, operation: &Operation<'_>) -> bool {
         let is_pending = |request| matches!(self.requests.get(request), Request::Pending(_));
         match operation.wait {
             Wait::Nothing => true,
-            Wait::One(request) | Wait::Hear(request) | Wait::Learn(request) => !is_pending(request),
+            Wait::One(request) | Wait::Time(request) | Wait::Numbers(request) => !is_pending(request),
             Wait::Two(requests) => !requests.into_iter().any(is_pending),
             Wait::All => self.requests.pending_parts(index) == 0,
             Wait::Each { next } => !operation.requests.get(next).is_some_and(|&request| is_pending(request)),
-            Wait::Request(place) => !is_pending(operation.requests[place]),
-            Wait::Work | Wait::Look { .. } => false,
+            Wait::Request(index) => !is_pending(operation.requests[index]),
+            Wait::Work | Wait::Poll { .. } => false,
         }
     }
 
@@ -280,14 +303,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn complete_wait(&mut self, operation: &mut Operation<'_>) {
         let kind = operation.kind;
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
-            Wait::Nothing | Wait::Work | Wait::Look { .. } => {}
-            Wait::Hear(request) => {
-                self.gather_causes(|rank, due| due.extend(rank.complete_later([request].into_iter())));
+            Wait::Nothing | Wait::Work | Wait::Poll { .. } => {}
+            Wait::Time(request) => {
+                self.collect_due(|rank, due| due.extend(rank.complete_later([request].into_iter())));
                 if let Some(told) = self.take_part(request) {
-                    self.wait_until(told.at, kind, told_by(told));
+                    self.wait_until(told.at, kind, time_sender(told));
                 }
             }
-            Wait::Learn(request) => operation.answer = self.learned(request),
+            Wait::Numbers(request) => operation.answer = self.received_numbers(request),
             Wait::One(request) => self.take_parts(kind, &mut vec![request]),
             Wait::Two(requests) => self.take_parts(kind, &mut requests.to_vec()),
             Wait::All => self.take_parts(kind, &mut operation.requests),
@@ -298,19 +321,19 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Wait::Each { .. } => {
                 operation.requests.drain(..).for_each(|part| self.requests.release_part(part))
             }
-            Wait::Request(place) => self.settle_part(kind, operation.requests[place]),
+            Wait::Request(index) => self.settle_part(kind, operation.requests[index]),
         }
     }
 
     fn settle_part(&mut self, kind: ActionKind, request: RequestId) {
-        if let Some(completion) = self.requests.take(request) {
+        if let Some(completion) = self.requests.take_completion(request) {
             self.settle(request, completion, kind);
         }
     }
 
     /// Completes and frees a request, at no cost.
-    pub(super) fn take_part(&mut self, request: RequestId) -> Option<Completion> {
-        let completion = self.requests.take(request);
+    pub(super) fn take_part(&mut self, request: RequestId) -> Option<RequestCompletion> {
+        let completion = self.requests.take_completion(request);
         self.requests.release_part(request);
         completion
     }
@@ -318,11 +341,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Completes and frees requests, in the order of time, and charges each; among those of one instant, the order does not change
     /// the sum.
     fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
-        let partner = self.last_partner(requests.iter().copied());
-        self.gather_causes(|rank, due| due.extend(rank.complete_later(requests.iter().copied())));
-        let completions = requests.iter().filter_map(|&request| self.requests.take(request)).collect();
+        let peer = self.last_peer(requests.iter().copied());
+        self.collect_due(|rank, due| due.extend(rank.complete_later(requests.iter().copied())));
+        let completions =
+            requests.iter().filter_map(|&request| self.requests.take_completion(request)).collect();
         requests.drain(..).for_each(|request| self.requests.release_part(request));
-        self.settle_all(completions, kind, partner);
+        self.settle_all(completions, kind, peer);
     }
 
     fn step(
@@ -330,111 +354,119 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         step: Step,
         index: OperationIndex,
         operation: &mut Operation<'t>,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
-        let parameters = self.world.parameters;
+        let parameters = self.replay.parameters;
         self.spend(operation.kind);
         match step {
             Step::Send { to, bytes } => {
                 if self.is_detached(bytes) {
-                    self.strand.clock += parameters.send.cost(bytes);
+                    self.thread.clock += parameters.send.cost(bytes);
                 }
                 let request = self.requests.add_part(index);
-                self.send_part(operation, to, bytes, Side::Data, request, outbox);
+                self.send_part(operation, to, bytes, MessageClass::Data, request, outbox);
                 operation.wait = Wait::One(request);
             }
             Step::Recv { from, bytes } => {
                 let request = self.requests.add_part(index);
-                self.receive_part(operation, from, bytes, Side::Data, request, outbox)?;
+                self.receive_part(operation, from, bytes, MessageClass::Data, request, outbox)?;
                 operation.wait = Wait::One(request);
             }
             Step::Isend { to, bytes } => {
-                self.strand.clock += parameters.isend.cost(bytes);
+                self.thread.clock += parameters.isend.cost(bytes);
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
-                self.send_part(operation, to, bytes, Side::Data, request, outbox);
+                self.send_part(operation, to, bytes, MessageClass::Data, request, outbox);
             }
             Step::Irecv { from, bytes } => {
                 self.pay_for_irecv(operation.kind);
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
-                self.receive_part(operation, from, bytes, Side::Data, request, outbox)?;
+                self.receive_part(operation, from, bytes, MessageClass::Data, request, outbox)?;
             }
             Step::SendRecv { to, send_bytes, from, recv_bytes } => {
-                if operation.is_own(to) && operation.is_own(from) {
+                if operation.is_self(to) && operation.is_self(from) {
                     return Ok(());
                 }
-                self.strand.clock += parameters.isend.cost(send_bytes);
+                self.thread.clock += parameters.isend.cost(send_bytes);
                 let requests = [self.requests.add_part(index), self.requests.add_part(index)];
-                self.send_part(operation, to, send_bytes, Side::Data, requests[0], outbox);
-                self.receive_part(operation, from, recv_bytes, Side::Data, requests[1], outbox)?;
+                self.send_part(operation, to, send_bytes, MessageClass::Data, requests[0], outbox);
+                self.receive_part(operation, from, recv_bytes, MessageClass::Data, requests[1], outbox)?;
                 operation.wait = Wait::Two(requests);
             }
             Step::WaitAll => operation.wait = Wait::All,
             Step::WaitEach => operation.wait = Wait::Each { next: 0 },
             Step::Wait { request } => operation.wait = Wait::Request(request as usize),
-            Step::Tell { to, bytes } => {
+            Step::SendToken { to, bytes } => {
                 let to = operation.communicator.group.member(to.get());
-                let data = bytes.map_or(Ok(Alone::default()), |bytes| self.alone(to, bytes, 1))?;
+                let data = bytes
+                    .map_or(Ok(UncontendedMessages::default()), |bytes| self.uncontended(to, bytes, 1))?;
                 let told = (operation.tag, operation.kind);
-                self.tell(to, operation.communicator.id, told, data, outbox)?;
+                self.send_time(to, operation.communicator.id, told, data, outbox)?;
                 if bytes.is_some_and(|bytes| !self.is_detached(bytes)) {
-                    self.strand.clock += data.time;
+                    self.thread.clock += data.time;
                     self.add_transfer(operation.kind, data);
                 }
             }
-            Step::Hear { from } => {
+            Step::RecvToken { from } => {
                 let from = operation.communicator.group.member(from.get());
                 let request = self.requests.add_part(index);
                 let receive = self.new_receive(Bytes::ZERO, Some(operation.tag), request);
-                self.hear(from, operation.communicator.id, receive, outbox);
-                operation.wait = Wait::Hear(request);
+                self.post_time(from, operation.communicator.id, receive, outbox);
+                operation.wait = Wait::Time(request);
             }
-            Step::Pass { peer, bytes, times } => {
+            Step::UncontendedTransfers { peer, bytes, times } => {
                 let peer = operation.communicator.group.member(peer.get());
-                let data = self.alone(peer, bytes, times)?;
+                let data = self.uncontended(peer, bytes, times)?;
                 self.advance(Some(data.time), "a collective operation", || {
                     format!("{times} messages of {bytes}")
                 })?;
                 self.add_transfer(operation.kind, data);
             }
             Step::Compute { flops } => {
-                if self.computes(flops, Some(index), outbox)? {
+                if self.start_computation(flops, Some(index), outbox)? {
                     operation.wait = Wait::Work;
                 }
             }
             Step::Sleep { duration } => {
                 self.advance(Some(duration), "a collective operation", || format!("a sleep of {duration}"))?;
             }
-            Step::Announce { to } => {
-                self.strand.clock += parameters.send.cost(ANNOUNCEMENT);
+            Step::SendAnnouncement { to } => {
+                self.thread.clock += parameters.send.cost(ANNOUNCEMENT);
                 let request = self.requests.add_part(index);
-                self.send_part(operation, to, ANNOUNCEMENT, Side::Announcement, request, outbox);
+                self.send_part(operation, to, ANNOUNCEMENT, MessageClass::Announcement, request, outbox);
                 operation.wait = Wait::One(request);
             }
-            Step::Greet { from } => {
+            Step::RecvAnnouncement { from } => {
                 let request = self.requests.add_part(index);
-                self.receive_part(operation, from, ANNOUNCEMENT, Side::Announcement, request, outbox)?;
+                self.receive_part(
+                    operation,
+                    from,
+                    ANNOUNCEMENT,
+                    MessageClass::Announcement,
+                    request,
+                    outbox,
+                )?;
                 operation.wait = Wait::One(request);
             }
-            Step::Look { from } => self.begin_look(operation, from),
-            Step::Ignore { from } => self.ignore(operation, from),
-            Step::Assign { to, numbers } => self.assign(operation, to, numbers, outbox),
-            Step::Learn { from } => {
+            Step::PollAnnouncement { from } => self.begin_poll(operation, from),
+            Step::DiscardAnnouncement { from } => self.ignore_announcement(operation, from),
+            Step::SendOutOfBand { to, numbers } => self.send_numbers(operation, to, numbers, outbox),
+            Step::RecvOutOfBand { from } => {
                 let request = self.requests.add_part(index);
-                self.begin_learning(operation, from, request, outbox);
-                operation.wait = Wait::Learn(request);
+                self.post_numbers(operation, from, request, outbox);
+                operation.wait = Wait::Numbers(request);
             }
             Step::Put { to, bytes } => {
-                self.strand.clock += parameters.send.cost(bytes);
+                self.thread.clock += parameters.send.cost(bytes);
                 let request = self.requests.add_part(index);
-                self.send_part(operation, to, bytes, Side::Put, request, outbox);
+                self.send_part(operation, to, bytes, MessageClass::Put, request, outbox);
                 operation.wait = Wait::One(request);
             }
-            Step::Accept { from, bytes } => {
+            Step::ExpectPut { from, bytes } => {
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
-                self.receive_part(operation, from, bytes, Side::Put, request, outbox)?;
+                self.receive_part(operation, from, bytes, MessageClass::Put, request, outbox)?;
             }
         }
         Ok(())
@@ -445,12 +477,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         operation: &Operation<'_>,
         to: Rank,
         bytes: Bytes,
-        side: Side,
+        class: MessageClass,
         request: RequestId,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) {
         let to = operation.communicator.group.member(to.get());
-        let tag = side.of(operation.tag);
+        let tag = class.tag_of(operation.tag);
         self.spend(operation.kind);
         self.send_collective(to, operation.communicator.id, tag, bytes, request, outbox);
     }
@@ -460,12 +492,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         operation: &Operation<'_>,
         from: Rank,
         capacity: Bytes,
-        side: Side,
+        class: MessageClass,
         request: RequestId,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
         let from = operation.communicator.group.member(from.get());
-        let tag = side.of(operation.tag);
+        let tag = class.tag_of(operation.tag);
         self.receive_collective(from, operation.communicator.id, tag, capacity, request, outbox)
     }
 
@@ -473,10 +505,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn part_completed(
         &mut self,
         index: OperationIndex,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<bool, Failure<M::Error>> {
         let Some(operation) = &self.operations[index.index()] else { return Ok(false) };
-        if !self.is_over(index, operation) {
+        if !self.is_wait_over(index, operation) {
             return Ok(false);
         }
         let Some(request) = operation.request else { return Ok(true) };
@@ -489,26 +521,26 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         &mut self,
         index: OperationIndex,
         at: SimTime,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<bool, Failure<M::Error>> {
         if let Some(operation) = &mut self.operations[index.index()] {
-            operation.strand.clock = at;
+            operation.thread.clock = at;
             operation.wait = Wait::Nothing;
         }
         self.part_completed(index, outbox)
     }
 
     /// Returns the event for which an operation waits.
-    pub(super) fn operation_waits(&self, index: OperationIndex) -> Option<Awaited> {
+    pub(super) fn operation_awaits(&self, index: OperationIndex) -> Option<Awaited> {
         let operation = self.operations[index.index()].as_ref()?;
         let pending = |request| match self.requests.get(request) {
             Request::Pending(awaited) => Some(awaited),
             Request::Inactive | Request::Complete(_) => None,
         };
         match operation.wait {
-            Wait::One(request) | Wait::Hear(request) | Wait::Learn(request) => pending(request),
+            Wait::One(request) | Wait::Time(request) | Wait::Numbers(request) => pending(request),
             Wait::Two(requests) => requests.into_iter().find_map(pending),
-            Wait::Request(place) => pending(operation.requests[place]),
+            Wait::Request(index) => pending(operation.requests[index]),
             _ => operation.requests.iter().copied().find_map(pending),
         }
     }
@@ -523,33 +555,36 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 }
 
 /// Returns the readiness of the member that sent the time, which is earlier by the duration of the data.
-fn told_by(told: Completion) -> Partner {
+fn time_sender(told: RequestCompletion) -> Peer {
     let delay = told.received.map_or(SimDuration::ZERO, |picos| SimDuration::from_picos(picos.get()));
     let ready =
         told.at.checked_since(SimTime::ZERO + delay).map_or(SimTime::ZERO, |since| SimTime::ZERO + since);
-    Partner { ready, state: WaitState::LateSender }
+    Peer { ready, state: WaitState::LateSender }
 }
 
 impl<'t, M: Machine> RankProcess<'t, M> {
     /// Restores an operation from a state; `None` where the trace has no such operation.
-    pub(super) fn take_up_operation(&self, state: OperationState) -> Option<Operation<'t>> {
+    pub(super) fn restore_operation(&self, state: OperationState) -> Option<Operation<'t>> {
         let OperationState {
             origin,
             tag,
-            taken,
+            steps_taken: taken,
             answers,
             answer,
-            strand,
+            thread,
             requests,
             wait,
-            vain,
+            failed_polls,
             request,
-            scope,
+            attribution,
         } = state;
-        let Plan { kind, communicator, mut schedule, .. } = self.plan(origin)?;
+        let OperationPlan { kind, communicator, mut schedule, .. } = self.plan(origin)?;
         let (mut given, mut next) = (answers.iter(), Answer::Nothing);
         for step in 1..=taken {
-            let is_asking = matches!(schedule.next_step(next)?, Step::Look { .. } | Step::Learn { .. });
+            let is_asking = matches!(
+                schedule.next_step(next)?,
+                Step::PollAnnouncement { .. } | Step::RecvOutOfBand { .. }
+            );
             // The answer to the last step may be still to come.
             let is_answered = is_asking && step < taken;
             next = if is_answered { *given.next()? } else { Answer::Nothing };
@@ -560,15 +595,15 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             communicator,
             origin,
             schedule,
-            taken,
+            steps_taken: taken,
             answers,
             answer,
-            strand,
+            thread,
             requests,
             wait,
-            vain,
+            failed_polls,
             request,
-            scope,
+            attribution,
             path: None,
         })
     }
@@ -582,11 +617,11 @@ impl Operation<'_> {
         if answer != Answer::Nothing {
             self.answers.push(answer);
         }
-        self.taken += 1;
+        self.steps_taken += 1;
         self.schedule.next_step(answer)
     }
 
-    fn is_own(&self, member: Rank) -> bool {
+    fn is_self(&self, member: Rank) -> bool {
         member.get() == self.communicator.rank
     }
 }

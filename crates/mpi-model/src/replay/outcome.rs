@@ -11,17 +11,17 @@ use std::slice;
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Slot};
 
-use super::pending::{Look, Pending};
-use super::places::Places;
-use super::{Flow, Outcome, RankProcess};
+use super::pending::{Pending, Poll};
+use super::slot_map::SlotMap;
+use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::parameters::Outcomes;
-use crate::request::{Awaited, Completion, Request};
+use crate::request::{Awaited, Request, RequestCompletion};
 use crate::statistics::ActionKind;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn is_reenacted(&self) -> bool {
-        self.world.parameters.outcomes == Outcomes::Reenact
+        self.replay.parameters.outcomes == Outcomes::Reenact
     }
 
     /// Returns the requests that a call waits for, or tests.
@@ -54,8 +54,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if self.is_reenacted() { self.slots(call) } else { self.recorded(call) }
     }
 
-    fn places(&mut self) -> &mut Places {
-        self.places.get_or_insert_default()
+    fn slot_map(&mut self) -> &mut SlotMap {
+        self.slot_map.get_or_insert_default()
     }
 
     fn state(&self, slot: Slot) -> Request {
@@ -67,13 +67,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Begins a call that completes as many requests as in the recorded run.
-    pub(super) fn wait_for_first(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
+    pub(super) fn begin_wait_for_first(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let left = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
         if !self.is_reenacted() || active == left {
-            return self.complete(Pending::Listed { call, scanned: 0, kind });
+            return self.complete(Pending::RequestList { call, scanned: 0, kind });
         }
-        self.places().chosen.clear();
+        self.slot_map().chosen.clear();
         self.choose_first(call, left as u32, kind, false, false)
     }
 
@@ -88,13 +88,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     ) -> Outcome<M::Error> {
         while left > 0 {
             let Some(first) = self.first_complete(call) else {
-                return Ok(self.hold(Pending::First { call, left, kind, differs }));
+                return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
             };
-            let at = self.strand.clock.max(first);
+            let at = self.thread.clock.max(first);
             let is_certain =
                 self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)));
             if !granted && !is_certain {
-                return Ok(self.hold(Pending::First { call, left, kind, differs }));
+                return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
             }
             (granted, left) = (false, left - 1);
             let chosen = self.complete_by(call, at).next();
@@ -102,15 +102,15 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             let request = self.request(slot);
             self.requests.set(request, Request::Inactive);
             self.settle(request, completion, kind);
-            self.places().chosen.push(slot);
+            self.slot_map().chosen.push(slot);
         }
-        let is_recorded = self.exchange_chosen(call);
-        self.statistics.add_outcome(self.strand.action, is_recorded && !differs);
+        let is_recorded = self.swap_chosen(call);
+        self.statistics.add_outcome(self.thread.action, is_recorded && !differs);
         Ok(self.end(kind))
     }
 
     /// Keeps an action pending until its next event is due.
-    pub(super) fn hold(&mut self, pending: Pending) -> Flow {
+    pub(super) fn keep_pending(&mut self, pending: Pending) -> Control {
         self.pending = pending;
         self.awaited = None;
         self.blocked()
@@ -126,7 +126,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         &self,
         call: CallId,
         at: SimTime,
-    ) -> impl Iterator<Item = (Slot, Completion)> + '_ {
+    ) -> impl Iterator<Item = (Slot, RequestCompletion)> + '_ {
         self.slots(call).iter().filter_map(move |&slot| match self.state(slot) {
             Request::Complete(completion) if completion.at <= at => Some((slot, completion)),
             _ => None,
@@ -135,9 +135,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Swaps the slots of requests that were complete in the recorded run but not chosen now with those of the chosen ones; returns
     /// whether the same requests were chosen.
-    fn exchange_chosen(&mut self, call: CallId) -> bool {
+    fn swap_chosen(&mut self, call: CallId) -> bool {
         let recorded = self.recorded(call);
-        let chosen = std::mem::take(&mut self.places().chosen);
+        let chosen = std::mem::take(&mut self.slot_map().chosen);
         let mut instead = recorded.iter().filter(|slot| !chosen.contains(slot) && self.is_active(slot));
         let swaps: Vec<(Slot, Slot)> = chosen
             .iter()
@@ -145,9 +145,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             .filter_map(|&slot| Some((slot, *instead.next()?)))
             .collect();
         for &(chosen, recorded) in &swaps {
-            self.places().swap(chosen, recorded);
+            self.slot_map().swap(chosen, recorded);
         }
-        self.places().chosen = chosen;
+        self.slot_map().chosen = chosen;
         swaps.is_empty()
     }
 
@@ -155,56 +155,56 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn outcome_due(&self) -> Option<SimTime> {
         let at = match self.pending {
             Pending::First { call, .. } => self.first_complete(call)?,
-            Pending::Look { .. } => self.strand.clock,
+            Pending::Poll { .. } => self.thread.clock,
             Pending::Probe { call, .. } => self.first_probed(call)?,
             _ => return None,
         };
-        Some(at.max(self.strand.clock))
+        Some(at.max(self.thread.clock))
     }
 
     /// Returns the event for which the pending call waits, where nothing decides it.
-    pub(super) fn outcome_waits(&self) -> Option<Awaited> {
+    pub(super) fn outcome_awaits(&self) -> Option<Awaited> {
         match self.pending {
             Pending::First { call, .. } => self.slots(call).iter().find_map(|&slot| match self.state(slot) {
                 Request::Pending(awaited) => Some(awaited),
                 Request::Inactive | Request::Complete(_) => None,
             }),
-            Pending::Probe { call, .. } => Some(self.probed(call)),
+            Pending::Probe { call, .. } => Some(self.probe_awaits(call)),
             _ => None,
         }
     }
 
     /// Begins a test of requests.
-    pub(super) fn look_at(&mut self, call: CallId) -> Outcome<M::Error> {
+    pub(super) fn begin_test(&mut self, call: CallId) -> Outcome<M::Error> {
         if !self.is_reenacted() {
-            self.strand.clock += self.world.parameters.test;
-            return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
+            self.thread.clock += self.replay.parameters.test;
+            return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });
         }
         if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
             return Ok(self.end(ActionKind::Test));
         }
-        Ok(self.hold(Pending::Look { look: Look::Call(call), paid: false }))
+        Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }))
     }
 
     /// Decides a test that has been paid for.
-    pub(super) fn decide(&mut self, call: CallId) -> Outcome<M::Error> {
-        let now = self.strand.clock;
+    pub(super) fn decide_test_call(&mut self, call: CallId) -> Outcome<M::Error> {
+        let now = self.thread.clock;
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
-        let complete: Vec<(Slot, Completion)> = self.complete_by(call, now).collect();
+        let complete: Vec<(Slot, RequestCompletion)> = self.complete_by(call, now).collect();
         let takes_first = matches!(self.trace.call(call), Call::Testany { .. } | Call::Testsome { .. });
         let succeeds = if takes_first { !complete.is_empty() } else { complete.len() == active };
         let recorded = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
         let was_recorded = recorded > 0;
         if succeeds {
-            self.world.tests.succeed();
-        } else if !was_recorded && self.world.parameters.test_grows {
-            self.world.tests.fail();
+            self.replay.tests.record_success();
+        } else if !was_recorded && self.replay.parameters.test_grows {
+            self.replay.tests.record_failure();
         }
         if takes_first && was_recorded {
-            self.places().chosen.clear();
+            self.slot_map().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
-        self.statistics.add_outcome(self.strand.action, succeeds == was_recorded);
+        self.statistics.add_outcome(self.thread.action, succeeds == was_recorded);
         if succeeds {
             let first_only = matches!(self.trace.call(call), Call::Testany { .. });
             let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
@@ -214,7 +214,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.settle(request, completion, ActionKind::Test);
             }
         } else if was_recorded {
-            return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
+            return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });
         }
         Ok(self.end(ActionKind::Test))
     }

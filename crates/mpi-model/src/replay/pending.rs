@@ -4,10 +4,10 @@ use pdes_core::{Outbox, Pause, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CallId;
 
-use super::partners::Partner;
-use super::{Flow, Outcome, RankProcess};
+use super::peer_readiness::Peer;
+use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::{Completion, OperationIndex, Request, RequestId, Requests};
+use crate::request::{OperationIndex, Request, RequestCompletion, RequestId, Requests};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
@@ -21,7 +21,7 @@ pub(super) enum Pending {
     /// An action waits for all requests in `from..to`, in the order in which they end. None is pending before `scanned`.
     All { from: RequestId, to: RequestId, scanned: RequestId, kind: ActionKind },
     /// An action waits for all requests of a call, none of which is pending before number `scanned`.
-    Listed { call: CallId, scanned: usize, kind: ActionKind },
+    RequestList { call: CallId, scanned: usize, kind: ActionKind },
     /// A blocking collective operation.
     Operation { index: OperationIndex },
     /// The end of the trace waits for requests that are still pending, from number `next` on.
@@ -32,14 +32,14 @@ pub(super) enum Pending {
     /// outcome already, or not.
     First { call: CallId, left: u32, kind: ActionKind, differs: bool },
     /// A poll of requests or messages waits to be granted: first to pay for it, then to carry it out.
-    Look { look: Look, paid: bool },
+    Poll { poll: Poll, paid: bool },
     /// A blocking probe.
     Probe { call: CallId, kind: ActionKind },
 }
 
 /// A poll whose price and outcome depend on earlier events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Look {
+pub(super) enum Poll {
     /// Test of one request, with no recorded outcome.
     Test { request: RequestId },
     /// Test or probe of a call, with a recorded outcome.
@@ -59,28 +59,28 @@ impl Pending {
     /// Returns whether a conditional event decides the action.
     #[inline]
     pub(super) fn depends_on_time(&self) -> bool {
-        matches!(self, Self::First { .. } | Self::Look { .. } | Self::Probe { .. })
+        matches!(self, Self::First { .. } | Self::Poll { .. } | Self::Probe { .. })
     }
 }
 
 impl<M: Machine> RankProcess<'_, M> {
     /// Resumes the action in progress, if there is one.
     #[inline]
-    pub(super) fn proceed(
+    pub(super) fn resume_action(
         &mut self,
         granted: bool,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Outcome<M::Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
-            Pending::Nothing => Ok(Flow::Continue),
+            Pending::Nothing => Ok(Control::Continue),
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
-            pending @ Pending::Work { .. } => Ok(self.hold(pending)),
-            Pending::Operation { index } => self.go_on_with(index, outbox),
+            pending @ Pending::Work { .. } => Ok(self.keep_pending(pending)),
+            Pending::Operation { index } => self.resume_blocking_operation(index, outbox),
             Pending::First { call, left, kind, differs } => {
                 self.choose_first(call, left, kind, differs, granted)
             }
-            Pending::Look { look, paid } => self.look(look, paid, granted),
-            Pending::Probe { call, kind } => self.probe_any(call, kind, granted),
+            Pending::Poll { poll, paid } => self.poll(poll, paid, granted),
+            Pending::Probe { call, kind } => self.continue_probe(call, kind, granted),
             pending => self.complete(pending),
         }
     }
@@ -101,15 +101,15 @@ impl<M: Machine> RankProcess<'_, M> {
             },
             Pending::All { from, to, scanned, kind } => match self.requests.first_pending(scanned, to) {
                 Some(missing) => Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing)),
-                None => Ok(self.take_all(from, to, kind)),
+                None => Ok(self.complete_all(from, to, kind)),
             },
-            Pending::Listed { call, scanned, kind } => Ok(self.complete_listed(call, scanned, kind)),
+            Pending::RequestList { call, scanned, kind } => Ok(self.complete_listed(call, scanned, kind)),
             Pending::AtEnd { next } => self.complete_at_end(next),
             _ => unreachable!("the pending action waits for requests"),
         }
     }
 
-    pub(super) fn block(&mut self, pending: Pending, missing: RequestId) -> Flow {
+    pub(super) fn block(&mut self, pending: Pending, missing: RequestId) -> Control {
         self.pending = pending;
         self.awaited = Some(missing);
         self.blocked()
@@ -127,15 +127,15 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Completes all requests in `from..to`, none of which is pending.
-    fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
-        let partner = self.last_partner(Requests::between(from, to));
-        self.gather_causes(|rank, due| due.extend(rank.complete_later(Requests::between(from, to))));
-        if self.world.parameters.receive.is_zero() {
+    fn complete_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Control {
+        let peer = self.last_peer(Requests::range(from, to));
+        self.collect_due(|rank, due| due.extend(rank.complete_later(Requests::range(from, to))));
+        if self.replay.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
-            self.wait_until(last.unwrap_or(SimTime::ZERO), kind, partner.unwrap_or_default());
+            self.wait_until(last.unwrap_or(SimTime::ZERO), kind, peer.unwrap_or_default());
         } else {
             let completions = self.requests.take_completions(from, to).collect();
-            self.settle_all(completions, kind, partner);
+            self.settle_all(completions, kind, peer);
         }
         self.end(kind)
     }
@@ -144,34 +144,35 @@ impl<M: Machine> RankProcess<'_, M> {
     /// sum.
     pub(super) fn settle_all(
         &mut self,
-        mut completions: Vec<Completion>,
+        mut completions: Vec<RequestCompletion>,
         kind: ActionKind,
-        partner: Option<Partner>,
+        peer: Option<Peer>,
     ) {
-        if !self.world.parameters.receive.is_zero() {
+        if !self.replay.parameters.receive.is_zero() {
             completions.sort_by_key(|completion| completion.at);
         }
         for completion in completions {
-            self.wait_until(completion.at, kind, partner.unwrap_or_default());
+            self.wait_until(completion.at, kind, peer.unwrap_or_default());
             self.pay(completion);
         }
     }
 
-    fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Flow {
+    fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Control {
         let slots = self.needed(call);
         while let Some(&slot) = slots.get(scanned) {
             let request = self.request(slot);
             if let Request::Pending(_) = self.requests.get(request) {
-                return self.block(Pending::Listed { call, scanned, kind }, request);
+                return self.block(Pending::RequestList { call, scanned, kind }, request);
             }
             scanned += 1;
         }
-        let partner = self.last_partner(slots.iter().map(|&slot| self.request(slot)));
-        self.gather_causes(|rank, due| {
+        let peer = self.last_peer(slots.iter().map(|&slot| self.request(slot)));
+        self.collect_due(|rank, due| {
             due.extend(rank.complete_later(slots.iter().map(|&slot| rank.request(slot))));
         });
-        let completions = slots.iter().filter_map(|&slot| self.requests.take(self.request(slot))).collect();
-        self.settle_all(completions, kind, partner);
+        let completions =
+            slots.iter().filter_map(|&slot| self.requests.take_completion(self.request(slot))).collect();
+        self.settle_all(completions, kind, peer);
         self.end(kind)
     }
 
@@ -191,9 +192,9 @@ impl<M: Machine> RankProcess<'_, M> {
         }
         self.flush_samples();
         self.record_end();
-        self.statistics.finish(self.strand.clock - self.began);
-        self.began = self.strand.clock;
+        self.statistics.finish(self.thread.clock - self.action_begin);
+        self.action_begin = self.thread.clock;
         self.spend(ActionKind::Finalize);
-        Ok(Flow::Pause(Pause::Finished))
+        Ok(Control::Pause(Pause::Finished))
     }
 }

@@ -19,16 +19,16 @@ pub(super) enum Persistent {
 impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
         let request = self.request(slot);
-        self.rare().persistent.insert(request, persistent);
+        self.cold().persistent.insert(request, persistent);
     }
 
-    pub(super) fn start(
+    pub(super) fn start_persistent(
         &mut self,
         slot: Slot,
-        outbox: &mut Outbox<Token, M::Order>,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
         let request = self.request(slot);
-        match self.rare().persistent.get(&request).copied() {
+        match self.cold().persistent.get(&request).copied() {
             Some(Persistent::Send { mode, to, bytes }) => {
                 self.isend_call(mode, to, bytes, (request, ActionKind::Start), outbox);
                 Ok(())

@@ -3,43 +3,48 @@
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Incoming, Source};
 
-use super::mailbox::Wanted;
-use super::partners::Partner;
-use super::pending::{Look, Pending};
+use super::mailbox::MatchFilter;
+use super::peer_readiness::Peer;
+use super::pending::{Pending, Poll};
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::request::Awaited;
 use crate::statistics::ActionKind;
-use crate::token::{Lane, Message};
+use crate::token::{Message, ReceiveQueue};
 use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
     /// Begins a blocking probe.
     pub(super) fn probe(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
-        if self.probed_source(call) == Source::Nobody {
+        if self.probed_source(call) == Source::ProcNull {
             return Ok(self.end(kind));
         }
-        self.probe_any(call, kind, false)
+        self.continue_probe(call, kind, false)
     }
 
     /// Ends a probe once a message is certain to be the first one.
-    pub(super) fn probe_any(&mut self, call: CallId, kind: ActionKind, granted: bool) -> Outcome<M::Error> {
+    pub(super) fn continue_probe(
+        &mut self,
+        call: CallId,
+        kind: ActionKind,
+        granted: bool,
+    ) -> Outcome<M::Error> {
         match self.first_probed(call) {
             Some(at) if granted => {
-                self.gather_probed(call);
-                self.wait_until(at, kind, Partner { ready: at, state: WaitState::LateSender });
+                self.track_probed(call);
+                self.wait_until(at, kind, Peer { ready: at, state: WaitState::LateSender });
                 Ok(self.end(kind))
             }
-            _ => Ok(self.hold(Pending::Probe { call, kind })),
+            _ => Ok(self.keep_pending(Pending::Probe { call, kind })),
         }
     }
 
     /// Begins a non-blocking probe.
     pub(super) fn iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
         if self.is_reenacted() {
-            return Ok(self.hold(Pending::Look { look: Look::Call(call), paid: false }));
+            return Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }));
         }
-        self.strand.clock += self.world.parameters.iprobe;
+        self.thread.clock += self.replay.parameters.iprobe;
         match self.trace.call(call) {
             Call::Iprobe { found: true, .. } => self.probe(call, ActionKind::Iprobe),
             _ => Ok(self.end(ActionKind::Iprobe)),
@@ -49,17 +54,17 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Decides a non-blocking probe that has been paid for. One that found a message in the recorded run waits for it.
     pub(super) fn decide_iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
         let found = match self.probed_source(call) {
-            Source::Nobody => true,
-            _ => self.first_probed(call).is_some_and(|at| at <= self.strand.clock),
+            Source::ProcNull => true,
+            _ => self.first_probed(call).is_some_and(|at| at <= self.thread.clock),
         };
         let was_found = matches!(self.trace.call(call), Call::Iprobe { found: true, .. });
-        self.statistics.add_outcome(self.strand.action, found == was_found);
+        self.statistics.add_outcome(self.thread.action, found == was_found);
         if found {
-            self.world.probes.succeed();
+            self.replay.probes.record_success();
         } else if was_found {
             return self.probe(call, ActionKind::Iprobe);
-        } else if self.world.parameters.test_grows {
-            self.world.probes.fail();
+        } else if self.replay.parameters.test_grows {
+            self.replay.probes.record_failure();
         }
         Ok(self.end(ActionKind::Iprobe))
     }
@@ -78,44 +83,48 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Returns the first message that a probe finds, and its queue.
-    pub(super) fn first_message(&self, call: CallId) -> Option<(Lane, &Message)> {
+    pub(super) fn first_message(&self, call: CallId) -> Option<(ReceiveQueue, &Message)> {
         let from = self.probed_source(call);
-        let wanted = self.wanted(from)?;
+        let filter = self.filter_of(from)?;
         match (&self.mailbox, from) {
             (Some(mailbox), _) => {
-                let (from, message) = mailbox.first(wanted)?;
-                Some((Lane::Mailbox(from.get()), message))
+                let (from, message) = mailbox.first(filter)?;
+                Some((ReceiveQueue::Mailbox(from.get()), message))
             }
             (None, Source::Rank(channel)) => {
                 let incoming = &self.trace.incoming()[channel.index()];
-                let message = self.ports.first(incoming.port.index(), wanted.tag)?;
-                Some((Lane::Port(incoming.port), message))
+                let message = self.ports.first_unexpected(incoming.port.index(), filter.tag)?;
+                Some((ReceiveQueue::Port(incoming.port), message))
             }
             (None, _) => None,
         }
     }
 
     /// Returns the filter of a source; `None` for `MPI_PROC_NULL`.
-    pub(super) fn wanted(&self, from: Source) -> Option<Wanted> {
+    pub(super) fn filter_of(&self, from: Source) -> Option<MatchFilter> {
         match from {
-            Source::Nobody => None,
-            Source::Rank(channel) => Some(self.wanted_from(&self.trace.incoming()[channel.index()])),
+            Source::ProcNull => None,
+            Source::Rank(channel) => Some(self.channel_filter(&self.trace.incoming()[channel.index()])),
             Source::Any { tag, communicator, recorded } => {
                 let communicator = self.communicator(communicator);
-                Some(Wanted { source: recorded, tag: tag.map(|tag| tag.get() as u32), communicator })
+                Some(MatchFilter { source: recorded, tag: tag.map(|tag| tag.get() as u32), communicator })
             }
         }
     }
 
     /// Returns the filter of an incoming channel.
-    pub(super) fn wanted_from(&self, incoming: &Incoming) -> Wanted {
+    pub(super) fn channel_filter(&self, incoming: &Incoming) -> MatchFilter {
         let communicator = self.communicator(incoming.communicator);
-        Wanted { source: Some(incoming.peer), tag: incoming.tag.map(|tag| tag.get() as u32), communicator }
+        MatchFilter {
+            source: Some(incoming.peer),
+            tag: incoming.tag.map(|tag| tag.get() as u32),
+            communicator,
+        }
     }
 
     /// Returns the event for which a probe waits.
-    pub(super) fn probed(&self, call: CallId) -> Awaited {
-        let source = self.wanted(self.probed_source(call)).and_then(|wanted| wanted.source);
+    pub(super) fn probe_awaits(&self, call: CallId) -> Awaited {
+        let source = self.filter_of(self.probed_source(call)).and_then(|filter| filter.source);
         source.map_or(Awaited::AnySender, Awaited::Sender)
     }
 }

@@ -8,13 +8,13 @@
 use std::convert::Infallible;
 
 use pdes_core::{SimDuration, SimTime, Wire};
-use trace_mmap::{CommId, Head, Slot};
+use trace_mmap::{CommId, IterationBoundary, Slot};
 
 use super::RankProcess;
-use super::partners::Partner;
+use super::peer_readiness::Peer;
 use crate::machine::Machine;
-use crate::matching::{Departure, Letter, Receive};
-use crate::request::{Completion, Request, RequestId};
+use crate::matching::{Departure, Receive, UnexpectedMessage};
+use crate::request::{Request, RequestCompletion, RequestId};
 use crate::statistics::Statistics;
 use crate::token::Message;
 
@@ -22,7 +22,7 @@ use crate::token::Message;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Boundary; `None` at the end.
-    head: Option<Head>,
+    boundary: Option<IterationBoundary>,
     clock: SimTime,
     /// Number of actions done.
     position: u64,
@@ -38,17 +38,17 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default)]
 struct Counters {
     /// Number of granted conditional events.
-    granted: u64,
+    granted_events: u64,
     /// Number of non-blocking operations.
-    branches: u32,
+    nonblocking_operations: u32,
     /// Numbers of operations on `MPI_COMM_WORLD`, and on other communicators.
-    on_world: u32,
+    operations_on_world: u32,
     operations_on: Box<[(CommId, u32)]>,
 }
 
 /// Interval between two snapshots of a rank that differ in time only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stretch {
+pub enum Repetition {
     /// Empty: the rank has ended before.
     Ended,
     /// Some iterations of one loop.
@@ -56,7 +56,7 @@ pub enum Stretch {
         /// Number of iterations.
         count: u64,
         /// Number of times that as many identical iterations follow.
-        again: u64,
+        repeats: u64,
         /// Duration of the iterations.
         time: SimDuration,
     },
@@ -69,31 +69,31 @@ impl Snapshot {
     }
 
     /// Returns whether both snapshots were taken in the same loop, or at the end.
-    pub fn is_of_loop_of(&self, other: &Self) -> bool {
-        self.head.map(|head| head.body) == other.head.map(|head| head.body)
+    pub fn is_in_loop_of(&self, other: &Self) -> bool {
+        self.boundary.map(|head| head.loop_id) == other.boundary.map(|head| head.loop_id)
     }
 
     /// Returns the interval from an earlier snapshot to this one; `None` where more than times differ.
-    pub fn since(&self, before: &Self) -> Option<Stretch> {
+    pub fn repetition_since(&self, before: &Self) -> Option<Repetition> {
         let is_alike = self.rest == before.rest
-            && self.counters.granted == before.counters.granted
-            && self.statistics.depends_on_time_as(&before.statistics);
-        let (now, earlier) = match (self.head, before.head) {
+            && self.counters.granted_events == before.counters.granted_events
+            && self.statistics.has_outcome_counts_of(&before.statistics);
+        let (now, earlier) = match (self.boundary, before.boundary) {
             _ if !is_alike => return None,
-            (Some(now), Some(earlier)) if now.body == earlier.body => (now, earlier),
-            (None, None) => return Some(Stretch::Ended),
+            (Some(now), Some(earlier)) if now.loop_id == earlier.loop_id => (now, earlier),
+            (None, None) => return Some(Repetition::Ended),
             _ => return None,
         };
-        let count = now.repeated.checked_sub(earlier.repeated).filter(|&count| count > 0)?;
+        let count = now.completed_equal.checked_sub(earlier.completed_equal).filter(|&count| count > 0)?;
         // The iterations between are of those that are alike, and not of others before them.
-        if earlier.alike.checked_sub(count) != Some(now.alike) {
+        if earlier.upcoming_equal.checked_sub(count) != Some(now.upcoming_equal) {
             return None;
         }
         let time = self.clock.checked_since(before.clock)?;
         let moved = |(now, earlier): (&SimTime, &SimTime)| now.checked_since(*earlier) == Some(time);
         let all_moved =
             self.times.len() == before.times.len() && self.times.iter().zip(&before.times).all(moved);
-        all_moved.then_some(Stretch::Iterations { count, again: now.alike / count, time })
+        all_moved.then_some(Repetition::Iterations { count, repeats: now.upcoming_equal / count, time })
     }
 
     /// Returns the statistics after `times` more repetitions of the interval since an earlier snapshot; `None` where they, or the
@@ -106,24 +106,24 @@ impl Snapshot {
     }
 
     /// Returns whether the interval since an earlier snapshot can be repeated `times` more times without overflow.
-    pub fn can_repeat(&self, before: &Self, times: u64) -> bool {
-        self.head.is_none() || self.totals_after(before, times).is_some()
+    pub fn can_fast_forward(&self, before: &Self, times: u64) -> bool {
+        self.boundary.is_none() || self.totals_after(before, times).is_some()
     }
 }
 
-impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
+impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
     /// Returns a snapshot of the rank, where it has stopped at an iteration boundary or has ended, and where its later behaviour depends
     /// on relative times only (no mailbox, no operations in progress).
     pub fn snapshot(&self) -> Option<Snapshot> {
-        let head = self.cursor.head();
+        let head = self.cursor.iteration_boundary();
         let has_ended = head.is_none() && self.cursor.position() == self.trace.len();
-        let rare = self.rare.as_deref();
+        let cold = self.cold.as_deref();
         let is_simple = !self.pending.is_some()
             && (head.is_some() || has_ended)
             && self.mailbox.is_none()
-            && self.places.as_ref().is_none_or(|places| places.are_those_of_the_trace())
+            && self.slot_map.as_ref().is_none_or(|places| places.is_identity())
             && self.operations.iter().all(Option::is_none)
-            && rare.is_none_or(|rare| rare.clashes.is_empty() && rare.ignored.is_empty());
+            && cold.is_none_or(|cold| cold.match_errors.is_empty() && cold.ignored_announcements.is_empty());
         if !is_simple {
             return None;
         }
@@ -131,27 +131,27 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         for request in self.requests_of_trace() {
             self.write_request(request, &mut rest, &mut times);
         }
-        for (port, letter) in self.ports.letters() {
-            self.write_letter(port, letter, &mut rest, &mut times)?;
+        for (port, unexpected) in self.ports.unexpected_messages() {
+            self.write_unexpected(port, unexpected, &mut rest, &mut times)?;
         }
-        for (port, receive) in self.ports.receives() {
+        for (port, receive) in self.ports.posted_receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        (self.statistics.place() as u64, self.pace.to_bits()).write(&mut rest);
+        (self.statistics.current_region() as u64, self.compute_factor.to_bits()).write(&mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }
         Some(Snapshot {
-            head,
-            clock: self.strand.clock,
+            boundary: head,
+            clock: self.thread.clock,
             position: self.cursor.position(),
             statistics: self.statistics.clone(),
             counters: Counters {
-                granted: rare.map_or(0, |rare| rare.granted),
-                branches: rare.map_or(0, |rare| rare.branches),
-                on_world: self.on_world,
-                operations_on: rare.map_or(Box::default(), |rare| {
-                    rare.operations_on.iter().map(|(&id, &count)| (id, count)).collect()
+                granted_events: cold.map_or(0, |cold| cold.granted_events),
+                nonblocking_operations: cold.map_or(0, |cold| cold.nonblocking_operations),
+                operations_on_world: self.operations_on_world,
+                operations_on: cold.map_or(Box::default(), |cold| {
+                    cold.operations_on.iter().map(|(&id, &count)| (id, count)).collect()
                 }),
             },
             rest: rest.into(),
@@ -169,43 +169,43 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         match self.requests.get(request) {
             Request::Inactive => 0_u8.write(rest),
             Request::Pending(awaited) => (1_u8, awaited).write(rest),
-            Request::Complete(completion) if completion.at <= self.strand.clock => {
+            Request::Complete(completion) if completion.at <= self.thread.clock => {
                 (2_u8, completion.received).write(rest);
             }
             Request::Complete(completion) => {
                 (3_u8, completion.received).write(rest);
                 times.push(completion.at);
-                self.write_partner(request, rest, times);
+                self.write_peer(request, rest, times);
             }
         }
     }
 
     /// Writes the readiness of the peer of a request. A past time does not matter.
-    fn write_partner(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
-        let Some(partners) = self.partners.as_deref() else { return };
-        let Partner { ready, state } = partners.of(request);
-        let will_be_there = ready > self.strand.clock;
+    fn write_peer(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
+        let Some(peer_readiness) = self.peer_readiness.as_deref() else { return };
+        let Peer { ready, state } = peer_readiness.get(request);
+        let will_be_there = ready > self.thread.clock;
         (u8::from(will_be_there), state as u8).write(rest);
         times.extend(will_be_there.then_some(ready));
     }
 
     /// Writes an unexpected message; `None` for one of a collective operation, whose tag depends on the number of operations.
-    fn write_letter(
+    fn write_unexpected(
         &self,
         port: usize,
-        letter: &Letter,
+        unexpected: &UnexpectedMessage,
         rest: &mut Vec<u8>,
         times: &mut Vec<SimTime>,
     ) -> Option<()> {
-        let was_sent = match letter.departure {
-            Departure::Received => false,
-            Departure::Sent => true,
-            Departure::Flying(_) => return None,
+        let was_sent = match unexpected.departure {
+            Departure::OnMatch => false,
+            Departure::OnSend => true,
+            Departure::InFlight(_) => return None,
         };
-        times.push(letter.message.posted);
+        times.push(unexpected.message.posted);
         // Rounds only order flows that share the network.
-        let message = Message { posted: SimTime::ZERO, round: 0, ..letter.message };
-        (self.of_trace(port)?, u8::from(was_sent)).write(rest);
+        let message = Message { posted: SimTime::ZERO, round: 0, ..unexpected.message };
+        (self.trace_port(port)?, u8::from(was_sent)).write(rest);
         message.write(rest);
         Some(())
     }
@@ -219,18 +219,18 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
     ) -> Option<()> {
         times.push(receive.posted);
         let ago = self.cursor.position().checked_sub(receive.action)?;
-        (self.of_trace(port)?, ago, (receive.request.number(), receive.capacity, receive.wanted.tag()))
+        (self.trace_port(port)?, ago, (receive.request.number(), receive.capacity, receive.wanted.tag()))
             .write(rest);
         Some(())
     }
 
-    fn of_trace(&self, port: usize) -> Option<u32> {
+    fn trace_port(&self, port: usize) -> Option<u32> {
         u32::try_from(port).ok().filter(|&port| port < self.trace.ports())
     }
 
     /// Skips stops at the next `heads` boundaries of the loop.
-    pub fn pass_heads(&mut self, heads: u64) {
-        self.cursor.pass_heads(heads);
+    pub fn skip_boundaries(&mut self, heads: u64) {
+        self.cursor.pass_boundaries(heads);
     }
 
     /// Advances the rank as if the interval between two snapshots, of which `now` was taken just now, had been repeated `times` more
@@ -238,10 +238,10 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
     ///
     /// # Panics
     /// The snapshots are [not alike](Snapshot::repetition_since), or a total [overflows](Snapshot::can_fast_forward).
-    pub fn repeat(&mut self, now: &Snapshot, before: &Snapshot, times: u64) {
-        let count = match now.since(before) {
-            Some(Stretch::Iterations { count, .. }) => count,
-            Some(Stretch::Ended) => return,
+    pub fn fast_forward(&mut self, now: &Snapshot, before: &Snapshot, times: u64) {
+        let count = match now.repetition_since(before) {
+            Some(Repetition::Iterations { count, .. }) => count,
+            Some(Repetition::Ended) => return,
             None => panic!("rank {}: the snapshots differ in more than time", self.me),
         };
         let totals = now.totals_after(before, times);
@@ -251,22 +251,23 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
             let request = self.requests.slot(Slot::new(slot));
             if let Request::Complete(completion) = self.requests.get(request) {
                 let at = completion.at.saturating_add(time);
-                self.requests.set(request, Request::Complete(Completion { at, ..completion }));
+                self.requests.set(request, Request::Complete(RequestCompletion { at, ..completion }));
             }
         }
-        self.partners.iter_mut().for_each(|partners| partners.delay(time));
-        self.ports.delay(time, (now.position - before.position) * times);
-        self.strand.delay(time);
-        self.began = self.strand.clock;
+        self.peer_readiness.iter_mut().for_each(|peer_readiness| peer_readiness.shift_time(time));
+        self.ports.shift_time(time, (now.position - before.position) * times);
+        self.thread.shift_time(time);
+        self.action_begin = self.thread.clock;
         let more =
             |now: u32, before: u32| now.wrapping_add(now.wrapping_sub(before).wrapping_mul(times as u32));
-        self.on_world = more(self.on_world, before.counters.on_world);
-        if let Some(rare) = self.rare.as_deref_mut() {
-            for (id, calls) in &mut rare.operations_on {
+        self.operations_on_world = more(self.operations_on_world, before.counters.operations_on_world);
+        if let Some(cold) = self.cold.as_deref_mut() {
+            for (id, calls) in &mut cold.operations_on {
                 let known = before.counters.operations_on.iter().find(|(of, _)| of == id);
                 *calls = more(*calls, known.map_or(0, |&(_, calls)| calls));
             }
-            rare.branches = more(rare.branches, before.counters.branches);
+            cold.nonblocking_operations =
+                more(cold.nonblocking_operations, before.counters.nonblocking_operations);
         }
         self.cursor.skip_iterations(count * times);
     }

@@ -10,19 +10,19 @@ use std::convert::Infallible;
 
 use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{CommId, Mark};
+use trace_mmap::{CommId, CursorPosition};
 
 use super::mailbox::Mailbox;
 use super::operation::OperationState;
-use super::partners::Partners;
+use super::peer_readiness::PeerReadiness;
 use super::pending::Pending;
 use super::persistent::Persistent;
-use super::places::Places;
-use super::strand::Strand;
-use super::{RankProcess, Rare, path};
+use super::slot_map::SlotMap;
+use super::thread::Thread;
+use super::{ColdState, RankProcess, route};
 use crate::error::ReplayError;
 use crate::machine::Machine;
-use crate::matching::Queued;
+use crate::matching::QueuedItems;
 use crate::request::{RequestId, Requests};
 use crate::statistics::Statistics;
 
@@ -30,32 +30,32 @@ use crate::statistics::Statistics;
 /// machine and the parameters.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankState {
-    mark: Mark,
-    strand: Strand,
-    began: SimTime,
+    mark: CursorPosition,
+    thread: Thread,
+    action_begin: SimTime,
     pending: Pending,
     awaited: Option<RequestId>,
     requests: Requests,
-    queued: Queued,
+    queued: QueuedItems,
     operations: Vec<Option<OperationState>>,
-    bound: u32,
-    on_world: u32,
-    pace: f64,
+    conditional_waits: u32,
+    operations_on_world: u32,
+    compute_factor: f64,
     mailbox: Option<Box<Mailbox>>,
-    places: Option<Box<Places>>,
-    rare: Option<RareState>,
+    slot_map: Option<Box<SlotMap>>,
+    cold: Option<SavedColdState>,
     statistics: Statistics,
-    partners: Option<Box<Partners>>,
+    peer_readiness: Option<Box<PeerReadiness>>,
 }
 
 /// State that only some ranks have. Routes to other ranks are looked up again.
 #[derive(Debug, Serialize, Deserialize)]
-struct RareState {
+struct SavedColdState {
     operations_on: BTreeMap<CommId, u32>,
-    branches: u32,
-    granted: u64,
+    nonblocking_operations: u32,
+    granted_events: u64,
     persistent: BTreeMap<RequestId, Persistent>,
-    ignored: Vec<(usize, u32)>,
+    ignored_announcements: Vec<(usize, u32)>,
 }
 
 /// Error of a rank that cannot continue from a state.
@@ -81,72 +81,74 @@ impl RankState {
     }
 }
 
-impl<'t, M: Machine<Order = Infallible>> RankProcess<'t, M> {
+impl<'t, M: Machine<WorkRequest = Infallible>> RankProcess<'t, M> {
     /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, where it stops at
     /// iteration boundaries, and where it is known to fail.
     pub fn save(&self) -> Option<RankState> {
-        let rare = self.rare.as_deref();
-        if rare.is_some_and(|rare| !rare.clashes.is_empty()) {
+        let cold = self.cold.as_deref();
+        if cold.is_some_and(|cold| !cold.match_errors.is_empty()) {
             return None;
         }
         let operation = |operation: &Option<Box<_>>| operation.as_deref().map(OperationState::of);
         Some(RankState {
-            mark: self.cursor.mark()?,
-            strand: self.strand,
-            began: self.began,
+            mark: self.cursor.saved_position()?,
+            thread: self.thread,
+            action_begin: self.action_begin,
             pending: self.pending,
             awaited: self.awaited,
             requests: self.requests.clone(),
-            queued: self.ports.queued(self.trace.ports()),
+            queued: self.ports.save(self.trace.ports()),
             operations: self.operations.iter().map(operation).collect(),
-            bound: self.bound,
-            on_world: self.on_world,
-            pace: self.pace,
+            conditional_waits: self.conditional_waits,
+            operations_on_world: self.operations_on_world,
+            compute_factor: self.compute_factor,
             mailbox: self.mailbox.clone(),
-            places: self.places.clone(),
-            rare: rare.map(|rare| RareState {
-                operations_on: rare.operations_on.clone(),
-                branches: rare.branches,
-                granted: rare.granted,
-                persistent: rare.persistent.clone(),
-                ignored: rare.ignored.clone(),
+            slot_map: self.slot_map.clone(),
+            cold: cold.map(|cold| SavedColdState {
+                operations_on: cold.operations_on.clone(),
+                nonblocking_operations: cold.nonblocking_operations,
+                granted_events: cold.granted_events,
+                persistent: cold.persistent.clone(),
+                ignored_announcements: cold.ignored_announcements.clone(),
             }),
             statistics: self.statistics.clone(),
-            partners: self.partners.clone(),
+            peer_readiness: self.peer_readiness.clone(),
         })
     }
 
     /// Restores a state into a rank that has done nothing yet.
-    pub(super) fn take_up(&mut self, state: RankState) -> Result<(), RestoreError<M::Error>> {
+    pub(super) fn restore(&mut self, state: RankState) -> Result<(), RestoreError<M::Error>> {
         let foreign = RestoreError::Foreign { rank: self.me, actions: state.actions() };
-        let (world, me) = (self.world, self.me);
-        let way =
-            |peer| path(world, peer, me).map_err(|kind| Box::new(ReplayError { rank: me, action: 0, kind }));
+        let (replay, me) = (self.replay, self.me);
+        let route_from = |peer| {
+            route(replay, peer, me).map_err(|kind| Box::new(ReplayError { rank: me, action: 0, kind }))
+        };
         let is_own = state.requests.slots() == self.trace.slots()
             && state.mailbox.is_some() == self.mailbox.is_some()
-            && state.partners.is_some() == self.partners.is_some()
-            && self.ports.take_up(&state.queued, way)?;
+            && state.peer_readiness.is_some() == self.peer_readiness.is_some()
+            && self.ports.restore(&state.queued, route_from)?;
         let operation = |state: Option<_>| match state {
-            Some(state) => self.take_up_operation(state).map(|operation| Some(Box::new(operation))),
+            Some(state) => self.restore_operation(state).map(|operation| Some(Box::new(operation))),
             None => Some(None),
         };
         let operations: Option<Vec<_>> = state.operations.into_iter().map(operation).collect();
         let (true, Some(operations)) = (is_own, operations) else { return Err(foreign) };
         self.cursor = self.trace.cursor_at(&state.mark);
-        (self.strand, self.began, self.pending, self.awaited) =
-            (state.strand, state.began, state.pending, state.awaited);
+        (self.thread, self.action_begin, self.pending, self.awaited) =
+            (state.thread, state.action_begin, state.pending, state.awaited);
         (self.requests, self.operations) = (state.requests, operations);
-        (self.bound, self.on_world, self.pace) = (state.bound, state.on_world, state.pace);
-        (self.mailbox, self.places, self.statistics) = (state.mailbox, state.places, state.statistics);
-        self.partners = state.partners;
-        self.rare = state.rare.map(|rare| {
-            Box::new(Rare {
-                operations_on: rare.operations_on,
-                branches: rare.branches,
-                granted: rare.granted,
-                persistent: rare.persistent,
-                ignored: rare.ignored,
-                ..Rare::default()
+        (self.conditional_waits, self.operations_on_world, self.compute_factor) =
+            (state.conditional_waits, state.operations_on_world, state.compute_factor);
+        (self.mailbox, self.slot_map, self.statistics) = (state.mailbox, state.slot_map, state.statistics);
+        self.peer_readiness = state.peer_readiness;
+        self.cold = state.cold.map(|cold| {
+            Box::new(ColdState {
+                operations_on: cold.operations_on,
+                nonblocking_operations: cold.nonblocking_operations,
+                granted_events: cold.granted_events,
+                persistent: cold.persistent,
+                ignored_announcements: cold.ignored_announcements,
+                ..ColdState::default()
             })
         });
         Ok(())

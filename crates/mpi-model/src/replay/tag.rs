@@ -15,28 +15,28 @@ const NUMBER_SHIFT: u32 = KIND_BITS + 2;
 const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
 
 /// Returns the tag of the data of an operation.
-pub(super) fn of_operation(number: u32, kind: ActionKind) -> u32 {
+pub(super) fn operation_tag(number: u32, kind: ActionKind) -> u32 {
     number << NUMBER_SHIFT | kind as u32
 }
 
 /// Class of messages of one operation; classes never match each other's receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum MessageClass {
     Data,
     Announcement,
     Put,
 }
 
-impl Side {
+impl MessageClass {
     /// Returns the tag of a message of this class, from the tag of the operation.
     #[inline]
-    pub(super) fn of(self, tag: u32) -> u32 {
+    pub(super) fn tag_of(self, tag: u32) -> u32 {
         tag | (self as u32) << KIND_BITS
     }
 
     /// Returns whether a tag belongs to this class.
     #[inline]
-    pub(super) fn is(self, tag: u32) -> bool {
+    pub(super) fn has_tag(self, tag: u32) -> bool {
         tag >> KIND_BITS & 3 == self as u32
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn kind_of(tag: u32) -> ActionKind {
 
 /// Returns whether two tags have the same operation number but different kinds: their ranks call different operations.
 #[inline]
-pub(super) fn contradict(one: u32, other: u32) -> bool {
+pub(super) fn mismatched(one: u32, other: u32) -> bool {
     let difference = one ^ other;
     difference >> NUMBER_SHIFT == 0 && difference & KIND_MASK != 0
 }
@@ -64,11 +64,15 @@ mod tests {
 
     #[test]
     fn tags_tell_operations_and_sides_apart() {
-        let [bcast, barrier] = [ActionKind::Bcast, ActionKind::Barrier].map(|kind| of_operation(7, kind));
-        let announcement = Side::Announcement.of(bcast);
-        assert!(Side::Data.is(bcast) && Side::Announcement.is(announcement) && !Side::Put.is(announcement));
+        let [bcast, barrier] = [ActionKind::Bcast, ActionKind::Barrier].map(|kind| operation_tag(7, kind));
+        let announcement = MessageClass::Announcement.tag_of(bcast);
+        assert!(
+            MessageClass::Data.has_tag(bcast)
+                && MessageClass::Announcement.has_tag(announcement)
+                && !MessageClass::Put.has_tag(announcement)
+        );
         assert_eq!((kind_of(announcement), number_of(announcement)), (ActionKind::Bcast, 7));
-        assert!(contradict(announcement, barrier) && !contradict(announcement, bcast));
-        assert!(!contradict(bcast, of_operation(8, ActionKind::Barrier)));
+        assert!(mismatched(announcement, barrier) && !mismatched(announcement, bcast));
+        assert!(!mismatched(bcast, operation_tag(8, ActionKind::Barrier)));
     }
 }

@@ -3,8 +3,8 @@
 use pdes_core::SimDuration;
 use trace_mmap::{Call, Slot};
 
-use super::pending::{Look, Pending};
-use super::world::Looks;
+use super::pending::{Pending, Poll};
+use super::shared_state::FailedPolls;
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::request::{Request, RequestId};
@@ -18,53 +18,53 @@ impl<M: Machine> RankProcess<'_, M> {
             // A test after one that succeeded: the request is gone.
             Request::Inactive => Ok(self.end(ActionKind::Test)),
             Request::Pending(_) | Request::Complete(_) => {
-                Ok(self.hold(Pending::Look { look: Look::Test { request }, paid: false }))
+                Ok(self.keep_pending(Pending::Poll { poll: Poll::Test { request }, paid: false }))
             }
         }
     }
 
     /// Pays for a poll, then carries it out. Both are conditional events, because the price depends on the polls of all ranks, and
     /// the outcome on what arrives before now.
-    pub(super) fn look(&mut self, look: Look, paid: bool, granted: bool) -> Outcome<M::Error> {
+    pub(super) fn poll(&mut self, poll: Poll, paid: bool, granted: bool) -> Outcome<M::Error> {
         if !granted {
-            return Ok(self.hold(Pending::Look { look, paid }));
+            return Ok(self.keep_pending(Pending::Poll { poll, paid }));
         }
         if !paid {
-            let (price, looks) = self.price(look);
-            self.strand.clock += price * looks.factor();
-            return Ok(self.hold(Pending::Look { look, paid: true }));
+            let (price, failed_polls) = self.poll_price(poll);
+            self.thread.clock += price * failed_polls.price_factor();
+            return Ok(self.keep_pending(Pending::Poll { poll, paid: true }));
         }
-        match look {
-            Look::Test { request } => Ok(self.decide_test(request)),
-            Look::Call(call) => match self.trace.call(call) {
+        match poll {
+            Poll::Test { request } => Ok(self.decide_test(request)),
+            Poll::Call(call) => match self.trace.call(call) {
                 Call::Iprobe { .. } => self.decide_iprobe(call),
                 Call::Cancel { .. } => Ok(self.decide_cancel(call)),
-                _ => self.decide(call),
+                _ => self.decide_test_call(call),
             },
         }
     }
 
-    fn price(&self, look: Look) -> (SimDuration, &Looks) {
-        let is_probe = match look {
-            Look::Test { .. } => false,
-            Look::Call(call) => matches!(self.trace.call(call), Call::Iprobe { .. }),
+    fn poll_price(&self, poll: Poll) -> (SimDuration, &FailedPolls) {
+        let is_probe = match poll {
+            Poll::Test { .. } => false,
+            Poll::Call(call) => matches!(self.trace.call(call), Call::Iprobe { .. }),
         };
-        let world = self.world;
+        let replay = self.replay;
         if is_probe {
-            (world.parameters.iprobe, &world.probes)
+            (replay.parameters.iprobe, &replay.probes)
         } else {
-            (world.parameters.test, &world.tests)
+            (replay.parameters.test, &replay.tests)
         }
     }
 
-    fn decide_test(&mut self, request: RequestId) -> super::Flow {
+    fn decide_test(&mut self, request: RequestId) -> super::Control {
         match self.requests.get(request) {
-            Request::Complete(completion) if completion.at <= self.strand.clock => {
+            Request::Complete(completion) if completion.at <= self.thread.clock => {
                 self.requests.set(request, Request::Inactive);
                 self.settle(request, completion, ActionKind::Test);
-                self.world.tests.succeed();
+                self.replay.tests.record_success();
             }
-            _ if self.world.parameters.test_grows => self.world.tests.fail(),
+            _ if self.replay.parameters.test_grows => self.replay.tests.record_failure(),
             _ => {}
         }
         self.end(ActionKind::Test)

@@ -23,8 +23,8 @@ impl ActionKind {
         match action {
             Action::Compute { .. } => Self::Compute,
             Action::Sleep { .. } => Self::Sleep,
-            Action::Send { .. } | Action::Null { slot: None } => Self::Send,
-            Action::Isend { .. } | Action::Null { slot: Some(_) } => Self::Isend,
+            Action::Send { .. } | Action::ProcNull { slot: None } => Self::Send,
+            Action::Isend { .. } | Action::ProcNull { slot: Some(_) } => Self::Isend,
             Action::Recv { .. } => Self::Recv,
             Action::Irecv { .. } => Self::Irecv,
             Action::SendRecv(_) => Self::SendRecv,

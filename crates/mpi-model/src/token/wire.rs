@@ -8,20 +8,20 @@ use std::num::NonZeroU32;
 use pdes_core::Wire;
 use trace_mmap::{CommId, PortId};
 
-use super::{Flight, Lane, Message, Party, Token};
+use super::{EagerMessageId, Message, ReceiveQueue, Side, Token};
 use crate::request::{OperationIndex, RequestId};
 
 const TO_PORT: u8 = 0;
 const TO_COLLECTIVE: u8 = 1;
 const TO_MAILBOX: u8 = 2;
 const TO_TIME: u8 = 3;
-const CLASH: u8 = 4;
+const MATCH_ERROR: u8 = 4;
 const ARRIVED: u8 = 5;
-const LANDED: u8 = 6;
-const RESUME: u8 = 7;
-const LOOKS: u8 = 8;
-const ARRIVED_AT_LAST: u8 = 9;
-const PIECE: u8 = 10;
+const EAGER_ARRIVED: u8 = 6;
+const WORK_DONE: u8 = 7;
+const FAILED_POLLS: u8 = 8;
+const ARRIVED_AT_SENDER: u8 = 9;
+const PATH_FRAGMENT: u8 = 10;
 
 impl Wire for Token {
     const SIZE: usize = u8::SIZE + u32::SIZE + Message::SIZE;
@@ -30,31 +30,31 @@ impl Wire for Token {
     fn write(&self, bytes: &mut Vec<u8>) {
         let end = bytes.len() + Self::SIZE;
         match *self {
-            Self::Message { lane, message } => {
-                match lane {
-                    Lane::Port(port) => (TO_PORT, port.get()),
-                    Lane::Collective(from) => (TO_COLLECTIVE, from),
-                    Lane::Mailbox(from) => (TO_MAILBOX, from),
-                    Lane::Time(from) => (TO_TIME, from),
+            Self::Message { queue, message } => {
+                match queue {
+                    ReceiveQueue::Port(port) => (TO_PORT, port.get()),
+                    ReceiveQueue::Collective(from) => (TO_COLLECTIVE, from),
+                    ReceiveQueue::Mailbox(from) => (TO_MAILBOX, from),
+                    ReceiveQueue::Time(from) => (TO_TIME, from),
                 }
                 .write(bytes);
                 message.write(bytes);
             }
-            Self::Clash => CLASH.write(bytes),
-            Self::Arrived { request, at, party } => match party {
-                Party::Sender { received } => {
-                    (ARRIVED_AT_LAST, request.number(), (at, received)).write(bytes)
+            Self::MatchError => MATCH_ERROR.write(bytes),
+            Self::Arrived { request, at, side } => match side {
+                Side::Sender { received } => {
+                    (ARRIVED_AT_SENDER, request.number(), (at, received)).write(bytes)
                 }
-                Party::Receiver { detached } => (ARRIVED, request.number(), (at, detached)).write(bytes),
+                Side::Receiver { detached } => (ARRIVED, request.number(), (at, detached)).write(bytes),
             },
-            Self::Landed { flight, at } => (LANDED, flight.0.get(), at).write(bytes),
-            Self::Resume { at, operation } => {
-                (RESUME, at, operation.map(|OperationIndex(index)| index)).write(bytes);
+            Self::EagerArrived { id, at } => (EAGER_ARRIVED, id.0.get(), at).write(bytes),
+            Self::WorkDone { at, operation } => {
+                (WORK_DONE, at, operation.map(|OperationIndex(index)| index)).write(bytes);
             }
-            Self::Looks { tests, probes } => (LOOKS, tests, probes).write(bytes),
-            Self::Piece { from, piece } => {
-                (PIECE, from).write(bytes);
-                bytes.extend_from_slice(&piece);
+            Self::FailedPolls { tests, probes } => (FAILED_POLLS, tests, probes).write(bytes),
+            Self::PathFragment { from, fragment } => {
+                (PATH_FRAGMENT, from).write(bytes);
+                bytes.extend_from_slice(&fragment);
             }
         }
         bytes.resize(end, 0);
@@ -67,36 +67,37 @@ impl Wire for Token {
         let kind = u8::read(bytes)?;
         Some(match kind {
             TO_PORT..=TO_TIME => {
-                let place = u32::read(bytes)?;
-                let lane = match kind {
-                    TO_PORT => Lane::Port(PortId::new(place)),
-                    TO_COLLECTIVE => Lane::Collective(place),
-                    TO_MAILBOX => Lane::Mailbox(place),
-                    _ => Lane::Time(place),
+                let number = u32::read(bytes)?;
+                let queue = match kind {
+                    TO_PORT => ReceiveQueue::Port(PortId::new(number)),
+                    TO_COLLECTIVE => ReceiveQueue::Collective(number),
+                    TO_MAILBOX => ReceiveQueue::Mailbox(number),
+                    _ => ReceiveQueue::Time(number),
                 };
-                Self::Message { lane, message: Wire::read(bytes)? }
+                Self::Message { queue, message: Wire::read(bytes)? }
             }
-            CLASH => Self::Clash,
-            ARRIVED | ARRIVED_AT_LAST => {
+            MATCH_ERROR => Self::MatchError,
+            ARRIVED | ARRIVED_AT_SENDER => {
                 let request = RequestId::from_number(Wire::read(bytes)?)?;
                 let at = Wire::read(bytes)?;
-                let party = match kind {
-                    ARRIVED => Party::Receiver { detached: Wire::read(bytes)? },
-                    _ => Party::Sender { received: Wire::read(bytes)? },
+                let side = match kind {
+                    ARRIVED => Side::Receiver { detached: Wire::read(bytes)? },
+                    _ => Side::Sender { received: Wire::read(bytes)? },
                 };
-                Self::Arrived { request, at, party }
+                Self::Arrived { request, at, side }
             }
-            LANDED => {
-                Self::Landed { flight: Flight(NonZeroU32::new(Wire::read(bytes)?)?), at: Wire::read(bytes)? }
-            }
-            RESUME => Self::Resume {
+            EAGER_ARRIVED => Self::EagerArrived {
+                id: EagerMessageId(NonZeroU32::new(Wire::read(bytes)?)?),
+                at: Wire::read(bytes)?,
+            },
+            WORK_DONE => Self::WorkDone {
                 at: Wire::read(bytes)?,
                 operation: Option::<u32>::read(bytes)?.map(OperationIndex),
             },
-            LOOKS => Self::Looks { tests: Wire::read(bytes)?, probes: Wire::read(bytes)? },
-            PIECE => {
+            FAILED_POLLS => Self::FailedPolls { tests: Wire::read(bytes)?, probes: Wire::read(bytes)? },
+            PATH_FRAGMENT => {
                 let from = Wire::read(bytes)?;
-                Self::Piece { from, piece: *bytes.first_chunk()? }
+                Self::PathFragment { from, fragment: *bytes.first_chunk()? }
             }
             _ => return None,
         })
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use crate::request::Requests;
 
-    fn message(lane: Lane, reply: Option<RequestId>) -> Token {
+    fn message(queue: ReceiveQueue, reply: Option<RequestId>) -> Token {
         let message = Message {
             posted: SimTime::from_picos(u64::MAX - 1),
             bytes: Bytes::new(1 << 48),
@@ -146,32 +147,32 @@ mod tests {
             reply,
             round: 3,
         };
-        Token::Message { lane, message }
+        Token::Message { queue, message }
     }
 
     #[test]
-    fn tokens_come_back() {
+    fn tokens_survive_a_round_trip() {
         let mut requests = Requests::new(3);
-        let (of_program, of_operation) = (requests.receive(), requests.add_part(OperationIndex(2)));
+        let (of_program, of_operation) = (requests.blocking_receive(), requests.add_part(OperationIndex(2)));
         let at = SimTime::from_picos(12);
         let tokens = [
-            message(Lane::Port(PortId::new(5)), Some(of_program)),
-            message(Lane::Collective(6), Some(of_operation)),
-            message(Lane::Mailbox(7), None),
-            message(Lane::Time(8), None),
-            Token::Clash,
+            message(ReceiveQueue::Port(PortId::new(5)), Some(of_program)),
+            message(ReceiveQueue::Collective(6), Some(of_operation)),
+            message(ReceiveQueue::Mailbox(7), None),
+            message(ReceiveQueue::Time(8), None),
+            Token::MatchError,
             Token::Arrived {
                 request: of_operation,
                 at,
-                party: Party::Receiver { detached: Some(Bytes::new(9)) },
+                side: Side::Receiver { detached: Some(Bytes::new(9)) },
             },
-            Token::Arrived { request: of_program, at, party: Party::Receiver { detached: None } },
-            Token::Arrived { request: of_program, at, party: Party::Sender { received: SimTime::MAX } },
-            Token::Landed { flight: Flight(NonZeroU32::MAX), at },
-            Token::Resume { at, operation: Some(OperationIndex(0)) },
-            Token::Resume { at, operation: None },
-            Token::Looks { tests: 10, probes: u64::MAX },
-            Token::Piece { from: Rank::new(9), piece: [7; 32] },
+            Token::Arrived { request: of_program, at, side: Side::Receiver { detached: None } },
+            Token::Arrived { request: of_program, at, side: Side::Sender { received: SimTime::MAX } },
+            Token::EagerArrived { id: EagerMessageId(NonZeroU32::MAX), at },
+            Token::WorkDone { at, operation: Some(OperationIndex(0)) },
+            Token::WorkDone { at, operation: None },
+            Token::FailedPolls { tests: 10, probes: u64::MAX },
+            Token::PathFragment { from: Rank::new(9), fragment: [7; 32] },
         ];
         for token in tokens {
             let mut bytes = Vec::new();

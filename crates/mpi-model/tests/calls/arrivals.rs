@@ -6,7 +6,7 @@ use mpi_model::collective::{Operation, Selection, Selector};
 use mpi_model::{ActionKind, Parameters, ReplayErrorKind};
 use pdes_core::{Rank, SimDuration};
 
-use crate::runs::{Answer, ends_with, program, reenact, run_with};
+use crate::runs::{RunResult, ends_with, program, reenact, run_with};
 
 fn with(operation: Operation, algorithm: &str) -> Parameters {
     let mut collectives = Selection::new(Selector::Default);
@@ -96,23 +96,23 @@ fn an_operation_beside_the_program_looks_at_its_own_time() {
 }
 
 #[test]
-fn who_finds_another_operation_in_place_of_its_own_names_both() {
+fn a_poll_that_finds_another_operation_names_both() {
     let parameters = with(Operation::Bcast, "arrival_pattern_aware_wait");
     let answer = run_with(&program(&[BCAST, "compute 35; barrier"]), &parameters);
     let (expected, found) = (ActionKind::Bcast, ActionKind::Barrier);
     let kind = ReplayErrorKind::CollectiveMismatch { peer: Rank::new(1), expected, found };
-    assert_eq!(answer, Answer::Failed(0, 1, kind));
+    assert_eq!(answer, RunResult::Failed(0, 1, kind));
 }
 
 #[test]
-fn who_looks_for_ever_says_for_whom() {
+fn a_poll_without_end_names_the_peer() {
     let iprobe = SimDuration::from_picos(1_000_000_000_000);
     let parameters =
         Parameters { iprobe, test_grows: true, ..with(Operation::Reduce, "arrival_pattern_aware") };
     let reduce = "reduce 100 0 0 6";
     let answer = run_with(&program(&[reduce, reduce, "compute 5"]), &parameters);
-    let kind = ReplayErrorKind::NobodyCame { peer: Rank::new(2), operation: ActionKind::Reduce };
-    assert_eq!(answer, Answer::Failed(0, 1, kind));
+    let kind = ReplayErrorKind::PeerNeverArrived { peer: Rank::new(2), operation: ActionKind::Reduce };
+    assert_eq!(answer, RunResult::Failed(0, 1, kind));
 }
 
 /// All algorithms, with ranks that enter at different times: one answer on all engines, and no deadlock.

@@ -4,7 +4,7 @@
 
 use mpi_model::{ActionKind, Parameters, ReplayErrorKind, Selection, Selector};
 
-use crate::runs::{Answer, ends_with, program, reenact, run_with};
+use crate::runs::{RunResult, ends_with, program, reenact, run_with};
 
 fn analytic() -> Parameters {
     Parameters { collectives: Selection::new(Selector::Analytic), ..reenact() }
@@ -68,7 +68,7 @@ fn a_prefix_waits_for_lower_ranks_only() {
 #[test]
 fn different_operations_in_closed_form_are_named() {
     let text = program(&["barrier", "bcast 10 1 6"]);
-    let Answer::Failed(_, _, kind) = run_with(&text, &analytic()) else { panic!("they differ") };
+    let RunResult::Failed(_, _, kind) = run_with(&text, &analytic()) else { panic!("they differ") };
     let (expected, found) = (ActionKind::Barrier, ActionKind::Bcast);
     let peer = pdes_core::Rank::new(1);
     assert_eq!(kind, ReplayErrorKind::CollectiveMismatch { peer, expected, found });

@@ -2,7 +2,7 @@
 
 use mpi_model::{ActionKind, Awaited, Parameters, ReplayErrorKind};
 
-use crate::runs::{Answer, ends, ends_with, fails, reenact};
+use crate::runs::{RunResult, ends, ends_with, reenact, run_program};
 
 const HALVES: [&str; 2] = ["comm_split new=1 members=0,2;", "comm_split new=2 members=3,1;"];
 
@@ -99,7 +99,7 @@ fn neighbours_exchange_with_each_other_only() {
 fn different_operations_on_a_communicator_are_named() {
     let programs = halves(["allreduce 5 0 6 comm=1", "barrier comm=2", "barrier comm=1", "barrier comm=2"]);
     let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
-    let Answer::Failed(rank, action, kind) = fails(&programs) else {
+    let RunResult::Failed(rank, action, kind) = run_program(&programs) else {
         panic!("ranks 0 and 2 call different operations")
     };
     assert_eq!((rank, action), (0, 2));
@@ -119,7 +119,8 @@ fn a_rank_that_waits_for_an_operation_says_for_whom() {
         ranks[1].replace("send 0 1 1", ""),
         ranks[2].into(),
     ];
-    let Answer::Stalled(waiting) = fails(&ranks.iter().map(String::as_str).collect::<Vec<_>>()) else {
+    let RunResult::Stalled(waiting) = run_program(&ranks.iter().map(String::as_str).collect::<Vec<_>>())
+    else {
         panic!("a deadlock")
     };
     let first = waiting[0].unwrap();

@@ -8,7 +8,7 @@
 
 use mpi_model::Parameters;
 
-use crate::runs::{Answer, ends_with, program, recorded, reenact, run_with};
+use crate::runs::{RunResult, ends_with, program, recorded, reenact, run_with};
 
 const UNIT: f64 = 30_000.0;
 const OWN: [f64; 3] = [20.0, 10.0, 0.0];
@@ -61,11 +61,11 @@ fn a_test_that_has_to_wait_and_gets_another_request_is_one_outcome() {
     let master = "irecv 1 1 100 req=1; irecv 2 1 100 req=2; testany req=1,2 done=1; wait req=2";
     let late = ["compute 4000; send 0 1 100", "compute 2000; send 0 1 100"];
     let answer = run_with(&program(&[master, late[0], late[1]]), &reenact());
-    let Answer::Ends { decided, different, .. } = answer else { panic!("{answer:?}") };
+    let RunResult::Ends { decided, different, .. } = answer else { panic!("{answer:?}") };
     assert_eq!((decided, different), (1, 1));
     // In time, the same test is one outcome as recorded.
     let master = master.replace("testany", "compute 9000; testany");
     let answer = run_with(&program(&[&master, "send 0 1 100", late[1]]), &reenact());
-    let Answer::Ends { decided, different, .. } = answer else { panic!("{answer:?}") };
+    let RunResult::Ends { decided, different, .. } = answer else { panic!("{answer:?}") };
     assert_eq!((decided, different), (1, 0));
 }

@@ -50,7 +50,7 @@ fn a_probe_waits_for_the_message_and_leaves_it() {
 
 /// Probes at 10 and 510 find nothing, the one at 1020 finds the message.
 #[test]
-fn a_look_for_a_message_costs_and_sees_what_was_sent_by_then() {
+fn a_probe_costs_time_and_finds_earlier_sends() {
     let sender = "compute 700; send 1 1 100";
     let looker =
         "iprobe 0 1 done=no; compute 490; iprobe 0 1 done=no; compute 500; iprobe 0 1 done=yes; recv 0 1 100";

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use mpi_model::{
-    Breakdown, CriticalPath, Machine, Outcomes, Parameters, PathParts, RankProcess, ReplayErrorKind, Waiting,
-    World,
+    Breakdown, CriticalPath, Machine, Outcomes, Parameters, PathParts, RankProcess, Replay, ReplayErrorKind,
+    WaitReason,
 };
 use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
 use trace_mmap::Trace;
@@ -13,11 +13,11 @@ use trace_mmap::Trace;
 pub(crate) struct Simple;
 
 impl Machine for Simple {
-    type Path = ();
-    type Order = Infallible;
+    type Route = ();
+    type WorkRequest = Infallible;
     type Error = Infallible;
 
-    fn path(&self, _: Rank, _: Rank) -> Result<(), Infallible> {
+    fn route(&self, _: Rank, _: Rank) -> Result<(), Infallible> {
         Ok(())
     }
 
@@ -36,18 +36,18 @@ impl Machine for Simple {
 
 /// Result of a run: the end of each rank [ns] and the number of outcomes that were decided and that differed, or the failure.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum RunResult {
     Ends { ns: Vec<f64>, decided: u64, different: u64 },
-    Stalled(Vec<Option<Waiting>>),
+    Stalled(Vec<Option<WaitReason>>),
     Failed(u32, u64, ReplayErrorKind<Infallible>),
 }
 
 /// Breakdown of the time of a rank, and the critical path to its end.
-type Found = (Breakdown, CriticalPath);
+type Analysis = (Breakdown, CriticalPath);
 
-fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec<Found>) {
+fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (RunResult, Vec<Analysis>) {
     let ranks = (0..trace.ranks()).map(Rank::new);
-    let world = World::new(trace, &Simple, parameters).with_breakdowns(true).with_critical_paths(ranks);
+    let world = Replay::new(trace, &Simple, parameters).with_breakdowns(true).with_critical_paths(ranks);
     let run = engine.run(world.processes().unwrap());
     let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes();
     let found = |process: &RankProcess<'_, Simple>| {
@@ -55,21 +55,23 @@ fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec
     };
     let found = run.processes.iter().filter_map(found).collect();
     let answer = match run.ending {
-        Ending::Completed => Answer::Ends {
+        Ending::Completed => RunResult::Ends {
             ns: run.processes.iter().map(|process| process.clock().as_picos() as f64 / 1e3).collect(),
             decided: run.processes.iter().map(|process| outcomes(process).decided).sum(),
             different: run.processes.iter().map(|process| outcomes(process).different).sum(),
         },
-        Ending::Halted => unreachable!("no rank was asked to halt"),
-        Ending::Stalled(_) => Answer::Stalled(run.processes.iter().map(RankProcess::waiting).collect()),
-        Ending::Failed(rank, fault) => Answer::Failed(rank.get(), fault.error.action, fault.error.kind),
+        Ending::StoppedAtCheckpoint => unreachable!("no rank was asked to halt"),
+        Ending::Deadlocked(_) => {
+            RunResult::Stalled(run.processes.iter().map(RankProcess::wait_reason).collect())
+        }
+        Ending::Failed(rank, fault) => RunResult::Failed(rank.get(), fault.error.action, fault.error.kind),
     };
     (answer, found)
 }
 
 /// Checks that the parts of each rank's time, and those of its critical path, add up to its end, to the picosecond.
-fn check_sums(answer: &Answer, found: &[Found]) {
-    let Answer::Ends { ns, .. } = answer else { return };
+fn check_sums(answer: &RunResult, found: &[Analysis]) {
+    let RunResult::Ends { ns, .. } = answer else { return };
     for (end, (breakdown, path)) in ns.iter().zip(found) {
         let all = breakdown.all();
         assert_eq!(all.time.as_picos() as f64 / 1e3, *end);
@@ -84,11 +86,11 @@ fn check_sums(answer: &Answer, found: &[Found]) {
 }
 
 /// Runs a trace with these parameters on 1, 2, 3 and 7 threads, with and without jitter, and expects one result.
-pub(crate) fn run_with(text: &str, parameters: &Parameters) -> Answer {
+pub(crate) fn run_with(text: &str, parameters: &Parameters) -> RunResult {
     run_and_break_down(text, parameters).0
 }
 
-fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Found>) {
+fn run_and_break_down(text: &str, parameters: &Parameters) -> (RunResult, Vec<Analysis>) {
     let trace = Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"));
     let first = once(&trace, parameters, &Engine::new(1));
     for threads in [1, 2, 3, 7] {
@@ -97,7 +99,7 @@ fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Found
             let engine = if seed == 0 { engine } else { engine.jitter(seed) };
             let (answer, found) = once(&trace, parameters, &engine);
             assert_eq!(answer, first.0, "{threads} threads, seed {seed}\n{text}");
-            if let Answer::Ends { .. } = answer {
+            if let RunResult::Ends { .. } = answer {
                 assert_eq!(found, first.1, "{threads} threads, seed {seed}\n{text}");
             }
         }
@@ -108,10 +110,10 @@ fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Found
 
 /// Returns parameters with the outcomes of the simulated run, and tests that always cost 10 ns.
 pub(crate) fn reenact() -> Parameters {
-    let look = SimDuration::from_picos(10_000);
+    let poll_price = SimDuration::from_picos(10_000);
     Parameters {
-        test: look,
-        iprobe: look,
+        test: poll_price,
+        iprobe: poll_price,
         test_grows: false,
         communicators_cost: false,
         ..Parameters::default()
@@ -135,7 +137,7 @@ pub(crate) fn program(ranks: &[&str]) -> String {
 /// Runs programs, lines separated by semicolons, and returns the end of each rank [ns], and the number of outcomes that differ.
 pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u64) {
     match run_with(&program(ranks), parameters) {
-        Answer::Ends { ns, different, .. } => (ns, different),
+        RunResult::Ends { ns, different, .. } => (ns, different),
         other => panic!("{other:?}"),
     }
 }
@@ -150,9 +152,9 @@ pub(crate) fn critical_paths(ranks: &[&str], parameters: &Parameters) -> Vec<Cri
     analyses(ranks, parameters).into_iter().map(|(_, path)| path).collect()
 }
 
-fn analyses(ranks: &[&str], parameters: &Parameters) -> Vec<Found> {
+fn analyses(ranks: &[&str], parameters: &Parameters) -> Vec<Analysis> {
     let (answer, found) = run_and_break_down(&program(ranks), parameters);
-    assert!(matches!(answer, Answer::Ends { .. }), "{answer:?}");
+    assert!(matches!(answer, RunResult::Ends { .. }), "{answer:?}");
     found
 }
 
@@ -162,6 +164,6 @@ pub(crate) fn ends(ranks: &[&str]) -> Vec<f64> {
 }
 
 /// Runs programs that do not complete.
-pub(crate) fn fails(ranks: &[&str]) -> Answer {
+pub(crate) fn run_program(ranks: &[&str]) -> RunResult {
     run_with(&program(ranks), &reenact())
 }

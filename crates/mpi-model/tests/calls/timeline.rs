@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use mpi_model::{ActionKind, Event, EventSink, Excerpt, RankProcess, Recording, WaitState, World};
+use mpi_model::{ActionKind, Event, EventSink, Excerpt, RankProcess, Recording, Replay, WaitState};
 use pdes_core::{Bytes, Ending, Engine, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, Trace};
 
@@ -12,7 +12,7 @@ use crate::runs::{Simple, program, reenact};
 struct Events(Mutex<Vec<Event>>);
 
 impl EventSink for Events {
-    fn take(&self, events: &[Event]) {
+    fn record(&self, events: &[Event]) {
         self.0.lock().unwrap().extend_from_slice(events);
     }
 }
@@ -26,7 +26,7 @@ fn record(ranks: &[&str], excerpt: &Excerpt, engine: &Engine) -> (Vec<Event>, Ve
     let trace = Trace::from_text(&program(ranks)).unwrap();
     let (events, parameters) = (Events::default(), reenact());
     let recording = Some(Recording { excerpt, sink: &events });
-    let world = World::new(&trace, &Simple, &parameters).with_breakdowns(true).with_recording(recording);
+    let world = Replay::new(&trace, &Simple, &parameters).with_breakdowns(true).with_recording(recording);
     let run = engine.run(world.processes().unwrap());
     assert!(matches!(run.ending, Ending::Completed));
     let times = |rank: &RankProcess<'_, Simple>| {

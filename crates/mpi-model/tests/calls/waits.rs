@@ -47,7 +47,7 @@ fn only_what_is_left_is_waited_for() {
 
 /// The message of rank 0 arrives at 1000 + 3000, that of rank 1, which was sent last, at 2500 + 1100.
 #[test]
-fn of_several_partners_the_last_one_counts() {
+fn of_several_peers_the_last_one_counts() {
     let programs =
         ["compute 1000; send 2 0 1984", "compute 2500; send 2 0 84", "irecv 0 0 1984; irecv 1 0 84; waitall"];
     let overhead = Parameters { receive: "0:100ns:0".parse().unwrap(), ..reenact() };
@@ -94,7 +94,7 @@ fn what_a_collective_waits_for_is_its_own_state() {
 }
 
 #[test]
-fn the_way_of_a_broadcast_in_closed_form_is_transfer() {
+fn the_data_of_a_broadcast_in_closed_form_is_transfer() {
     let ranks = breakdowns(&["compute 5000; bcast 984 0 6", "bcast 984 0 6"], &analytic());
     assert_eq!(waits(&ranks[1], ActionKind::Bcast), (vec![(WaitState::LateBroadcast, 5000.0)], 2000.0));
 }

@@ -2,7 +2,7 @@
 
 use mpi_model::Awaited;
 
-use crate::runs::{Answer, ends, ends_with, fails, recorded, reenact};
+use crate::runs::{RunResult, ends, ends_with, recorded, reenact, run_program};
 
 /// The messages are sent at 300, 100 and 200; each takes 1116 from the post of its receive. The receives are posted at
 /// 0, 1216 and 2332, so that all messages are there by the second one: they are received in the order 2, 3, 1.
@@ -31,8 +31,8 @@ fn named_receives_queue_behind_those_from_any_source() {
     let ranks =
         [receiver, "compute 100; ssend 0 5 100; compute 300; ssend 0 6 100", "compute 500; send 0 5 100"];
     // 100 + 1116 = 1216, + 300 + 1116 = 2632.
-    let answer = fails(&ranks);
-    assert!(matches!(answer, Answer::Ends { .. }), "{answer:?}");
+    let answer = run_program(&ranks);
+    assert!(matches!(answer, RunResult::Ends { .. }), "{answer:?}");
     assert_eq!(ends(&ranks), [2632.0, 2632.0, 500.0]);
 }
 
@@ -67,9 +67,9 @@ fn a_probe_of_any_source_sees_the_first_message() {
 }
 
 #[test]
-fn who_waits_for_anybody_in_vain_says_so() {
+fn a_deadlocked_receive_from_any_source_is_reported() {
     let ranks = ["recv -555 1 100; send 1 1 100", "recv 0 1 100; send 0 1 100"];
-    let Answer::Stalled(waiting) = fails(&ranks) else { panic!("a deadlock") };
+    let RunResult::Stalled(waiting) = run_program(&ranks) else { panic!("a deadlock") };
     assert_eq!(waiting[0].unwrap().awaited, Awaited::AnySender);
     assert_eq!(waiting[1].unwrap().awaited, Awaited::Sender(pdes_core::Rank::new(0)));
 }

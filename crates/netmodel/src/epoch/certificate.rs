@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::EpochNetwork;
-use super::sharing::{Flow, Home, Link, Sharing};
-use super::unit::FREE;
+use super::solver::{Bottleneck, Flow, Link, RegionSolver};
+use super::unit::UNLIMITED;
 use crate::region::RegionId;
 
 /// Violation of max-min fairness.
@@ -35,7 +35,7 @@ pub enum EpochViolation {
     },
     /// Two regions have different rates for a common flow.
     #[error("a flow has the rate {rate} in region {region} and another one elsewhere")]
-    Discord {
+    Disagreement {
         /// The region.
         region: u32,
         /// The rate there.
@@ -52,16 +52,16 @@ impl<T: Copy> EpochNetwork<'_, T> {
     /// The first violation.
     pub(super) fn check(&self) -> Result<(), EpochViolation> {
         for (region, state) in (0..).zip(&self.regions) {
-            for (link, found) in (0..).zip(&state.sharing.links) {
-                let &Link { load, capacity, weights, is_pipe, .. } = found;
-                let leaving = state.sharing.leaving_load(found);
-                if !is_pipe && load > found.room().max(leaving) + weights {
+            for (link, found) in (0..).zip(&state.solver.links) {
+                let &Link { load, capacity, weights, is_fat_pipe: is_pipe, .. } = found;
+                let ending = state.solver.ending_load(found);
+                if !is_pipe && load > found.room().max(ending) + weights {
                     return Err(EpochViolation::Overload { region, link, load, capacity });
                 }
             }
         }
         for (region, state) in (0..).zip(&self.regions) {
-            let flows = (0..).zip(&state.sharing.flows);
+            let flows = (0..).zip(&state.solver.flows);
             // Flows that have not begun have no uses, nor have flows that only end in this region.
             for (number, flow) in flows.filter(|(_, flow)| flow.is_alive && !flow.uses.is_empty()) {
                 self.check_flow(region, number, flow)?;
@@ -73,21 +73,21 @@ impl<T: Copy> EpochNetwork<'_, T> {
     fn check_flow(&self, region: u32, number: u32, flow: &Flow) -> Result<(), EpochViolation> {
         let Flow { level, rate, .. } = *flow;
         let transfer = &self.regions[region as usize].transfers[number as usize];
-        let crossings = &self.regions[region as usize].crossings;
-        let crossing = transfer.is_crossing.then(|| &crossings[number as usize]);
-        let others = crossing.into_iter().flat_map(|crossing| &crossing.adverts);
-        let mut is_leaving = flow.home == Home::Leaving;
-        let mut is_held = level >= flow.ceiling || self.is_held(region, flow);
+        let cross_region_states = &self.regions[region as usize].cross_region_states;
+        let state = transfer.is_cross_region.then(|| &cross_region_states[number as usize]);
+        let others = state.into_iter().flat_map(|state| &state.adverts);
+        let mut is_ending = flow.bottleneck == Bottleneck::Ending;
+        let mut has_bottleneck = level >= flow.ceiling || self.has_bottleneck(region, flow);
         for &(other, _) in others {
             let copy = self.copy_of(other, transfer.key);
             if copy.rate != rate {
-                return Err(EpochViolation::Discord { region, rate });
+                return Err(EpochViolation::Disagreement { region, rate });
             }
-            is_held |= self.is_held(other.get(), copy);
+            has_bottleneck |= self.has_bottleneck(other.get(), copy);
             // A region without part in this boundary has not recorded that the flow ends.
-            is_leaving |= copy.home == Home::Leaving;
+            is_ending |= copy.bottleneck == Bottleneck::Ending;
         }
-        if !is_leaving && (flow.home == Home::Fresh || !is_held) {
+        if !is_ending && (flow.bottleneck == Bottleneck::New || !has_bottleneck) {
             return Err(EpochViolation::Starved { region, flow: number, level });
         }
         Ok(())
@@ -95,28 +95,29 @@ impl<T: Copy> EpochNetwork<'_, T> {
 
     fn copy_of(&self, region: RegionId, key: super::message::FlowKey) -> &Flow {
         let region = &self.regions[region.index()];
-        &region.sharing.flows[region.shared[&key] as usize]
+        &region.solver.flows[region.cross_region_flows[&key] as usize]
     }
 
     /// Returns whether a flow has its bottleneck in a region.
-    fn is_held(&self, region: u32, flow: &Flow) -> bool {
-        let sharing = &self.regions[region as usize].sharing;
+    fn has_bottleneck(&self, region: u32, flow: &Flow) -> bool {
+        let solver = &self.regions[region as usize].solver;
         flow.uses.iter().any(|used| {
-            let link = &sharing.links[used.link as usize];
-            let members = || link.members.iter().map(|member| &sharing.flows[member.flow as usize]);
-            let is_full = link.is_pipe || link.load + 2 * link.weights >= link.room();
-            let is_highest = |other: &Flow| other.home == Home::Leaving || other.level <= flow.level;
-            link.level != FREE && is_full && members().all(is_highest)
+            let link = &solver.links[used.link as usize];
+            let members = || link.members.iter().map(|member| &solver.flows[member.flow as usize]);
+            let is_full = link.is_fat_pipe || link.load + 2 * link.weights >= link.room();
+            let is_highest =
+                |other: &Flow| other.bottleneck == Bottleneck::Ending || other.level <= flow.level;
+            link.level != UNLIMITED && is_full && members().all(is_highest)
         })
     }
 }
 
-impl Sharing {
+impl RegionSolver {
     /// Returns the load on a link of flows that keep their rates because they end in the epoch.
-    fn leaving_load(&self, link: &Link) -> u64 {
-        let load = |member: &super::sharing::Member| {
+    fn ending_load(&self, link: &Link) -> u64 {
+        let load = |member: &super::solver::Member| {
             let flow = &self.flows[member.flow as usize];
-            if flow.home == Home::Leaving { flow.rate * u64::from(member.weight) } else { 0 }
+            if flow.bottleneck == Bottleneck::Ending { flow.rate * u64::from(member.weight) } else { 0 }
         };
         link.members.iter().map(load).sum()
     }

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use pdes_core::SimTime;
 
-use super::sharing::Link;
+use super::solver::Link;
 use super::unit::{self, rate_at};
 
 /// An announced flow.
@@ -25,19 +25,19 @@ pub(super) struct Arrival {
 
 /// State of a flow that has begun in the simulation.
 #[derive(Clone, Copy, Debug)]
-struct Course {
+struct FlowState {
     /// Integral of the level when the flow began.
-    from: u128,
+    level_integral: u128,
     /// Level at that time; it has been constant since if `is_constant`.
     level: u64,
-    is_even: bool,
+    is_constant: bool,
     rate: Option<u64>,
 }
 
 /// Simulation of processor sharing, for one link after the other.
 #[derive(Debug, Default)]
 pub(super) struct Forecast {
-    courses: Vec<Course>,
+    flows: Vec<FlowState>,
     /// Active flows, by the integral of the level at which they end.
     active: BinaryHeap<Reverse<(u128, u32)>>,
 }
@@ -52,26 +52,28 @@ impl Forecast {
         end: SimTime,
         mut offer: impl FnMut(u32, u64),
     ) {
-        self.courses.clear();
+        self.flows.clear();
         self.active.clear();
         let (mut now, mut sum, mut shares) = (SimTime::ZERO, 0_u128, 0_u64);
         for (number, arrival) in (0..).zip(arrivals) {
-            sum = self.run(link, arrivals, (now, arrival.begin), sum, &mut shares);
+            sum = self.advance(link, arrivals, (now, arrival.begin), sum, &mut shares);
             now = arrival.begin;
             shares += arrival.share * u64::from(arrival.weight);
-            self.active.iter().for_each(|&Reverse((_, other))| self.courses[other as usize].is_even = false);
-            let level = link.level_for(shares);
-            self.courses.push(Course { from: sum, level, is_even: true, rate: None });
+            self.active
+                .iter()
+                .for_each(|&Reverse((_, other))| self.flows[other as usize].is_constant = false);
+            let level = link.joining_level(shares);
+            self.flows.push(FlowState { level_integral: sum, level, is_constant: true, rate: None });
             let length = (arrival.volume << unit::SHARE_BITS) / u128::from(arrival.share);
             self.active.push(Reverse((sum + length, number)));
         }
-        sum = self.run(link, arrivals, (now, end), sum, &mut shares);
-        for (course, arrival) in self.courses.iter().zip(arrivals) {
+        sum = self.advance(link, arrivals, (now, end), sum, &mut shares);
+        for (state, arrival) in self.flows.iter().zip(arrivals) {
             let Arrival { flow, begin, share, bound, .. } = *arrival;
-            let rate = course.rate.unwrap_or_else(|| {
-                let mean = (sum - course.from) / u128::from((end - begin).as_picos());
+            let rate = state.rate.unwrap_or_else(|| {
+                let mean = (sum - state.level_integral) / u128::from((end - begin).as_picos());
                 let level =
-                    if course.is_even { course.level } else { u64::try_from(mean).unwrap_or(u64::MAX) };
+                    if state.is_constant { state.level } else { u64::try_from(mean).unwrap_or(u64::MAX) };
                 rate_at(level, share, bound)
             });
             offer(flow, rate);
@@ -79,7 +81,7 @@ impl Forecast {
     }
 
     /// Advances the time and ends flows; returns the integral of the level.
-    fn run(
+    fn advance(
         &mut self,
         link: &Link,
         arrivals: &[Arrival],
@@ -88,7 +90,7 @@ impl Forecast {
         shares: &mut u64,
     ) -> u128 {
         while let Some(&Reverse((target, number))) = self.active.peek() {
-            let level = link.level_for(*shares).max(1);
+            let level = link.joining_level(*shares).max(1);
             let needed = unit::duration(target - sum, level);
             if now.saturating_add(needed) > until {
                 return sum + unit::volume(level, now, until);
@@ -97,11 +99,13 @@ impl Forecast {
             (now, sum) = (now.saturating_add(needed), target);
             let Arrival { begin, volume, share, weight, bound, .. } = arrivals[number as usize];
             *shares -= share * u64::from(weight);
-            self.active.iter().for_each(|&Reverse((_, other))| self.courses[other as usize].is_even = false);
-            let course = &mut self.courses[number as usize];
+            self.active
+                .iter()
+                .for_each(|&Reverse((_, other))| self.flows[other as usize].is_constant = false);
+            let state = &mut self.flows[number as usize];
             let time = u128::from((now - begin).as_picos());
-            course.rate = Some(if course.is_even || time == 0 {
-                rate_at(course.level, share, bound)
+            state.rate = Some(if state.is_constant || time == 0 {
+                rate_at(state.level, share, bound)
             } else {
                 u64::try_from(volume.div_ceil(time)).unwrap_or(u64::MAX).clamp(1, bound)
             });

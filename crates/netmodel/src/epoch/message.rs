@@ -16,7 +16,7 @@ pub(super) struct FlowKey {
 
 /// A message whose flow has not begun.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Departure<T> {
+pub(super) struct MessageSpec<T> {
     pub(super) src: HostId,
     pub(super) dst: HostId,
     pub(super) size: Bytes,
@@ -25,9 +25,9 @@ pub(super) struct Departure<T> {
 
 /// Message between regions, about a flow that concerns both.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Message<T> {
+pub(super) enum FlowUpdate<T> {
     /// From the region of the source: the flow begins in the coming epoch.
-    Announcement { flow: FlowKey, departure: Departure<T> },
+    Announcement { flow: FlowKey, spec: MessageSpec<T> },
     /// Initial rate that the links of the sender allow the flow.
     Offer { flow: FlowKey, rate: u64 },
     /// Level that the links of the sender allow the flow.
@@ -35,4 +35,4 @@ pub(super) enum Message<T> {
 }
 
 /// Outgoing messages with their destinations.
-pub(super) type Outbox<T> = Vec<(RegionId, Message<T>)>;
+pub(super) type Outbox<T> = Vec<(RegionId, FlowUpdate<T>)>;

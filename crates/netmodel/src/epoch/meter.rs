@@ -10,7 +10,7 @@ use super::{WINDOW_EPOCHS, unit};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
     /// Instant up to which the load is counted [ps].
-    since: u64,
+    counted_until: u64,
     /// End of the epoch of that instant [ps].
     end: u64,
     /// End of the window of that epoch [ps].
@@ -23,20 +23,20 @@ pub(super) struct Meter {
     of_window: u128,
     /// Largest excess volume of any window over the capacity.
     worst: u128,
-    outlook: Outlook,
+    forecast: LoadForecast,
     /// Instant [ps] of the coming epoch, and the change of mean load expected in it.
-    coming: (u64, i64),
+    coming_change: (u64, i64),
 }
 
 /// Expected mean load of a link in an epoch, as far as is known.
 #[derive(Clone, Copy, Debug, Default)]
-struct Outlook {
+struct LoadForecast {
     /// Load at the begin of the epoch.
     base: u64,
     /// Change by announced begins and ends of flows.
     change: i64,
     /// Mean load of flows that began unannounced.
-    unknown: u64,
+    unannounced: u64,
 }
 
 /// Returns the volume that a load carries in a time.
@@ -50,19 +50,19 @@ impl Meter {
     #[inline]
     pub(super) fn count(&mut self, load: u64, capacity: u64, now: SimTime, epoch: u64) {
         let now = now.as_picos();
-        if now == self.since {
+        if now == self.counted_until {
             return;
         }
         if now > self.end {
-            self.turn_over(load, capacity, now, epoch);
+            self.close_epochs(load, capacity, now, epoch);
         }
-        self.carried += volume(load, now - self.since);
-        self.since = now;
+        self.carried += volume(load, now - self.counted_until);
+        self.counted_until = now;
     }
 
     /// Closes the epochs that are over at an instant; an epoch that ends exactly then stays open.
-    fn turn_over(&mut self, load: u64, capacity: u64, now: u64, epoch: u64) {
-        let carried = self.carried + volume(load, self.end - self.since);
+    fn close_epochs(&mut self, load: u64, capacity: u64, now: u64, epoch: u64) {
+        let carried = self.carried + volume(load, self.end - self.counted_until);
         self.carried = 0;
         let all = volume(capacity, epoch);
         if self.debt > 0 || carried > all {
@@ -82,9 +82,9 @@ impl Meter {
         } else {
             self.close_windows(load, capacity, last, WINDOW_EPOCHS * epoch);
         }
-        let change = if self.coming.0 == last { self.coming.1 } else { 0 };
-        self.outlook = Outlook { base: load, change, unknown: 0 };
-        (self.since, self.end) = (last, last + epoch);
+        let change = if self.coming_change.0 == last { self.coming_change.1 } else { 0 };
+        self.forecast = LoadForecast { base: load, change, unannounced: 0 };
+        (self.counted_until, self.end) = (last, last + epoch);
     }
 
     /// Closes the windows that are over at the begin of an epoch; the load has been constant since the end of the
@@ -106,34 +106,34 @@ impl Meter {
         if owed == 0 {
             return 0;
         }
-        let gone = self.since + epoch - self.end;
-        unit::mean(owed.saturating_sub(volume(capacity, gone)), epoch)
+        let gone = self.counted_until + epoch - self.end;
+        unit::mean_rate(owed.saturating_sub(volume(capacity, gone)), epoch)
     }
 
     /// Adds the change of mean load by an announced begin or end in the epoch that begins now.
-    pub(super) fn expect(&mut self, now: SimTime, change: i64) {
+    pub(super) fn add_expected(&mut self, now: SimTime, change: i64) {
         let now = now.as_picos();
-        let before = if self.coming.0 == now { self.coming.1 } else { 0 };
-        self.coming = (now, before + change);
+        let before = if self.coming_change.0 == now { self.coming_change.1 } else { 0 };
+        self.coming_change = (now, before + change);
     }
 
     /// Adds the mean load of a flow that begins unannounced in the present epoch.
-    pub(super) fn surprise(&mut self, load: u64) {
-        self.outlook.unknown += load;
+    pub(super) fn add_unannounced(&mut self, load: u64) {
+        self.forecast.unannounced += load;
     }
 
     /// Returns whether announced begins exceed ends in the present epoch, up to whose present instant the load has
     /// been counted.
     #[inline]
     pub(super) fn expects_more(&self) -> bool {
-        self.outlook.change > 0
+        self.forecast.change > 0
     }
 
     /// Returns the expected mean load of the link over the present epoch, debt included. The load must have been
     /// counted up to now.
-    pub(super) fn outlook(&self, epoch: u64) -> u64 {
-        let Outlook { base, change, unknown } = self.outlook;
-        (base + unknown).saturating_add_signed(change).saturating_add(unit::mean(self.debt, epoch))
+    pub(super) fn expected_load(&self, epoch: u64) -> u64 {
+        let LoadForecast { base, change, unannounced: unknown } = self.forecast;
+        (base + unknown).saturating_add_signed(change).saturating_add(unit::mean_rate(self.debt, epoch))
     }
 
     /// Returns the largest excess of a window over the capacity, as a fraction of it. An unfinished window counts as

@@ -7,17 +7,17 @@ use std::collections::{BinaryHeap, VecDeque};
 use pdes_core::{Bytes, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 
+use super::event_store::{EventSlot, EventStore, RegionEvent};
 use super::forecast::{Arrival, Forecast};
-use super::message::{Departure, FlowKey};
-use super::part::earlier;
-use super::plans::{Plan, Plans, Slot};
-use super::sharing::{Home, Sharing};
+use super::message::{FlowKey, MessageSpec};
+use super::parallel::earlier;
+use super::route::{NetworkContext, RegionRoute, RouteCache};
+use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, LatencyFactors, WireVolumes};
-use super::way::{Ground, Way, Ways};
-use crate::flow::agenda::Agenda;
 use crate::flow::cpu::Cpus;
-use crate::link_load::Account;
-use crate::link_load::gauge::Gauge;
+use crate::flow::event_queue::EventQueue;
+use crate::link_load::LinkTotals;
+use crate::link_load::load_integrator::LoadIntegrator;
 use crate::region::RegionId;
 use crate::{Host, HostId, LinkId, RouteError};
 
@@ -29,47 +29,47 @@ pub(super) struct Region<T> {
     /// The next event must be recomputed.
     pub(super) is_stale: bool,
     /// Ends of messages to other regions are reported to the caller here as well.
-    pub(super) tells_both_ends: bool,
-    pub(super) ways: Ways,
-    pub(super) sharing: Sharing,
+    pub(super) reports_both_ends: bool,
+    pub(super) routes: RouteCache,
+    pub(super) solver: RegionSolver,
     /// Flows by their numbers in `solver`.
     pub(super) transfers: Vec<Transfer<T>>,
     /// Ends of *short* flows, which end in the epoch in which they begin.
-    passing: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    short_ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
     /// Lower bounds on the ends of the other flows.
     pub(super) ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
     /// Flows that end in this epoch at the rates that they had at its begin, by their ends.
-    pub(super) leaving: VecDeque<(SimTime, FlowKey, u32)>,
+    pub(super) ending: VecDeque<(SimTime, FlowKey, u32)>,
     /// Flows that would end in the coming epoch but must be solved first; a buffer.
     pub(super) unsettled: Vec<Reverse<(SimTime, FlowKey, u32)>>,
     /// Last boundary for which the region prepared.
     pub(super) prepared: Option<SimTime>,
-    pub(super) agenda: Agenda<Slot>,
-    plans: Plans<T>,
+    pub(super) events: EventQueue<EventSlot>,
+    event_store: EventStore<T>,
     cpus: Cpus<T>,
     /// Flows of later epochs that are not announced yet.
-    outgoing: BinaryHeap<Reverse<(FlowKey, Slot)>>,
+    unannounced: BinaryHeap<Reverse<(FlowKey, EventSlot)>>,
     /// Numbers of the flows that concern other regions too, by key.
-    pub(super) shared: FxHashMap<FlowKey, u32>,
+    pub(super) cross_region_flows: FxHashMap<FlowKey, u32>,
     /// State of such flows in other regions, by number.
-    pub(super) crossings: Vec<Crossing>,
+    pub(super) cross_region_states: Vec<CrossRegionState>,
     /// Flows that begin in the coming epoch, during the exchanges of the boundary.
     pub(super) arrivals: Vec<(FlowKey, u32)>,
     /// Flows whose levels may have to be advertised to other regions after the next solve.
-    pub(super) newcomers: Vec<u32>,
+    pub(super) to_advertise: Vec<u32>,
     /// Announced flows in order of their begin, with that time, until they begin.
     pub(super) beginning: VecDeque<(SimTime, u32)>,
     /// Number of events that were scheduled before these flows entered `beginning`; on a tie such events come first.
-    pub(super) filed_before: u64,
+    pub(super) events_before: u64,
     /// Linked lists, by link, of the announced flows during the offers.
-    pub(super) crossed: Vec<Crossed>,
+    pub(super) link_arrivals: Vec<LinkArrival>,
     /// Links with a nonempty list.
-    pub(super) crossed_links: Vec<u32>,
+    pub(super) arrival_links: Vec<u32>,
     /// Announced flows of one link; a buffer.
-    pub(super) on_link: Vec<Arrival>,
+    pub(super) arrivals_on_link: Vec<Arrival>,
     pub(super) forecast: Forecast,
     /// Number of messages that each host has sent; wraps around.
-    sent: Vec<u32>,
+    messages_sent: Vec<u32>,
     latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
 }
@@ -79,26 +79,26 @@ pub(super) struct Region<T> {
 pub(super) struct Transfer<T> {
     pub(super) key: FlowKey,
     pub(super) tag: T,
-    pub(super) way: u32,
+    pub(super) route: u32,
     /// Volume left at `since`.
     pub(super) left: u128,
     pub(super) since: SimTime,
     /// Rate since then; zero before the flow begins.
-    pub(super) speed: u64,
+    pub(super) rate: u64,
     end: SimTime,
     /// This region reports the end of the flow to the caller.
-    pub(super) is_told: bool,
-    pub(super) is_crossing: bool,
+    pub(super) is_reported: bool,
+    pub(super) is_cross_region: bool,
     /// The flow was announced at the boundary before it began.
-    pub(super) is_known: bool,
+    pub(super) is_announced: bool,
     /// The flow ends in this epoch and keeps its rate until then.
-    pub(super) is_leaving: bool,
+    pub(super) is_ending: bool,
     pub(super) is_over: bool,
 }
 
 /// An announced flow on a link: an entry of a linked list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crossed {
+pub(super) struct LinkArrival {
     pub(super) flow: u32,
     pub(super) weight: u32,
     /// Position of the next entry of the link.
@@ -107,11 +107,11 @@ pub(super) struct Crossed {
 
 /// State of a flow that concerns other regions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Crossing {
+pub(super) struct CrossRegionState {
     /// Levels that the other regions allow the flow.
     pub(super) adverts: Vec<(RegionId, u64)>,
     /// Level that this region advertised last.
-    pub(super) told: u64,
+    pub(super) advertised: u64,
     /// Initial rate: the least offer so far.
     pub(super) offer: u64,
 }
@@ -120,7 +120,7 @@ impl<T: Copy> Region<T> {
     pub(super) fn new<'h>(
         id: RegionId,
         epoch: SimDuration,
-        ground: &Ground<'_>,
+        context: &NetworkContext<'_>,
         hosts: impl ExactSizeIterator<Item = &'h Host>,
         links: impl Iterator<Item = (f64, bool)>,
     ) -> Self {
@@ -128,57 +128,57 @@ impl<T: Copy> Region<T> {
             id,
             epoch,
             is_stale: false,
-            tells_both_ends: false,
-            ways: Ways::default(),
-            sharing: Sharing::new(links, epoch.as_picos()),
+            reports_both_ends: false,
+            routes: RouteCache::default(),
+            solver: RegionSolver::new(links, epoch.as_picos()),
             transfers: Vec::new(),
-            passing: BinaryHeap::new(),
+            short_ends: BinaryHeap::new(),
             ends: BinaryHeap::new(),
-            leaving: VecDeque::new(),
+            ending: VecDeque::new(),
             unsettled: Vec::new(),
             prepared: None,
-            agenda: Agenda::default(),
-            plans: Plans::default(),
-            sent: vec![0; hosts.len()],
+            events: EventQueue::default(),
+            event_store: EventStore::default(),
+            messages_sent: vec![0; hosts.len()],
             cpus: Cpus::new(hosts),
-            outgoing: BinaryHeap::new(),
-            shared: FxHashMap::default(),
-            crossings: Vec::new(),
+            unannounced: BinaryHeap::new(),
+            cross_region_flows: FxHashMap::default(),
+            cross_region_states: Vec::new(),
             arrivals: Vec::new(),
-            newcomers: Vec::new(),
+            to_advertise: Vec::new(),
             beginning: VecDeque::new(),
-            filed_before: 0,
-            crossed: Vec::new(),
-            crossed_links: Vec::new(),
-            on_link: Vec::new(),
+            events_before: 0,
+            link_arrivals: Vec::new(),
+            arrival_links: Vec::new(),
+            arrivals_on_link: Vec::new(),
             forecast: Forecast::default(),
-            latency_factors: LatencyFactors::new(&ground.parameters),
-            volumes: WireVolumes::new(&ground.parameters),
+            latency_factors: LatencyFactors::new(&context.parameters),
+            volumes: WireVolumes::new(&context.parameters),
         }
     }
 
-    pub(super) fn telling_both_ends(self) -> Self {
-        Self { tells_both_ends: true, ..self }
+    pub(super) fn reporting_both_ends(self) -> Self {
+        Self { reports_both_ends: true, ..self }
     }
 
     /// Enables the recording of link loads if `records`.
     pub(super) fn recording(mut self, records: bool) -> Self {
         if records {
-            self.sharing.record_loads();
+            self.solver.record_loads();
         }
         self
     }
 
     /// Returns the totals of the region's links, whose identifiers are `links`, up to an instant.
-    pub(super) fn accounts<'a>(
+    pub(super) fn link_totals<'a>(
         &'a mut self,
         links: &'a [LinkId],
         end: SimTime,
-    ) -> impl Iterator<Item = Account<'a>> {
-        links.iter().zip(&mut self.sharing.links).filter_map(move |(&id, link)| {
-            link.gauge(end);
-            let &Gauge { bytes, saturated, ref bins, .. } = link.gauge.as_deref()?;
-            Some(Account {
+    ) -> impl Iterator<Item = LinkTotals<'a>> {
+        links.iter().zip(&mut self.solver.links).filter_map(move |(&id, link)| {
+            link.record_load(end);
+            let &LoadIntegrator { bytes, saturated, ref bins, .. } = link.integrator.as_deref()?;
+            Some(LinkTotals {
                 link: id,
                 bytes,
                 saturated,
@@ -191,62 +191,62 @@ impl<T: Copy> Region<T> {
     /// Returns the largest excess load of a link over its capacity in a window, as a fraction of the capacity.
     pub(super) fn capacity_violation(&self) -> f64 {
         let epoch = self.epoch.as_picos();
-        let violation = |link: &super::sharing::Link| link.meter.violation(link.capacity, epoch);
-        self.sharing.links.iter().map(violation).fold(0.0, f64::max)
+        let violation = |link: &super::solver::Link| link.meter.violation(link.capacity, epoch);
+        self.solver.links.iter().map(violation).fold(0.0, f64::max)
     }
 
     /// Sends a message from a host of the region at an instant that is not past.
     pub(super) fn send(
         &mut self,
-        ground: &Ground<'_>,
+        context: &NetworkContext<'_>,
         now: SimTime,
         at: SimTime,
-        departure: Departure<T>,
+        spec: MessageSpec<T>,
     ) -> Result<(), RouteError> {
-        let way = self.ways.find(ground, self.id, departure.src, departure.dst)?;
-        self.send_on(ground, now, at, way, departure);
+        let route = self.routes.find(context, self.id, spec.src, spec.dst)?;
+        self.send_on_route(context, now, at, route, spec);
         Ok(())
     }
 
     /// Sends a message on a known route.
-    pub(super) fn send_on(
+    pub(super) fn send_on_route(
         &mut self,
-        ground: &Ground<'_>,
+        context: &NetworkContext<'_>,
         now: SimTime,
         at: SimTime,
-        way: u32,
-        departure: Departure<T>,
+        route: u32,
+        spec: MessageSpec<T>,
     ) {
         if at > now {
-            self.file(at, Plan::Start(departure));
+            self.schedule(at, RegionEvent::Send(spec));
         } else {
-            self.start(ground, now, way, departure);
+            self.start_message(context, now, route, spec);
         }
     }
 
     /// Runs a computation on a host of the region.
     pub(super) fn compute(&mut self, now: SimTime, at: SimTime, host: u32, flops: f64, tag: T) {
         if at > now {
-            self.file(at, Plan::Compute(host, flops, tag));
+            self.schedule(at, RegionEvent::Compute(host, flops, tag));
         } else {
             self.cpus.begin(now, host, flops, tag);
         }
     }
 
-    fn file(&mut self, at: SimTime, plan: Plan<T>) {
-        let slot = self.plans.add(plan);
-        self.agenda.add(at, slot);
+    fn schedule(&mut self, at: SimTime, event: RegionEvent<T>) {
+        let slot = self.event_store.add(event);
+        self.events.add(at, slot);
     }
 
     /// Removes the next unannounced message whose flow begins before `end`; returns its key, route and message.
-    pub(super) fn take_outgoing(&mut self, end: SimTime) -> Option<(FlowKey, u32, Departure<T>)> {
-        let &Reverse((key, slot)) = self.outgoing.peek()?;
+    pub(super) fn pop_unannounced(&mut self, end: SimTime) -> Option<(FlowKey, u32, MessageSpec<T>)> {
+        let &Reverse((key, slot)) = self.unannounced.peek()?;
         if key.begin >= end {
             return None;
         }
-        self.outgoing.pop();
-        match self.plans.take(slot) {
-            Plan::Announce(way, departure) => Some((key, way, departure)),
+        self.unannounced.pop();
+        match self.event_store.take(slot) {
+            RegionEvent::Announce(route, spec) => Some((key, route, spec)),
             _ => unreachable!("a message to another region waits to be announced"),
         }
     }
@@ -254,51 +254,51 @@ impl<T: Copy> Region<T> {
     /// Returns the time of the next event of the region.
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
         let end = self.next_end().map(|(at, ..)| at);
-        let leaving = self.leaving.front().map(|&(at, ..)| at);
-        let passing = self.passing.peek().map(|&Reverse((at, ..))| at);
+        let leaving = self.ending.front().map(|&(at, ..)| at);
+        let passing = self.short_ends.peek().map(|&Reverse((at, ..))| at);
         let begin = self.beginning.front().map(|&(at, _)| at);
         let end = earlier(passing, earlier(end, leaving));
-        earlier(end, earlier(earlier(begin, self.agenda.next()), self.cpus.next()))
+        earlier(end, earlier(earlier(begin, self.events.next()), self.cpus.next()))
     }
 
     /// Returns the next boundary after `now` at which the region has work.
     pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
-        if self.sharing.is_disturbed() {
+        if self.solver.needs_solve() {
             return Some(self.boundary_before(now).saturating_add(self.epoch));
         }
-        let announcement = self.outgoing.peek().map(|Reverse((key, _))| self.boundary_before(key.begin));
+        let announcement = self.unannounced.peek().map(|Reverse((key, _))| self.boundary_before(key.begin));
         // If links are full, the capacity of a flow that ends goes to others, before the epoch of its end.
-        let end = self.ends.peek().filter(|_| self.sharing.full > 0);
+        let end = self.ends.peek().filter(|_| self.solver.full_links > 0);
         let end = end.map(|&Reverse((at, ..))| self.boundary_before(at)).filter(|&boundary| boundary > now);
         earlier(announcement, end)
     }
 
     /// Ends the flows and computations that end now.
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
-        self.sharing.now = now;
+        self.solver.now = now;
         self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
-        while let Some(flow) = self.take_end(now) {
+        while let Some(flow) = self.pop_end(now) {
             let transfer = &mut self.transfers[flow as usize];
             transfer.is_over = true;
-            if transfer.is_told {
+            if transfer.is_reported {
                 done.push(transfer.tag);
             }
-            if let Home::Passing { .. } = self.sharing.flows[flow as usize].home {
-                self.sharing.end_pass(flow, self.ways.usages(transfer.way));
+            if let Bottleneck::Short { .. } = self.solver.flows[flow as usize].bottleneck {
+                self.solver.end_short(flow, self.routes.usages(transfer.route));
                 continue;
             }
-            if transfer.is_crossing {
-                self.shared.remove(&transfer.key);
+            if transfer.is_cross_region {
+                self.cross_region_flows.remove(&transfer.key);
             }
-            self.sharing.end(flow);
+            self.solver.end(flow);
         }
     }
 
     /// Removes the next flow that ends by now, in order of time and key.
-    fn take_end(&mut self, now: SimTime) -> Option<u32> {
+    fn pop_end(&mut self, now: SimTime) -> Option<u32> {
         let is_due = |&(at, ..): &(SimTime, FlowKey, u32)| at <= now;
-        let passing = self.passing.peek().map(|&Reverse(end)| end).filter(is_due);
-        let leaving = self.leaving.front().copied().filter(is_due);
+        let passing = self.short_ends.peek().map(|&Reverse(end)| end).filter(is_due);
+        let leaving = self.ending.front().copied().filter(is_due);
         let other = match self.ends.peek() {
             Some(Reverse(end)) if is_due(end) => self.next_end().filter(is_due),
             _ => None,
@@ -306,15 +306,15 @@ impl<T: Copy> Region<T> {
         let (.., flow) = match (passing, leaving, other) {
             (None, None, None) => return None,
             (Some(end), None, None) => {
-                self.passing.pop();
+                self.short_ends.pop();
                 end
             }
             _ => {
                 let first = passing.into_iter().chain(leaving).chain(other).min()?;
                 if passing == Some(first) {
-                    self.passing.pop();
+                    self.short_ends.pop();
                 } else if leaving == Some(first) {
-                    self.leaving.pop_front();
+                    self.ending.pop_front();
                 } else {
                     self.ends.pop();
                 }
@@ -328,7 +328,7 @@ impl<T: Copy> Region<T> {
     pub(super) fn next_end(&mut self) -> Option<(SimTime, FlowKey, u32)> {
         while let Some(&Reverse((at, key, flow))) = self.ends.peek() {
             let transfer = &self.transfers[flow as usize];
-            let is_current = transfer.key == key && !transfer.is_over && !transfer.is_leaving;
+            let is_current = transfer.key == key && !transfer.is_over && !transfer.is_ending;
             if is_current && transfer.end == at {
                 return Some((at, key, flow));
             }
@@ -341,53 +341,59 @@ impl<T: Copy> Region<T> {
     }
 
     /// Begins the messages, flows and computations that begin now.
-    pub(super) fn begin(&mut self, ground: &Ground<'_>, now: SimTime) {
-        self.sharing.now = now;
+    pub(super) fn begin(&mut self, context: &NetworkContext<'_>, now: SimTime) {
+        self.solver.now = now;
         let end = now.saturating_add(SimDuration::from_picos(1));
         if let Some(&(first, _)) = self.beginning.front()
             && first <= now
         {
-            while let Some((_, slot)) = self.agenda.take_early(end, self.filed_before) {
-                self.carry_out(ground, now, slot);
+            while let Some((_, slot)) = self.events.pop_early(end, self.events_before) {
+                self.execute(context, now, slot);
             }
             while let Some(&(at, flow)) = self.beginning.front()
                 && at <= now
             {
                 self.beginning.pop_front();
-                self.begin_flow(now, flow, self.crossings[flow as usize].offer);
+                self.begin_flow(now, flow, self.cross_region_states[flow as usize].offer);
             }
         }
-        while let Some((_, slot)) = self.agenda.take_before(end) {
-            self.carry_out(ground, now, slot);
+        while let Some((_, slot)) = self.events.pop_before(end) {
+            self.execute(context, now, slot);
         }
     }
 
-    fn carry_out(&mut self, ground: &Ground<'_>, now: SimTime, slot: Slot) {
-        match self.plans.take(slot) {
-            Plan::Start(departure) => {
-                let way = self.find(ground, departure.src, departure.dst);
-                self.start(ground, now, way, departure);
+    fn execute(&mut self, context: &NetworkContext<'_>, now: SimTime, slot: EventSlot) {
+        match self.event_store.take(slot) {
+            RegionEvent::Send(spec) => {
+                let route = self.find_route(context, spec.src, spec.dst);
+                self.start_message(context, now, route, spec);
             }
-            Plan::Flow(key, way, departure) => self.flow(now, key, way, departure),
-            Plan::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
-            Plan::Announce(..) => unreachable!("announcements are made at boundaries"),
+            RegionEvent::StartFlow(key, route, spec) => self.start_local_flow(now, key, route, spec),
+            RegionEvent::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
+            RegionEvent::Announce(..) => unreachable!("announcements are made at boundaries"),
         }
     }
 
     /// Sends a message now.
-    fn start(&mut self, ground: &Ground<'_>, now: SimTime, way: u32, departure: Departure<T>) {
-        let begin = self.begin_of(way, now, departure.size);
-        if !self.ways.way(way).is_local() {
-            self.depart(ground, (now, begin), way, departure);
+    fn start_message(
+        &mut self,
+        context: &NetworkContext<'_>,
+        now: SimTime,
+        route: u32,
+        spec: MessageSpec<T>,
+    ) {
+        let begin = self.flow_begin(route, now, spec.size);
+        if !self.routes.route(route).is_local() {
+            self.schedule_announcement(context, (now, begin), route, spec);
             return;
         }
-        let key = self.name(ground, begin, departure.src);
+        let key = self.make_key(context, begin, spec.src);
         if self.boundary_before(begin) > now {
-            self.announce_later(key, way, departure);
+            self.add_unannounced(key, route, spec);
         } else if begin > now {
-            self.file(begin, Plan::Flow(key, way, departure));
+            self.schedule(begin, RegionEvent::StartFlow(key, route, spec));
         } else {
-            self.flow(now, key, way, departure);
+            self.start_local_flow(now, key, route, spec);
         }
     }
 
@@ -396,27 +402,27 @@ impl<T: Copy> Region<T> {
     ///
     /// # Panics
     /// If its latency phase is shorter than the epoch: the epoch would exceed the lookahead.
-    pub(super) fn depart(
+    pub(super) fn schedule_announcement(
         &mut self,
-        ground: &Ground<'_>,
+        context: &NetworkContext<'_>,
         (at, begin): (SimTime, SimTime),
-        way: u32,
-        departure: Departure<T>,
+        route: u32,
+        spec: MessageSpec<T>,
     ) {
-        let Departure { src, dst, .. } = departure;
+        let MessageSpec { src, dst, .. } = spec;
         let lookahead = begin - at;
         assert!(
             lookahead >= self.epoch || begin == SimTime::MAX,
             "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, less than the epoch of {} s",
             self.epoch
         );
-        let key = self.name(ground, begin, src);
-        self.announce_later(key, way, departure);
+        let key = self.make_key(context, begin, src);
+        self.add_unannounced(key, route, spec);
     }
 
-    fn announce_later(&mut self, key: FlowKey, way: u32, departure: Departure<T>) {
-        let slot = self.plans.add(Plan::Announce(way, departure));
-        self.outgoing.push(Reverse((key, slot)));
+    fn add_unannounced(&mut self, key: FlowKey, route: u32, spec: MessageSpec<T>) {
+        let slot = self.event_store.add(RegionEvent::Announce(route, spec));
+        self.unannounced.push(Reverse((key, slot)));
     }
 
     /// Returns the last boundary that is not after an instant.
@@ -426,55 +432,55 @@ impl<T: Copy> Region<T> {
     }
 
     /// Returns the begin of the flow of a message that is sent at `at`.
-    pub(super) fn begin_of(&self, way: u32, at: SimTime, size: Bytes) -> SimTime {
-        at.saturating_add(self.ways.phase(way, self.latency_factors.of(size)))
+    pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
+        at.saturating_add(self.routes.latency_phase(route, self.latency_factors.of(size)))
     }
 
-    fn name(&mut self, ground: &Ground<'_>, begin: SimTime, src: HostId) -> FlowKey {
-        let sent = &mut self.sent[ground.regions.host(src).slot as usize];
+    fn make_key(&mut self, context: &NetworkContext<'_>, begin: SimTime, src: HostId) -> FlowKey {
+        let sent = &mut self.messages_sent[context.regions.host_slot(src).slot as usize];
         *sent = sent.wrapping_add(1);
         FlowKey { begin, src, count: *sent }
     }
 
     /// Returns a route that was looked up before, by this region or by that of the source.
-    pub(super) fn find(&mut self, ground: &Ground<'_>, src: HostId, dst: HostId) -> u32 {
-        let way = self.ways.find(ground, self.id, src, dst);
-        way.unwrap_or_else(|error| unreachable!("a route that was found is gone: {error}"))
+    pub(super) fn find_route(&mut self, context: &NetworkContext<'_>, src: HostId, dst: HostId) -> u32 {
+        let route = self.routes.find(context, self.id, src, dst);
+        route.unwrap_or_else(|error| unreachable!("a route that was found is gone: {error}"))
     }
 
     /// Begins the flow of a message inside the region now.
-    fn flow(&mut self, now: SimTime, key: FlowKey, way: u32, departure: Departure<T>) {
-        let flow = self.register(key, way, departure, true, false);
-        let &Way { share, bound, .. } = self.ways.way(way);
+    fn start_local_flow(&mut self, now: SimTime, key: FlowKey, route: u32, spec: MessageSpec<T>) {
+        let flow = self.add_flow(key, route, spec, true, false);
+        let &RegionRoute { share, bound, .. } = self.routes.route(route);
         let volume = self.transfers[flow as usize].left;
-        let rate = self.sharing.offer(self.ways.usages(way), share, bound, volume);
+        let rate = self.solver.offered_rate(self.routes.usages(route), share, bound, volume);
         self.begin_flow(now, flow, rate);
     }
 
     /// Allocates a flow that will begin.
-    pub(super) fn register(
+    pub(super) fn add_flow(
         &mut self,
         key: FlowKey,
-        way: u32,
-        departure: Departure<T>,
+        route: u32,
+        spec: MessageSpec<T>,
         is_told: bool,
         is_crossing: bool,
     ) -> u32 {
-        let &Way { share, bound, ceiling, .. } = self.ways.way(way);
-        let flow = self.sharing.allot(share, bound, ceiling);
-        self.sharing.count_bytes(self.ways.usages(way), departure.size.get());
+        let &RegionRoute { share, bound, ceiling, .. } = self.routes.route(route);
+        let flow = self.solver.allocate(share, bound, ceiling);
+        self.solver.count_bytes(self.routes.usages(route), spec.size.get());
         let transfer = Transfer {
             key,
-            tag: departure.tag,
-            way,
-            left: self.volumes.of(departure.size),
+            tag: spec.tag,
+            route,
+            left: self.volumes.of(spec.size),
             since: key.begin,
-            speed: 0,
+            rate: 0,
             end: SimTime::MAX,
-            is_told,
-            is_crossing,
-            is_known: false,
-            is_leaving: false,
+            is_reported: is_told,
+            is_cross_region: is_crossing,
+            is_announced: false,
+            is_ending: false,
             is_over: false,
         };
         match self.transfers.get_mut(flow as usize) {
@@ -487,30 +493,30 @@ impl<T: Copy> Region<T> {
     fn begin_flow(&mut self, now: SimTime, flow: u32, rate: u64) {
         let boundary = self.boundary_before(now).saturating_add(self.epoch);
         let transfer = &mut self.transfers[flow as usize];
-        let usages = self.ways.usages(transfer.way);
+        let usages = self.routes.usages(transfer.route);
         let end = now.saturating_add(unit::duration(transfer.left, rate));
-        (transfer.since, transfer.speed, transfer.end) = (now, rate, end);
+        (transfer.since, transfer.rate, transfer.end) = (now, rate, end);
         if end < boundary {
-            self.passing.push(Reverse((end, transfer.key, flow)));
-            self.sharing.pass(flow, usages, rate);
+            self.short_ends.push(Reverse((end, transfer.key, flow)));
+            self.solver.begin_short(flow, usages, rate);
             return;
         }
         self.ends.push(Reverse((end, transfer.key, flow)));
-        self.sharing.begin(flow, usages, rate);
-        if transfer.is_crossing {
-            self.share(flow);
+        self.solver.begin(flow, usages, rate);
+        if transfer.is_cross_region {
+            self.index_cross_region(flow);
         }
     }
 
     /// Continues a flow at its new rate from now on.
-    pub(super) fn follow(&mut self, now: SimTime, flow: u32) {
-        let rate = self.sharing.flows[flow as usize].rate;
+    pub(super) fn apply_rate(&mut self, now: SimTime, flow: u32) {
+        let rate = self.solver.flows[flow as usize].rate;
         let transfer = &mut self.transfers[flow as usize];
-        if transfer.speed == rate {
+        if transfer.rate == rate {
             return;
         }
-        transfer.left = transfer.left.saturating_sub(unit::volume(transfer.speed, transfer.since, now));
-        (transfer.since, transfer.speed) = (now, rate);
+        transfer.left = transfer.left.saturating_sub(unit::volume(transfer.rate, transfer.since, now));
+        (transfer.since, transfer.rate) = (now, rate);
         let end = now.saturating_add(unit::duration(transfer.left, rate));
         // An entry for an earlier end is replaced when it comes up (`next_end`).
         if end < transfer.end || transfer.end == SimTime::MAX {
@@ -520,25 +526,25 @@ impl<T: Copy> Region<T> {
     }
 
     /// Continues all flows whose rates a solve has changed.
-    pub(super) fn follow_all(&mut self, now: SimTime) {
-        let mut changed = std::mem::take(&mut self.sharing.changed_flows);
+    pub(super) fn apply_rates(&mut self, now: SimTime) {
+        let mut changed = std::mem::take(&mut self.solver.changed_flows);
         for flow in changed.drain(..) {
-            self.sharing.flows[flow as usize].has_changed = false;
+            self.solver.flows[flow as usize].has_changed = false;
             if !self.transfers[flow as usize].is_over {
-                self.follow(now, flow);
+                self.apply_rate(now, flow);
             }
         }
-        self.sharing.changed_flows = changed;
+        self.solver.changed_flows = changed;
     }
 
     /// Returns the tags of all items that this region reports and that are not complete.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        let transfers = self.transfers.iter().filter(|transfer| transfer.is_told && !transfer.is_over);
-        let planned = self.plans.iter().map(|plan| match plan {
-            Plan::Start(departure) | Plan::Flow(.., departure) | Plan::Announce(_, departure) => {
-                departure.tag
+        let transfers = self.transfers.iter().filter(|transfer| transfer.is_reported && !transfer.is_over);
+        let planned = self.event_store.iter().map(|event| match event {
+            RegionEvent::Send(spec) | RegionEvent::StartFlow(.., spec) | RegionEvent::Announce(_, spec) => {
+                spec.tag
             }
-            Plan::Compute(_, _, tag) => *tag,
+            RegionEvent::Compute(_, _, tag) => *tag,
         });
         transfers.map(|transfer| transfer.tag).chain(planned).chain(self.cpus.running())
     }

@@ -23,14 +23,14 @@ const RATE_BITS: u32 = 40;
 pub(super) const SHARE_BITS: u32 = 32;
 
 /// Weight of a link that carries the whole rate of a flow.
-pub(super) const WHOLE: u32 = 20;
+pub(super) const FULL_WEIGHT: u32 = 20;
 
 /// Capacity beyond the bandwidth [rate units]: a flow alone, whose limit is the bandwidth, leaves its link with room
 /// for one more level, so that the link is not full.
-const MARGIN: u64 = 2;
+const CAPACITY_MARGIN: u64 = 2;
 
 /// Level of flows and links without a bottleneck.
-pub(super) const FREE: u64 = u64::MAX;
+pub(super) const UNLIMITED: u64 = u64::MAX;
 
 /// Rounds a rate [B/s] to rate units, at least one.
 pub(super) fn rate(bytes_per_second: f64) -> u64 {
@@ -39,7 +39,7 @@ pub(super) fn rate(bytes_per_second: f64) -> u64 {
 
 /// Returns the capacity, in units of load, of a link of a bandwidth [B/s].
 pub(super) fn capacity(bandwidth: f64) -> u64 {
-    (rate(bandwidth) + MARGIN).saturating_mul(u64::from(WHOLE))
+    (rate(bandwidth) + CAPACITY_MARGIN).saturating_mul(u64::from(FULL_WEIGHT))
 }
 
 /// Returns the rate of a flow of this share at a level: at least one unit, so that no flow starves.
@@ -52,14 +52,14 @@ pub(super) fn rate_at(level: u64, share: u64, bound: u64) -> u64 {
 /// Returns the least level at which a flow of this share has this rate.
 pub(super) fn level_of(rate: u64, share: u64) -> u64 {
     let level = (u128::from(rate) << SHARE_BITS).div_ceil(u128::from(share));
-    u64::try_from(level).unwrap_or(FREE)
+    u64::try_from(level).unwrap_or(UNLIMITED)
 }
 
 /// Returns the level at which flows of these shares, each times its weight, fill what is left of a link.
 #[inline]
-pub(super) fn fill(room: u64, shares: u64) -> u64 {
+pub(super) fn filling_level(room: u64, shares: u64) -> u64 {
     let level = (u128::from(room) << SHARE_BITS) / u128::from(shares.max(1));
-    u64::try_from(level).unwrap_or(FREE).min(FREE - 1)
+    u64::try_from(level).unwrap_or(UNLIMITED).min(UNLIMITED - 1)
 }
 
 /// Returns the time of a volume at a rate, rounded up.
@@ -80,7 +80,7 @@ pub(super) fn volume(rate: u64, from: SimTime, to: SimTime) -> u128 {
 
 /// Returns the mean rate at which a volume passes in a time that is not zero [ps].
 #[inline]
-pub(super) fn mean(volume: u128, picos: u64) -> u64 {
+pub(super) fn mean_rate(volume: u128, picos: u64) -> u64 {
     match u64::try_from(volume) {
         Ok(volume) => volume / picos,
         Err(_) => u64::try_from(volume / u128::from(picos)).unwrap_or(u64::MAX),
@@ -112,7 +112,7 @@ pub(crate) struct LatencyFactors(Steps);
 impl LatencyFactors {
     pub(crate) fn new(parameters: &NetworkParameters) -> Self {
         let table = &parameters.latency_factor;
-        Self(Steps::new(table.steps(), |size| factor(table.factor(Bytes::new(size)))))
+        Self(Steps::new(table.section_starts(), |size| factor(table.factor(Bytes::new(size)))))
     }
 
     /// Returns the least factor over all sizes.
@@ -133,7 +133,7 @@ pub(super) struct WireVolumes(Steps);
 impl WireVolumes {
     pub(super) fn new(parameters: &NetworkParameters) -> Self {
         let table = &parameters.bandwidth_factor;
-        Self(Steps::new(table.steps(), |size| factor(1.0 / table.factor(Bytes::new(size)))))
+        Self(Steps::new(table.section_starts(), |size| factor(1.0 / table.factor(Bytes::new(size)))))
     }
 
     /// Returns the volume of a message.

@@ -2,7 +2,7 @@
 
 use pdes_core::SimTime;
 
-use super::agenda::Earliest;
+use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
 use crate::Host;
 
@@ -10,7 +10,7 @@ use crate::Host;
 #[derive(Debug)]
 pub(crate) struct Cpus<I> {
     hosts: Vec<Cores<I>>,
-    ends: Earliest,
+    next_ends: IndexedEventHeap,
 }
 
 #[derive(Debug)]
@@ -43,9 +43,9 @@ impl<I: Copy> Cpus<I> {
             since: SimTime::ZERO,
         };
         let hosts: Vec<Cores<I>> = hosts.map(cores).collect();
-        let mut ends = Earliest::default();
+        let mut ends = IndexedEventHeap::default();
         ends.grow(hosts.len());
-        Self { hosts, ends }
+        Self { hosts, next_ends: ends }
     }
 
     /// Begins a computation. Costs the number of computations in progress on the host.
@@ -55,17 +55,17 @@ impl<I: Copy> Cpus<I> {
             (cores.rate, cores.since) = (cores.speed, now);
             let end = cores.end_of(flops);
             cores.running.push(Computation { id, left: flops, end });
-            return self.ends.set(host, Some(end));
+            return self.next_ends.set(host, Some(end));
         }
         cores.progress(now);
         cores.running.push(Computation { id, left: flops, end: now });
         cores.divide();
-        self.ends.set(host, cores.earliest());
+        self.next_ends.set(host, cores.earliest());
     }
 
     /// Returns the earliest end of a computation.
     pub(crate) fn next(&mut self) -> Option<SimTime> {
-        self.ends.next()
+        self.next_ends.next()
     }
 
     /// Returns the computations that are in progress.
@@ -75,7 +75,7 @@ impl<I: Copy> Cpus<I> {
 
     /// Ends the computations that end before `end`, at the instant `now`.
     pub(crate) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(I)) {
-        while let Some(host) = self.ends.take_before(end) {
+        while let Some(host) = self.next_ends.pop_before(end) {
             let cores = &mut self.hosts[host as usize];
             if let [only] = cores.running[..] {
                 done(only.id);
@@ -91,7 +91,7 @@ impl<I: Copy> Cpus<I> {
             });
             cores.divide();
             let earliest = cores.earliest();
-            self.ends.set(host, earliest);
+            self.next_ends.set(host, earliest);
         }
     }
 }

@@ -18,30 +18,30 @@ pub(super) struct Pending<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     /// A message of this size on a route.
-    Message { way: u32, size: Bytes },
+    Message { route: u32, size: Bytes },
     /// A computation.
     Compute { host: HostId, flops: f64 },
     /// A timer.
-    Wake,
+    Timer,
 }
 
 /// All pending items.
 #[derive(Debug)]
 pub(super) struct PendingList<T> {
     list: Vec<Pending<T>>,
-    vacant: Vec<PendingId>,
+    free_slots: Vec<PendingId>,
 }
 
 impl<T> Default for PendingList<T> {
     fn default() -> Self {
-        Self { list: Vec::new(), vacant: Vec::new() }
+        Self { list: Vec::new(), free_slots: Vec::new() }
     }
 }
 
 impl<T: Copy> PendingList<T> {
     pub(super) fn add(&mut self, work: Work, tag: T) -> PendingId {
         let pending = Pending { work, tag };
-        match self.vacant.pop() {
+        match self.free_slots.pop() {
             Some(id) => {
                 self.list[id.0 as usize] = pending;
                 id
@@ -56,7 +56,7 @@ impl<T: Copy> PendingList<T> {
     /// Returns the tags of all pending items, in the order of their numbers.
     pub(super) fn tags(&self) -> impl Iterator<Item = T> + '_ {
         let mut is_pending = vec![true; self.list.len()];
-        self.vacant.iter().for_each(|id| is_pending[id.0 as usize] = false);
+        self.free_slots.iter().for_each(|id| is_pending[id.0 as usize] = false);
         let pending = self.list.iter().zip(is_pending).filter(|(_, is_pending)| *is_pending);
         pending.map(|(pending, _)| pending.tag)
     }
@@ -68,8 +68,8 @@ impl<T: Copy> PendingList<T> {
 
     /// Completes an item; returns its tag. Its number may be reused.
     #[inline]
-    pub(super) fn end(&mut self, id: PendingId) -> T {
-        self.vacant.push(id);
+    pub(super) fn complete(&mut self, id: PendingId) -> T {
+        self.free_slots.push(id);
         self.list[id.0 as usize].tag
     }
 }

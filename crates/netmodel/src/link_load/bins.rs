@@ -3,11 +3,11 @@
 use pdes_core::Wire;
 
 /// Maximum number of bins. When they do not reach an instant, bins are merged in pairs.
-pub(crate) const BINS: usize = 128;
+pub(crate) const MAX_BINS: usize = 128;
 
 /// Returns the least binary logarithm of the bin length [ps] with which [`MAX_BINS`] bins reach an instant.
 pub(crate) fn scale_of(now: u64) -> u32 {
-    (0..u64::BITS).find(|&scale| now >> scale < BINS as u64).unwrap_or(u64::BITS - 1)
+    (0..u64::BITS).find(|&scale| now >> scale < MAX_BINS as u64).unwrap_or(u64::BITS - 1)
 }
 
 /// Sums over bins of `2^scale` picoseconds, from time zero. Takes a kilobyte once anything is added.
@@ -36,7 +36,7 @@ impl Bins {
     /// Reads sums; `None` if the bytes hold none.
     pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (scale, count): (u32, u32) = Wire::read(bytes)?;
-        if scale >= u64::BITS || !matches!(count as usize, 0 | BINS) {
+        if scale >= u64::BITS || !matches!(count as usize, 0 | MAX_BINS) {
             return None;
         }
         let sums: Option<_> = (0..count).map(|_| u64::read(bytes).map(f64::from_bits)).collect();
@@ -45,15 +45,15 @@ impl Bins {
 
     /// Adds an amount at an instant.
     #[inline]
-    pub(crate) fn put(&mut self, at: u64, amount: f64) {
-        self.reach(at);
+    pub(crate) fn add(&mut self, at: u64, amount: f64) {
+        self.extend_to(at);
         self.sums[(at >> self.scale) as usize] += amount;
     }
 
     /// Adds `each` for each picosecond of an interval, which is not empty.
     #[inline]
-    pub(crate) fn spread(&mut self, from: u64, to: u64, each: f64) {
-        self.reach(to - 1);
+    pub(crate) fn add_over(&mut self, from: u64, to: u64, each: f64) {
+        self.extend_to(to - 1);
         let mut from = from;
         while from < to {
             let bin = from >> self.scale;
@@ -64,7 +64,7 @@ impl Bins {
     }
 
     #[inline]
-    fn reach(&mut self, at: u64) {
+    fn extend_to(&mut self, at: u64) {
         if at >> self.scale >= self.sums.len() as u64 {
             self.grow(at);
         }
@@ -72,22 +72,22 @@ impl Bins {
 
     #[cold]
     fn grow(&mut self, at: u64) {
-        self.sums.resize(BINS, 0.0);
+        self.sums.resize(MAX_BINS, 0.0);
         self.coarsen(scale_of(at).max(self.scale));
     }
 
     fn coarsen(&mut self, scale: u32) {
         for _ in self.scale..scale {
-            for bin in 0..BINS / 2 {
+            for bin in 0..MAX_BINS / 2 {
                 self.sums[bin] = self.sums[2 * bin] + self.sums[2 * bin + 1];
             }
-            self.sums[BINS / 2..].fill(0.0);
+            self.sums[MAX_BINS / 2..].fill(0.0);
         }
         self.scale = scale;
     }
 
     /// Returns the sums of bins of `2^scale` picoseconds, up to an instant.
-    pub(crate) fn coarse(&self, scale: u32, end: u64) -> Vec<f64> {
+    pub(crate) fn coarsened(&self, scale: u32, end: u64) -> Vec<f64> {
         let mut bins = self.clone();
         bins.coarsen(scale);
         bins.sums.truncate(end.div_ceil(1 << scale) as usize);
@@ -114,14 +114,14 @@ mod tests {
                 now = from + picos;
                 all.resize(from as usize, 0.0);
                 all.resize(now as usize, f64::from(each));
-                bins.spread(from, now, f64::from(each));
-                bins.put(now - 1, 0.5);
+                bins.add_over(from, now, f64::from(each));
+                bins.add(now - 1, 0.5);
                 all[now as usize - 1] += 0.5;
             }
             prop_assert_eq!(bins.scale(), scale_of(now - 1));
             let scale = bins.scale() + coarser;
             let expected: Vec<f64> = all.chunks(1 << scale).map(|picos| picos.iter().sum()).collect();
-            prop_assert_eq!(bins.coarse(scale, now), expected);
+            prop_assert_eq!(bins.coarsened(scale, now), expected);
             let mut bytes = Vec::new();
             bins.write(&mut bytes);
             prop_assert_eq!(Bins::read(&mut &bytes[..bytes.len() - 1]), None);

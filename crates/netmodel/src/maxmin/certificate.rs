@@ -6,7 +6,7 @@ use super::{FlowIndex, Link, MaxMin, Member};
 use crate::Sharing;
 
 /// Relative tolerance for rounding errors of sums.
-const SLACK: f64 = 1e-9;
+const RELATIVE_SLACK: f64 = 1e-9;
 
 /// Violation of max-min fairness.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl MaxMin {
     pub fn check(&self) -> Result<(), Violation> {
         let loads: Vec<Load> = self.links.iter().map(|link| self.load(link)).collect();
         for (index, (link, load)) in self.links.iter().zip(&loads).enumerate() {
-            if load.carried > link.capacity * (1.0 + SLACK) {
+            if load.carried > link.capacity * (1.0 + RELATIVE_SLACK) {
                 let (link, load, capacity) = (index as u32, load.carried, link.capacity);
                 return Err(Violation::Overload { link, load, capacity });
             }
@@ -69,9 +69,10 @@ impl MaxMin {
             let level = self.level(FlowIndex(index as u32));
             let is_bottleneck = |link: u32| {
                 let (load, link) = (&loads[link as usize], &self.links[link as usize]);
-                load.carried >= link.capacity * (1.0 - SLACK) && level >= load.highest * (1.0 - SLACK)
+                load.carried >= link.capacity * (1.0 - RELATIVE_SLACK)
+                    && level >= load.highest * (1.0 - RELATIVE_SLACK)
             };
-            let at_ceiling = level >= flow.ceiling * (1.0 - SLACK);
+            let at_ceiling = level >= flow.ceiling * (1.0 - RELATIVE_SLACK);
             if !flow.uses.is_empty() && !at_ceiling && !flow.uses.iter().any(|link| is_bottleneck(link.link))
             {
                 return Err(Violation::Starved { flow: index as u32, level });

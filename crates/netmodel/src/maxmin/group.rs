@@ -5,7 +5,7 @@
 //! has far fewer groups than flows, and a flow is handled individually only when its bottleneck changes. Flows at their
 //! own limits have no group: they come first among the members of a link.
 
-use super::refill::{TIE, position};
+use super::filling::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
 /// A group: the flows of a link whose bottleneck is another link.
@@ -14,12 +14,12 @@ pub(super) struct Group {
     /// Sum of their shares.
     pub(super) share: f64,
     /// Bottleneck of the flows.
-    pub(super) home: u32,
+    pub(super) bottleneck: u32,
 }
 
 /// Compensation and number of terms of a running sum of shares.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct Compensation {
     /// Rounding error of the sum. Without the compensation, a flow that takes 1/27,000 of what a former one took
     /// would inherit 27,000 times its error.
     error: f64,
@@ -30,39 +30,39 @@ struct Tally {
 /// entries are one more than the position of the group. There are no rows if there are more than
 /// [`MAX_INDEXED_LINKS`] links.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    places: Vec<u16>,
+pub(super) struct GroupIndex {
+    rows: Vec<u16>,
     /// The length of a row.
     stride: usize,
 }
 
 /// Largest number of links with a [`GroupIndex`]: 32 MB, of which rows without groups take no memory.
-const INDEXED: usize = 4096;
+const MAX_INDEXED_LINKS: usize = 4096;
 
 /// Flows of a link while flows are grouped.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct LinkState {
     /// Number of members at their own limits; these come first.
-    pub(super) alone: u32,
+    pub(super) at_ceiling: u32,
     /// Groups of the other members whose bottleneck is another link.
     pub(super) groups: Vec<Group>,
-    tallies: Vec<Tally>,
+    compensations: Vec<Compensation>,
     /// Sum of the shares of the flows whose bottleneck is this link.
-    pub(super) own: f64,
-    own_tally: Tally,
+    pub(super) own_share: f64,
+    own_compensation: Compensation,
     /// Lower bound on the ceilings of the flows whose bottleneck is this link; infinite if there are none.
     pub(super) least_ceiling: f64,
     /// The link is in the fill order: it is expected to be full.
-    pub(super) is_in_turn: bool,
+    pub(super) is_in_order: bool,
 }
 
-impl Tally {
-    fn join(&mut self, sum: &mut f64, share: f64) {
+impl Compensation {
+    fn add_flow(&mut self, sum: &mut f64, share: f64) {
         self.flows += 1;
         self.add(sum, share);
     }
 
-    fn part(&mut self, sum: &mut f64, share: f64) {
+    fn remove_flow(&mut self, sum: &mut f64, share: f64) {
         self.flows -= 1;
         if self.flows > 0 {
             self.add(sum, -share);
@@ -82,180 +82,181 @@ impl Tally {
     }
 }
 
-impl Places {
+impl GroupIndex {
     /// Returns the row of a link: positions of its groups by bottleneck, plus one.
     fn row(&mut self, link: u32) -> &mut [u16] {
-        &mut self.places[link as usize * self.stride..][..self.stride]
+        &mut self.rows[link as usize * self.stride..][..self.stride]
     }
 
     /// Returns whether there are rows for this many links, or no rows at all.
-    pub(super) fn has_room(&self, links: usize) -> bool {
+    pub(super) fn covers(&self, links: usize) -> bool {
         self.stride == 0 || links <= self.stride
     }
 
     /// Rebuilds the index from the groups of all links.
-    pub(super) fn index(&mut self, stages: &[Stage]) {
-        self.stride = if stages.len() <= INDEXED { stages.len().next_power_of_two() } else { 0 };
-        self.places = vec![0; self.stride * self.stride];
+    pub(super) fn rebuild(&mut self, link_states: &[LinkState]) {
+        self.stride =
+            if link_states.len() <= MAX_INDEXED_LINKS { link_states.len().next_power_of_two() } else { 0 };
+        self.rows = vec![0; self.stride * self.stride];
         if self.stride > 0 {
-            for (link, stage) in (0..).zip(stages) {
+            for (link, state) in (0..).zip(link_states) {
                 let row = self.row(link);
-                for (place, group) in (1..).zip(&stage.groups) {
-                    row[group.home as usize] = place;
+                for (place, group) in (1..).zip(&state.groups) {
+                    row[group.bottleneck as usize] = place;
                 }
             }
         }
     }
 }
 
-impl Default for Stage {
+impl Default for LinkState {
     fn default() -> Self {
-        let (groups, tallies, own_tally) = (Vec::new(), Vec::new(), Tally::default());
+        let (groups, tallies, own_tally) = (Vec::new(), Vec::new(), Compensation::default());
         Self {
-            alone: 0,
+            at_ceiling: 0,
             groups,
-            tallies,
-            own: 0.0,
-            own_tally,
+            compensations: tallies,
+            own_share: 0.0,
+            own_compensation: own_tally,
             least_ceiling: f64::INFINITY,
-            is_in_turn: false,
+            is_in_order: false,
         }
     }
 }
 
-impl Stage {
+impl LinkState {
     fn clear(&mut self) {
-        let (groups, tallies) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.tallies));
-        *self = Self { groups, tallies, ..Self::default() };
+        let (groups, tallies) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.compensations));
+        *self = Self { groups, compensations: tallies, ..Self::default() };
         self.groups.clear();
-        self.tallies.clear();
+        self.compensations.clear();
     }
 
     /// Returns whether the link is the bottleneck of any flow.
-    pub(super) fn is_home(&self) -> bool {
-        self.own_tally.flows > 0
+    pub(super) fn is_bottleneck(&self) -> bool {
+        self.own_compensation.flows > 0
     }
 
     /// Adds the share of a flow to the link's own sum or to the group of the flow's bottleneck.
-    fn join_from(&mut self, home: u32, link: u32, share: f64, ceiling: f64, places: &mut Places) {
+    fn add_flow(&mut self, home: u32, link: u32, share: f64, ceiling: f64, places: &mut GroupIndex) {
         if home == link {
-            self.own_tally.join(&mut self.own, share);
+            self.own_compensation.add_flow(&mut self.own_share, share);
             self.least_ceiling = self.least_ceiling.min(ceiling);
         } else {
-            self.join(home, share, places.row(link));
+            self.add_to_group(home, share, places.row(link));
         }
     }
 
     /// Removes the share of a flow from the link's own sum or from the group of the flow's bottleneck.
-    fn part_from(&mut self, home: u32, link: u32, share: f64, places: &mut Places) {
+    fn remove_flow(&mut self, home: u32, link: u32, share: f64, places: &mut GroupIndex) {
         if home != link {
-            self.part(home, share, places.row(link));
+            self.remove_from_group(home, share, places.row(link));
             return;
         }
-        self.own_tally.part(&mut self.own, share);
-        if !self.is_home() {
+        self.own_compensation.remove_flow(&mut self.own_share, share);
+        if !self.is_bottleneck() {
             self.least_ceiling = f64::INFINITY;
         }
     }
 
     /// Adds the share of a flow to the group of its bottleneck, which is another link.
-    fn join(&mut self, home: u32, share: f64, row: &mut [u16]) {
-        let place = self.find(home, row).unwrap_or_else(|| {
-            self.groups.push(Group { home, share: 0.0 });
-            self.tallies.push(Tally::default());
+    fn add_to_group(&mut self, home: u32, share: f64, row: &mut [u16]) {
+        let place = self.group_position(home, row).unwrap_or_else(|| {
+            self.groups.push(Group { bottleneck: home, share: 0.0 });
+            self.compensations.push(Compensation::default());
             if let Some(place) = row.get_mut(home as usize) {
                 *place = self.groups.len() as u16;
             }
             self.groups.len() - 1
         });
-        self.tallies[place].join(&mut self.groups[place].share, share);
+        self.compensations[place].add_flow(&mut self.groups[place].share, share);
     }
 
     /// Removes the share of a flow from the group of its bottleneck, which is another link.
-    fn part(&mut self, home: u32, share: f64, row: &mut [u16]) {
-        let place = self.find(home, row).expect("the groups of a link have all its flows");
-        self.tallies[place].part(&mut self.groups[place].share, share);
-        if self.tallies[place].flows == 0 {
+    fn remove_from_group(&mut self, home: u32, share: f64, row: &mut [u16]) {
+        let place = self.group_position(home, row).expect("the groups of a link have all its flows");
+        self.compensations[place].remove_flow(&mut self.groups[place].share, share);
+        if self.compensations[place].flows == 0 {
             self.groups.swap_remove(place);
-            self.tallies.swap_remove(place);
+            self.compensations.swap_remove(place);
             if !row.is_empty() {
                 row[home as usize] = 0;
                 if let Some(moved) = self.groups.get(place) {
-                    row[moved.home as usize] = place as u16 + 1;
+                    row[moved.bottleneck as usize] = place as u16 + 1;
                 }
             }
         }
     }
 
     /// Returns the position of the group of a bottleneck.
-    fn find(&self, home: u32, row: &[u16]) -> Option<usize> {
+    fn group_position(&self, home: u32, row: &[u16]) -> Option<usize> {
         match row.get(home as usize) {
             Some(&place) => usize::from(place).checked_sub(1),
-            None => self.search(home),
+            None => self.search_group(home),
         }
     }
 
     /// Finds the group without an index.
     #[cold]
-    fn search(&self, home: u32) -> Option<usize> {
-        position(&self.groups, |group| group.home == home)
+    fn search_group(&self, home: u32) -> Option<usize> {
+        position(&self.groups, |group| group.bottleneck == home)
     }
 }
 
 impl MaxMin {
     /// Groups all flows.
     pub(super) fn group_flows(&mut self) {
-        self.refill.is_grouped = true;
-        self.refill.stages.resize_with(self.links.len(), Stage::default);
-        self.refill.stages.iter_mut().for_each(Stage::clear);
-        self.refill.places.index(&self.refill.stages);
-        self.links.iter_mut().for_each(|link| link.home.clear());
+        self.filling.is_grouped = true;
+        self.filling.link_states.resize_with(self.links.len(), LinkState::default);
+        self.filling.link_states.iter_mut().for_each(LinkState::clear);
+        self.filling.group_index.rebuild(&self.filling.link_states);
+        self.links.iter_mut().for_each(|link| link.bottlenecked.clear());
         for index in 0..self.flows.len() as u32 {
             self.limits[index as usize] = self.flows[index as usize].ceiling;
-            self.enter(index);
+            self.add_to_groups(index);
         }
-        self.take_turns_as_they_are();
+        self.reset_fill_order();
     }
 
     /// Ungroups all flows: lists them at their bottlenecks.
     pub(super) fn ungroup_flows(&mut self) {
-        self.refill.is_grouped = false;
+        self.filling.is_grouped = false;
         for index in 0..self.flows.len() as u32 {
             self.limits[index as usize] = self.level(FlowIndex(index));
-            let home = self.flows[index as usize].home.take();
-            self.move_home(index, home);
+            let home = self.flows[index as usize].bottleneck.take();
+            self.set_bottleneck(index, home);
         }
     }
 
     /// Changes the bottleneck of a flow.
-    pub(super) fn regroup(&mut self, index: u32, home: Option<u32>) {
+    pub(super) fn change_bottleneck(&mut self, index: u32, home: Option<u32>) {
         self.note_move(index);
         let flow = &mut self.flows[index as usize];
-        if let (Some(from), Some(to)) = (flow.home, home) {
-            flow.home = home;
+        if let (Some(from), Some(to)) = (flow.bottleneck, home) {
+            flow.bottleneck = home;
             for &Use { link, share, .. } in &flow.uses {
-                let stage = &mut self.refill.stages[link as usize];
-                stage.part_from(from, link, share, &mut self.refill.places);
-                stage.join_from(to, link, share, flow.ceiling, &mut self.refill.places);
+                let state = &mut self.filling.link_states[link as usize];
+                state.remove_flow(from, link, share, &mut self.filling.group_index);
+                state.add_flow(to, link, share, flow.ceiling, &mut self.filling.group_index);
             }
             return;
         }
-        self.leave(index);
-        self.flows[index as usize].home = home;
-        self.enter(index);
+        self.remove_from_groups(index);
+        self.flows[index as usize].bottleneck = home;
+        self.add_to_groups(index);
     }
 
     /// Adds a flow to the groups of its links, or to their members at ceilings.
-    pub(super) fn enter(&mut self, index: u32) {
-        let Flow { home, ceiling, .. } = self.flows[index as usize];
+    pub(super) fn add_to_groups(&mut self, index: u32) {
+        let Flow { bottleneck: home, ceiling, .. } = self.flows[index as usize];
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place, share } = self.flows[index as usize].uses[place];
-            let stage = &mut self.refill.stages[link as usize];
+            let state = &mut self.filling.link_states[link as usize];
             match home {
-                Some(home) => stage.join_from(home, link, share, ceiling, &mut self.refill.places),
+                Some(home) => state.add_flow(home, link, share, ceiling, &mut self.filling.group_index),
                 None => {
-                    let first = stage.alone;
-                    stage.alone += 1;
+                    let first = state.at_ceiling;
+                    state.at_ceiling += 1;
                     self.swap_members(link, place, first);
                 }
             }
@@ -263,16 +264,16 @@ impl MaxMin {
     }
 
     /// Removes a flow from the groups of its links, or from their members at ceilings.
-    pub(super) fn leave(&mut self, index: u32) {
-        let home = self.flows[index as usize].home;
+    pub(super) fn remove_from_groups(&mut self, index: u32) {
+        let home = self.flows[index as usize].bottleneck;
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place, share } = self.flows[index as usize].uses[place];
-            let stage = &mut self.refill.stages[link as usize];
+            let state = &mut self.filling.link_states[link as usize];
             match home {
-                Some(home) => stage.part_from(home, link, share, &mut self.refill.places),
+                Some(home) => state.remove_flow(home, link, share, &mut self.filling.group_index),
                 None => {
-                    stage.alone -= 1;
-                    let last = stage.alone;
+                    state.at_ceiling -= 1;
+                    let last = state.at_ceiling;
                     self.swap_members(link, place, last);
                 }
             }
@@ -280,24 +281,24 @@ impl MaxMin {
     }
 
     /// Makes a full link the bottleneck of its flows that could rise further elsewhere.
-    pub(super) fn take_in(&mut self, index: u32, level: f64) {
+    pub(super) fn freeze_rising_flows(&mut self, index: u32, level: f64) {
         let most = level * (1.0 + TOLERANCE);
         // Backwards: when a flow leaves the members at ceilings, the last of them takes its position.
-        for place in (0..self.refill.stages[index as usize].alone as usize).rev() {
+        for place in (0..self.filling.link_states[index as usize].at_ceiling as usize).rev() {
             let flow = self.links[index as usize].members[place].flow;
             if self.flows[flow as usize].ceiling > most {
-                self.regroup(flow, Some(index));
+                self.change_bottleneck(flow, Some(index));
             }
         }
-        let mut homes = std::mem::take(&mut self.refill.homes);
-        let groups = self.refill.stages[index as usize].groups.iter().map(|group| group.home);
-        let rises = |home: u32| self.refill.lids[home as usize].limit() > most;
-        homes.extend(groups.filter(|&home| rises(home) && !self.is_tied(index, level, home)));
-        if !homes.is_empty() {
-            self.take_in_groups(index, &homes);
-            homes.clear();
+        let mut bottlenecks = std::mem::take(&mut self.filling.bottlenecks);
+        let groups = self.filling.link_states[index as usize].groups.iter().map(|group| group.bottleneck);
+        let rises = |home: u32| self.filling.frozen_levels[home as usize].limit() > most;
+        bottlenecks.extend(groups.filter(|&home| rises(home) && !self.is_tied(index, level, home)));
+        if !bottlenecks.is_empty() {
+            self.freeze_groups(index, &bottlenecks);
+            bottlenecks.clear();
         }
-        self.refill.homes = homes;
+        self.filling.bottlenecks = bottlenecks;
     }
 
     /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
@@ -306,37 +307,38 @@ impl MaxMin {
     fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
         (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
-            && self.refill.stages[other as usize].least_ceiling > level * (1.0 + TOLERANCE)
-            && self.level_in_turn(other, level, level * (1.0 - TIE)).0 <= level * (1.0 + TIE)
+            && self.filling.link_states[other as usize].least_ceiling > level * (1.0 + TOLERANCE)
+            && self.level_in_order(other, level, level * (1.0 - TIE)).0 <= level * (1.0 + TIE)
     }
 
-    fn take_in_groups(&mut self, index: u32, homes: &[u32]) {
-        let alone = self.refill.stages[index as usize].alone as usize;
+    fn freeze_groups(&mut self, index: u32, bottlenecks: &[u32]) {
+        let alone = self.filling.link_states[index as usize].at_ceiling as usize;
         let members = self.links[index as usize].members[alone..].iter().map(|member| member.flow);
         let flows = &self.flows;
-        let is_taken = |&flow: &u32| flows[flow as usize].home.is_some_and(|home| homes.contains(&home));
-        let mut taken = std::mem::take(&mut self.refill.taken);
-        taken.extend(members.filter(is_taken));
-        taken.drain(..).for_each(|flow| self.regroup(flow, Some(index)));
-        self.refill.taken = taken;
+        let is_taken =
+            |&flow: &u32| flows[flow as usize].bottleneck.is_some_and(|home| bottlenecks.contains(&home));
+        let mut rising_flows = std::mem::take(&mut self.filling.rising_flows);
+        rising_flows.extend(members.filter(is_taken));
+        rising_flows.drain(..).for_each(|flow| self.change_bottleneck(flow, Some(index)));
+        self.filling.rising_flows = rising_flows;
     }
 
     /// Ungroups the flows of a bottleneck that have ceilings up to `most`; returns whether there are any.
-    pub(super) fn leave_at_ceilings(&mut self, index: u32, most: f64) -> bool {
+    pub(super) fn ungroup_at_ceilings(&mut self, index: u32, most: f64) -> bool {
         let mut least = f64::INFINITY;
-        let alone = self.refill.stages[index as usize].alone;
+        let alone = self.filling.link_states[index as usize].at_ceiling;
         for place in alone as usize..self.links[index as usize].members.len() {
             let flow = self.links[index as usize].members[place].flow;
-            let (home, ceiling) = (self.flows[flow as usize].home, self.flows[flow as usize].ceiling);
+            let (home, ceiling) = (self.flows[flow as usize].bottleneck, self.flows[flow as usize].ceiling);
             if home == Some(index) && ceiling <= most {
-                self.regroup(flow, None);
+                self.change_bottleneck(flow, None);
             } else if home == Some(index) {
                 least = least.min(ceiling);
             }
         }
-        let stage = &mut self.refill.stages[index as usize];
-        stage.least_ceiling = least;
-        stage.alone > alone
+        let state = &mut self.filling.link_states[index as usize];
+        state.least_ceiling = least;
+        state.at_ceiling > alone
     }
 
     fn swap_members(&mut self, index: u32, one: u32, other: u32) {
@@ -356,29 +358,29 @@ impl MaxMin {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Stage;
+    use super::LinkState;
 
     proptest! {
         #[test]
         fn groups_are_the_same_with_a_table_and_without(
             changes in proptest::collection::vec((0_u32..40, 1_u32..100, any::<bool>()), 1..300),
         ) {
-            let (mut indexed, mut searched) = (Stage::default(), Stage::default());
+            let (mut indexed, mut searched) = (LinkState::default(), LinkState::default());
             let mut row = [0_u16; 64];
             let mut shares: [Vec<f64>; 40] = std::array::from_fn(|_| Vec::new());
             for (home, share, parts) in changes {
                 let flows = &mut shares[home as usize];
                 if let Some(share) = flows.pop_if(|_| parts) {
-                    indexed.part(home, share, &mut row);
-                    searched.part(home, share, &mut []);
+                    indexed.remove_from_group(home, share, &mut row);
+                    searched.remove_from_group(home, share, &mut []);
                 } else {
                     let share = f64::from(share) / 7.0;
                     flows.push(share);
-                    indexed.join(home, share, &mut row);
-                    searched.join(home, share, &mut []);
+                    indexed.add_to_group(home, share, &mut row);
+                    searched.add_to_group(home, share, &mut []);
                 }
-                let groups = |stage: &Stage| -> Vec<_> {
-                    stage.groups.iter().map(|group| (group.home, group.share.to_bits())).collect()
+                let groups = |state: &LinkState| -> Vec<_> {
+                    state.groups.iter().map(|group| (group.bottleneck, group.share.to_bits())).collect()
                 };
                 prop_assert_eq!(groups(&indexed), groups(&searched));
                 prop_assert_eq!(indexed.groups.len(), shares.iter().filter(|flows| !flows.is_empty()).count());

@@ -1,7 +1,7 @@
 //! Computation of the level at which a link is full.
 
-use super::group::{Group, Stage};
-use super::refill::{Lid, TIE};
+use super::filling::{FrozenLevel, TIE};
+use super::group::{Group, LinkState};
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
 
@@ -18,7 +18,7 @@ struct Piece {
 }
 
 /// Number of partial sums, for instruction-level parallelism.
-const LANES: usize = 4;
+const PARTIAL_SUMS: usize = 4;
 
 impl Piece {
     const EMPTY: Self = Self { room: 0.0, rising: 0.0, below: 0.0, above: f64::INFINITY };
@@ -39,12 +39,12 @@ impl Piece {
     /// partial sums run side by side, because each addition waits for the one before.
     #[inline(always)]
     fn add_all<T>(self, all: &[T], level: f64, of: impl Fn(&T) -> (f64, f64)) -> Self {
-        let mut chunks = all.chunks_exact(LANES);
+        let mut chunks = all.chunks_exact(PARTIAL_SUMS);
         let mut sum = self;
         if chunks.len() > 0 {
             let mut lanes = [self, Self::EMPTY, Self::EMPTY, Self::EMPTY];
             for chunk in &mut chunks {
-                let terms: [(f64, f64); LANES] = std::array::from_fn(|lane| of(&chunk[lane]));
+                let terms: [(f64, f64); PARTIAL_SUMS] = std::array::from_fn(|lane| of(&chunk[lane]));
                 for (lane, (share, limit)) in lanes.iter_mut().zip(terms) {
                     lane.add(share, limit, level);
                 }
@@ -108,7 +108,7 @@ impl MaxMin {
     /// Takes one pass over the flows of the link if the level has not moved past the limit of any, else a few.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
-        let &Link { capacity, sharing, ref members, ref mark, .. } = link;
+        let &Link { capacity, sharing, ref members, sweep_state: ref mark, .. } = link;
         match (sharing, &members[..]) {
             (Sharing::Shared, [only]) => {
                 let fills = link.is_filled_by(only, self.limits[only.flow as usize]);
@@ -129,29 +129,29 @@ impl MaxMin {
     /// Returns the same as [`MaxMin::level_of`] during a filling: sums over groups instead of flows, and searches
     /// from `start`.
     pub(super) fn level_of_groups(&self, index: u32, start: f64) -> f64 {
-        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-        let limit_of_home = |home: u32| self.refill.lids[home as usize].limit();
-        let alone = &link.members[..stage.alone as usize];
+        let (link, state) = (&self.links[index as usize], &self.filling.link_states[index as usize]);
+        let limit_of_home = |bottleneck: u32| self.filling.frozen_levels[bottleneck as usize].limit();
+        let alone = &link.members[..state.at_ceiling as usize];
         match link.sharing {
             Sharing::Shared => level_of_shared(start, |level| {
-                let own = Piece { room: link.capacity, rising: stage.own, ..Piece::EMPTY };
+                let own = Piece { room: link.capacity, rising: state.own_share, ..Piece::EMPTY };
                 let groups =
-                    own.add_all(&stage.groups, level, |group| (group.share, limit_of_home(group.home)));
+                    own.add_all(&state.groups, level, |group| (group.share, limit_of_home(group.bottleneck)));
                 groups.add_all(alone, level, |member| (member.share, self.limits[member.flow as usize]))
             }),
             Sharing::FatPipe => level_of_fat_pipe(link.capacity, &link.members, |flow| {
-                self.flows[flow as usize].home.map_or(self.limits[flow as usize], limit_of_home)
+                self.flows[flow as usize].bottleneck.map_or(self.limits[flow as usize], limit_of_home)
             }),
         }
     }
 
     /// Returns the same as [`MaxMin::level_of_groups`], faster if no flow of the link is frozen above the level
     /// `reached`. Also returns whether flows with another bottleneck may rise to the level.
-    pub(super) fn level_in_turn(&self, index: u32, start: f64, reached: f64) -> (f64, bool) {
-        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-        if link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
-            let (Lid { level: carried, rising }, ceiling) = self.sum_of_others(link, stage, reached);
-            let all_rising = rising + stage.own;
+    pub(super) fn level_in_order(&self, index: u32, start: f64, reached: f64) -> (f64, bool) {
+        let (link, state) = (&self.links[index as usize], &self.filling.link_states[index as usize]);
+        if link.sharing == Sharing::Shared && self.modified.skipped.is_empty() {
+            let (FrozenLevel { level: carried, rising }, ceiling) = self.sum_of_others(link, state, reached);
+            let all_rising = rising + state.own_share;
             if all_rising > 0.0 {
                 let level = (link.capacity - carried) / all_rising;
                 if reached <= level && level <= ceiling {
@@ -168,12 +168,13 @@ impl MaxMin {
     /// of its flows is then frozen elsewhere or at its ceiling; a flow whose ceiling just fills the link needs no
     /// entry in the fill order.
     #[inline]
-    pub(super) fn room(&self, link: &Link, stage: &Stage) -> Option<f64> {
-        if stage.is_home() || link.sharing == Sharing::FatPipe {
+    pub(super) fn headroom(&self, link: &Link, state: &LinkState) -> Option<f64> {
+        if state.is_bottleneck() || link.sharing == Sharing::FatPipe {
             return None;
         }
-        let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
-        let alone = link.members[..stage.alone as usize].iter();
+        let FrozenLevel { level: carried, rising } =
+            sum_of_groups(&state.groups, &self.filling.frozen_levels);
+        let alone = link.members[..state.at_ceiling as usize].iter();
         let carried =
             alone.fold(carried, |sum, member| sum + member.share * self.limits[member.flow as usize]);
         let most = link.capacity * (1.0 + TIE);
@@ -182,15 +183,15 @@ impl MaxMin {
 
     /// Returns an estimate of the level at which the link will be full if the other full links keep their levels;
     /// infinite if it probably will not be.
-    pub(super) fn level_expected(&self, index: u32) -> f64 {
-        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+    pub(super) fn expected_level(&self, index: u32) -> f64 {
+        let (link, state) = (&self.links[index as usize], &self.filling.link_states[index as usize]);
         if link.sharing == Sharing::FatPipe {
             return self.level_of_groups(index, link.level);
         }
         let reached = if link.level < f64::INFINITY { link.level } else { 0.0 };
-        let (Lid { level: carried, rising }, _) = self.sum_of_others(link, stage, reached);
+        let (FrozenLevel { level: carried, rising }, _) = self.sum_of_others(link, state, reached);
         if carried < link.capacity {
-            (link.capacity - carried) / (rising + stage.own)
+            (link.capacity - carried) / (rising + state.own_share)
         } else {
             self.level_of_groups(index, link.level)
         }
@@ -200,10 +201,10 @@ impl MaxMin {
     /// or whose ceiling is at most `reached`, and the shares of those that rise. Also returns the least ceiling of
     /// the latter.
     #[inline(always)]
-    fn sum_of_others(&self, link: &Link, stage: &Stage, reached: f64) -> (Lid, f64) {
-        let mut sum = sum_of_groups(&stage.groups, &self.refill.lids);
+    fn sum_of_others(&self, link: &Link, state: &LinkState, reached: f64) -> (FrozenLevel, f64) {
+        let mut sum = sum_of_groups(&state.groups, &self.filling.frozen_levels);
         let mut least = f64::INFINITY;
-        for member in &link.members[..stage.alone as usize] {
+        for member in &link.members[..state.at_ceiling as usize] {
             let ceiling = self.limits[member.flow as usize];
             if ceiling <= reached {
                 sum.level += member.share * ceiling;
@@ -218,11 +219,11 @@ impl MaxMin {
 
 /// Sums the shares of groups times the frozen levels of their bottlenecks.
 #[inline]
-fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
+fn sum_of_groups(groups: &[Group], frozen_levels: &[FrozenLevel]) -> FrozenLevel {
     // Two partial sums, because each addition waits for the one before.
     let mut sums = [[0.0; 2]; 2];
     let mut add = |sum: usize, group: &Group| {
-        let Lid { level, rising } = lids[group.home as usize];
+        let FrozenLevel { level, rising } = frozen_levels[group.bottleneck as usize];
         sums[sum] = [sums[sum][0] + group.share * level, sums[sum][1] + group.share * rising];
     };
     let pairs = groups.chunks_exact(2);
@@ -231,7 +232,7 @@ fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
         add(0, &pair[0]);
         add(1, &pair[1]);
     });
-    Lid { level: sums[0][0] + sums[1][0], rising: sums[0][1] + sums[1][1] }
+    FrozenLevel { level: sums[0][0] + sums[1][0], rising: sums[0][1] + sums[1][1] }
 }
 
 /// Solves `sum_g share_g min(limit_g, x) = capacity` for `x` by Newton's method. The sum is concave in `x`, so that

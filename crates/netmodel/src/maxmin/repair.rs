@@ -22,7 +22,7 @@ use super::{FlowIndex, Link, MaxMin, TOLERANCE, UNCHANGED, Use};
 use crate::Sharing;
 
 /// Largest number of flows of a link for which a rising flow triggers a test for room.
-const FEW: usize = 4;
+const FEW_FLOWS: usize = 4;
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
@@ -39,25 +39,25 @@ pub(super) struct Sweep {
     /// Flows whose bottleneck changed.
     pub(super) moved: Vec<u32>,
     /// Their levels before, while flows are grouped.
-    pub(super) left: Vec<f64>,
+    pub(super) levels_before: Vec<f64>,
     /// Marked links.
-    touched: Vec<u32>,
+    marked: Vec<u32>,
     /// Number of flow limits read so far.
     pub(super) work: usize,
 }
 
 /// State of a link in the sweep.
 #[derive(Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct SweepState {
     /// Last sweep that marked the link.
     sweep: u64,
     /// Last sweep that must mark the link whether it is full or not, and last sweep that found room for all its
     /// flows.
-    pub(super) due_in: u64,
-    roomy_in: u64,
+    pub(super) due_sweep: u64,
+    roomy_sweep: u64,
     full: bool,
     /// The solve skips the link.
-    pub(super) left_out: bool,
+    pub(super) is_skipped: bool,
     /// A flow of the link was frozen elsewhere since the last evaluation.
     stale: bool,
     /// Level of its valid fill event, and start of the search for the next one.
@@ -79,11 +79,11 @@ enum Kind {
 }
 
 /// Bit that distinguishes releases from fills.
-const RELEASE: u64 = 1 << 32;
+const RELEASE_BIT: u64 = 1 << 32;
 
 impl Event {
     fn new(level: f64, kind: Kind, link: u32) -> Self {
-        let kind = if kind == Kind::Release { RELEASE } else { 0 };
+        let kind = if kind == Kind::Release { RELEASE_BIT } else { 0 };
         Self(u128::from(level.to_bits()) << 64 | u128::from(kind | u64::from(link)))
     }
 
@@ -92,7 +92,7 @@ impl Event {
     }
 
     fn kind(self) -> Kind {
-        if self.0 as u64 & RELEASE == 0 { Kind::Fill } else { Kind::Release }
+        if self.0 as u64 & RELEASE_BIT == 0 { Kind::Fill } else { Kind::Release }
     }
 
     fn link(self) -> u32 {
@@ -104,18 +104,18 @@ impl MaxMin {
     pub(super) fn repair(&mut self) {
         self.begin_sweep();
         // New flows first: links without room for them become due, and are marked below even if they were not full.
-        self.begin_rising();
-        let mut disturbed = std::mem::take(&mut self.disturbed);
+        self.raise_new_flows();
+        let mut disturbed = std::mem::take(&mut self.dirty_links);
         for index in disturbed.drain(..) {
             let link = &self.links[index as usize];
-            if link.level.is_finite() || link.mark.due_in == self.sweep.number {
+            if link.level.is_finite() || link.sweep_state.due_sweep == self.sweep.number {
                 self.mark(index);
             }
         }
-        self.disturbed = disturbed;
+        self.dirty_links = disturbed;
         // Only now: marking a link raises the limits of its flows, which the levels of the others depend on.
-        for index in 0..self.sweep.touched.len() {
-            self.evaluate(self.sweep.touched[index]);
+        for index in 0..self.sweep.marked.len() {
+            self.evaluate(self.sweep.marked[index]);
         }
         while let Some(Reverse(event)) = self.sweep.events.pop() {
             match event.kind() {
@@ -131,31 +131,31 @@ impl MaxMin {
         self.sweep.work = 0;
         self.sweep.changed.clear();
         self.sweep.moved.clear();
-        self.sweep.left.clear();
-        self.sweep.touched.clear();
-        let mut begun = std::mem::take(&mut self.begun);
+        self.sweep.levels_before.clear();
+        self.sweep.marked.clear();
+        let mut begun = std::mem::take(&mut self.new_flows);
         for index in begun.drain(..) {
             if !self.flows[index as usize].uses.is_empty() {
                 self.note_move(index);
                 self.sweep.rising.push(index);
             }
         }
-        self.begun = begun;
+        self.new_flows = begun;
     }
 
     /// Raises new flows to their ceilings at once if no link of theirs is full then. Links without room for that
     /// become due.
-    fn begin_rising(&mut self) {
+    fn raise_new_flows(&mut self) {
         let mut begun = std::mem::take(&mut self.sweep.rising);
         begun.retain(|&flow| {
             let uses = self.flows[flow as usize].uses.len();
             let mut is_free = true;
             for place in 0..uses {
                 let link = self.flows[flow as usize].uses[place].link;
-                is_free &= self.find_room_for_all(link);
+                is_free &= self.test_room_for_all(link);
             }
             if is_free {
-                self.flows[flow as usize].frozen_in = self.sweep.number;
+                self.flows[flow as usize].frozen_sweep = self.sweep.number;
             }
             !is_free
         });
@@ -164,21 +164,21 @@ impl MaxMin {
 
     /// Returns whether a link that was not full remains so with all its flows at their limits. Each link is tested
     /// once, however many flows begin there.
-    fn find_room_for_all(&mut self, index: u32) -> bool {
+    fn test_room_for_all(&mut self, index: u32) -> bool {
         let number = self.sweep.number;
-        let mark = &self.links[index as usize].mark;
-        if mark.due_in == number || mark.roomy_in == number {
-            return mark.due_in != number;
+        let mark = &self.links[index as usize].sweep_state;
+        if mark.due_sweep == number || mark.roomy_sweep == number {
+            return mark.due_sweep != number;
         }
         let has_room = self.has_room_for_all(index);
-        let mark = &mut self.links[index as usize].mark;
-        *if has_room { &mut mark.roomy_in } else { &mut mark.due_in } = number;
+        let mark = &mut self.links[index as usize].sweep_state;
+        *if has_room { &mut mark.roomy_sweep } else { &mut mark.due_sweep } = number;
         has_room
     }
 
     fn has_room_for_all(&self, index: u32) -> bool {
         let link = &self.links[index as usize];
-        if link.level != f64::INFINITY || link.mark.left_out {
+        if link.level != f64::INFINITY || link.sweep_state.is_skipped {
             return false;
         }
         match link.sharing {
@@ -190,29 +190,29 @@ impl MaxMin {
 
     /// Records that a flow is new or changes its bottleneck.
     pub(super) fn note_move(&mut self, index: u32) {
-        if self.flows[index as usize].moved_in == self.sweep.number {
+        if self.flows[index as usize].moved_sweep == self.sweep.number {
             return;
         }
-        self.flows[index as usize].moved_in = self.sweep.number;
+        self.flows[index as usize].moved_sweep = self.sweep.number;
         self.sweep.moved.push(index);
-        if self.refill.is_grouped {
-            self.sweep.left.push(self.level(FlowIndex(index)));
+        if self.filling.is_grouped {
+            self.sweep.levels_before.push(self.level(FlowIndex(index)));
         }
     }
 
     /// Marks a link unless the sweep has done so; returns whether it did now.
     fn mark(&mut self, index: u32) -> bool {
         let link = &mut self.links[index as usize];
-        if link.mark.sweep == self.sweep.number || link.mark.left_out {
+        if link.sweep_state.sweep == self.sweep.number || link.sweep_state.is_skipped {
             return false;
         }
         self.sweep.step += 1;
-        link.mark.sweep = self.sweep.number;
-        link.mark.marked_at = self.sweep.step;
-        link.mark.full = false;
-        self.sweep.touched.push(index);
+        link.sweep_state.sweep = self.sweep.number;
+        link.sweep_state.marked_at = self.sweep.step;
+        link.sweep_state.full = false;
+        self.sweep.marked.push(index);
         if link.level.is_finite() {
-            for &flow in &link.home {
+            for &flow in &link.bottlenecked {
                 self.limits[flow as usize] = self.flows[flow as usize].ceiling;
                 self.sweep.rising.push(flow);
             }
@@ -228,7 +228,7 @@ impl MaxMin {
         let level = self.level_of(index);
         self.sweep.step += 1;
         self.sweep.work += self.links[index as usize].members.len();
-        let mark = &mut self.links[index as usize].mark;
+        let mark = &mut self.links[index as usize].sweep_state;
         (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
         if level.is_finite() {
             self.sweep.events.push(Reverse(Event::new(level, Kind::Fill, index)));
@@ -236,7 +236,7 @@ impl MaxMin {
     }
 
     fn fill(&mut self, index: u32, level: f64) {
-        let Mark { full, stale, level: valid, .. } = self.links[index as usize].mark;
+        let SweepState { full, stale, level: valid, .. } = self.links[index as usize].sweep_state;
         // An event is stale if the link is full or was evaluated again: the heap has no removal.
         if full || valid.to_bits() != level.to_bits() {
             return;
@@ -246,14 +246,14 @@ impl MaxMin {
             // Its event has just been inserted; it comes up next unless the level has risen.
             return;
         }
-        self.links[index as usize].mark.full = true;
+        self.links[index as usize].sweep_state.full = true;
         let most = level * (1.0 + TOLERANCE);
-        let (before, level) = self.settle(index, level);
+        let (before, level) = self.set_level(index, level);
         let mut freezes = false;
         // The bottlenecked flows first: nearly all of them freeze here again, and nearly all others are frozen
         // already, so that each loop's branch is predictable.
-        for place in 0..self.links[index as usize].home.len() {
-            let flow = self.links[index as usize].home[place];
+        for place in 0..self.links[index as usize].bottlenecked.len() {
+            let flow = self.links[index as usize].bottlenecked[place];
             if self.limits[flow as usize] > most {
                 freezes = true;
                 self.freeze(flow, before, level, Some(index));
@@ -275,10 +275,10 @@ impl MaxMin {
 
     /// Sets the level of a full link, unless it differs from the one before by rounding only. Returns the old and the
     /// new level.
-    fn settle(&mut self, index: u32, level: f64) -> (f64, f64) {
+    fn set_level(&mut self, index: u32, level: f64) -> (f64, f64) {
         let link = &mut self.links[index as usize];
         let before = link.level;
-        if is_other(level, before) {
+        if differs(level, before) {
             link.level = level;
             self.sweep.changed.push(index);
         }
@@ -287,19 +287,19 @@ impl MaxMin {
 
     fn freeze(&mut self, index: u32, before: f64, level: f64, home: Option<u32>) {
         let flow = &mut self.flows[index as usize];
-        flow.frozen_in = self.sweep.number;
+        flow.frozen_sweep = self.sweep.number;
         self.limits[index as usize] = level;
-        if flow.home != home {
+        if flow.bottleneck != home {
             self.note_move(index);
-            self.move_home(index, home);
+            self.set_bottleneck(index, home);
         }
-        let (changes, rises) = (is_other(level, before), level > before);
+        let (changes, rises) = (differs(level, before), level > before);
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, .. } = self.flows[index as usize].uses[place];
             if changes && self.may_fill(link, rises) && self.mark(link) {
                 self.evaluate(link);
             } else {
-                let Link { members, mark, .. } = &mut self.links[link as usize];
+                let Link { members, sweep_state: mark, .. } = &mut self.links[link as usize];
                 mark.stale = true;
                 if members.len() == 1 && mark.sweep == self.sweep.number {
                     // Its only flow does not fill it any more.
@@ -313,20 +313,20 @@ impl MaxMin {
     /// not full stays so when a flow falls; for a link with few flows a test for room is faster than marking it.
     fn may_fill(&self, index: u32, rises: bool) -> bool {
         let link = &self.links[index as usize];
-        link.level.is_finite() || rises && (link.members.len() > FEW || !self.has_room_for_all(index))
+        link.level.is_finite() || rises && (link.members.len() > FEW_FLOWS || !self.has_room_for_all(index))
     }
 
     /// Releases the flows that a link froze beyond its old level.
     fn release(&mut self, index: u32) {
-        if self.links[index as usize].mark.full {
+        if self.links[index as usize].sweep_state.full {
             return;
         }
-        let marked_at = self.links[index as usize].mark.marked_at;
-        for member in 0..self.links[index as usize].home.len() {
-            let flow = self.links[index as usize].home[member];
+        let marked_at = self.links[index as usize].sweep_state.marked_at;
+        for member in 0..self.links[index as usize].bottlenecked.len() {
+            let flow = self.links[index as usize].bottlenecked[member];
             for place in 0..self.flows[flow as usize].uses.len() {
                 let link = self.flows[flow as usize].uses[place].link;
-                let mark = &self.links[link as usize].mark;
+                let mark = &self.links[link as usize].sweep_state;
                 if mark.sweep != self.sweep.number {
                     if self.may_fill(link, true) && self.mark(link) {
                         self.evaluate(link);
@@ -344,14 +344,14 @@ impl MaxMin {
         let mut rising = std::mem::take(&mut self.sweep.rising);
         for flow in rising.drain(..) {
             let state = &self.flows[flow as usize];
-            if state.frozen_in != self.sweep.number && !state.uses.is_empty() {
+            if state.frozen_sweep != self.sweep.number && !state.uses.is_empty() {
                 let (before, ceiling) = (self.level(FlowIndex(flow)), state.ceiling);
                 self.freeze(flow, before, ceiling, None);
             }
         }
-        for &link in &self.sweep.touched {
+        for &link in &self.sweep.marked {
             let link = &mut self.links[link as usize];
-            if link.home.is_empty() {
+            if link.bottlenecked.is_empty() {
                 link.level = f64::INFINITY;
             }
         }
@@ -364,6 +364,6 @@ impl MaxMin {
 }
 
 /// Returns whether a level differs from the one before by more than rounding.
-pub(super) fn is_other(level: f64, before: f64) -> bool {
+pub(super) fn differs(level: f64, before: f64) -> bool {
     (level - before).abs() > level * UNCHANGED
 }

@@ -28,7 +28,7 @@ pub enum Scope {
 
 /// Links marked since the last solve.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct ModifiedSet {
     pub(super) scope: Scope,
     /// Number of the next solve.
     round: u64,
@@ -41,17 +41,17 @@ pub(super) struct Marks {
     /// Marked links whose flows have not been followed yet.
     open: Vec<u32>,
     /// Links of new flows that were not marked when the flow began.
-    missed: Vec<u32>,
+    unmarked: Vec<u32>,
     /// Last flow with such links, if marked links were open then: it is not followed from these.
-    late: Option<u32>,
+    deferred_flow: Option<u32>,
     /// Links that were left out of a solve and not solved since.
-    pub(super) owed: Vec<u32>,
+    pub(super) skipped: Vec<u32>,
 }
 
 /// Number of flows of a link that are tested for a marked link before open links are followed.
-const LOOKED_AT: usize = 4;
+const PROBED_FLOWS: usize = 4;
 
-impl Marks {
+impl ModifiedSet {
     pub(super) fn new(scope: Scope) -> Self {
         Self { scope, round: 1, ..Self::default() }
     }
@@ -75,51 +75,51 @@ impl Marks {
 
 impl MaxMin {
     /// Schedules links to be marked.
-    pub(super) fn mark_links(&mut self, links: impl Iterator<Item = u32>) {
-        if self.marks.scope == Scope::Marked {
-            self.marks.roots.extend(links);
+    pub(super) fn mark_modified(&mut self, links: impl Iterator<Item = u32>) {
+        if self.modified.scope == Scope::Marked {
+            self.modified.roots.extend(links);
         }
     }
 
     /// Marks the links that a new flow of this number marks, before it is added to its links.
-    pub(super) fn mark_beginning(&mut self, flow: u32, links: impl Iterator<Item = u32> + Clone) {
-        if self.marks.scope == Scope::Complete {
+    pub(super) fn mark_new_flow(&mut self, flow: u32, links: impl Iterator<Item = u32> + Clone) {
+        if self.modified.scope == Scope::Complete {
             return;
         }
-        if let Some(followed) = self.marks.flows.get_mut(flow as usize) {
+        if let Some(followed) = self.modified.flows.get_mut(flow as usize) {
             // Another flow may have had this number in this round.
             *followed = 0;
         }
-        self.follow_before_late();
-        self.follow_roots(links.clone(), self.marks.missed.is_empty());
-        if !links.clone().next().is_some_and(|first| self.marks.is_marked(first)) {
-            self.marks.roots.extend(links);
+        self.follow_before_deferred();
+        self.follow_roots(links.clone(), self.modified.unmarked.is_empty());
+        if !links.clone().next().is_some_and(|first| self.modified.is_marked(first)) {
+            self.modified.roots.extend(links);
             return;
         }
-        let known = self.marks.missed.len();
+        let known = self.modified.unmarked.len();
         for link in links {
-            if !self.marks.is_marked(link) {
-                self.marks.missed.push(link);
+            if !self.modified.is_marked(link) {
+                self.modified.unmarked.push(link);
             }
         }
-        if self.marks.missed.len() > known && !self.marks.open.is_empty() {
-            self.marks.flows.resize(self.flows.len(), 0);
-            self.marks.follow(flow);
-            self.marks.late = Some(flow);
+        if self.modified.unmarked.len() > known && !self.modified.open.is_empty() {
+            self.modified.flows.resize(self.flows.len(), 0);
+            self.modified.follow(flow);
+            self.modified.deferred_flow = Some(flow);
         }
     }
 
     /// Follows the links that were open when the deferred flow began. Called before other links are marked, from
     /// which that flow is followed, and before flows leave their links.
-    pub(super) fn follow_before_late(&mut self) {
-        let Some(late) = self.marks.late.take() else { return };
+    pub(super) fn follow_before_deferred(&mut self) {
+        let Some(late) = self.modified.deferred_flow.take() else { return };
         while self.follow_one() {}
-        self.marks.flows[late as usize] = 0;
+        self.modified.flows[late as usize] = 0;
     }
 
     /// Follows the flows of one open link; returns whether there was one.
     fn follow_one(&mut self) -> bool {
-        let Self { links, flows, marks, .. } = self;
+        let Self { links, flows, modified: marks, .. } = self;
         let Some(link) = marks.open.pop() else { return false };
         for member in &links[link as usize].members {
             if marks.follow(member.flow) {
@@ -139,20 +139,20 @@ impl MaxMin {
     /// [deferred](ModifiedSet::deferred_flow), and one that ends makes all its links roots. Faster if no flow of this
     /// round had unmarked links (`none_missed`).
     fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
-        if self.marks.roots.is_empty() && self.marks.open.is_empty() {
+        if self.modified.roots.is_empty() && self.modified.open.is_empty() {
             return;
         }
-        self.marks.links.resize(self.links.len(), 0);
-        self.marks.flows.resize(self.flows.len(), 0);
-        let mut roots = std::mem::take(&mut self.marks.roots);
+        self.modified.links.resize(self.links.len(), 0);
+        self.modified.flows.resize(self.flows.len(), 0);
+        let mut roots = std::mem::take(&mut self.modified.roots);
         for root in roots.drain(..) {
-            if self.marks.mark(root) {
-                self.marks.open.push(root);
+            if self.modified.mark(root) {
+                self.modified.open.push(root);
             }
         }
-        self.marks.roots = roots;
+        self.modified.roots = roots;
         for wanted in wanted {
-            let Self { links, flows, marks, .. } = self;
+            let Self { links, flows, modified: marks, .. } = self;
             let members = &links[wanted as usize].members;
             if marks.is_marked(wanted) || members.is_empty() {
                 continue;
@@ -161,35 +161,35 @@ impl MaxMin {
             let is_reached = |member: &Member| {
                 flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
             };
-            if none_missed && members.iter().take(LOOKED_AT).any(is_reached) && marks.mark(wanted) {
+            if none_missed && members.iter().take(PROBED_FLOWS).any(is_reached) && marks.mark(wanted) {
                 marks.open.push(wanted);
             }
-            while !self.marks.is_marked(wanted) && self.follow_one() {}
+            while !self.modified.is_marked(wanted) && self.follow_one() {}
         }
     }
 
     /// Selects the links that the solve skips, and the formerly skipped links that it solves now.
     pub(super) fn limit_scope(&mut self) {
-        let mut missed = std::mem::take(&mut self.marks.missed);
+        let mut missed = std::mem::take(&mut self.modified.unmarked);
         missed.retain(|&link| !self.has_room_at_ceilings(link));
-        if !missed.is_empty() || !self.marks.owed.is_empty() {
-            self.follow_before_late();
-            let mut owed = std::mem::take(&mut self.marks.owed);
+        if !missed.is_empty() || !self.modified.skipped.is_empty() {
+            self.follow_before_deferred();
+            let mut owed = std::mem::take(&mut self.modified.skipped);
             self.follow_roots(owed.iter().chain(&missed).copied(), missed.is_empty());
-            for &link in owed.iter().filter(|&&link| self.marks.is_marked(link)) {
-                self.disturbed.push(link);
-                self.links[link as usize].mark.due_in = self.sweep.number + 1;
+            for &link in owed.iter().filter(|&&link| self.modified.is_marked(link)) {
+                self.dirty_links.push(link);
+                self.links[link as usize].sweep_state.due_sweep = self.sweep.number + 1;
             }
             owed.append(&mut missed);
-            owed.iter().for_each(|&link| self.links[link as usize].mark.left_out = false);
+            owed.iter().for_each(|&link| self.links[link as usize].sweep_state.is_skipped = false);
             owed.retain(|&link| {
-                let owes = !self.marks.is_marked(link);
-                owes && !std::mem::replace(&mut self.links[link as usize].mark.left_out, true)
+                let owes = !self.modified.is_marked(link);
+                owes && !std::mem::replace(&mut self.links[link as usize].sweep_state.is_skipped, true)
             });
-            self.marks.owed = owed;
+            self.modified.skipped = owed;
         }
-        self.marks.missed = missed;
-        self.forget_marks();
+        self.modified.unmarked = missed;
+        self.clear_marks();
     }
 
     /// Returns whether a link is the bottleneck of no flow at any rates of the others: skipping it changes nothing
@@ -200,11 +200,11 @@ impl MaxMin {
     }
 
     /// Ends a round.
-    pub(super) fn forget_marks(&mut self) {
-        self.marks.roots.clear();
-        self.marks.open.clear();
-        self.marks.late = None;
-        self.marks.round += 1;
+    pub(super) fn clear_marks(&mut self) {
+        self.modified.roots.clear();
+        self.modified.open.clear();
+        self.modified.deferred_flow = None;
+        self.modified.round += 1;
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     proptest! {
         /// The skipped links are those that SimGrid does not mark, however lazily flows are followed.
         #[test]
-        fn links_are_left_out_that_are_not_marked(steps in steps()) {
+        fn unmarked_links_are_skipped(steps in steps()) {
             let mut sharing = MaxMin::new(Scope::Marked);
             for _ in 0..LINKS {
                 sharing.add_link(10.0, Sharing::Shared);
@@ -311,7 +311,7 @@ mod tests {
                     Step::Solve => {
                         eager.solve(&sharing);
                         sharing.solve();
-                        let owed: BTreeSet<u32> = sharing.marks.owed.iter().copied().collect();
+                        let owed: BTreeSet<u32> = sharing.modified.skipped.iter().copied().collect();
                         prop_assert_eq!(&owed, &eager.owed);
                     }
                 }

@@ -1,13 +1,13 @@
 //! Construction of clusters: many equal hosts on a regular network.
 
-use super::assembly::Assembly;
+use super::builder::PlatformBuilder;
 use super::description::{
     BackboneDescription, CableSharing, ClusterDescription, HostDescription, LoopbackDescription, Shape,
 };
 use super::routing::Routing;
 use super::routing::table::RouteTable;
 use crate::topology::dragonfly::Dragonfly;
-use crate::topology::fat_tree::{FatTree, FatTreeOrigin};
+use crate::topology::fat_tree::{FatTree, FatTreeOffsets};
 use crate::topology::star::Star;
 use crate::topology::torus::Torus;
 use crate::topology::{RoutingRule, Topology, Wiring};
@@ -15,22 +15,22 @@ use crate::{Link, LinkId, PlatformError, Sharing};
 
 /// Adds a cluster: its hosts, its links, and the zone that routes among them.
 pub(crate) fn add(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     cluster: &ClusterDescription,
     line: Option<u32>,
 ) -> Result<(), PlatformError> {
-    let topology = shape(assembly, cluster, line)?;
-    check(assembly, cluster, topology.as_ref(), line)?;
-    assembly.open_zone(&cluster.name, line)?;
+    let topology = shape(builder, cluster, line)?;
+    check(builder, cluster, topology.as_ref(), line)?;
+    builder.open_zone(&cluster.name, line)?;
     for number in &cluster.numbers {
         let name = format!("{}{number}{}", cluster.prefix, cluster.suffix);
-        assembly.add_host(HostDescription { name, speed: cluster.speed, cores: cluster.cores }, line)?;
+        builder.add_host(HostDescription { name, speed: cluster.speed, cores: cluster.cores }, line)?;
     }
-    let wiring = wire(assembly, cluster, topology.as_ref(), line)?;
+    let wiring = wire(builder, cluster, topology.as_ref(), line)?;
     if cluster.shape == Shape::Flat {
-        assembly.add_router(&router_name(cluster), line)?;
+        builder.add_router(&router_name(cluster), line)?;
     }
-    assembly.close_zone(Routing::Cluster(topology, wiring), RouteTable::default());
+    builder.close_zone(Routing::Cluster(topology, wiring), RouteTable::default());
     Ok(())
 }
 
@@ -41,13 +41,13 @@ fn router_name(cluster: &ClusterDescription) -> String {
 }
 
 fn shape(
-    assembly: &Assembly,
+    builder: &PlatformBuilder,
     cluster: &ClusterDescription,
     line: Option<u32>,
 ) -> Result<Box<dyn Topology>, PlatformError> {
     let problem = |found: String, expected| {
         let cluster = cluster.name.clone();
-        PlatformError::Topology { at: assembly.at(line), cluster, found, expected }
+        PlatformError::Topology { at: builder.at(line), cluster, found, expected }
     };
     Ok(match &cluster.shape {
         Shape::Flat => Box::new(Star::new(cluster.numbers.clone())),
@@ -56,126 +56,126 @@ fn shape(
         })?),
         Shape::FatTree(levels) => {
             let expected = "one level or more, with one child, parent and cable or more each";
-            let tree = FatTree::try_new(levels, assembly.fat_tree_origin);
+            let tree = FatTree::try_new(levels, builder.fat_tree_origin);
             Box::new(tree.ok_or_else(|| problem(format!("fat tree {levels:?}"), expected))?)
         }
         Shape::Dragonfly(shape) => {
             let expected = "no zero, and at least as many blades per chassis as groups";
-            let dragonfly = Dragonfly::try_new(*shape, assembly.dragonfly_cables);
+            let dragonfly = Dragonfly::try_new(*shape, builder.dragonfly_cables);
             Box::new(dragonfly.ok_or_else(|| problem(format!("{shape:?}"), expected))?)
         }
     })
 }
 
 fn check(
-    assembly: &Assembly,
+    builder: &PlatformBuilder,
     cluster: &ClusterDescription,
     topology: &dyn Topology,
     line: Option<u32>,
 ) -> Result<(), PlatformError> {
     let owner = format!("the cluster {:?}", cluster.name);
-    assembly.check_positive(line, &owner, "bandwidth", cluster.bandwidth)?;
-    assembly.check_not_negative(line, &owner, "latency", cluster.latency)?;
+    builder.check_positive(line, &owner, "bandwidth", cluster.bandwidth)?;
+    builder.check_not_negative(line, &owner, "latency", cluster.latency)?;
     if cluster.sharing == CableSharing::FatPipe {
         let expected = "shared or split duplex: the cables of a cluster divide their bandwidth";
-        return Err(assembly.value_error(line, &owner, "sharing", "fat pipe", expected));
+        return Err(builder.value_error(line, &owner, "sharing", "fat pipe", expected));
     }
     let backbone = cluster.backbone.map(|link| ("backbone", link.bandwidth, link.latency));
     let loopback = cluster.loopback.map(|link| ("loopback", link.bandwidth, link.latency));
     for (kind, bandwidth, latency) in backbone.into_iter().chain(loopback) {
         let owner = format!("the {kind} of the cluster {:?}", cluster.name);
-        assembly.check_positive(line, &owner, "bandwidth", bandwidth)?;
-        assembly.check_not_negative(line, &owner, "latency", latency)?;
+        builder.check_positive(line, &owner, "bandwidth", bandwidth)?;
+        builder.check_not_negative(line, &owner, "latency", latency)?;
     }
     if let Some(limiter) = cluster.limiter {
-        assembly.check_positive(line, &owner, "limiter", limiter)?;
+        builder.check_positive(line, &owner, "limiter", limiter)?;
     }
     if cluster.backbone.is_some() && !matches!(cluster.shape, Shape::Flat) {
         let expected = "none: only a flat cluster has one";
-        return Err(assembly.value_error(line, &owner, "backbone", topology, expected));
+        return Err(builder.value_error(line, &owner, "backbone", topology, expected));
     }
-    check_size(assembly, cluster, topology, line)
+    check_size(builder, cluster, topology, line)
 }
 
 fn check_size(
-    assembly: &Assembly,
+    builder: &PlatformBuilder,
     cluster: &ClusterDescription,
     topology: &dyn Topology,
     line: Option<u32>,
 ) -> Result<(), PlatformError> {
     let (found, expected) = (cluster.numbers.len() as u64, topology.hosts());
     if found != expected {
-        let (at, cluster, topology) = (assembly.at(line), cluster.name.clone(), topology.to_string());
+        let (at, cluster, topology) = (builder.at(line), cluster.name.clone(), topology.to_string());
         return Err(PlatformError::HostCount { at, cluster, topology, found, expected });
     }
     // Two links per cable, one loopback per host and one limiter per host and per switch; switches have cables.
     let links = topology.cable_count().and_then(|cables| cables.checked_mul(3));
     let links = links.and_then(|links| links.checked_add(2 * found)).and_then(|links| links.checked_add(1));
-    assembly.check_room(line, Some(found), links)
+    builder.check_limits(line, Some(found), links)
 }
 
 /// Adds the links of a cluster in the order that [`Wiring`] relies on.
 fn wire(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     cluster: &ClusterDescription,
     topology: &dyn Topology,
     line: Option<u32>,
 ) -> Result<Wiring, PlatformError> {
-    let cables = assembly.next_link();
+    let cables = builder.next_link();
     let duplex = cluster.sharing == CableSharing::SplitDuplex;
-    let plan = topology.cables(&cluster.name);
-    advance_numbers(assembly, cluster, plan.len() as u64);
+    let cables_to_add = topology.cables(&cluster.name);
+    advance_numbers(builder, cluster, cables_to_add.len() as u64);
     // The two halves of a split-duplex link have names of their own.
     let (links, names) = if duplex { (2, 3) } else { (1, 1) };
-    assembly.reserve_links(links * plan.len(), names * plan.len());
-    for cable in plan {
-        let bandwidth = cluster.bandwidth * f64::from(cable.multiple);
+    builder.reserve_links(links * cables_to_add.len(), names * cables_to_add.len());
+    for cable in cables_to_add {
+        let bandwidth = cluster.bandwidth * f64::from(cable.bandwidth_multiple);
         let link = Link { name: cable.name, bandwidth, latency: cluster.latency, sharing: Sharing::Shared };
         if duplex {
-            assembly.add_split_link(link, line)?;
+            builder.add_split_link(link, line)?;
         } else {
-            assembly.add_plain_link(link, line)?;
+            builder.add_plain_link(link, line)?;
         }
     }
-    let backbone = add_backbone(assembly, cluster, line)?;
-    let loopback = add_loopbacks(assembly, cluster, line)?;
-    let limiter = add_limiters(assembly, cluster, topology, line)?;
+    let backbone = add_backbone(builder, cluster, line)?;
+    let loopback = add_loopbacks(builder, cluster, line)?;
+    let limiter = add_limiters(builder, cluster, topology, line)?;
     Ok(Wiring { cables, duplex, loopback, limiter, rule: RoutingRule::default(), backbone })
 }
 
 /// Advances the numbers that SimGrid counts over all fat trees, and those over all dragonflies, of a platform.
-fn advance_numbers(assembly: &mut Assembly, cluster: &ClusterDescription, cables: u64) {
+fn advance_numbers(builder: &mut PlatformBuilder, cluster: &ClusterDescription, cables: u64) {
     match cluster.shape {
         Shape::Flat | Shape::Torus(_) => {}
         Shape::FatTree(_) => {
-            let FatTreeOrigin { position, cable } = assembly.fat_tree_origin;
+            let FatTreeOffsets { position, cable } = builder.fat_tree_origin;
             let position = position + cluster.numbers.len() as u64;
-            assembly.fat_tree_origin = FatTreeOrigin { position, cable: cable + cables };
+            builder.fat_tree_origin = FatTreeOffsets { position, cable: cable + cables };
         }
-        Shape::Dragonfly(_) => assembly.dragonfly_cables += cables,
+        Shape::Dragonfly(_) => builder.dragonfly_cables += cables,
     }
 }
 
 fn add_backbone(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     cluster: &ClusterDescription,
     line: Option<u32>,
 ) -> Result<Option<LinkId>, PlatformError> {
     let Some(BackboneDescription { bandwidth, latency, sharing }) = cluster.backbone else { return Ok(None) };
     let name = format!("{}_backbone", cluster.name);
-    assembly.add_plain_link(Link { name, bandwidth, latency, sharing }, line).map(Some)
+    builder.add_plain_link(Link { name, bandwidth, latency, sharing }, line).map(Some)
 }
 
 fn add_loopbacks(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     cluster: &ClusterDescription,
     line: Option<u32>,
 ) -> Result<Option<u32>, PlatformError> {
     let Some(LoopbackDescription { bandwidth, latency }) = cluster.loopback else { return Ok(None) };
-    let first = assembly.next_link();
+    let first = builder.next_link();
     for number in &cluster.numbers {
         let name = format!("{}_link_{number}_loopback", cluster.name);
-        assembly.add_plain_link(Link { name, bandwidth, latency, sharing: Sharing::FatPipe }, line)?;
+        builder.add_plain_link(Link { name, bandwidth, latency, sharing: Sharing::FatPipe }, line)?;
     }
     Ok(Some(first))
 }
@@ -183,13 +183,13 @@ fn add_loopbacks(
 /// Adds the limiters of hosts and switches. SimGrid names those of hosts by the number in the host's name in flat
 /// clusters, by its position in the others.
 fn add_limiters(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     cluster: &ClusterDescription,
     topology: &dyn Topology,
     line: Option<u32>,
 ) -> Result<Option<u32>, PlatformError> {
     let Some(bandwidth) = cluster.limiter else { return Ok(None) };
-    let first = assembly.next_link();
+    let first = builder.next_link();
     let host_number = |(position, &number): (usize, &u32)| match cluster.shape {
         Shape::Flat => i64::from(number),
         _ => position as i64,
@@ -197,7 +197,7 @@ fn add_limiters(
     let hosts = cluster.numbers.iter().enumerate().map(host_number);
     for number in hosts.chain(topology.switch_numbers()) {
         let name = format!("{}_link_{number}_limiter", cluster.name);
-        assembly.add_plain_link(Link { name, bandwidth, latency: 0.0, sharing: Sharing::Shared }, line)?;
+        builder.add_plain_link(Link { name, bandwidth, latency: 0.0, sharing: Sharing::Shared }, line)?;
     }
     Ok(Some(first))
 }

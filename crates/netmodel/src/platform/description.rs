@@ -74,9 +74,9 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use super::assembly::Assembly;
-use super::draft::{RoutingKind, ZoneDraft};
+use super::builder::PlatformBuilder;
 use super::quantity::{Bandwidth, Speed, Time, plain};
+use super::zone_builder::{RoutingKind, ZoneBuilder};
 use super::{Platform, cluster};
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
@@ -142,7 +142,7 @@ pub struct ClusterDescription {
     pub shape: Shape,
     /// Bandwidth of a cable [B/s].
     pub bandwidth: f64,
-    /// Latency of a cable [s].
+    /// Latency of a cable.
     pub latency: f64,
     /// Sharing of a cable by its flows; not [`CableSharing::FatPipe`].
     pub sharing: CableSharing,
@@ -191,7 +191,7 @@ pub struct BackboneDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency [s].
+    /// Latency.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
@@ -208,7 +208,7 @@ pub struct LoopbackDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency [s].
+    /// Latency.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
@@ -243,7 +243,7 @@ pub struct LinkDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency [s].
+    /// Latency.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
@@ -305,34 +305,34 @@ impl Hop {
 impl PlatformDescription {
     /// Makes the platform; `origin` is the name of the text in messages.
     pub(crate) fn assemble(self, origin: &str) -> Result<Platform, PlatformError> {
-        let mut assembly = Assembly::new(origin);
+        let mut builder = PlatformBuilder::new(origin);
         match &self.topology {
-            TopologyDescription::Graph => self.assemble_graph(&mut assembly)?,
+            TopologyDescription::Graph => self.assemble_graph(&mut builder)?,
             TopologyDescription::Cluster(description) => {
                 let lists =
                     [("host", self.host.len()), ("link", self.link.len()), ("route", self.route.len())];
                 if let Some((field, count)) = lists.into_iter().find(|(_, count)| *count > 0) {
                     let expected = "none: only topology.kind = \"graph\" lists hosts, links and routes";
-                    return Err(assembly.value_error(None, "the platform", field, count, expected));
+                    return Err(builder.value_error(None, "the platform", field, count, expected));
                 }
-                cluster::add(&mut assembly, description, None)?;
+                cluster::add(&mut builder, description, None)?;
             }
         }
-        assembly.finish()
+        builder.finish()
     }
 
-    fn assemble_graph(self, assembly: &mut Assembly) -> Result<(), PlatformError> {
-        let zone = assembly.open_zone("graph", None)?;
+    fn assemble_graph(self, builder: &mut PlatformBuilder) -> Result<(), PlatformError> {
+        let zone = builder.open_zone("graph", None)?;
         for host in self.host {
-            assembly.add_host(host, None)?;
+            builder.add_host(host, None)?;
         }
         for link in self.link {
-            assembly.add_link(link, None)?;
+            builder.add_link(link, None)?;
         }
-        let mut draft = ZoneDraft::new(zone, RoutingKind::Full);
+        let mut zone_builder = ZoneBuilder::new(zone, RoutingKind::Full);
         for route in &self.route {
-            draft.add_route(assembly, route, None)?;
+            zone_builder.add_route(builder, route, None)?;
         }
-        draft.finish(assembly, None)
+        zone_builder.finish(builder, None)
     }
 }

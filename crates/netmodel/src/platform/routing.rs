@@ -1,6 +1,6 @@
 //! Routing of zones: listed routes, shortest paths over them, stars, and computed networks.
 
-use super::zone::Place;
+use super::zone::ZoneVertex;
 use crate::LinkId;
 use crate::topology::{Topology, Wiring};
 
@@ -11,7 +11,7 @@ pub(crate) mod table;
 
 use dijkstra::Dijkstra;
 use floyd::Floyd;
-use star::Star;
+use star::ListedStar;
 use table::RouteTable;
 
 /// Routing rule between the vertices of a zone.
@@ -26,7 +26,7 @@ pub(crate) enum Routing {
     /// Shortest paths over listed routes, computed from each source on the first request.
     Dijkstra(Dijkstra),
     /// A cable from each vertex to the middle, listed one by one.
-    Star(Star),
+    Star(ListedStar),
     /// Routes that follow from coordinates.
     Cluster(Box<dyn Topology>, Wiring),
 }
@@ -35,9 +35,9 @@ pub(crate) enum Routing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gateways {
     /// The host or router of the zone that the route begins in.
-    pub(crate) src: Place,
+    pub(crate) src: ZoneVertex,
     /// The host or router of the zone that the route ends in.
-    pub(crate) dst: Place,
+    pub(crate) dst: ZoneVertex,
 }
 
 /// A listed route: its links, and its gateways if it joins zones.
@@ -49,13 +49,13 @@ pub(crate) struct ListedRoute<'a> {
 
 /// Path from one vertex of a zone to another: its listed routes in order.
 #[derive(Debug)]
-pub(crate) struct Way<'a> {
-    routes: WayRoutes<'a>,
+pub(crate) struct ListedPath<'a> {
+    routes: PathRoutes<'a>,
     pub(crate) order: LinkOrder,
 }
 
 #[derive(Debug)]
-enum WayRoutes<'a> {
+enum PathRoutes<'a> {
     One([ListedRoute<'a>; 1]),
     Path(Vec<ListedRoute<'a>>),
 }
@@ -70,12 +70,12 @@ pub(crate) enum LinkOrder {
     Inserted,
 }
 
-impl<'a> Way<'a> {
+impl<'a> ListedPath<'a> {
     /// Returns the listed routes, at least one.
     pub(crate) fn routes(&self) -> &[ListedRoute<'a>] {
         match &self.routes {
-            WayRoutes::One(route) => route,
-            WayRoutes::Path(routes) => routes,
+            PathRoutes::One(route) => route,
+            PathRoutes::Path(routes) => routes,
         }
     }
 
@@ -88,19 +88,19 @@ impl<'a> Way<'a> {
 
 impl Routing {
     /// Returns the path between two vertices by listed routes, or `None` if there is none.
-    pub(crate) fn way(&self, src: u32, dst: u32) -> Option<Way<'_>> {
+    pub(crate) fn path(&self, src: u32, dst: u32) -> Option<ListedPath<'_>> {
         match self {
             Self::Full(table) => {
-                let routes = WayRoutes::One([table.route(src, dst)?]);
-                Some(Way { routes, order: LinkOrder::Appended })
+                let routes = PathRoutes::One([table.route(src, dst)?]);
+                Some(ListedPath { routes, order: LinkOrder::Appended })
             }
             Self::Floyd(floyd) => {
-                let routes = WayRoutes::Path(floyd.path(src, dst)?);
-                Some(Way { routes, order: LinkOrder::Appended })
+                let routes = PathRoutes::Path(floyd.path(src, dst)?);
+                Some(ListedPath { routes, order: LinkOrder::Appended })
             }
             Self::Dijkstra(dijkstra) => {
-                let routes = WayRoutes::Path(dijkstra.path(src, dst)?);
-                Some(Way { routes, order: LinkOrder::Inserted })
+                let routes = PathRoutes::Path(dijkstra.path(src, dst)?);
+                Some(ListedPath { routes, order: LinkOrder::Inserted })
             }
             Self::None | Self::Star(_) | Self::Cluster(..) => None,
         }

@@ -9,7 +9,7 @@ use crate::{HostId, Location};
 
 /// A vertex of a zone: a host, a router or a zone in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ZoneVertex {
     /// Zone.
     pub(crate) zone: ZoneId,
     /// Position among the vertices of the zone.
@@ -18,9 +18,9 @@ pub(crate) struct Place {
 
 /// Object of a name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Node {
+pub(crate) enum NamedNode {
     Host(HostId),
-    Router(Place),
+    Router(ZoneVertex),
     Zone(ZoneId),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Zone {
     pub(crate) name: String,
     pub(crate) at: Location,
     /// Vertex of the surrounding zone; `None` for the outermost zone.
-    pub(crate) place: Option<Place>,
+    pub(crate) parent_vertex: Option<ZoneVertex>,
     /// Number of zones around it.
     pub(crate) depth: u32,
     /// Hosts of the zone and of the zones in it, numbered consecutively.

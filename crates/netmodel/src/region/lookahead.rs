@@ -22,7 +22,7 @@ impl Regions {
         if self.count == 1 {
             return None;
         }
-        shortest_phase(platform, parameters, |one, other| self.of_host(one) != self.of_host(other))
+        min_latency_phase(platform, parameters, |one, other| self.of_host(one) != self.of_host(other))
     }
 }
 
@@ -30,13 +30,13 @@ impl Platform {
     /// Returns the shortest latency phase of a message between two hosts. `None` if there is one host.
     ///
     /// Approximations and costs are those of [`Regions::lookahead`].
-    pub fn shortest_phase(&self, parameters: &NetworkParameters) -> Option<SimDuration> {
-        shortest_phase(self, parameters, |_, _| true)
+    pub fn min_latency_phase(&self, parameters: &NetworkParameters) -> Option<SimDuration> {
+        min_latency_phase(self, parameters, |_, _| true)
     }
 }
 
 /// Returns the shortest latency phase between pairs of hosts that `counts` accepts.
-fn shortest_phase(
+fn min_latency_phase(
     platform: &Platform,
     parameters: &NetworkParameters,
     counts: impl Fn(HostId, HostId) -> bool,
@@ -49,7 +49,7 @@ fn shortest_phase(
         counts(one, other)
             .then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
     };
-    let shortest = match single_cluster(platform) {
+    let shortest = match candidate_pairs(platform) {
         Some(pairs) => pairs.into_iter().filter_map(between).reduce(f64::min),
         None if hosts <= ALL_PAIRS_LIMIT => {
             let pairs = (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other)));
@@ -64,10 +64,10 @@ fn shortest_phase(
 }
 
 /// Returns candidate pairs of hosts if all hosts belong to one cluster.
-fn single_cluster(platform: &Platform) -> Option<Vec<(u32, u32)>> {
+fn candidate_pairs(platform: &Platform) -> Option<Vec<(u32, u32)>> {
     platform.zones().iter().find_map(|zone| match &zone.routing {
         Routing::Cluster(topology, _) if zone.hosts.len() == platform.hosts().len() => {
-            Some(topology.close_pairs())
+            Some(topology.closest_pairs())
         }
         _ => None,
     })

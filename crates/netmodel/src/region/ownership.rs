@@ -4,7 +4,7 @@ use crate::platform::routing::Routing;
 use crate::{HostId, LinkId, Platform};
 
 /// Returns the host of each link; its region owns the link. `blocks` has the region of each host.
-pub(super) fn link_hosts(platform: &Platform, blocks: &[u32]) -> Vec<HostId> {
+pub(super) fn link_owners(platform: &Platform, blocks: &[u32]) -> Vec<HostId> {
     let mut owners = Owners { hosts: vec![None; platform.links().len()] };
     for zone in platform.zones() {
         if let Routing::Cluster(topology, wiring) = &zone.routing {
@@ -18,7 +18,7 @@ pub(super) fn link_hosts(platform: &Platform, blocks: &[u32]) -> Vec<HostId> {
             }
             let mut limiter = Vec::new();
             for (station, host) in (0..).zip((0..topology.hosts() as u32).chain(topology.switch_hosts())) {
-                wiring.limit(station, &mut limiter);
+                wiring.push_limiter(station, &mut limiter);
                 limiter.drain(..).for_each(|link| owners.set(link, first + host));
             }
             wiring.backbone.into_iter().for_each(|link| owners.set(link, first));

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
+use super::{Cable, RoutingRule, Topology, Wiring, checked_product, consecutive_pairs, contiguous_blocks};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -52,22 +52,22 @@ impl Dragonfly {
     pub(crate) fn try_new(shape: DragonflyShape, first_name: u64) -> Option<Self> {
         let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = shape;
         let zero = [groups, blue, chassis, black, blades, green, nodes].contains(&0);
-        let fits = product([groups, chassis, blades, nodes]).is_some();
+        let fits = checked_product([groups, chassis, blades, nodes]).is_some();
         (!zero && fits && (groups == 1 || blades >= groups)).then_some(Self { shape, first_name })
     }
 
-    fn count(&self) -> [u64; 4] {
+    fn counts(&self) -> [u64; 4] {
         let DragonflyShape { groups, chassis, blades, nodes, .. } = self.shape;
         [groups.into(), chassis.into(), blades.into(), nodes.into()]
     }
 
     fn routers(&self) -> u64 {
-        let [groups, chassis, blades, _] = self.count();
+        let [groups, chassis, blades, _] = self.counts();
         groups * chassis * blades
     }
 
     fn router_of(&self, host: u32) -> Router {
-        let [_, chassis, blades, nodes] = self.count();
+        let [_, chassis, blades, nodes] = self.counts();
         let router = u64::from(host) / nodes;
         Router {
             group: router / blades / chassis,
@@ -76,40 +76,41 @@ impl Dragonfly {
         }
     }
 
-    fn number(&self, router: Router) -> u64 {
-        let [_, chassis, blades, _] = self.count();
+    fn router_number(&self, router: Router) -> u64 {
+        let [_, chassis, blades, _] = self.counts();
         (router.group * chassis + router.chassis) * blades + router.blade
     }
 
     fn station(&self, router: Router) -> u64 {
-        self.hosts() + self.number(router)
+        self.hosts() + self.router_number(router)
     }
 
     /// Returns the numbers of the first green, black and blue cable; the cables of hosts come before.
     fn first_cables(&self) -> [u64; 3] {
-        let [groups, chassis, blades, _] = self.count();
+        let [groups, chassis, blades, _] = self.counts();
         let green = self.hosts();
-        let black = green + groups * chassis * pairs(blades);
-        [green, black, black + groups * pairs(chassis) * blades]
+        let black = green + groups * chassis * pair_count(blades);
+        [green, black, black + groups * pair_count(chassis) * blades]
     }
 
     fn green(&self, wiring: &Wiring, from: Router, blade: u64) -> LinkId {
-        let [_, chassis, blades, _] = self.count();
+        let [_, chassis, blades, _] = self.counts();
         let enclosure = from.group * chassis + from.chassis;
-        let cable = self.first_cables()[0] + enclosure * pairs(blades) + pair(from.blade, blade, blades);
-        towards(wiring, cable, from.blade < blade)
+        let cable =
+            self.first_cables()[0] + enclosure * pair_count(blades) + pair_index(from.blade, blade, blades);
+        cable_towards(wiring, cable, from.blade < blade)
     }
 
     fn black(&self, wiring: &Wiring, from: Router, chassis: u64) -> LinkId {
-        let [_, per_group, blades, _] = self.count();
-        let bundle = from.group * pairs(per_group) + pair(from.chassis, chassis, per_group);
+        let [_, per_group, blades, _] = self.counts();
+        let bundle = from.group * pair_count(per_group) + pair_index(from.chassis, chassis, per_group);
         let cable = self.first_cables()[1] + bundle * blades + from.blade;
-        towards(wiring, cable, from.chassis < chassis)
+        cable_towards(wiring, cable, from.chassis < chassis)
     }
 
     fn blue(&self, wiring: &Wiring, from: u64, group: u64) -> LinkId {
-        let cable = self.first_cables()[2] + pair(from, group, self.count()[0]);
-        towards(wiring, cable, from < group)
+        let cable = self.first_cables()[2] + pair_index(from, group, self.counts()[0]);
+        cable_towards(wiring, cable, from < group)
     }
 
     /// Appends the hops to another group: green to the blade that faces it, black to chassis 0, and the blue cable.
@@ -117,17 +118,17 @@ impl Dragonfly {
     fn change_group(&self, wiring: &Wiring, from: Router, group: u64, out: &mut Vec<LinkId>) -> Router {
         let mut current = from;
         if current.blade != group {
-            wiring.limit(self.station(current), out);
+            wiring.push_limiter(self.station(current), out);
             out.push(self.green(wiring, current, group));
             current.blade = group;
         }
         if current.chassis != 0 {
-            wiring.limit(self.station(current), out);
+            wiring.push_limiter(self.station(current), out);
             out.push(self.black(wiring, current, 0));
             current.chassis = 0;
         }
         out.push(self.blue(wiring, current.group, group));
-        wiring.limit(self.station(current), out);
+        wiring.push_limiter(self.station(current), out);
         Router { group, chassis: 0, blade: from.group }
     }
 
@@ -139,7 +140,7 @@ impl Dragonfly {
     fn change_router(&self, wiring: &Wiring, from: Router, to: Router, out: &mut Vec<LinkId>) {
         let mut current = from;
         if current.blade != to.blade {
-            wiring.limit(self.station(current), out);
+            wiring.push_limiter(self.station(current), out);
             out.push(self.green(wiring, current, to.blade));
             current = match wiring.rule {
                 RoutingRule::Simgrid => Router { chassis: 0, ..to },
@@ -147,14 +148,14 @@ impl Dragonfly {
             };
         }
         if current.chassis != to.chassis {
-            wiring.limit(self.station(current), out);
+            wiring.push_limiter(self.station(current), out);
             out.push(self.black(wiring, current, to.chassis));
         }
     }
 
     /// Returns the routers at the ends of each green, black and blue cable, in the order of their numbers.
-    fn ends(&self) -> Vec<(Router, Router)> {
-        let [groups, chassis, blades, _] = self.count();
+    fn router_ends(&self) -> Vec<(Router, Router)> {
+        let [groups, chassis, blades, _] = self.counts();
         let mut ends = Vec::new();
         for group in 0..groups {
             for chassis in 0..chassis {
@@ -174,11 +175,11 @@ impl Dragonfly {
     }
 
     fn first_host(&self, router: Router) -> u32 {
-        (self.number(router) * self.count()[3]) as u32
+        (self.router_number(router) * self.counts()[3]) as u32
     }
 
-    fn colours(&self, next: &mut impl FnMut(String, u32)) {
-        let [groups, chassis, blades, _] = self.count();
+    fn add_coloured_cables(&self, next: &mut impl FnMut(String, u32)) {
+        let [groups, chassis, blades, _] = self.counts();
         for enclosure in 0..groups * chassis {
             for (low, high) in pair_list(blades) {
                 let place = enclosure % chassis;
@@ -195,8 +196,8 @@ impl Dragonfly {
             }
         }
         for (low, high) in pair_list(groups) {
-            let from = self.number(Router { group: low, chassis: 0, blade: high });
-            let to = self.number(Router { group: high, chassis: 0, blade: low });
+            let from = self.router_number(Router { group: low, chassis: 0, blade: high });
+            let to = self.router_number(Router { group: high, chassis: 0, blade: low });
             let ends = format!("routers_{from}_and_{to}");
             next(format!("blue_link_between_group_{low}_and_{high}_{ends}"), self.shape.blue);
         }
@@ -212,7 +213,7 @@ impl fmt::Display for Dragonfly {
 
 impl Topology for Dragonfly {
     fn hosts(&self) -> u64 {
-        self.routers() * self.count()[3]
+        self.routers() * self.counts()[3]
     }
 
     fn switch_numbers(&self) -> Vec<i64> {
@@ -221,7 +222,7 @@ impl Topology for Dragonfly {
     }
 
     fn cable_count(&self) -> Option<u64> {
-        let [groups, chassis, blades, _] = self.count();
+        let [groups, chassis, blades, _] = self.counts();
         let per_router = blades.checked_add(chassis)?.checked_add(groups)?;
         self.routers().checked_mul(per_router)?.checked_add(self.hosts())
     }
@@ -230,14 +231,14 @@ impl Topology for Dragonfly {
         let mut cables = Vec::new();
         let mut next = |name: String, multiple| {
             let unique = self.first_name + cables.len() as u64;
-            cables.push(Cable { name: format!("{name}_{unique}"), multiple });
+            cables.push(Cable { name: format!("{name}_{unique}"), bandwidth_multiple: multiple });
         };
         for router in 0..self.routers() {
             for node in 0..self.shape.nodes {
                 next(format!("local_link_from_router_{router}_to_node_{node}"), 1);
             }
         }
-        self.colours(&mut next);
+        self.add_coloured_cables(&mut next);
         cables
     }
 
@@ -248,13 +249,13 @@ impl Topology for Dragonfly {
     fn cable_ends(&self) -> Vec<(u64, u64)> {
         let hosts = 0..self.hosts();
         let local = hosts.map(|host| (host, self.station(self.router_of(host as u32))));
-        let colours = self.ends().into_iter();
+        let colours = self.router_ends().into_iter();
         local.chain(colours.map(|(lower, upper)| (self.station(lower), self.station(upper)))).collect()
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
         let (first, last) = (self.router_of(src), self.router_of(dst));
-        wiring.limit(src.into(), out);
+        wiring.push_limiter(src.into(), out);
         out.push(wiring.up(src.into()));
         let mut current = first;
         if first.group != last.group {
@@ -263,32 +264,32 @@ impl Topology for Dragonfly {
         if first != last {
             self.change_router(wiring, current, last, out);
         }
-        wiring.limit(self.station(last), out);
+        wiring.push_limiter(self.station(last), out);
         out.push(wiring.down(dst.into()));
-        wiring.limit(dst.into(), out);
+        wiring.push_limiter(dst.into(), out);
     }
 
     fn cable_hosts(&self) -> Vec<u32> {
-        let colours = self.ends();
+        let colours = self.router_ends();
         let lower = colours.iter().map(|&(lower, _)| self.first_host(lower));
         (0..self.hosts() as u32).chain(lower).collect()
     }
 
     fn switch_hosts(&self) -> Vec<u32> {
-        (0..self.routers()).map(|router| (router * self.count()[3]) as u32).collect()
+        (0..self.routers()).map(|router| (router * self.counts()[3]) as u32).collect()
     }
 
     /// Suggests the groups.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
-        let [_, chassis, blades, nodes] = self.count();
+        let [_, chassis, blades, nodes] = self.counts();
         let units = [1, nodes, nodes * blades, nodes * blades * chassis];
-        runs(self.hosts(), wanted.unwrap_or(self.shape.groups), &units)
+        contiguous_blocks(self.hosts(), wanted.unwrap_or(self.shape.groups), &units)
     }
 
-    fn close_pairs(&self) -> Vec<(u32, u32)> {
-        let joined = self.ends().into_iter();
+    fn closest_pairs(&self) -> Vec<(u32, u32)> {
+        let joined = self.router_ends().into_iter();
         let joined = joined.map(|(lower, upper)| (self.first_host(lower), self.first_host(upper)));
-        successors(self.hosts()).chain(joined).collect()
+        consecutive_pairs(self.hosts()).chain(joined).collect()
     }
 
     /// Counts the blue cables between two halves of an even number of groups.
@@ -298,12 +299,12 @@ impl Topology for Dragonfly {
     }
 }
 
-fn towards(wiring: &Wiring, cable: u64, up: bool) -> LinkId {
+fn cable_towards(wiring: &Wiring, cable: u64, up: bool) -> LinkId {
     if up { wiring.up(cable) } else { wiring.down(cable) }
 }
 
 /// Returns the number of unordered pairs of different numbers below `count`.
-fn pairs(count: u64) -> u64 {
+fn pair_count(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
@@ -313,7 +314,7 @@ fn pair_list(count: u64) -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// Returns the position of a pair in [`pair_list`].
-fn pair(one: u64, other: u64, count: u64) -> u64 {
+fn pair_index(one: u64, other: u64, count: u64) -> u64 {
     let (low, high) = (one.min(other), one.max(other));
     low * (2 * count - low - 1) / 2 + high - low - 1
 }

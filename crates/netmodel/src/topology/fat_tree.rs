@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
+use super::{Cable, RoutingRule, Topology, Wiring, checked_product, consecutive_pairs, contiguous_blocks};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -37,13 +37,13 @@ pub(crate) struct FatTree {
     /// First cable between each level and the next, then the number of all cables.
     first_cables: Vec<u64>,
     /// First numbers of the hosts and cables of this tree.
-    origin: FatTreeOrigin,
+    offsets: FatTreeOffsets,
 }
 
 /// First host and cable number of a fat tree. SimGrid numbers the hosts and cables of all fat trees of a platform in
 /// one sequence: a second tree has other cable names, and its routes choose other parents (FatTreeZone.cpp).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FatTreeOrigin {
+pub(crate) struct FatTreeOffsets {
     pub(crate) position: u64,
     pub(crate) cable: u64,
 }
@@ -58,22 +58,22 @@ struct Node {
 impl FatTree {
     /// Makes a fat tree, or returns `None` without levels, with a zero in one, or with more nodes than fit in 64
     /// bits.
-    pub(crate) fn try_new(levels: &[FatTreeLevel], origin: FatTreeOrigin) -> Option<Self> {
+    pub(crate) fn try_new(levels: &[FatTreeLevel], origin: FatTreeOffsets) -> Option<Self> {
         let zero = |level: &FatTreeLevel| level.children == 0 || level.parents == 0 || level.cables == 0;
         if levels.is_empty() || levels.iter().any(zero) {
             return None;
         }
         let node_count = |level: usize| {
             let parents = levels[..level].iter().map(|below| below.parents);
-            product(parents.chain(levels[level..].iter().map(|above| above.children)))
+            checked_product(parents.chain(levels[level..].iter().map(|above| above.children)))
         };
         let nodes: Vec<u64> = (0..=levels.len()).map(node_count).collect::<Option<_>>()?;
         let mut first_cables = vec![0_u64];
         for (level, count) in levels.iter().zip(&nodes) {
-            let ports = product([level.parents, level.cables])?;
+            let ports = checked_product([level.parents, level.cables])?;
             first_cables.push(first_cables[first_cables.len() - 1].checked_add(count.checked_mul(ports)?)?);
         }
-        Some(Self { levels: levels.to_vec(), nodes, first_cables, origin })
+        Some(Self { levels: levels.to_vec(), nodes, first_cables, offsets: origin })
     }
 
     /// Returns the stride of the digit `level` in a position: the product of the parents below it.
@@ -83,7 +83,7 @@ impl FatTree {
 
     /// Returns the digits of a host's label from `level` upwards, as one number.
     fn host_label_from(&self, level: usize, host: u64) -> u64 {
-        host / self.width(level)
+        host / self.hosts_below_level(level)
     }
 
     fn is_above(&self, node: Node, host: u64) -> bool {
@@ -93,11 +93,11 @@ impl FatTree {
     /// Returns the first host below a node, or the node itself if it is a host.
     fn host_below(&self, node: Node) -> u32 {
         let label = node.position / self.stride(node.level);
-        (label * self.width(node.level)) as u32
+        (label * self.hosts_below_level(node.level)) as u32
     }
 
     /// Returns the number of hosts below a node of this level.
-    fn width(&self, level: usize) -> u64 {
+    fn hosts_below_level(&self, level: usize) -> u64 {
         self.levels[..level].iter().map(|below| u64::from(below.children)).product()
     }
 
@@ -108,7 +108,7 @@ impl FatTree {
 
     /// Returns the number of a node in the names of links. Those of switches count down from twice the number of
     /// hosts.
-    fn number(&self, node: Node) -> i64 {
+    fn name_number(&self, node: Node) -> i64 {
         let station = self.station(node) as i64;
         let hosts = self.nodes[0] as i64;
         if node.level == 0 { station } else { 3 * hosts - 1 - station }
@@ -120,9 +120,9 @@ impl FatTree {
         let (children, parents) = (u64::from(level.children), u64::from(level.parents));
         let stride = self.stride(node.level);
         let (low, high) = (node.position % stride, node.position / stride / children);
-        let (digit, strand) = (port % parents, port / parents);
+        let (digit, parallel) = (port % parents, port / parents);
         let parent = Node { level: node.level + 1, position: low + (digit + high * parents) * stride };
-        (parent, self.cable(node, digit, strand))
+        (parent, self.cable(node, digit, parallel))
     }
 
     /// Returns the child at a downward port of a node, and the cable.
@@ -136,11 +136,11 @@ impl FatTree {
         (child, self.cable(child, node.position / stride % parents, port / children))
     }
 
-    /// Returns the number of a cable: by child, then by the digit of the parent, then by strand.
-    fn cable(&self, child: Node, parent_digit: u64, strand: u64) -> u64 {
+    /// Returns the number of a cable: by child, then by the digit of the parent, then by parallel.
+    fn cable(&self, child: Node, parent_digit: u64, parallel: u64) -> u64 {
         let level = self.levels[child.level];
         let parent = child.position * u64::from(level.parents) + parent_digit;
-        self.first_cables[child.level] + parent * u64::from(level.cables) + strand
+        self.first_cables[child.level] + parent * u64::from(level.cables) + parallel
     }
 
     /// Appends the upward hops until the node is above the destination, choosing the port by the destination's number
@@ -150,9 +150,9 @@ impl FatTree {
         while !self.is_above(node, dst) {
             let level = self.levels[node.level];
             let ports = u64::from(level.parents) * u64::from(level.cables);
-            let port = (self.origin.position + dst) / self.stride(node.level) % ports;
+            let port = (self.offsets.position + dst) / self.stride(node.level) % ports;
             let (parent, cable) = self.parent(node, port);
-            wiring.limit(self.station(node), out);
+            wiring.push_limiter(self.station(node), out);
             out.push(wiring.up(cable));
             node = parent;
         }
@@ -168,14 +168,14 @@ impl FatTree {
         let mut node = from;
         while node.level > 0 {
             let level = self.levels[node.level - 1];
-            let strand = (self.origin.position + src) % u64::from(level.cables);
-            let mut port = strand * u64::from(level.children);
+            let parallel = (self.offsets.position + src) % u64::from(level.cables);
+            let mut port = parallel * u64::from(level.children);
             while node.level > 0 && port < self.ports_down(node) {
                 let children = u64::from(self.levels[node.level - 1].children);
                 if port % children == self.host_label_from(node.level - 1, dst) % children {
                     let (child, cable) = self.child(node, port);
                     out.push(wiring.down(cable));
-                    wiring.limit(self.station(node), out);
+                    wiring.push_limiter(self.station(node), out);
                     node = child;
                     if wiring.rule == RoutingRule::Textbook {
                         break;
@@ -223,11 +223,11 @@ impl Topology for FatTree {
             for child in (0..self.nodes[level]).map(|position| Node { level, position }) {
                 for digit in 0..u64::from(ties.parents) {
                     let (parent, _) = self.parent(child, digit);
-                    let names = (self.number(child), self.number(parent));
+                    let names = (self.name_number(child), self.name_number(parent));
                     for _ in 0..ties.cables {
-                        let unique = self.origin.cable + cables.len() as u64;
+                        let unique = self.offsets.cable + cables.len() as u64;
                         let name = format!("link_from_{}_{}_{unique}", names.0, names.1);
-                        cables.push(Cable { name, multiple: 1 });
+                        cables.push(Cable { name, bandwidth_multiple: 1 });
                     }
                 }
             }
@@ -255,7 +255,7 @@ impl Topology for FatTree {
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
         let top = self.climb(wiring, src.into(), dst.into(), out);
         self.descend(wiring, top, src.into(), dst.into(), out);
-        wiring.limit(dst.into(), out);
+        wiring.push_limiter(dst.into(), out);
     }
 
     fn cable_hosts(&self) -> Vec<u32> {
@@ -276,12 +276,12 @@ impl Topology for FatTree {
     /// Suggests the subtrees below the children of the top.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
         let wanted = wanted.unwrap_or(self.levels.last().map_or(1, |top| top.children));
-        let widths: Vec<u64> = (0..self.levels.len()).map(|level| self.width(level)).collect();
-        runs(self.hosts(), wanted, &widths)
+        let widths: Vec<u64> = (0..self.levels.len()).map(|level| self.hosts_below_level(level)).collect();
+        contiguous_blocks(self.hosts(), wanted, &widths)
     }
 
-    fn close_pairs(&self) -> Vec<(u32, u32)> {
-        successors(self.hosts()).collect()
+    fn closest_pairs(&self) -> Vec<(u32, u32)> {
+        consecutive_pairs(self.hosts()).collect()
     }
 
     /// Divides the hosts into halves that meet at the top only, if the top switches have an even number of children:

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, runs, successors, usual_blocks};
+use super::{Cable, Topology, Wiring, consecutive_pairs, contiguous_blocks, default_block_count};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -44,7 +44,7 @@ impl Topology for Star {
     }
 
     fn cables(&self, cluster: &str) -> Vec<Cable> {
-        let cable = |number| Cable { name: format!("{cluster}_link_{number}"), multiple: 1 };
+        let cable = |number| Cable { name: format!("{cluster}_link_{number}"), bandwidth_multiple: 1 };
         self.numbers.iter().map(cable).collect()
     }
 
@@ -59,7 +59,7 @@ impl Topology for Star {
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
         let is_host = |station: u32| (station as usize) < self.numbers.len();
         if is_host(src) {
-            wiring.limit(src.into(), out);
+            wiring.push_limiter(src.into(), out);
             out.push(wiring.up(src.into()));
         }
         if is_host(src) || is_host(dst) {
@@ -69,7 +69,7 @@ impl Topology for Star {
             out.push(wiring.down(dst.into()));
         }
         if is_host(dst) && src != dst {
-            wiring.limit(dst.into(), out);
+            wiring.push_limiter(dst.into(), out);
         }
     }
 
@@ -82,11 +82,11 @@ impl Topology for Star {
     }
 
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
-        runs(self.hosts(), wanted.unwrap_or(usual_blocks(self.hosts())), &[1])
+        contiguous_blocks(self.hosts(), wanted.unwrap_or(default_block_count(self.hosts())), &[1])
     }
 
-    fn close_pairs(&self) -> Vec<(u32, u32)> {
-        successors(self.hosts()).collect()
+    fn closest_pairs(&self) -> Vec<(u32, u32)> {
+        consecutive_pairs(self.hosts()).collect()
     }
 
     /// Counts the cables of half of the hosts. [`crate::measures`] accounts for the backbone.

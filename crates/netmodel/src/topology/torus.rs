@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, product, usual_blocks};
+use super::{Cable, Topology, Wiring, checked_product, default_block_count};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -19,7 +19,8 @@ pub(crate) struct Torus {
 impl Torus {
     /// Makes a torus, or returns `None` without dimensions or with an empty one.
     pub(crate) fn try_new(sizes: &[u32]) -> Option<Self> {
-        let valid = !sizes.is_empty() && !sizes.contains(&0) && product(sizes.iter().copied()).is_some();
+        let valid =
+            !sizes.is_empty() && !sizes.contains(&0) && checked_product(sizes.iter().copied()).is_some();
         valid.then(|| Self { sizes: sizes.to_vec() })
     }
 
@@ -54,8 +55,10 @@ impl Topology for Torus {
             let mut stride = 1;
             for &size in &self.sizes {
                 let neighbour = step(host, stride, size, Direction::Up);
-                cables
-                    .push(Cable { name: format!("{cluster}_link_from_{host}_to_{neighbour}"), multiple: 1 });
+                cables.push(Cable {
+                    name: format!("{cluster}_link_from_{host}_to_{neighbour}"),
+                    bandwidth_multiple: 1,
+                });
                 stride *= size;
             }
         }
@@ -67,7 +70,7 @@ impl Topology for Torus {
     }
 
     fn cable_ends(&self) -> Vec<(u64, u64)> {
-        self.close_pairs().into_iter().map(|(lower, upper)| (lower.into(), upper.into())).collect()
+        self.closest_pairs().into_iter().map(|(lower, upper)| (lower.into(), upper.into())).collect()
     }
 
     /// Completes one dimension after the other (dimension-order routing), each in the direction of its first hop.
@@ -78,7 +81,7 @@ impl Topology for Torus {
             let target = dst / stride % size;
             let direction = direction(src / stride % size, target, size);
             while current / stride % size != target {
-                wiring.limit(current.into(), out);
+                wiring.push_limiter(current.into(), out);
                 let next = step(current, stride, size, direction);
                 out.push(match direction {
                     Direction::Up => wiring.up(self.cable(current, dimension)),
@@ -88,7 +91,7 @@ impl Topology for Torus {
             }
             stride *= size;
         }
-        wiring.limit(current.into(), out);
+        wiring.push_limiter(current.into(), out);
     }
 
     fn cable_hosts(&self) -> Vec<u32> {
@@ -101,7 +104,7 @@ impl Topology for Torus {
 
     /// Halves the longest sides until there are enough blocks.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
-        let wanted = wanted.unwrap_or(usual_blocks(self.hosts()));
+        let wanted = wanted.unwrap_or(default_block_count(self.hosts()));
         let mut cuts = vec![1_u32; self.sizes.len()];
         while cuts.iter().product::<u32>() < wanted {
             let sides = self.sizes.iter().zip(&mut cuts).filter(|(size, cut)| **cut * 2 <= **size);
@@ -119,7 +122,7 @@ impl Topology for Torus {
         (0..self.hosts() as u32).map(block).collect()
     }
 
-    fn close_pairs(&self) -> Vec<(u32, u32)> {
+    fn closest_pairs(&self) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         for host in 0..self.hosts() as u32 {
             let mut stride = 1;

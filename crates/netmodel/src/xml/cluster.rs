@@ -2,7 +2,7 @@
 
 use super::element::Element;
 use super::{radical, read_property};
-use crate::platform::assembly::Assembly;
+use crate::platform::builder::PlatformBuilder;
 use crate::platform::cluster;
 use crate::platform::description::{
     BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription, Shape,
@@ -34,81 +34,81 @@ const ATTRIBUTES: [&str; 18] = [
 ];
 
 /// Reads a cluster and adds it to the platform.
-pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), PlatformError> {
-    element.check_attributes(assembly, &ATTRIBUTES)?;
+pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
+    element.check_attributes(builder, &ATTRIBUTES)?;
     for child in &element.children {
         match child.name.as_str() {
-            "prop" => read_property(assembly, child)?,
-            _ => return Err(child.misplaced(assembly, "cluster")),
+            "prop" => read_property(builder, child)?,
+            _ => return Err(child.misplaced(builder, "cluster")),
         }
     }
-    let numbers = radical::read(assembly, element)?;
-    let shape = shape(assembly, element)?;
-    let backbone = backbone(assembly, element, &shape)?;
-    let loopback = attached_link(assembly, element, "loopback_bw", "loopback_lat")?;
-    let limiter = element.optional_quantity(assembly, "limiter_link", Dimension::Bandwidth)?;
+    let numbers = radical::read(builder, element)?;
+    let shape = shape(builder, element)?;
+    let backbone = backbone(builder, element, &shape)?;
+    let loopback = optional_link(builder, element, "loopback_bw", "loopback_lat")?;
+    let limiter = element.optional_quantity(builder, "limiter_link", Dimension::Bandwidth)?;
     let description = ClusterDescription {
-        name: element.required(assembly, "id")?.to_owned(),
-        prefix: element.required(assembly, "prefix")?.to_owned(),
-        suffix: element.required(assembly, "suffix")?.to_owned(),
+        name: element.required(builder, "id")?.to_owned(),
+        prefix: element.required(builder, "prefix")?.to_owned(),
+        suffix: element.required(builder, "suffix")?.to_owned(),
         numbers,
-        speed: element.speed(assembly)?,
-        cores: element.cores(assembly)?,
+        speed: element.speed(builder)?,
+        cores: element.cores(builder)?,
         shape,
-        bandwidth: element.required_quantity(assembly, "bw", Dimension::Bandwidth)?,
-        latency: element.required_quantity(assembly, "lat", Dimension::Time)?,
-        sharing: sharing(assembly, element)?,
+        bandwidth: element.required_quantity(builder, "bw", Dimension::Bandwidth)?,
+        latency: element.required_quantity(builder, "lat", Dimension::Time)?,
+        sharing: sharing(builder, element)?,
         backbone,
         loopback: loopback.map(|(bandwidth, latency)| LoopbackDescription { bandwidth, latency }),
         limiter: (limiter != 0.0).then_some(limiter),
         router: element.optional("router_id").map(str::to_owned),
     };
-    cluster::add(assembly, &description, Some(element.line))
+    cluster::add(builder, &description, Some(element.line))
 }
 
-fn sharing(assembly: &mut Assembly, element: &Element) -> Result<CableSharing, PlatformError> {
+fn sharing(builder: &mut PlatformBuilder, element: &Element) -> Result<CableSharing, PlatformError> {
     match element.optional("sharing_policy").unwrap_or("SPLITDUPLEX") {
         "SPLITDUPLEX" | "FULLDUPLEX" => Ok(CableSharing::SplitDuplex),
         "SHARED" => Ok(CableSharing::Shared),
         "FATPIPE" => {
             let warning = "sharing_policy=\"FATPIPE\" of a <cluster> means SHARED, as in SimGrid";
-            assembly.warn(Some(element.line), warning);
+            builder.warn(Some(element.line), warning);
             Ok(CableSharing::Shared)
         }
         other => {
             let expected = "SHARED, SPLITDUPLEX, FULLDUPLEX or FATPIPE";
-            Err(element.value_error(assembly, "sharing_policy", other, expected))
+            Err(element.value_error(builder, "sharing_policy", other, expected))
         }
     }
 }
 
 /// Reads bandwidth and latency of an optional link, which exists if one of them is not zero.
-fn attached_link(
-    assembly: &mut Assembly,
+fn optional_link(
+    builder: &mut PlatformBuilder,
     element: &Element,
     bandwidth: &'static str,
     latency: &'static str,
 ) -> Result<Option<(f64, f64)>, PlatformError> {
-    let bandwidth = element.optional_quantity(assembly, bandwidth, Dimension::Bandwidth)?;
-    let latency = element.optional_quantity(assembly, latency, Dimension::Time)?;
+    let bandwidth = element.optional_quantity(builder, bandwidth, Dimension::Bandwidth)?;
+    let latency = element.optional_quantity(builder, latency, Dimension::Time)?;
     let exists = bandwidth != 0.0 || latency != 0.0;
     Ok(exists.then_some((bandwidth, latency)))
 }
 
 /// Reads the backbone. SimGrid ignores one that is not on a flat cluster; this reader warns.
 fn backbone(
-    assembly: &mut Assembly,
+    builder: &mut PlatformBuilder,
     element: &Element,
     shape: &Shape,
 ) -> Result<Option<BackboneDescription>, PlatformError> {
     let sharing = match element.optional("bb_sharing_policy").unwrap_or("SHARED") {
         "SHARED" => Sharing::Shared,
         "FATPIPE" => Sharing::FatPipe,
-        other => return Err(element.value_error(assembly, "bb_sharing_policy", other, "SHARED or FATPIPE")),
+        other => return Err(element.value_error(builder, "bb_sharing_policy", other, "SHARED or FATPIPE")),
     };
-    let backbone = attached_link(assembly, element, "bb_bw", "bb_lat")?;
+    let backbone = optional_link(builder, element, "bb_bw", "bb_lat")?;
     if backbone.is_some() && *shape != Shape::Flat {
-        assembly.warn(
+        builder.warn(
             Some(element.line),
             "only a cluster of topology FLAT has a backbone: bb_bw and bb_lat do nothing",
         );
@@ -117,7 +117,7 @@ fn backbone(
     Ok(backbone.map(|(bandwidth, latency)| BackboneDescription { bandwidth, latency, sharing }))
 }
 
-fn shape(assembly: &Assembly, element: &Element) -> Result<Shape, PlatformError> {
+fn shape(builder: &PlatformBuilder, element: &Element) -> Result<Shape, PlatformError> {
     let parameters = element.optional("topo_parameters").unwrap_or("");
     let (shape, expected) = match element.optional("topology").unwrap_or("FLAT") {
         "FLAT" => (Some(Shape::Flat), ""),
@@ -126,10 +126,10 @@ fn shape(assembly: &Assembly, element: &Element) -> Result<Shape, PlatformError>
         "DRAGONFLY" => (dragonfly(parameters), "the parameters of a dragonfly, such as \"3,4;4,3;5,1;2\""),
         other => {
             let expected = "FLAT, TORUS, FAT_TREE or DRAGONFLY";
-            return Err(element.value_error(assembly, "topology", other, expected));
+            return Err(element.value_error(builder, "topology", other, expected));
         }
     };
-    shape.ok_or_else(|| element.value_error(assembly, "topo_parameters", parameters, expected))
+    shape.ok_or_else(|| element.value_error(builder, "topo_parameters", parameters, expected))
 }
 
 fn list(text: &str) -> Option<Vec<u32>> {

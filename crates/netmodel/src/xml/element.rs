@@ -4,7 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::PlatformError;
-use crate::platform::assembly::Assembly;
+use crate::platform::builder::PlatformBuilder;
 use crate::unit::{Dimension, Quantity};
 
 /// Maximum nesting of elements.
@@ -29,23 +29,27 @@ impl Element {
     /// Returns an attribute, which may be empty.
     pub(super) fn required(
         &self,
-        assembly: &Assembly,
+        builder: &PlatformBuilder,
         attribute: &'static str,
     ) -> Result<&str, PlatformError> {
         let found = self.attributes.iter().find(|(name, _)| name == attribute);
         found.map(|(_, value)| value.as_str()).ok_or_else(|| PlatformError::MissingAttribute {
-            at: assembly.at(Some(self.line)),
+            at: builder.at(Some(self.line)),
             element: self.name.clone(),
             attribute,
         })
     }
 
     /// Refuses attributes other than these.
-    pub(super) fn check_attributes(&self, assembly: &Assembly, known: &[&str]) -> Result<(), PlatformError> {
+    pub(super) fn check_attributes(
+        &self,
+        builder: &PlatformBuilder,
+        known: &[&str],
+    ) -> Result<(), PlatformError> {
         match self.attributes.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some((attribute, _)) => Err(PlatformError::UnknownAttribute {
-                at: assembly.at(Some(self.line)),
+                at: builder.at(Some(self.line)),
                 element: self.name.clone(),
                 attribute: attribute.clone(),
             }),
@@ -55,56 +59,56 @@ impl Element {
     /// Refuses attributes that SimGrid has and this model does not, if they are not empty.
     pub(super) fn refuse_attributes(
         &self,
-        assembly: &Assembly,
+        builder: &PlatformBuilder,
         refused: &[&str],
     ) -> Result<(), PlatformError> {
         for attribute in refused {
             if let Some(value) = self.optional(attribute) {
                 let feature = format!("{attribute}={value:?} of <{}>", self.name);
-                return Err(PlatformError::NotSupported { at: assembly.at(Some(self.line)), feature });
+                return Err(PlatformError::NotSupported { at: builder.at(Some(self.line)), feature });
             }
         }
         Ok(())
     }
 
     /// Refuses elements inside this one.
-    pub(super) fn expect_no_children(&self, assembly: &Assembly) -> Result<(), PlatformError> {
-        self.children.first().map_or(Ok(()), |child| Err(child.misplaced(assembly, &self.name)))
+    pub(super) fn expect_no_children(&self, builder: &PlatformBuilder) -> Result<(), PlatformError> {
+        self.children.first().map_or(Ok(()), |child| Err(child.misplaced(builder, &self.name)))
     }
 
     /// Makes the error that SimGrid knows this element and this reader does not.
-    pub(super) fn not_supported(&self, assembly: &Assembly) -> PlatformError {
+    pub(super) fn not_supported(&self, builder: &PlatformBuilder) -> PlatformError {
         let feature = format!("the element <{}>", self.name);
-        PlatformError::NotSupported { at: assembly.at(Some(self.line)), feature }
+        PlatformError::NotSupported { at: builder.at(Some(self.line)), feature }
     }
 
     /// Makes the error that this element is not allowed in its parent.
-    pub(super) fn misplaced(&self, assembly: &Assembly, parent: &str) -> PlatformError {
-        let (at, parent) = (assembly.at(Some(self.line)), parent.to_owned());
+    pub(super) fn misplaced(&self, builder: &PlatformBuilder, parent: &str) -> PlatformError {
+        let (at, parent) = (builder.at(Some(self.line)), parent.to_owned());
         PlatformError::UnknownElement { at, element: self.name.clone(), parent }
     }
 
     /// Makes the error about the value of an attribute.
     pub(super) fn value_error(
         &self,
-        assembly: &Assembly,
+        builder: &PlatformBuilder,
         attribute: &'static str,
         found: &str,
         expected: &'static str,
     ) -> PlatformError {
-        assembly.value_error(Some(self.line), &format!("<{}>", self.name), attribute, found, expected)
+        builder.value_error(Some(self.line), &format!("<{}>", self.name), attribute, found, expected)
     }
 
     /// Reads the text of an attribute as a quantity, with a warning if it has no unit.
     pub(super) fn quantity(
         &self,
-        assembly: &mut Assembly,
+        builder: &mut PlatformBuilder,
         attribute: &'static str,
         text: &str,
         dimension: Dimension,
     ) -> Result<f64, PlatformError> {
         let refuse = |reason| PlatformError::Quantity {
-            at: assembly.at(Some(self.line)),
+            at: builder.at(Some(self.line)),
             element: self.name.as_str().into(),
             attribute,
             found: text.into(),
@@ -115,7 +119,7 @@ impl Element {
             let units = dimension.units();
             let warning =
                 format!("{attribute}={text:?} of <{}> has no unit: append one ({units})", self.name);
-            assembly.warn(Some(self.line), &warning);
+            builder.warn(Some(self.line), &warning);
         }
         Ok(value)
     }
@@ -123,54 +127,54 @@ impl Element {
     /// Reads an attribute that is a quantity.
     pub(super) fn required_quantity(
         &self,
-        assembly: &mut Assembly,
+        builder: &mut PlatformBuilder,
         attribute: &'static str,
         dimension: Dimension,
     ) -> Result<f64, PlatformError> {
-        let text = self.required(assembly, attribute)?;
-        self.quantity(assembly, attribute, text, dimension)
+        let text = self.required(builder, attribute)?;
+        self.quantity(builder, attribute, text, dimension)
     }
 
     /// Reads an attribute that is a quantity; zero if it is absent.
     pub(super) fn optional_quantity(
         &self,
-        assembly: &mut Assembly,
+        builder: &mut PlatformBuilder,
         attribute: &'static str,
         dimension: Dimension,
     ) -> Result<f64, PlatformError> {
         match self.optional(attribute) {
-            Some(text) => self.quantity(assembly, attribute, text, dimension),
+            Some(text) => self.quantity(builder, attribute, text, dimension),
             None => Ok(0.0),
         }
     }
 
     /// Reads an attribute that is a number of cores; one if it is absent.
-    pub(super) fn cores(&self, assembly: &Assembly) -> Result<u32, PlatformError> {
+    pub(super) fn cores(&self, builder: &PlatformBuilder) -> Result<u32, PlatformError> {
         let Some(text) = self.optional("core") else { return Ok(1) };
-        text.parse().map_err(|_| self.value_error(assembly, "core", text, "a number of cores"))
+        text.parse().map_err(|_| self.value_error(builder, "core", text, "a number of cores"))
     }
 
     /// Reads the speed of a processor state: the first of the list, or the one that `pstate` chooses.
-    pub(super) fn speed(&self, assembly: &mut Assembly) -> Result<f64, PlatformError> {
-        let speeds: Vec<&str> = self.required(assembly, "speed")?.split(',').collect();
+    pub(super) fn speed(&self, builder: &mut PlatformBuilder) -> Result<f64, PlatformError> {
+        let speeds: Vec<&str> = self.required(builder, "speed")?.split(',').collect();
         let state = self.optional("pstate").unwrap_or("0");
         let chosen = state.trim_end_matches(".0").parse().ok().and_then(|state: usize| speeds.get(state));
         let chosen = *chosen.ok_or_else(|| {
-            self.value_error(assembly, "pstate", state, "the position, from 0, of one of the speeds")
+            self.value_error(builder, "pstate", state, "the position, from 0, of one of the speeds")
         })?;
-        self.quantity(assembly, "speed", chosen, Dimension::Speed)
+        self.quantity(builder, "speed", chosen, Dimension::Speed)
     }
 }
 
 /// Reads a text into its root element. Ignores comments, declarations and the document type.
-pub(super) fn parse(text: &str, assembly: &Assembly) -> Result<Element, PlatformError> {
+pub(super) fn parse(text: &str, builder: &PlatformBuilder) -> Result<Element, PlatformError> {
     let mut reader = Reader::from_str(text);
     let mut lines = LineCounter { text: text.as_bytes(), offset: 0, line: 1 };
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
     loop {
         let line = lines.line_at(reader.buffer_position() as usize);
-        let malformed = |message: String| PlatformError::Xml { at: assembly.at(Some(line)), message };
+        let malformed = |message: String| PlatformError::Xml { at: builder.at(Some(line)), message };
         let event = reader.read_event().map_err(|error| malformed(error.to_string()))?;
         let closed = match event {
             Event::Start(start) if open.len() < DEPTH_LIMIT && root.is_none() => {

@@ -2,14 +2,14 @@
 
 use super::element::Element;
 use crate::PlatformError;
-use crate::platform::assembly::{Assembly, HOST_LIMIT};
+use crate::platform::builder::{HOST_LIMIT, PlatformBuilder};
 
 /// Reads the attribute `radical` of an element.
-pub(super) fn read(assembly: &Assembly, element: &Element) -> Result<Vec<u32>, PlatformError> {
-    let text = element.required(assembly, "radical")?;
+pub(super) fn read(builder: &PlatformBuilder, element: &Element) -> Result<Vec<u32>, PlatformError> {
+    let text = element.required(builder, "radical")?;
     parse(text, HOST_LIMIT).ok_or_else(|| {
         let expected = "numbers and ranges such as \"1-4,6,9-11\", at most 2^24 hosts";
-        element.value_error(assembly, "radical", text, expected)
+        element.value_error(builder, "radical", text, expected)
     })
 }
 
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_radical_is_refused() {
+    fn malformed_radicals_are_refused() {
         for text in ["", "a", "4-1", "1-", "1--2", "0-4294967296", "0-100"] {
             assert_eq!(parse(text, 100), None, "{text:?}");
         }

@@ -3,64 +3,68 @@
 use super::element::Element;
 use super::{cluster, host, link, read_property, route, star};
 use crate::PlatformError;
-use crate::platform::assembly::Assembly;
-use crate::platform::draft::{RoutingKind, ZoneDraft};
+use crate::platform::builder::PlatformBuilder;
+use crate::platform::zone_builder::{RoutingKind, ZoneBuilder};
 
 /// Elements of zones that hold hosts.
-const OF_HOSTS: [&str; 4] = ["host", "router", "cabinet", "host_link"];
+const HOST_ELEMENTS: [&str; 4] = ["host", "router", "cabinet", "host_link"];
 /// Elements of zones that hold zones.
-const OF_ZONES: [&str; 3] = ["zone", "AS", "cluster"];
+const ZONE_ELEMENTS: [&str; 3] = ["zone", "AS", "cluster"];
 
 /// Reads a zone and its children: hosts, links and routes among them, or other zones and clusters and routes between
 /// those.
-pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), PlatformError> {
-    element.check_attributes(assembly, &["id", "routing"])?;
-    let name = element.required(assembly, "id")?;
-    let kind = routing(assembly, element)?;
-    refuse_mixture(assembly, element)?;
-    let zone = assembly.open_zone(name, Some(element.line))?;
-    let mut draft = ZoneDraft::new(zone, kind);
+pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
+    element.check_attributes(builder, &["id", "routing"])?;
+    let name = element.required(builder, "id")?;
+    let kind = routing(builder, element)?;
+    refuse_mixture(builder, element)?;
+    let zone = builder.open_zone(name, Some(element.line))?;
+    let mut zone_builder = ZoneBuilder::new(zone, kind);
     for child in &element.children {
-        read_child(assembly, &mut draft, child)?;
+        read_child(builder, &mut zone_builder, child)?;
     }
     for child in element.children.iter().filter(|child| child.name == "host_link") {
-        star::read_host_link(assembly, &mut draft, zone, child)?;
+        star::read_host_link(builder, &mut zone_builder, zone, child)?;
     }
-    draft.finish(assembly, Some(element.line))
+    zone_builder.finish(builder, Some(element.line))
 }
 
-fn read_child(assembly: &mut Assembly, draft: &mut ZoneDraft, child: &Element) -> Result<(), PlatformError> {
+fn read_child(
+    builder: &mut PlatformBuilder,
+    zone_builder: &mut ZoneBuilder,
+    child: &Element,
+) -> Result<(), PlatformError> {
     let line = Some(child.line);
     match child.name.as_str() {
-        "prop" => read_property(assembly, child),
-        "host" => host::read(assembly, child),
-        "router" => host::read_router(assembly, child),
-        "link" => link::read(assembly, child),
-        "route" => draft.add_route(assembly, &route::read(assembly, child)?, line),
+        "prop" => read_property(builder, child),
+        "host" => host::read(builder, child),
+        "router" => host::read_router(builder, child),
+        "link" => link::read(builder, child),
+        "route" => zone_builder.add_route(builder, &route::read(builder, child)?, line),
         "zoneRoute" | "ASroute" => {
-            let (route, gateways) = route::read_between_zones(assembly, child)?;
-            draft.add_zone_route(assembly, &route, &gateways, line)
+            let (route, gateways) = route::read_between_zones(builder, child)?;
+            zone_builder.add_zone_route(builder, &route, &gateways, line)
         }
-        "bypassRoute" => draft.add_bypass(assembly, &route::read(assembly, child)?, None, line),
+        "bypassRoute" => zone_builder.add_bypass(builder, &route::read(builder, child)?, None, line),
         "bypassZoneRoute" | "bypassASroute" => {
-            let (route, gateways) = route::read_between_zones(assembly, child)?;
-            draft.add_bypass(assembly, &route, Some(&gateways), line)
+            let (route, gateways) = route::read_between_zones(builder, child)?;
+            zone_builder.add_bypass(builder, &route, Some(&gateways), line)
         }
-        "zone" | "AS" => read(assembly, child),
-        "cluster" => cluster::read(assembly, child),
-        "backbone" => star::read_backbone(assembly, draft, child),
-        "cabinet" => star::read_cabinet(assembly, draft, child),
+        "zone" | "AS" => read(builder, child),
+        "cluster" => cluster::read(builder, child),
+        "backbone" => star::read_backbone(builder, zone_builder, child),
+        "cabinet" => star::read_cabinet(builder, zone_builder, child),
         // Read at the end of the zone, because it may name links that are declared after it.
         "host_link" => Ok(()),
         "peer" | "trace" | "trace_connect" | "include" | "storage" | "storage_type" | "mount" => {
-            Err(child.not_supported(assembly))
+            Err(child.not_supported(builder))
         }
-        _ => Err(child.misplaced(assembly, "zone")),
+        _ => Err(child.misplaced(builder, "zone")),
     }
 }
 
-fn routing(assembly: &Assembly, element: &Element) -> Result<RoutingKind, PlatformError> {
-    let routing = element.required(assembly, "routing")?;
+fn routing(builder: &PlatformBuilder, element: &Element) -> Result<RoutingKind, PlatformError> {
+    let routing = element.required(builder, "routing")?;
     match routing.to_ascii_lowercase().as_str() {
         "full" => Ok(RoutingKind::Full),
         "floyd" => Ok(RoutingKind::Floyd),
@@ -69,20 +73,20 @@ fn routing(assembly: &Assembly, element: &Element) -> Result<RoutingKind, Platfo
         "none" => Ok(RoutingKind::None),
         "vivaldi" | "wifi" => {
             let feature = format!("routing={routing:?}");
-            Err(PlatformError::NotSupported { at: assembly.at(Some(element.line)), feature })
+            Err(PlatformError::NotSupported { at: builder.at(Some(element.line)), feature })
         }
         _ => {
             let expected = "Full, Floyd, Dijkstra, DijkstraCache, Cluster or None";
-            Err(element.value_error(assembly, "routing", routing, expected))
+            Err(element.value_error(builder, "routing", routing, expected))
         }
     }
 }
 
 /// Refuses a zone that holds hosts as well as zones: SimGrid's format allows one or the other.
-fn refuse_mixture(assembly: &Assembly, element: &Element) -> Result<(), PlatformError> {
+fn refuse_mixture(builder: &PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
     let has = |names: &[&str]| element.children.iter().find(|child| names.contains(&child.name.as_str()));
-    match (has(&OF_HOSTS), has(&OF_ZONES)) {
-        (Some(_), Some(inner)) => Err(inner.misplaced(assembly, "zone with hosts")),
+    match (has(&HOST_ELEMENTS), has(&ZONE_ELEMENTS)) {
+        (Some(_), Some(inner)) => Err(inner.misplaced(builder, "zone with hosts")),
         _ => Ok(()),
     }
 }

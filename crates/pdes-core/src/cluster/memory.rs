@@ -2,23 +2,23 @@
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use super::link::Messages;
+use super::backend::Messages;
 
 /// One member's end of the channels to all others.
-pub(super) struct MemoryLink {
+pub(super) struct MemoryBackend {
     me: usize,
     inbox: Receiver<(usize, Vec<u8>)>,
     peers: Vec<Sender<(usize, Vec<u8>)>>,
 }
 
 /// Makes the connected ends of all members.
-pub(super) fn connect(members: usize) -> Vec<MemoryLink> {
+pub(super) fn connect(members: usize) -> Vec<MemoryBackend> {
     let (peers, inboxes): (Vec<_>, Vec<_>) = (0..members).map(|_| unbounded()).unzip();
-    let end = |(me, inbox)| MemoryLink { me, inbox, peers: peers.clone() };
+    let end = |(me, inbox)| MemoryBackend { me, inbox, peers: peers.clone() };
     inboxes.into_iter().enumerate().map(end).collect()
 }
 
-impl MemoryLink {
+impl MemoryBackend {
     pub(super) fn me(&self) -> usize {
         self.me
     }

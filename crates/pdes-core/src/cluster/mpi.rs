@@ -1,6 +1,6 @@
 //! The backend for members that are processes of an MPI program.
 
-mod sending;
+mod pending_send;
 
 use std::collections::VecDeque;
 
@@ -11,29 +11,29 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Source};
 
 use super::MpiError;
-use super::link::Messages;
-use sending::Sending;
+use super::backend::Messages;
+use pending_send::PendingSend;
 
 /// Maximum number of messages received in one poll.
-const MESSAGES_PER_LOOK: usize = 64;
+const MESSAGES_PER_POLL: usize = 64;
 /// Number of pending sends before MPI is asked to test the first of them: a test may cost a system call, and may yield the
 /// processor to other threads.
-const MESSAGES_KEPT: usize = 16;
+const PENDING_BEFORE_TEST: usize = 16;
 
 /// The backend over a communicator of all processes.
-pub(super) struct MpiLink {
+pub(super) struct MpiBackend {
     me: usize,
     members: usize,
     /// Pending sends, oldest first. Nothing waits for them: between processes of one host, Open MPI completes a send, however
     /// short it is, only when the receiver has polled for messages.
-    sending: VecDeque<Sending>,
+    sending: VecDeque<PendingSend>,
     communicator: SimpleCommunicator,
     /// Finalises MPI when it is dropped, which must happen after all sends are complete and the communicator is freed:
     /// fields are dropped in their order.
     _universe: Universe,
 }
 
-impl MpiLink {
+impl MpiBackend {
     pub(super) fn new() -> Result<Self, MpiError> {
         // All calls come from the one thread that keeps the cluster; that need not be the first one of the process.
         let (universe, threading) =
@@ -63,28 +63,28 @@ impl MpiLink {
     pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
         for (to, message) in outgoing.drain(..) {
             let to = self.communicator.process_at_rank(to as i32);
-            self.sending.push_back(Sending::new(&to, message));
+            self.sending.push_back(PendingSend::new(&to, message));
         }
         self.receive(incoming);
-        if self.sending.len() > MESSAGES_KEPT {
-            self.forget_sent();
+        if self.sending.len() > PENDING_BEFORE_TEST {
+            self.reap_completed();
         }
     }
 
     pub(super) fn is_sending(&mut self) -> bool {
-        self.forget_sent();
+        self.reap_completed();
         !self.sending.is_empty()
     }
 
-    fn forget_sent(&mut self) {
-        while self.sending.front_mut().is_some_and(Sending::is_done) {
+    fn reap_completed(&mut self) {
+        while self.sending.front_mut().is_some_and(PendingSend::is_done) {
             self.sending.pop_front();
         }
     }
 
     /// Receives the messages that have arrived.
     fn receive(&self, incoming: &mut Messages) {
-        for _ in 0..MESSAGES_PER_LOOK {
+        for _ in 0..MESSAGES_PER_POLL {
             let Some((message, status)) = self.communicator.any_process().immediate_matched_probe() else {
                 break;
             };

@@ -1,7 +1,7 @@
 //! The earliest failure of a run, the one that it reports.
 
 use super::Ending;
-use super::frame::Tally;
+use super::frame::RunSummary;
 use crate::{Fault, Rank, SimTime};
 
 /// The earliest failure found so far, by (time, rank, order).
@@ -36,8 +36,8 @@ impl<E> FirstFault<E> {
 
     /// Returns the ending of a run on a cluster from the summary of all members. The error is present on the member of the
     /// failed process only.
-    pub(crate) fn on_cluster(self, all: Tally) -> Ending<Option<E>> {
-        let Some((at, rank, order)) = all.fault else { return Ending::of_waiting(all.waiting) };
+    pub(crate) fn cluster_ending(self, all: RunSummary) -> Ending<Option<E>> {
+        let Some((at, rank, order)) = all.fault else { return Ending::from_unfinished(all.waiting) };
         let here = self.key() == Some((at, rank, order));
         let error = self.0.filter(|_| here).map(|(_, fault)| fault.error);
         Ending::Failed(rank, Fault { at, order, error })
@@ -52,7 +52,7 @@ impl<E> FirstFault<E> {
     pub(crate) fn ending(self, waiting: Vec<Rank>) -> Ending<E> {
         match self.0 {
             Some((rank, fault)) => Ending::Failed(rank, fault),
-            None => Ending::of_waiting(waiting),
+            None => Ending::from_unfinished(waiting),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The frames that members of a cluster exchange during a run, and their encoding.
 
-use crate::cluster::Terms;
+use crate::cluster::RunParameters;
 use crate::{Rank, SimTime, Wire};
 
 /// A control or data unit from one member to another. Counted frames may activate the receiver; an idle member reports how
@@ -8,7 +8,7 @@ use crate::{Rank, SimTime, Wire};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     /// Parameters of the sender's run; the first frame of a run.
-    Terms(Terms),
+    Parameters(RunParameters),
     /// Counted: tokens for this worker of the receiver.
     Tokens { worker: u32, packets: &'a [u8] },
     /// Counted: the conditional event of this process is committed.
@@ -18,13 +18,13 @@ pub(crate) enum Frame<'a> {
     /// A process has failed at this instant; events past it do not matter any more.
     Cutoff(SimTime),
     /// Requests a message as soon as the receiver's least clock has reached this instant, or all its workers are idle.
-    Ask(SimTime),
+    RequestBound(SimTime),
     /// To member 0: number of steps of the sender, and the time that it has reached.
     Progress(u64, SimTime),
     /// From member 0: the run is over.
     Stop,
     /// Summary of the sender's processes, to member 0; summary of all processes, from member 0.
-    Tally(Tally),
+    Summary(RunSummary),
 }
 
 /// The report of an idle member, for termination detection.
@@ -42,7 +42,7 @@ pub(crate) struct Report {
 
 /// The summary of a run, over some or all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct RunSummary {
     /// Time, rank and order of the earliest failure.
     pub(crate) fault: Option<(SimTime, Rank, u64)>,
     pub(crate) steps: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Tally {
     pub(crate) waiting: Vec<Rank>,
 }
 
-impl Tally {
+impl RunSummary {
     /// Adds the summary of other processes.
     pub(crate) fn merge(&mut self, other: Self) {
         // The earliest fault by (time, rank, order).
@@ -69,22 +69,22 @@ impl Tally {
     }
 }
 
-const TERMS: u8 = 0;
+const PARAMETERS: u8 = 0;
 const TOKENS: u8 = 1;
 const COMMIT: u8 = 2;
 const IDLE: u8 = 3;
 const CUTOFF: u8 = 4;
-const ASK: u8 = 5;
+const REQUEST_BOUND: u8 = 5;
 const STOP: u8 = 6;
-const TALLY: u8 = 7;
+const SUMMARY: u8 = 7;
 const PROGRESS: u8 = 8;
 
 impl<'a> Frame<'a> {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
-            Self::Terms(Terms { ranks, workers, token_bytes }) => {
-                (TERMS, *ranks, (*workers, *token_bytes)).write(&mut bytes);
+            Self::Parameters(RunParameters { ranks, workers, token_bytes }) => {
+                (PARAMETERS, *ranks, (*workers, *token_bytes)).write(&mut bytes);
             }
             Self::Tokens { worker, packets } => {
                 (TOKENS, *worker).write(&mut bytes);
@@ -99,12 +99,12 @@ impl<'a> Frame<'a> {
                 report.cutoff.write(&mut bytes);
             }
             Self::Cutoff(at) => (CUTOFF, *at).write(&mut bytes),
-            Self::Ask(floor) => (ASK, *floor).write(&mut bytes),
+            Self::RequestBound(floor) => (REQUEST_BOUND, *floor).write(&mut bytes),
             Self::Progress(steps, reached) => (PROGRESS, *steps, *reached).write(&mut bytes),
             Self::Stop => STOP.write(&mut bytes),
-            Self::Tally(tally) => {
-                TALLY.write(&mut bytes);
-                tally.write(&mut bytes);
+            Self::Summary(summary) => {
+                SUMMARY.write(&mut bytes);
+                summary.write(&mut bytes);
             }
         }
         bytes
@@ -113,9 +113,9 @@ impl<'a> Frame<'a> {
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let rest = &mut bytes;
         Some(match u8::read(rest)? {
-            TERMS => {
+            PARAMETERS => {
                 let (ranks, (workers, token_bytes)) = Wire::read(rest)?;
-                Self::Terms(Terms { ranks, workers, token_bytes })
+                Self::Parameters(RunParameters { ranks, workers, token_bytes })
             }
             TOKENS => Self::Tokens { worker: Wire::read(rest)?, packets: rest },
             COMMIT => Self::Commit(Wire::read(rest)?),
@@ -126,13 +126,13 @@ impl<'a> Frame<'a> {
                 cutoff: Wire::read(rest)?,
             }),
             CUTOFF => Self::Cutoff(Wire::read(rest)?),
-            ASK => Self::Ask(Wire::read(rest)?),
+            REQUEST_BOUND => Self::RequestBound(Wire::read(rest)?),
             PROGRESS => {
                 let (steps, reached) = Wire::read(rest)?;
                 Self::Progress(steps, reached)
             }
             STOP => Self::Stop,
-            TALLY => Self::Tally(Tally::read(rest)?),
+            SUMMARY => Self::Summary(RunSummary::read(rest)?),
             _ => return None,
         })
     }
@@ -149,24 +149,24 @@ fn read_list<T: Wire>(bytes: &mut &[u8]) -> Option<Vec<T>> {
 
 /// The encoder and decoder of tokens with their receivers. They are function pointers, so that a run on threads only does
 /// not require tokens that implement [`Wire`].
-pub(crate) struct Codec<T> {
+pub(crate) struct TokenCodec<T> {
     pub(crate) token_bytes: u32,
     encode: fn(&[(Rank, T)], &mut Vec<u8>),
-    decode: fn(&[u8]) -> Option<Packets<T>>,
+    decode: fn(&[u8]) -> Option<AddressedTokens<T>>,
 }
 
 /// Tokens with their receivers.
-type Packets<T> = Vec<(Rank, T)>;
+type AddressedTokens<T> = Vec<(Rank, T)>;
 
-impl<T> Clone for Codec<T> {
+impl<T> Clone for TokenCodec<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Codec<T> {}
+impl<T> Copy for TokenCodec<T> {}
 
-impl<T: Copy + Wire> Codec<T> {
+impl<T: Copy + Wire> TokenCodec<T> {
     pub(crate) fn new() -> Self {
         Self {
             token_bytes: T::SIZE as u32,
@@ -185,7 +185,7 @@ impl<T: Copy + Wire> Codec<T> {
     }
 }
 
-impl<T> Codec<T> {
+impl<T> TokenCodec<T> {
     /// Encodes a frame with these tokens for a worker of another member.
     pub(crate) fn frame(&self, worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
         let mut bytes = Frame::Tokens { worker: worker as u32, packets: &[] }.to_bytes();
@@ -194,7 +194,7 @@ impl<T> Codec<T> {
     }
 
     /// Decodes the tokens of a frame; `None` if that is impossible because the members run different programs.
-    pub(crate) fn packets(&self, bytes: &[u8]) -> Option<Packets<T>> {
+    pub(crate) fn packets(&self, bytes: &[u8]) -> Option<AddressedTokens<T>> {
         (self.decode)(bytes)
     }
 }
@@ -208,15 +208,15 @@ mod tests {
         let at = SimTime::from_picos;
         let candidate = Some((at(5), Rank::new(6)));
         let frames = [
-            Frame::Terms(Terms { ranks: 1, workers: 2, token_bytes: 3 }),
+            Frame::Parameters(RunParameters { ranks: 1, workers: 2, token_bytes: 3 }),
             Frame::Tokens { worker: 4, packets: &[5, 6, 7] },
             Frame::Commit(Rank::new(9)),
             Frame::Idle(Report { sent: vec![1, 2], received: vec![3, 4], candidate, cutoff: at(7) }),
             Frame::Cutoff(at(10)),
-            Frame::Ask(at(11)),
+            Frame::RequestBound(at(11)),
             Frame::Progress(12, at(13)),
             Frame::Stop,
-            Frame::Tally(Tally { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
+            Frame::Summary(RunSummary { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
         ];
         for frame in frames {
             assert_eq!(Frame::read(&frame.to_bytes()), Some(frame));
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        let codec = Codec::<u16>::new();
+        let codec = TokenCodec::<u16>::new();
         let packets = [(Rank::new(1), 2_u16), (Rank::new(3), 4)];
         let frame = codec.frame(5, &packets);
         let Some(Frame::Tokens { worker: 5, packets: bytes }) = Frame::read(&frame) else {

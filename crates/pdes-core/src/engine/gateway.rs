@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::census::Census;
-use super::frame::{Frame, Report, Tally};
-use super::horizon::Floors;
-use super::partition::Share;
-use super::quiescence::{Quiet, Verdict};
-use crate::cluster::patience::Patience;
-use crate::cluster::{Cluster, ClusterError, Delivery, Terms};
+use super::frame::{Frame, Report, RunSummary};
+use super::partition::MemberPartition;
+use super::quiescence::{Decision, Quiescent};
+use super::run_ahead::LowerBounds;
+use super::termination::TerminationDetector;
+use crate::cluster::backoff::Backoff;
+use crate::cluster::{Cluster, ClusterError, ReceivedMessage, RunParameters};
 use crate::{Progress, Rank, SimTime};
 
 /// Period at which the other members send their progress to member 0.
@@ -26,16 +26,16 @@ pub(crate) enum Arrival {
 
 /// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
 /// The protocol is described in the README beside this file.
-pub(crate) struct Gateway<'a> {
+pub(crate) struct ClusterGateway<'a> {
     cluster: &'a mut Cluster,
-    floors: &'a Floors,
-    share: Share,
-    terms: Terms,
+    lower_bounds: &'a LowerBounds,
+    partition: MemberPartition,
+    parameters: RunParameters,
     progress: &'a Progress,
     /// Steps and time reached of each member by its last report, at member 0; elsewhere only the own entry is used, for the
     /// progress sent last.
-    done: Vec<(u64, SimTime)>,
-    told_progress: Instant,
+    progress_of: Vec<(u64, SimTime)>,
+    progress_sent_at: Instant,
     /// Number of counted frames to each member.
     sent: Vec<u64>,
     /// Number of counted frames from each member.
@@ -43,52 +43,52 @@ pub(crate) struct Gateway<'a> {
     /// Report that was sent last.
     reported: Option<Report>,
     /// Termination detector over the reports of all members; used at member 0.
-    census: Census,
+    detector: TerminationDetector,
     /// Lower bound that each other member waits for, if it has requested one.
-    asked_by: Vec<Option<SimTime>>,
+    requested_by: Vec<Option<SimTime>>,
     /// Lower bound that was requested of each other member and has not been reached yet.
-    asked: Vec<Option<SimTime>>,
-    told_cutoff: SimTime,
-    delivery: Option<Delivery>,
+    requested: Vec<Option<SimTime>>,
+    sent_cutoff: SimTime,
+    unread: Option<ReceivedMessage>,
     /// True if a message has arrived since the last call of `take_has_arrivals`.
-    stirred: bool,
+    has_arrivals: bool,
     /// Summaries of the members, at member 0; elsewhere the summary of all, in the entry of member 0.
-    tallies: Vec<Option<Tally>>,
+    summaries: Vec<Option<RunSummary>>,
     error: Option<ClusterError>,
 }
 
-impl<'a> Gateway<'a> {
+impl<'a> ClusterGateway<'a> {
     /// Begins a run.
     pub(crate) fn new(
         cluster: &'a mut Cluster,
-        floors: &'a Floors,
-        share: Share,
-        terms: Terms,
+        floors: &'a LowerBounds,
+        share: MemberPartition,
+        terms: RunParameters,
         progress: &'a Progress,
     ) -> Self {
         let members = cluster.members();
         cluster.begin();
-        let mail = cluster.mail();
-        let frame = Frame::Terms(terms).to_bytes();
-        mail.others().for_each(|member| mail.post(member, &frame));
+        let mail = cluster.transport();
+        let frame = Frame::Parameters(terms).to_bytes();
+        mail.others().for_each(|member| mail.enqueue(member, &frame));
         Self {
             cluster,
-            floors,
-            share,
-            terms,
+            lower_bounds: floors,
+            partition: share,
+            parameters: terms,
             progress,
-            done: vec![(0, SimTime::ZERO); members],
-            told_progress: Instant::now(),
+            progress_of: vec![(0, SimTime::ZERO); members],
+            progress_sent_at: Instant::now(),
             sent: vec![0; members],
             received: vec![0; members],
             reported: None,
-            census: Census::new(members),
-            asked_by: vec![None; members],
-            asked: vec![None; members],
-            told_cutoff: SimTime::MAX,
-            delivery: None,
-            stirred: false,
-            tallies: vec![None; members],
+            detector: TerminationDetector::new(members),
+            requested_by: vec![None; members],
+            requested: vec![None; members],
+            sent_cutoff: SimTime::MAX,
+            unread: None,
+            has_arrivals: false,
+            summaries: vec![None; members],
             error: None,
         }
     }
@@ -100,45 +100,45 @@ impl<'a> Gateway<'a> {
     /// Sends a counted frame.
     pub(crate) fn send(&mut self, member: usize, frame: &[u8]) {
         self.sent[member] += 1;
-        self.cluster.mail().post(member, frame);
+        self.cluster.transport().enqueue(member, frame);
     }
 
-    fn tell(&mut self, member: usize, frame: &Frame<'_>) {
-        self.cluster.mail().post(member, &frame.to_bytes());
+    fn send_uncounted(&mut self, member: usize, frame: &Frame<'_>) {
+        self.cluster.transport().enqueue(member, &frame.to_bytes());
     }
 
-    fn tell_others(&mut self, frame: &Frame<'_>) {
-        self.cluster.mail().others().for_each(|member| self.tell(member, frame));
+    fn broadcast(&mut self, frame: &Frame<'_>) {
+        self.cluster.transport().others().for_each(|member| self.send_uncounted(member, frame));
     }
 
     /// Returns true if frames have arrived that are not read yet.
-    pub(crate) fn is_reading(&mut self) -> bool {
-        self.delivery.is_some() || self.cluster.mail().has_incoming()
+    pub(crate) fn has_unread(&mut self) -> bool {
+        self.unread.is_some() || self.cluster.transport().has_incoming()
     }
 
     /// Returns true if a message has arrived since the last call: then more may follow soon.
-    pub(crate) fn take_stirred(&mut self) -> bool {
-        std::mem::take(&mut self.stirred)
+    pub(crate) fn take_has_arrivals(&mut self) -> bool {
+        std::mem::take(&mut self.has_arrivals)
     }
 
     /// Returns the number of bytes that wait for credit \[B\].
     pub(crate) fn backlog(&mut self) -> usize {
-        self.cluster.mail().backlog()
+        self.cluster.transport().backlog()
     }
 
     /// Sends queued frames, receives messages, and returns the first arrival for a worker.
     pub(crate) fn poll(&mut self) -> Option<Arrival> {
-        if !self.is_reading() {
+        if !self.has_unread() {
             self.exchange();
         }
         loop {
-            let Some(mut delivery) = self.delivery.take().or_else(|| self.open_next()) else {
-                return self.check();
+            let Some(mut delivery) = self.unread.take().or_else(|| self.next_message()) else {
+                return self.check_members();
             };
-            let Delivery { from, floor, .. } = delivery;
+            let ReceivedMessage { from, lower_bound: floor, .. } = delivery;
             while let Some(frame) = delivery.next_frame() {
-                if let Some(arrival) = self.act(from, floor, Frame::read(frame)) {
-                    self.delivery = Some(delivery);
+                if let Some(arrival) = self.handle(from, floor, Frame::read(frame)) {
+                    self.unread = Some(delivery);
                     return Some(arrival);
                 }
             }
@@ -146,61 +146,61 @@ impl<'a> Gateway<'a> {
     }
 
     fn exchange(&mut self) {
-        let cutoff = self.floors.cutoff();
-        if cutoff < self.told_cutoff {
-            self.told_cutoff = cutoff;
-            self.tell_others(&Frame::Cutoff(cutoff));
+        let cutoff = self.lower_bounds.cutoff();
+        if cutoff < self.sent_cutoff {
+            self.sent_cutoff = cutoff;
+            self.broadcast(&Frame::Cutoff(cutoff));
         }
-        if let Some(wanted) = self.floors.take_wanted() {
-            self.ask(wanted);
+        if let Some(wanted) = self.lower_bounds.take_wanted_bound() {
+            self.request_bounds(wanted);
         }
-        if self.me() != 0 && self.told_progress.elapsed() >= PROGRESS_PERIOD {
-            self.tell_progress();
+        if self.me() != 0 && self.progress_sent_at.elapsed() >= PROGRESS_PERIOD {
+            self.send_progress();
         }
-        let floor = self.floors.least();
-        let mail = self.cluster.mail();
-        for (member, asked) in self.asked_by.iter_mut().enumerate() {
+        let floor = self.lower_bounds.least_clock();
+        let mail = self.cluster.transport();
+        for (member, asked) in self.requested_by.iter_mut().enumerate() {
             if asked.take_if(|wanted| *wanted <= floor).is_some() {
-                mail.nudge(member);
+                mail.force_header(member);
             }
         }
         mail.exchange(floor);
     }
 
     /// Sends this member's progress to member 0 if it has changed.
-    fn tell_progress(&mut self) {
-        self.told_progress = Instant::now();
+    fn send_progress(&mut self) {
+        self.progress_sent_at = Instant::now();
         let (me, done) = (self.me(), (self.progress.steps(), self.progress.reached()));
-        if std::mem::replace(&mut self.done[me], done) != done {
-            self.tell(0, &Frame::Progress(done.0, done.1));
+        if std::mem::replace(&mut self.progress_of[me], done) != done {
+            self.send_uncounted(0, &Frame::Progress(done.0, done.1));
         }
     }
 
     /// Requests a lower bound from the members that seem to be behind it.
-    fn ask(&mut self, wanted: SimTime) {
-        for member in self.cluster.mail().others() {
-            let asked = self.asked[member].is_some_and(|asked| asked <= wanted);
-            if self.floors.view(member) < wanted && !asked {
-                self.asked[member] = Some(wanted);
-                self.tell(member, &Frame::Ask(wanted));
+    fn request_bounds(&mut self, wanted: SimTime) {
+        for member in self.cluster.transport().others() {
+            let asked = self.requested[member].is_some_and(|asked| asked <= wanted);
+            if self.lower_bounds.member_bound(member) < wanted && !asked {
+                self.requested[member] = Some(wanted);
+                self.send_uncounted(member, &Frame::RequestBound(wanted));
             }
         }
     }
 
-    fn open_next(&mut self) -> Option<Delivery> {
-        let delivery = self.cluster.mail().next()?;
-        let Delivery { from, floor, .. } = delivery;
-        self.stirred = true;
-        self.floors.see(from, floor);
-        self.asked[from].take_if(|wanted| *wanted <= floor);
+    fn next_message(&mut self) -> Option<ReceivedMessage> {
+        let delivery = self.cluster.transport().next_message()?;
+        let ReceivedMessage { from, lower_bound: floor, .. } = delivery;
+        self.has_arrivals = true;
+        self.lower_bounds.update_member(from, floor);
+        self.requested[from].take_if(|wanted| *wanted <= floor);
         Some(delivery)
     }
 
-    fn act(&mut self, from: usize, floor: SimTime, frame: Option<Frame<'_>>) -> Option<Arrival> {
+    fn handle(&mut self, from: usize, floor: SimTime, frame: Option<Frame<'_>>) -> Option<Arrival> {
         match frame {
-            Some(Frame::Terms(theirs)) if theirs == self.terms => {}
-            Some(Frame::Terms(theirs)) => {
-                let error = ClusterError::Mismatch { member: from, theirs, ours: self.terms };
+            Some(Frame::Parameters(theirs)) if theirs == self.parameters => {}
+            Some(Frame::Parameters(theirs)) => {
+                let error = ClusterError::Mismatch { member: from, theirs, ours: self.parameters };
                 self.error.get_or_insert(error);
                 self.cluster.fail(None);
                 return Some(Arrival::Stop);
@@ -208,30 +208,30 @@ impl<'a> Gateway<'a> {
             Some(Frame::Tokens { worker, packets }) => {
                 self.received[from] += 1;
                 let worker = worker as usize;
-                self.floors.lower(worker, floor);
+                self.lower_bounds.lower(worker, floor);
                 return Some(Arrival::Tokens { worker, packets: packets.to_vec() });
             }
             Some(Frame::Commit(rank)) => {
                 self.received[from] += 1;
                 return Some(Arrival::Commit(rank));
             }
-            Some(Frame::Idle(report)) => self.census.file(from, report),
-            Some(Frame::Cutoff(at)) => self.floors.lower_cutoff(at),
-            Some(Frame::Ask(wanted)) => self.asked_by[from] = Some(wanted),
+            Some(Frame::Idle(report)) => self.detector.record(from, report),
+            Some(Frame::Cutoff(at)) => self.lower_bounds.lower_cutoff(at),
+            Some(Frame::RequestBound(wanted)) => self.requested_by[from] = Some(wanted),
             Some(Frame::Progress(steps, reached)) => {
-                self.done[from] = (steps, reached);
-                let steps = self.done.iter().map(|(steps, _)| steps).sum();
-                self.progress.publish_elsewhere(steps, reached);
+                self.progress_of[from] = (steps, reached);
+                let steps = self.progress_of.iter().map(|(steps, _)| steps).sum();
+                self.progress.publish_other_members(steps, reached);
             }
             Some(Frame::Stop) => return Some(Arrival::Stop),
-            Some(Frame::Tally(tally)) => self.tallies[from] = Some(tally),
+            Some(Frame::Summary(summary)) => self.summaries[from] = Some(summary),
             None => panic!("member {from} sends a frame that is none: it runs another version"),
         }
         None
     }
 
     /// Stops the run if a member has left the cluster.
-    fn check(&mut self) -> Option<Arrival> {
+    fn check_members(&mut self) -> Option<Arrival> {
         if self.error.is_none() {
             self.error = self.cluster.check().err();
         }
@@ -239,84 +239,84 @@ impl<'a> Gateway<'a> {
     }
 
     /// Reports that no worker of this member can run; returns, at member 0, the decision if the run is quiescent.
-    pub(crate) fn report(&mut self, Quiet(candidate): Quiet) -> Option<Verdict> {
-        let cutoff = self.floors.cutoff();
-        let known = self.reported.as_ref().is_some_and(|report| {
+    pub(crate) fn report(&mut self, Quiescent(candidate): Quiescent) -> Option<Decision> {
+        let cutoff = self.lower_bounds.cutoff();
+        let is_known = self.reported.as_ref().is_some_and(|report| {
             report.candidate == candidate
                 && report.cutoff == cutoff
                 && report.sent == self.sent
                 && report.received == self.received
         });
-        if !known {
+        if !is_known {
             let report =
                 Report { sent: self.sent.clone(), received: self.received.clone(), candidate, cutoff };
             self.reported = Some(report.clone());
             match self.me() {
-                0 => self.census.file(0, report),
-                _ => self.tell(0, &Frame::Idle(report)),
+                0 => self.detector.record(0, report),
+                _ => self.send_uncounted(0, &Frame::Idle(report)),
             }
         }
-        if self.me() == 0 { self.census.verdict() } else { None }
+        if self.me() == 0 { self.detector.decide() } else { None }
     }
 
     /// Sends the commit of a conditional event if its process belongs to another member; returns true if so.
     pub(crate) fn commit(&mut self, rank: Rank) -> bool {
-        let (member, _) = self.share.seat(self.share.whole.worker(rank));
-        let abroad = member != self.me();
-        if abroad {
+        let (member, _) = self.partition.locate_worker(self.partition.global.worker(rank));
+        let is_remote = member != self.me();
+        if is_remote {
             self.send(member, &Frame::Commit(rank).to_bytes());
         } else {
             // A local commit is not a counted frame. The next report may equal the last one, for another event of the process
             // at the same instant, and must still be recorded.
             self.reported = None;
         }
-        abroad
+        is_remote
     }
 
     /// Ends the run for all members.
     pub(crate) fn stop(&mut self) {
-        self.tell_others(&Frame::Stop);
+        self.broadcast(&Frame::Stop);
     }
 
     /// Fails the run for all members because this one received data that it cannot decode.
-    pub(crate) fn refuse(self) -> ClusterError {
+    pub(crate) fn fail_undecodable(self) -> ClusterError {
         self.cluster.fail(None);
-        ClusterError::Garbled { receiver: self.me() }
+        ClusterError::Undecodable { receiver: self.me() }
     }
 
     /// Exchanges the summaries of all members; returns their sum.
-    pub(crate) fn finish(mut self, tally: Tally) -> Result<Tally, ClusterError> {
+    pub(crate) fn finish(mut self, summary: RunSummary) -> Result<RunSummary, ClusterError> {
         // A partial result must not be merged with those of other members.
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        let all = if self.me() == 0 { self.gather(tally)? } else { self.hand_in(tally)? };
+        let all = if self.me() == 0 { self.gather_summaries(summary)? } else { self.send_summary(summary)? };
         self.cluster.complete();
         Ok(all)
     }
 
-    fn gather(&mut self, tally: Tally) -> Result<Tally, ClusterError> {
-        self.tallies[0] = Some(tally);
-        self.poll_until(|gateway| gateway.tallies.iter().all(Option::is_some))?;
-        let mut all = Tally::default();
-        for part in self.tallies.iter_mut().filter_map(Option::take) {
+    fn gather_summaries(&mut self, summary: RunSummary) -> Result<RunSummary, ClusterError> {
+        self.summaries[0] = Some(summary);
+        self.poll_until(|gateway| gateway.summaries.iter().all(Option::is_some))?;
+        let mut all = RunSummary::default();
+        for part in self.summaries.iter_mut().filter_map(Option::take) {
             all.merge(part);
         }
-        self.tell_others(&Frame::Tally(all.clone()));
-        self.poll_until(|gateway| !gateway.cluster.mail().has_outgoing())?;
+        self.broadcast(&Frame::Summary(all.clone()));
+        self.poll_until(|gateway| !gateway.cluster.transport().has_outgoing())?;
         Ok(all)
     }
 
-    fn hand_in(&mut self, tally: Tally) -> Result<Tally, ClusterError> {
-        self.tell_progress();
-        self.tell(0, &Frame::Tally(tally));
-        self.poll_until(|gateway| gateway.tallies[0].is_some())?;
-        Ok(self.tallies[0].take().unwrap_or_default())
+    fn send_summary(&mut self, summary: RunSummary) -> Result<RunSummary, ClusterError> {
+        self.send_progress();
+        self.send_uncounted(0, &Frame::Summary(summary));
+        self.poll_until(|gateway| gateway.summaries[0].is_some())?;
+        Ok(self.summaries[0].take().unwrap_or_default())
     }
 
     /// Polls until a condition holds that depends on other members.
     fn poll_until(&mut self, done: impl Fn(&mut Self) -> bool) -> Result<(), ClusterError> {
-        let mut patience = Patience::new();
+        let mut backoff = Backoff::new();
         while !done(self) {
             // Arrivals are dropped: the run is over.
             while self.poll().is_some_and(|arrival| !matches!(arrival, Arrival::Stop)) {}
@@ -325,7 +325,7 @@ impl<'a> Gateway<'a> {
             {
                 return Err(error);
             }
-            patience.pause();
+            backoff.pause();
         }
         Ok(())
     }

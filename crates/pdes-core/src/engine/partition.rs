@@ -22,12 +22,12 @@ pub struct Partition {
     /// First slot of each worker, and the number of ranks. Slots number all ranks, sorted by (worker, rank).
     starts: Arc<[u32]>,
     /// Permutation between ranks and slots; `None` if it is the identity.
-    order: Option<Arc<Order>>,
+    order: Option<Arc<Permutation>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Order {
-    places: Box<[u32]>,
+struct Permutation {
+    slots: Box<[u32]>,
     ranks: Box<[u32]>,
 }
 
@@ -61,7 +61,7 @@ impl Partition {
             ranks[*place as usize] = rank as u32;
             *place += 1;
         }
-        let order = Order { places: places.into(), ranks: ranks.into() };
+        let order = Permutation { slots: places.into(), ranks: ranks.into() };
         let order = (!owners.is_sorted()).then(|| Arc::new(order));
         Self { starts: starts.into(), order }
     }
@@ -84,22 +84,22 @@ impl Partition {
     /// Returns the worker of a rank.
     #[inline]
     pub fn worker(&self, rank: Rank) -> usize {
-        let place = self.place(rank);
+        let place = self.slot(rank);
         self.starts.partition_point(|&start| start <= place) - 1
     }
 
     /// Returns the ranks of a worker, in ascending order.
     pub fn ranks(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
-        self.places(worker).map(|place| self.rank(place))
+        self.slots(worker).map(|place| self.rank(place))
     }
 
-    pub(crate) fn places(&self, worker: usize) -> Range<u32> {
+    pub(crate) fn slots(&self, worker: usize) -> Range<u32> {
         self.starts[worker]..self.starts[worker + 1]
     }
 
     #[inline]
-    pub(crate) fn place(&self, rank: Rank) -> u32 {
-        self.order.as_ref().map_or(rank.get(), |order| order.places[rank.index()])
+    pub(crate) fn slot(&self, rank: Rank) -> u32 {
+        self.order.as_ref().map_or(rank.get(), |order| order.slots[rank.index()])
     }
 
     #[inline]
@@ -108,7 +108,7 @@ impl Partition {
     }
 
     /// Permutes a list from rank order to slot order.
-    pub(crate) fn sort<T>(&self, of_ranks: Vec<T>) -> Vec<T> {
+    pub(crate) fn to_slot_order<T>(&self, of_ranks: Vec<T>) -> Vec<T> {
         match &self.order {
             Some(order) => permute(of_ranks, &order.ranks),
             None => of_ranks,
@@ -116,9 +116,9 @@ impl Partition {
     }
 
     /// Permutes a list from slot order to rank order.
-    pub(crate) fn unsort<T>(&self, of_places: Vec<T>) -> Vec<T> {
+    pub(crate) fn to_rank_order<T>(&self, of_places: Vec<T>) -> Vec<T> {
         match &self.order {
-            Some(order) => permute(of_places, &order.places),
+            Some(order) => permute(of_places, &order.slots),
             None => of_places,
         }
     }
@@ -133,16 +133,16 @@ fn permute<T>(things: Vec<T>, places: &[u32]) -> Vec<T> {
 
 /// A partition with the position of one member of a cluster in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Share {
-    pub(crate) whole: Partition,
+pub(crate) struct MemberPartition {
+    pub(crate) global: Partition,
     member: usize,
     /// Number of workers of each member.
     workers: usize,
 }
 
-impl Share {
+impl MemberPartition {
     pub(crate) fn new(whole: Partition, workers: usize, member: usize) -> Self {
-        Self { whole, member, workers }
+        Self { global: whole, member, workers }
     }
 
     /// Returns the number of this member's first worker among those of all members.
@@ -151,12 +151,12 @@ impl Share {
     }
 
     /// Returns the slots of this member.
-    pub(crate) fn places(&self) -> Range<u32> {
-        self.whole.starts[self.first_worker()]..self.whole.starts[self.first_worker() + self.workers]
+    pub(crate) fn slots(&self) -> Range<u32> {
+        self.global.starts[self.first_worker()]..self.global.starts[self.first_worker() + self.workers]
     }
 
     /// Returns the member of a worker, and the worker's index in that member.
-    pub(crate) fn seat(&self, worker: usize) -> (usize, usize) {
+    pub(crate) fn locate_worker(&self, worker: usize) -> (usize, usize) {
         (worker / self.workers, worker % self.workers)
     }
 }
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn blocks_follow_each_other() {
         let whole = Partition::blocks(7, 4);
-        let places: Vec<_> = (0..4).map(|worker| whole.places(worker)).collect();
+        let places: Vec<_> = (0..4).map(|worker| whole.slots(worker)).collect();
         assert_eq!(places, [0..1, 1..3, 3..5, 5..7]);
         assert_eq!(whole.worker(Rank::new(3)), 2);
-        let last = Share::new(whole, 2, 1);
-        assert_eq!((last.first_worker(), last.places()), (2, 3..7));
-        assert_eq!(last.seat(3), (1, 1));
+        let last = MemberPartition::new(whole, 2, 1);
+        assert_eq!((last.first_worker(), last.slots()), (2, 3..7));
+        assert_eq!(last.locate_worker(3), (1, 1));
     }
 
     #[test]
@@ -190,9 +190,9 @@ mod tests {
         let ranks: Vec<Vec<u32>> =
             (0..3).map(|worker| partition.ranks(worker).map(Rank::get).collect()).collect();
         assert_eq!(ranks, [vec![1, 3], vec![4], vec![0, 2]]);
-        let sorted = partition.sort((0..5).collect());
+        let sorted = partition.to_slot_order((0..5).collect());
         assert_eq!(sorted, [1, 3, 4, 0, 2]);
-        assert_eq!(partition.unsort(sorted), [0, 1, 2, 3, 4]);
+        assert_eq!(partition.to_rank_order(sorted), [0, 1, 2, 3, 4]);
         assert_eq!((0..5).map(|rank| partition.worker(Rank::new(rank))).collect::<Vec<_>>(), [2, 0, 2, 0, 1]);
     }
 

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::exchange::Traffic;
+use super::endpoint::MessageCounts;
 use crate::{Rank, SimTime};
 
 /// Detects quiescence by counting messages (Mattern 1987): an idle worker, which has sent all its queued tokens, registers
@@ -22,18 +22,18 @@ struct State {
 
 /// The member is quiescent; carries its earliest conditional event, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quiet(pub(crate) Option<(SimTime, Rank)>);
+pub(crate) struct Quiescent(pub(crate) Option<(SimTime, Rank)>);
 
 /// The decision at quiescence.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// End the run.
     Stop,
     /// Grant the conditional event of this process, the earliest of all.
     Commit(Rank),
 }
 
-impl Verdict {
+impl Decision {
     /// Decides to grant the earliest event, or to stop if there is none before the earliest failure.
     pub(crate) fn new(candidate: Option<(SimTime, Rank)>, cutoff: SimTime) -> Self {
         match candidate {
@@ -49,47 +49,47 @@ impl Quiescence {
     }
 
     /// Registers a worker as idle; returns [`Quiescent`] if the member is quiescent then.
-    pub(crate) fn arrive(
+    pub(crate) fn register_idle(
         &self,
         worker: usize,
-        traffic: Traffic,
+        counts: MessageCounts,
         candidate: Option<(SimTime, Rank)>,
-    ) -> Option<Quiet> {
+    ) -> Option<Quiescent> {
         let mut state = self.state.lock();
         state.idle += 1;
         state.candidates[worker] = candidate;
-        state.add(traffic);
-        state.quiet()
+        state.add_counts(counts);
+        state.quiescent()
     }
 
     /// Adds the message counts of a worker that forwards messages while it is registered; returns [`Quiescent`] if
     /// the member is quiescent then.
-    pub(crate) fn add(&self, traffic: Traffic) -> Option<Quiet> {
+    pub(crate) fn add_counts(&self, counts: MessageCounts) -> Option<Quiescent> {
         let mut state = self.state.lock();
-        state.add(traffic);
-        state.quiet()
+        state.add_counts(counts);
+        state.quiescent()
     }
 
     /// Counts a message to a worker while all are registered: the commit that follows a decision.
-    pub(crate) fn disturb(&self) {
+    pub(crate) fn count_sent(&self) {
         self.state.lock().sent += 1;
     }
 
     /// Unregisters a worker that has received a message.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn unregister(&self) {
         self.state.lock().idle -= 1;
     }
 }
 
 impl State {
-    fn add(&mut self, traffic: Traffic) {
-        self.sent += traffic.sent;
-        self.received += traffic.received;
+    fn add_counts(&mut self, counts: MessageCounts) {
+        self.sent += counts.sent;
+        self.received += counts.received;
     }
 
-    fn quiet(&self) -> Option<Quiet> {
+    fn quiescent(&self) -> Option<Quiescent> {
         let quiet = self.idle == self.candidates.len() && self.sent == self.received;
-        quiet.then(|| Quiet(self.candidates.iter().flatten().min().copied()))
+        quiet.then(|| Quiescent(self.candidates.iter().flatten().min().copied()))
     }
 }
 
@@ -97,28 +97,31 @@ impl State {
 mod tests {
     use super::*;
 
-    const NONE: Traffic = Traffic { sent: 0, received: 0 };
+    const NONE: MessageCounts = MessageCounts { sent: 0, received: 0 };
 
     #[test]
     fn a_message_under_way_is_not_quiescence() {
         let quiescence = Quiescence::new(2);
-        assert_eq!(quiescence.arrive(0, Traffic { sent: 1, received: 0 }, None), None);
-        assert_eq!(quiescence.arrive(1, NONE, None), None);
-        quiescence.leave();
-        assert_eq!(quiescence.arrive(1, Traffic { sent: 0, received: 1 }, None), Some(Quiet(None)));
-        quiescence.disturb();
-        assert_eq!(quiescence.add(NONE), None);
-        assert_eq!(quiescence.add(Traffic { sent: 0, received: 1 }), Some(Quiet(None)));
+        assert_eq!(quiescence.register_idle(0, MessageCounts { sent: 1, received: 0 }, None), None);
+        assert_eq!(quiescence.register_idle(1, NONE, None), None);
+        quiescence.unregister();
+        assert_eq!(
+            quiescence.register_idle(1, MessageCounts { sent: 0, received: 1 }, None),
+            Some(Quiescent(None))
+        );
+        quiescence.count_sent();
+        assert_eq!(quiescence.add_counts(NONE), None);
+        assert_eq!(quiescence.add_counts(MessageCounts { sent: 0, received: 1 }), Some(Quiescent(None)));
     }
 
     #[test]
     fn the_earliest_event_is_committed_and_ties_go_to_the_lower_rank() {
         let quiescence = Quiescence::new(2);
         let at = SimTime::from_picos;
-        assert_eq!(quiescence.arrive(0, NONE, Some((at(7), Rank::new(3)))), None);
+        assert_eq!(quiescence.register_idle(0, NONE, Some((at(7), Rank::new(3)))), None);
         let earliest = Some((at(7), Rank::new(3)));
-        assert_eq!(quiescence.arrive(1, NONE, Some((at(7), Rank::new(5)))), Some(Quiet(earliest)));
-        assert_eq!(Verdict::new(earliest, at(7)), Verdict::Commit(Rank::new(3)));
-        assert_eq!(Verdict::new(earliest, at(6)), Verdict::Stop);
+        assert_eq!(quiescence.register_idle(1, NONE, Some((at(7), Rank::new(5)))), Some(Quiescent(earliest)));
+        assert_eq!(Decision::new(earliest, at(7)), Decision::Commit(Rank::new(3)));
+        assert_eq!(Decision::new(earliest, at(6)), Decision::Stop);
     }
 }

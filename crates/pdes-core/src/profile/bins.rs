@@ -3,7 +3,7 @@
 use crate::SimTime;
 
 /// Maximum number of bins of a process.
-const MOST: usize = 1024;
+const MAX_BINS: usize = 1024;
 
 /// A histogram of a process's steps over simulated time. The bins double in length when the time exceeds them; their length
 /// is a power of two, so that the histograms of different processes can be added.
@@ -18,7 +18,7 @@ pub(super) struct Bins {
 impl Bins {
     pub(super) fn add(&mut self, at: SimTime, steps: u32) {
         self.total += u64::from(steps);
-        while at.as_picos() >> self.width >= MOST as u64 {
+        while at.as_picos() >> self.width >= MAX_BINS as u64 {
             self.double();
         }
         let bin = (at.as_picos() >> self.width) as usize;

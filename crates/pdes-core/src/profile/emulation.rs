@@ -1,7 +1,7 @@
 //! Emulation of a parallel run on one thread: each worker has a clock that stands for the wall clock.
 
-mod floors;
 mod worker;
+mod worker_clocks;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,8 +9,8 @@ use std::convert::Infallible;
 
 use crate::engine::{BATCH, Partition};
 use crate::{Process, SimDuration, SimTime};
-use floors::LeastClocks;
-use worker::{EmulatedWorker, Letter, Phase};
+use worker::{EmulatedWorker, InFlightMessage, Phase};
+use worker_clocks::WorkerClocks;
 
 /// Wall-clock costs of the operations of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Emulation {
     ///
     /// # Panics
     /// If `workers` is zero.
-    pub fn of<P: Process<Order = Infallible>>(processes: Vec<P>, workers: u32, costs: &Costs) -> Self {
+    pub fn of<P: Process<WorkRequest = Infallible>>(processes: Vec<P>, workers: u32, costs: &Costs) -> Self {
         Emulator::new(processes, workers, costs).run()
     }
 }
@@ -93,26 +93,26 @@ struct Emulator<'a, P: Process> {
     costs: &'a Costs,
     partition: Partition,
     workers: Vec<EmulatedWorker<P>>,
-    agenda: BinaryHeap<Entry>,
-    clocks: LeastClocks,
+    event_queue: BinaryHeap<Entry>,
+    clocks: WorkerClocks,
     cut_tokens: u64,
     messages: u64,
 }
 
-impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
+impl<'a, P: Process<WorkRequest = Infallible>> Emulator<'a, P> {
     fn new(processes: Vec<P>, workers: u32, costs: &'a Costs) -> Self {
         let partition = Partition::blocks(processes.len() as u32, workers as usize);
         let mut processes = processes.into_iter();
         let worker = |number| {
-            let places = partition.places(number);
+            let places = partition.slots(number);
             EmulatedWorker::new(places.start, processes.by_ref().take(places.len()).collect())
         };
         Self {
             costs,
             workers: (0..workers as usize).map(worker).collect(),
             partition,
-            agenda: (0..workers).map(|worker| Reverse((SimTime::ZERO, worker, 0))).collect(),
-            clocks: LeastClocks::new(workers),
+            event_queue: (0..workers).map(|worker| Reverse((SimTime::ZERO, worker, 0))).collect(),
+            clocks: WorkerClocks::new(workers),
             cut_tokens: 0,
             messages: 0,
         }
@@ -120,20 +120,20 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
 
     fn run(mut self) -> Emulation {
         loop {
-            while let Some(Reverse((at, number, action))) = self.agenda.pop() {
+            while let Some(Reverse((at, number, action))) = self.event_queue.pop() {
                 let worker = self.worker(number);
                 if worker.action == action {
                     worker.action += 1;
                     worker.now = worker.now.max(at);
-                    self.act(number);
+                    self.perform(number);
                 }
             }
             if !self.grant() {
                 break;
             }
         }
-        let (end, hops) = self.last();
-        let steps = self.workers.iter().map(|worker| worker.roster.steps).sum();
+        let (end, hops) = self.last_clock();
+        let steps = self.workers.iter().map(|worker| worker.run_queue.steps).sum();
         let Self { cut_tokens, messages, .. } = self;
         Emulation { elapsed: end - SimTime::ZERO, steps, cut_tokens, messages, hops }
     }
@@ -145,45 +145,45 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
     /// Schedules the next action of a worker, at its clock or at `at`, whichever is later.
     fn schedule(&mut self, number: u32, at: SimTime) {
         let worker = &self.workers[number as usize];
-        self.agenda.push(Reverse((worker.now.max(at), number, worker.action)));
+        self.event_queue.push(Reverse((worker.now.max(at), number, worker.action)));
     }
 
     /// Returns the clock of the last worker, and the number of messages on the chain that led there.
-    fn last(&self) -> (SimTime, u64) {
+    fn last_clock(&self) -> (SimTime, u64) {
         self.workers.iter().map(|worker| (worker.now, worker.hops)).max().unwrap_or_default()
     }
 
     /// Performs the next action of a worker.
-    fn act(&mut self, number: u32) {
+    fn perform(&mut self, number: u32) {
         if self.worker(number).phase == Phase::AfterTurn {
-            let mut hungry = self.worker(number).filed(1);
-            hungry.retain(|&other| self.clocks.is_idle(other));
-            hungry.into_iter().for_each(|other| self.send(number, other));
+            let mut idle = self.worker(number).workers_with_queued(1);
+            idle.retain(|&other| self.clocks.is_idle(other));
+            idle.into_iter().for_each(|other| self.send(number, other));
         }
-        self.clocks.leave_held(number);
+        self.clocks.unblock(number);
         self.receive(number);
-        if let Some(local) = self.worker(number).roster.next_ready() {
-            return self.turn(number, local, false);
+        if let Some(local) = self.worker(number).run_queue.next_ready() {
+            return self.resume(number, local, false);
         }
-        self.worker(number).filed(1).into_iter().for_each(|other| self.send(number, other));
+        self.worker(number).workers_with_queued(1).into_iter().for_each(|other| self.send(number, other));
         self.raise_horizon(number);
-        self.release(number);
+        self.schedule_admitted(number);
     }
 
     /// Raises the horizon of a worker, or makes it wait.
     fn raise_horizon(&mut self, number: u32) {
         let worker = &mut self.workers[number as usize];
-        let Some(least) = worker.roster.least_parked() else {
+        let Some(least) = worker.run_queue.least_parked_clock() else {
             self.clocks.set_idle(number);
             return self.wait(number);
         };
-        let needed = worker.roster.window.sight(least);
+        let needed = worker.run_queue.window.required_bound(least);
         self.clocks.set(number, least);
         if self.clocks.least() < needed {
-            self.clocks.hold(number, needed);
+            self.clocks.block(number, needed);
             return self.wait(number);
         }
-        worker.roster.raise_horizon(least);
+        worker.run_queue.raise_horizon(least);
         worker.phase = Phase::Busy;
         self.schedule(number, SimTime::ZERO);
     }
@@ -202,7 +202,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
     }
 
     /// Schedules the workers that the bound on run-ahead blocks no longer after this worker's action.
-    fn release(&mut self, number: u32) {
+    fn schedule_admitted(&mut self, number: u32) {
         let &mut EmulatedWorker { now, hops, .. } = self.worker(number);
         while let Some(held) = self.clocks.take_admitted() {
             let worker = self.worker(held);
@@ -215,24 +215,24 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
 
     /// Receives the messages that have arrived.
     fn receive(&mut self, number: u32) {
-        while let Some(letter) = self.worker(number).next_letter() {
+        while let Some(message) = self.worker(number).next_message() {
             let worker = &mut self.workers[number as usize];
             if worker.phase == Phase::Waiting {
                 worker.phase = Phase::Busy;
-                worker.hops = letter.hops + 1;
-                self.clocks.lower(number, worker.roster.horizon);
+                worker.hops = message.hops + 1;
+                self.clocks.lower(number, worker.run_queue.horizon);
             }
-            worker.now += self.costs.of_one_end(letter.packets.len());
-            letter.packets.into_iter().for_each(|(to, token)| worker.deliver(to, token));
+            worker.now += self.costs.at_one_end(message.packets.len());
+            message.packets.into_iter().for_each(|(to, token)| worker.deliver(to, token));
             self.dispatch(number);
         }
     }
 
     /// Resumes a process, and advances the worker's clock by the cost of its steps.
-    fn turn(&mut self, number: u32, local: u32, granted: bool) {
+    fn resume(&mut self, number: u32, local: u32, granted: bool) {
         let worker = &mut self.workers[number as usize];
         worker.phase = Phase::AfterTurn;
-        let steps = worker.turn(local, granted);
+        let steps = worker.resume(local, granted);
         worker.now += self.costs.step * steps;
         self.dispatch(number);
         self.schedule(number, SimTime::ZERO);
@@ -243,44 +243,44 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         let partition = &self.partition;
         let owner = |to| partition.worker(to) as u32;
         self.cut_tokens += self.workers[number as usize].dispatch(owner);
-        self.worker(number).filed(BATCH).into_iter().for_each(|other| self.send(number, other));
+        self.worker(number).workers_with_queued(BATCH).into_iter().for_each(|other| self.send(number, other));
     }
 
     /// Sends the tokens that a worker has queued for another.
     fn send(&mut self, from: u32, to: u32) {
         let costs = self.costs;
         let sender = self.worker(from);
-        let packets = sender.take_filed(to);
-        sender.now += costs.of_one_end(packets.len());
+        let packets = sender.take_queued(to);
+        sender.now += costs.at_one_end(packets.len());
         let (arrives, hops) = (sender.now + costs.latency, sender.hops);
         let number = self.messages;
         self.messages += 1;
-        self.worker(to).take_in(Letter { arrives, hops, number, packets });
+        self.worker(to).push_message(InFlightMessage { arrives, hops, number, packets });
         self.clocks.lower(to, self.clocks.of(from));
         self.await_message(to);
     }
 
     /// Grants the earliest conditional event; returns false if there is none.
     fn grant(&mut self) -> bool {
-        let first = |worker: &EmulatedWorker<P>| worker.roster.conditionals.first();
+        let first = |worker: &EmulatedWorker<P>| worker.run_queue.conditionals.first();
         let events = (0..).zip(&self.workers).filter_map(|(number, worker)| Some((first(worker)?, number)));
         let Some(((_, rank), number)) = events.min() else { return false };
-        let (now, hops) = self.last();
+        let (now, hops) = self.last_clock();
         let at = now + self.costs.quiescence;
         let worker = self.worker(number);
-        worker.roster.conditionals.pop_first();
+        worker.run_queue.conditionals.pop_first();
         worker.action += 1;
         (worker.now, worker.hops) = (at, hops);
-        let (local, horizon) = (worker.local(rank), worker.roster.horizon);
+        let (local, horizon) = (worker.local(rank), worker.run_queue.horizon);
         self.clocks.lower(number, horizon);
-        self.turn(number, local, true);
+        self.resume(number, local, true);
         true
     }
 }
 
 impl Costs {
     /// Returns the cost of a message at one of its two ends.
-    fn of_one_end(&self, tokens: usize) -> SimDuration {
+    fn at_one_end(&self, tokens: usize) -> SimDuration {
         let both = self.message + self.token * tokens as u64;
         SimDuration::from_picos(both.as_picos() / 2)
     }

@@ -10,7 +10,7 @@ use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 #[derive(Debug)]
 pub struct Profiled<P: Process> {
     inner: P,
-    outbox: Outbox<P::Token, P::Order>,
+    outbox: Outbox<P::Token, P::WorkRequest>,
     blocks: Blocks,
     block: u32,
     /// Length of the longest chain of dependent steps up to the last step of the process.
@@ -20,13 +20,13 @@ pub struct Profiled<P: Process> {
     pub(super) work: Bins,
     pub(super) tokens: u64,
     /// Number of tokens by the first level at which sender and receiver have different workers.
-    pub(super) cuts: [u64; Blocks::MOST_LEVELS],
+    pub(super) cuts: [u64; Blocks::MAX_LEVELS],
     pub(super) events: u64,
 }
 
 /// A token with its depth, the length of the longest chain of steps that led to it, and its send time.
 #[derive(Clone, Copy, Debug)]
-pub struct Traced<T> {
+pub struct TokenWithDepth<T> {
     token: T,
     depth: u64,
     sent: SimTime,
@@ -43,7 +43,7 @@ impl<P: Process> Profiled<P> {
             ahead: BinaryHeap::new(),
             work: Bins::default(),
             tokens: 0,
-            cuts: [0; Blocks::MOST_LEVELS],
+            cuts: [0; Blocks::MAX_LEVELS],
             events: 0,
         }
     }
@@ -67,47 +67,47 @@ impl<P: Process> Profiled<P> {
     }
 
     /// Forwards the tokens and the work of the wrapped process, with depth `depth`.
-    fn pass_on(&mut self, depth: u64, outbox: &mut Outbox<Traced<P::Token>, P::Order>) {
+    fn forward(&mut self, depth: u64, outbox: &mut Outbox<TokenWithDepth<P::Token>, P::WorkRequest>) {
         let sent = self.inner.clock();
         let mut next = 0;
-        while let Some((to, token)) = self.outbox.packet(next) {
+        while let Some((to, token)) = self.outbox.token_at(next) {
             next += 1;
             self.count(to);
-            outbox.send(to, Traced { token, depth, sent });
+            outbox.send(to, TokenWithDepth { token, depth, sent });
         }
         self.outbox.clear();
-        outbox.orders.append(&mut self.outbox.orders);
+        outbox.submitted.append(&mut self.outbox.submitted);
     }
 
     fn count(&mut self, to: Rank) {
         self.tokens += 1;
-        if let Some(level) = self.blocks.parting(self.block, self.blocks.of(to.get())) {
+        if let Some(level) = self.blocks.first_level_apart(self.block, self.blocks.of(to.get())) {
             self.cuts[level] += 1;
         }
     }
 }
 
 impl<P: Process> Process for Profiled<P> {
-    type Token = Traced<P::Token>;
-    type Order = P::Order;
+    type Token = TokenWithDepth<P::Token>;
+    type WorkRequest = P::WorkRequest;
     type Error = P::Error;
 
     fn deliver(
         &mut self,
         token: Self::Token,
-        outbox: &mut Outbox<Self::Token, Self::Order>,
+        outbox: &mut Outbox<Self::Token, Self::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
         self.ahead.push(Reverse((token.sent, token.depth)));
         self.outbox.sender = outbox.sender;
         let wake = self.inner.deliver(token.token, &mut self.outbox);
-        self.pass_on(self.depth.max(token.depth), outbox);
+        self.forward(self.depth.max(token.depth), outbox);
         wake
     }
 
     fn resume(
         &mut self,
         turn: &mut Turn,
-        outbox: &mut Outbox<Self::Token, Self::Order>,
+        outbox: &mut Outbox<Self::Token, Self::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
         self.outbox.sender = outbox.sender;
         self.events += u64::from(turn.granted);
@@ -120,8 +120,8 @@ impl<P: Process> Process for Profiled<P> {
             self.catch_up();
             self.depth += u64::from(steps);
             self.work.add(self.inner.clock(), steps);
-            self.pass_on(self.depth, outbox);
-            if !matches!(pause, Ok(Pause::TurnOver)) || turn.steps == 0 {
+            self.forward(self.depth, outbox);
+            if !matches!(pause, Ok(Pause::OutOfSteps)) || turn.steps == 0 {
                 return pause;
             }
         }

@@ -24,7 +24,7 @@ impl Stage {
 
 impl Process for Stage {
     type Token = SimTime;
-    type Order = Infallible;
+    type WorkRequest = Infallible;
     type Error = Infallible;
 
     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> {
@@ -39,7 +39,7 @@ impl Process for Stage {
                 return Ok(Pause::Blocked);
             }
             if turn.steps == 0 {
-                return Ok(Pause::TurnOver);
+                return Ok(Pause::OutOfSteps);
             }
             turn.steps -= 1;
             let first = usize::from(self.is_ring && self.me == 0);
@@ -99,7 +99,7 @@ fn a_pipeline_is_as_deep_as_its_length_and_its_rounds() {
         assert_eq!((profile.steps, profile.critical_path), (1600, 100 + 15), "{threads} threads");
         assert_eq!(profile.tokens, 1500);
         // 16 stages, each of which has 100 of 1600 steps: over the whole run all workers have the same.
-        let even = |level: &Level| level.busiest_of_all == 1600 / u64::from(level.workers);
+        let even = |level: &ProfileLevel| level.busiest_total == 1600 / u64::from(level.workers);
         assert!(profile.levels.iter().all(even), "{:?}", profile.levels);
     }
 }

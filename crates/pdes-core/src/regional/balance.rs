@@ -11,7 +11,7 @@ const SAMPLE_EVERY: u64 = 16;
 ///
 /// It decides which block of groups a worker claims first, and so which ones stay in the caches of its core. No result
 /// depends on it.
-pub(super) struct Balance {
+pub(super) struct LoadBalance {
     costs: Box<[Cost]>,
     workers: usize,
 }
@@ -26,27 +26,27 @@ struct Cost {
     epoch: AtomicU64,
 }
 
-impl Balance {
+impl LoadBalance {
     pub(super) fn new(domains: usize, workers: usize) -> Self {
         Self { costs: (0..domains).map(|_| Cost::default()).collect(), workers }
     }
 
     /// Returns true if the times of the groups are sampled in an epoch.
-    pub(super) fn samples(&self, epoch: u64) -> bool {
+    pub(super) fn is_sampled(&self, epoch: u64) -> bool {
         self.workers > 1 && epoch.is_multiple_of(SAMPLE_EVERY)
     }
 
-    /// Adds the time `taken` \[ns\] by a task of a group in a sampled epoch.
-    pub(super) fn add(&self, domain: usize, epoch: u64, taken: u64) {
+    /// Adds the time `elapsed` \[ns\] by a task of a group in a sampled epoch.
+    pub(super) fn add(&self, domain: usize, epoch: u64, elapsed: u64) {
         let Cost { sum, epoch: last } = &self.costs[domain];
         let samples = (epoch - last.load(Ordering::Relaxed)) / SAMPLE_EVERY;
         let before = sum.load(Ordering::Relaxed).checked_shr(samples as u32).unwrap_or(0);
-        sum.store(before + taken, Ordering::Relaxed);
+        sum.store(before + elapsed, Ordering::Relaxed);
         last.store(epoch, Ordering::Relaxed);
     }
 
     /// Returns the group that a worker claims first.
-    pub(super) fn first(&self, worker: usize) -> usize {
+    pub(super) fn first_group(&self, worker: usize) -> usize {
         // Before the first sample all costs are 0; adding 1 makes them equal and positive.
         let cost = |cost: &Cost| cost.sum.load(Ordering::Relaxed) + 1;
         let costs: Vec<u64> = self.costs.iter().map(cost).collect();
@@ -58,24 +58,24 @@ impl Balance {
 mod tests {
     use super::*;
 
-    fn firsts(balance: &Balance) -> Vec<usize> {
-        (0..balance.workers).map(|worker| balance.first(worker)).collect()
+    fn firsts(balance: &LoadBalance) -> Vec<usize> {
+        (0..balance.workers).map(|worker| balance.first_group(worker)).collect()
     }
 
     #[test]
-    fn workers_begin_where_the_costs_before_are_those_of_the_others() {
-        let balance = Balance::new(6, 3);
+    fn workers_begin_at_blocks_of_equal_cost() {
+        let balance = LoadBalance::new(6, 3);
         assert_eq!(firsts(&balance), [0, 2, 4], "nothing is known");
-        for (domain, taken) in [900, 100, 400, 400, 600, 300].into_iter().enumerate() {
-            balance.add(domain, 0, taken / 3);
-            balance.add(domain, 0, taken - taken / 3);
+        for (domain, elapsed) in [900, 100, 400, 400, 600, 300].into_iter().enumerate() {
+            balance.add(domain, 0, elapsed / 3);
+            balance.add(domain, 0, elapsed - elapsed / 3);
         }
         assert_eq!(firsts(&balance), [0, 1, 4]);
     }
 
     #[test]
     fn the_last_samples_count() {
-        let balance = Balance::new(4, 2);
+        let balance = LoadBalance::new(4, 2);
         balance.add(0, 0, 1_000_000);
         assert_eq!(firsts(&balance), [0, 1]);
         for sample in 1..20 {
@@ -85,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_takes_no_time() {
-        assert!((0..100).all(|epoch| !Balance::new(4, 1).samples(epoch)));
-        assert_eq!((0..64).filter(|&epoch| Balance::new(4, 2).samples(epoch)).count(), 4);
+    fn one_worker_takes_no_samples() {
+        assert!((0..100).all(|epoch| !LoadBalance::new(4, 1).is_sampled(epoch)));
+        assert_eq!((0..64).filter(|&epoch| LoadBalance::new(4, 2).is_sampled(epoch)).count(), 4);
     }
 }

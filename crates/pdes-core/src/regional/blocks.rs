@@ -19,7 +19,7 @@ use crate::Rank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionBlocks {
     /// Region of each rank.
-    homes: Vec<RegionIndex>,
+    region_of_rank: Vec<RegionIndex>,
     /// First region of each member, and the number of regions.
     starts: Vec<RegionIndex>,
 }
@@ -31,9 +31,9 @@ impl RegionBlocks {
     /// # Panics
     /// If `members` is zero, and if an entry of `homes` is not below `regions`.
     pub fn new(homes: Vec<RegionIndex>, regions: u32, members: usize) -> Self {
-        let mut residents = vec![0; regions as usize];
-        homes.iter().for_each(|&home| residents[home as usize] += 1);
-        Self::with_costs(homes, &residents, members)
+        let mut process_counts = vec![0; regions as usize];
+        homes.iter().for_each(|&home| process_counts[home as usize] += 1);
+        Self::with_costs(homes, &process_counts, members)
     }
 
     /// Divides regions into blocks of about equal cost, in any unit; rank `i` belongs to region `homes[i]`.
@@ -51,7 +51,7 @@ impl RegionBlocks {
         assert!(members > 0, "a cluster has at least one member");
         let mut starts = starts(costs, members);
         starts.push(costs.len() as RegionIndex);
-        Self { homes, starts }
+        Self { region_of_rank: homes, starts }
     }
 
     /// Returns the number of members.
@@ -72,13 +72,13 @@ impl RegionBlocks {
     /// Returns the ranks that belong to the regions of a member, in ascending order.
     pub fn ranks(&self, member: usize) -> impl Iterator<Item = Rank> + '_ {
         let regions = self.regions(member);
-        let homes = (0..).zip(&self.homes);
+        let homes = (0..).zip(&self.region_of_rank);
         homes.filter(move |(_, home)| regions.contains(home)).map(|(rank, _)| Rank::new(rank))
     }
 
     /// Returns the region of each rank.
-    pub fn homes(&self) -> &[RegionIndex] {
-        &self.homes
+    pub fn region_of_rank(&self) -> &[RegionIndex] {
+        &self.region_of_rank
     }
 }
 
@@ -108,15 +108,15 @@ pub(super) fn starts(costs: &[u64], blocks: usize) -> Vec<RegionIndex> {
 mod tests {
     use super::*;
 
-    fn sizes(residents: &[u32], members: usize) -> Vec<usize> {
-        let homes = (0..).zip(residents).flat_map(|(home, &count)| (0..count).map(move |_| home));
-        let blocks = RegionBlocks::new(homes.collect(), residents.len() as u32, members);
+    fn sizes(process_counts: &[u32], members: usize) -> Vec<usize> {
+        let homes = (0..).zip(process_counts).flat_map(|(home, &count)| (0..count).map(move |_| home));
+        let blocks = RegionBlocks::new(homes.collect(), process_counts.len() as u32, members);
         let end = (0..members).fold(0, |end, member| {
             let regions = blocks.regions(member);
             assert_eq!(regions.start, end);
             regions.end
         });
-        assert_eq!(end, residents.len() as u32);
+        assert_eq!(end, process_counts.len() as u32);
         (0..members).map(|member| blocks.ranks(member).count()).collect()
     }
 

@@ -1,11 +1,11 @@
 //! The gateway of a member to the other members of its cluster, in a run of the regional engine.
 
 use super::blocks::RegionBlocks;
-use super::post::{Letter, Letters, PostOffice};
-use super::standing::Standing;
-use super::{RegionIndex, Seat};
-use crate::cluster::{Cluster, ClusterError, Pieces, Terms};
-use crate::engine::frame::Tally;
+use super::contribution::Contribution;
+use super::mailboxes::{Mailboxes, RegionMessage, RegionMessages};
+use super::{ProcessLocation, RegionIndex};
+use crate::cluster::{Cluster, ClusterError, FragmentAssembler, RunParameters};
+use crate::engine::frame::RunSummary;
 use crate::{Progress, Rank, SimTime, Wire};
 
 /// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
@@ -16,23 +16,23 @@ use crate::{Progress, Rank, SimTime, Wire};
 /// the sender's partial reduction, and the parcels whose distance to their receiver contains the stride as a binary digit;
 /// they are forwarded until they arrive (the routing of Bruck's all-to-all algorithm). So all members go through the same
 /// phases, and each gets the reduction over all, for log2(members), rounded up, messages.
-pub(super) struct Gateway<'a, T, M> {
+pub(super) struct RegionGateway<'a, T, M> {
     cluster: &'a mut Cluster,
     blocks: &'a RegionBlocks,
-    seats: &'a [Seat],
+    locations: &'a [ProcessLocation],
     progress: &'a Progress,
-    codec: Codec<T, M>,
+    codec: MessageCodec<T, M>,
     /// Encoded messages for the regions of each member, own and forwarded ones.
     parcels: Box<[Vec<u8>]>,
-    pieces: Pieces,
-    letters: Letters<T, M>,
+    assembler: FragmentAssembler,
+    messages: RegionMessages<T, M>,
     error: Option<ClusterError>,
 }
 
 /// The contribution of the regions of several members, and the steps of their processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Report {
-    standing: Standing,
+struct MemberContribution {
+    contribution: Contribution,
     steps: u64,
 }
 
@@ -41,58 +41,58 @@ struct Report {
 /// Each member is counted once, for any number of members: `recent` covers twice as many members after each stride, `rest`
 /// those of the binary digits of the number of members.
 #[derive(Clone, Copy, Debug)]
-struct Knowledge {
+struct PartialReduction {
     /// Reduction over the last `stride` members up to this one, for the next stride.
-    recent: Report,
+    recent: MemberContribution,
     /// Reduction over as many members as the binary digits of `members` below the next stride make up.
-    rest: Report,
+    remainder: MemberContribution,
 }
 
 /// The summary of a run over the regions of one member, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RegionalTally {
-    pub(super) tally: Tally,
+pub(super) struct RegionalSummary {
+    pub(super) summary: RunSummary,
     /// Earliest conditional event for which a process has paused.
     pub(super) conditional: Option<(SimTime, Rank)>,
 }
 
 /// The encoder and decoder of messages between regions. They are function pointers, so that a run on one member does not
 /// require messages that implement [`Wire`].
-pub(super) struct Codec<T, M> {
+pub(super) struct MessageCodec<T, M> {
     /// Maximum size of a token with its receiver, or of a region's message \[B\].
-    letter_bytes: u32,
-    write: fn(&Letter<T, M>, &mut Vec<u8>),
-    read: fn(&mut &[u8]) -> Option<Letter<T, M>>,
+    message_bytes: u32,
+    write: fn(&RegionMessage<T, M>, &mut Vec<u8>),
+    read: fn(&mut &[u8]) -> Option<RegionMessage<T, M>>,
 }
 
 const TOKEN: u8 = 0;
-const MAIL: u8 = 1;
+const REGION: u8 = 1;
 
-impl<T: Wire, M: Wire> Codec<T, M> {
+impl<T: Wire, M: Wire> MessageCodec<T, M> {
     pub(super) fn new() -> Self {
         let size = <(Rank, T)>::SIZE.max(M::SIZE);
         Self {
-            letter_bytes: size as u32,
-            write: |letter, bytes| match letter {
-                Letter::Token(to, token) => {
+            message_bytes: size as u32,
+            write: |message, bytes| match message {
+                RegionMessage::Token(to, token) => {
                     (TOKEN, *to).write(bytes);
                     token.write(bytes);
                 }
-                Letter::Mail(mail) => {
-                    MAIL.write(bytes);
+                RegionMessage::Region(mail) => {
+                    REGION.write(bytes);
                     mail.write(bytes);
                 }
             },
             read: |bytes| match u8::read(bytes)? {
-                TOKEN => Some(Letter::Token(Wire::read(bytes)?, Wire::read(bytes)?)),
-                MAIL => Some(Letter::Mail(Wire::read(bytes)?)),
+                TOKEN => Some(RegionMessage::Token(Wire::read(bytes)?, Wire::read(bytes)?)),
+                REGION => Some(RegionMessage::Region(Wire::read(bytes)?)),
                 _ => None,
             },
         }
     }
 }
 
-impl<'a, T, M> Gateway<'a, T, M> {
+impl<'a, T, M> RegionGateway<'a, T, M> {
     /// Begins a run, and checks that all members have the same parameters.
     ///
     /// # Errors
@@ -100,27 +100,39 @@ impl<'a, T, M> Gateway<'a, T, M> {
     pub(super) fn new(
         cluster: &'a mut Cluster,
         blocks: &'a RegionBlocks,
-        seats: &'a [Seat],
+        seats: &'a [ProcessLocation],
         progress: &'a Progress,
-        codec: Codec<T, M>,
+        codec: MessageCodec<T, M>,
         workers: usize,
     ) -> Result<Self, ClusterError> {
-        let ours =
-            Terms { ranks: seats.len() as u32, workers: workers as u32, token_bytes: codec.letter_bytes };
+        let ours = RunParameters {
+            ranks: seats.len() as u32,
+            workers: workers as u32,
+            token_bytes: codec.message_bytes,
+        };
         cluster.begin();
         let members = cluster.members();
         let parcels = (0..members).map(|_| Vec::new()).collect();
-        let (pieces, letters) = (Pieces::new(members), Vec::new());
-        let mut gateway =
-            Self { cluster, blocks, seats, progress, codec, parcels, pieces, letters, error: None };
+        let (pieces, messages) = (FragmentAssembler::new(members), Vec::new());
+        let mut gateway = Self {
+            cluster,
+            blocks,
+            locations: seats,
+            progress,
+            codec,
+            parcels,
+            assembler: pieces,
+            messages,
+            error: None,
+        };
         for parcel in &mut gateway.parcels {
             (ours.ranks, ours.workers, ours.token_bytes).write(parcel);
         }
-        gateway.swap()?;
+        gateway.exchange_parcels()?;
         for member in gateway.others() {
-            let terms = Wire::read(&mut gateway.pieces.take(member).as_slice());
-            let Some((ranks, workers, token_bytes)) = terms else { return Err(gateway.refuse()) };
-            let theirs = Terms { ranks, workers, token_bytes };
+            let terms = Wire::read(&mut gateway.assembler.take(member).as_slice());
+            let Some((ranks, workers, token_bytes)) = terms else { return Err(gateway.fail_undecodable()) };
+            let theirs = RunParameters { ranks, workers, token_bytes };
             if theirs != ours {
                 gateway.cluster.fail(None);
                 return Err(ClusterError::Mismatch { member, theirs, ours });
@@ -135,71 +147,78 @@ impl<'a, T, M> Gateway<'a, T, M> {
     }
 
     /// Sends each other member its parcel, and waits for one of each.
-    fn swap(&mut self) -> Result<(), ClusterError> {
+    fn exchange_parcels(&mut self) -> Result<(), ClusterError> {
         for member in self.others() {
-            self.cluster.post(member, &self.parcels[member]);
+            self.cluster.enqueue_fragmented(member, &self.parcels[member]);
             self.parcels[member].clear();
         }
         let members = self.cluster.members();
-        self.cluster.await_all(&mut self.pieces, 0..members)
+        self.cluster.receive_from_each(&mut self.assembler, 0..members)
     }
 
     /// Fails the run for all members because this one received data that it cannot decode.
-    fn refuse(&mut self) -> ClusterError {
+    fn fail_undecodable(&mut self) -> ClusterError {
         self.cluster.fail(None);
-        ClusterError::Garbled { receiver: self.cluster.member() }
+        ClusterError::Undecodable { receiver: self.cluster.member() }
     }
 
     /// Reduces the contributions of all members, of which `here` is that of this one, and exchanges the messages that their
     /// regions read in a phase. Returns `None` if the run has failed; [`take_error`](Self::take_error) returns the cause.
-    pub(super) fn meet(&mut self, office: &PostOffice<T, M>, phase: u64, here: Standing) -> Option<Standing> {
-        self.try_meet(office, phase, here).map_err(|error| self.error = Some(error)).ok()
+    pub(super) fn all_reduce(
+        &mut self,
+        mailboxes: &Mailboxes<T, M>,
+        phase: u64,
+        here: Contribution,
+    ) -> Option<Contribution> {
+        self.try_all_reduce(mailboxes, phase, here).map_err(|error| self.error = Some(error)).ok()
     }
 
-    fn try_meet(
+    fn try_all_reduce(
         &mut self,
-        office: &PostOffice<T, M>,
+        mailboxes: &Mailboxes<T, M>,
         phase: u64,
-        here: Standing,
-    ) -> Result<Standing, ClusterError> {
+        here: Contribution,
+    ) -> Result<Contribution, ClusterError> {
         for member in self.others() {
             let parcel = &mut self.parcels[member];
             for to in self.blocks.regions(member) {
-                if office.has_letters(phase, to) {
-                    office.take(phase, to, &mut self.letters);
-                    for (from, letter) in self.letters.drain(..) {
+                if mailboxes.has_messages(phase, to) {
+                    mailboxes.take(phase, to, &mut self.messages);
+                    for (from, message) in self.messages.drain(..) {
                         (from, to).write(parcel);
-                        (self.codec.write)(&letter, parcel);
+                        (self.codec.write)(&message, parcel);
                     }
                 }
             }
         }
         let (me, members) = (self.cluster.member(), self.cluster.members());
-        let own = Report { standing: here, steps: self.progress.steps() };
-        let mut known = Knowledge::new(own);
+        let own = MemberContribution { contribution: here, steps: self.progress.steps() };
+        let mut partial = PartialReduction::new(own);
         let strides = std::iter::successors(Some(1_usize), |stride| Some(2 * stride));
         for stride in strides.take_while(|&stride| stride < members) {
             let (next, before) = ((me + stride) % members, (me + members - stride) % members);
-            let message = self.pack(&known, stride);
-            self.cluster.post(next, &message);
-            self.cluster.await_all(&mut self.pieces, before..before + 1)?;
-            let message = self.pieces.take(before);
-            let Some(theirs) = self.unpack(office, phase, &message) else { return Err(self.refuse()) };
-            known.learn(theirs, stride, members);
+            let message = self.encode(&partial, stride);
+            self.cluster.enqueue_fragmented(next, &message);
+            self.cluster.receive_from_each(&mut self.assembler, before..before + 1)?;
+            let message = self.assembler.take(before);
+            let Some(theirs) = self.decode(mailboxes, phase, &message) else {
+                return Err(self.fail_undecodable());
+            };
+            partial.combine(theirs, stride, members);
         }
-        let all = known.of_all(members);
+        let all = partial.result(members);
         if me == 0 {
-            self.progress.publish_elsewhere(all.steps - own.steps, SimTime::ZERO);
+            self.progress.publish_other_members(all.steps - own.steps, SimTime::ZERO);
         }
-        Ok(all.standing)
+        Ok(all.contribution)
     }
 
     /// Encodes the message to the member one stride after this one: the partial reduction, and the parcels for members whose
     /// distance contains the stride.
-    fn pack(&mut self, known: &Knowledge, stride: usize) -> Vec<u8> {
+    fn encode(&mut self, partial: &PartialReduction, stride: usize) -> Vec<u8> {
         let (me, members) = (self.cluster.member(), self.cluster.members());
         let mut message = Vec::new();
-        known.write(&mut message);
+        partial.write(&mut message);
         for distance in (1..members).filter(|distance| distance & stride != 0) {
             let to = (me + distance) % members;
             let parcel = &mut self.parcels[to];
@@ -213,24 +232,29 @@ impl<'a, T, M> Gateway<'a, T, M> {
 
     /// Decodes a message: delivers the parcel for this member, keeps those to be forwarded, and returns the sender's partial
     /// reduction; `None` if it cannot be decoded.
-    fn unpack(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<Knowledge> {
+    fn decode(
+        &mut self,
+        mailboxes: &Mailboxes<T, M>,
+        phase: u64,
+        mut bytes: &[u8],
+    ) -> Option<PartialReduction> {
         let bytes = &mut bytes;
-        let known = Knowledge::read(bytes)?;
+        let partial = PartialReduction::read(bytes)?;
         while !bytes.is_empty() {
             let (to, length): (u32, u32) = Wire::read(bytes)?;
             let (parcel, rest) = bytes.split_at_checked(length as usize)?;
             *bytes = rest;
             if to as usize == self.cluster.member() {
-                self.deliver(office, phase, parcel)?;
+                self.deliver(mailboxes, phase, parcel)?;
             } else {
                 self.parcels.get_mut(to as usize)?.extend_from_slice(parcel);
             }
         }
-        Some(known)
+        Some(partial)
     }
 
     /// Delivers the messages of a parcel; `None` if it cannot be decoded.
-    fn deliver(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<()> {
+    fn deliver(&mut self, mailboxes: &Mailboxes<T, M>, phase: u64, mut bytes: &[u8]) -> Option<()> {
         let bytes = &mut bytes;
         let here = self.blocks.regions(self.cluster.member());
         let is_elsewhere =
@@ -238,22 +262,24 @@ impl<'a, T, M> Gateway<'a, T, M> {
         let mut receiver = None;
         while !bytes.is_empty() {
             let (from, to): (RegionIndex, RegionIndex) = Wire::read(bytes)?;
-            let letter = (self.codec.read)(bytes)?;
-            let is_here = match letter {
-                Letter::Token(rank, _) => self.seats.get(rank.index()).is_some_and(|seat| seat.home == to),
-                Letter::Mail(_) => true,
+            let message = (self.codec.read)(bytes)?;
+            let is_here = match message {
+                RegionMessage::Token(rank, _) => {
+                    self.locations.get(rank.index()).is_some_and(|seat| seat.region == to)
+                }
+                RegionMessage::Region(_) => true,
             };
             if !is_here || !here.contains(&to) || !is_elsewhere(from) {
                 return None;
             }
             // Messages to one region are adjacent, so that each inbox is locked once for each sender.
             if let Some(before) = receiver.replace(to).filter(|&before| before != to) {
-                office.deliver(phase, before, &mut self.letters);
+                mailboxes.deliver(phase, before, &mut self.messages);
             }
-            self.letters.push((from, letter));
+            self.messages.push((from, message));
         }
         if let Some(last) = receiver {
-            office.deliver(phase, last, &mut self.letters);
+            mailboxes.deliver(phase, last, &mut self.messages);
         }
         Some(())
     }
@@ -264,95 +290,95 @@ impl<'a, T, M> Gateway<'a, T, M> {
     }
 
     /// Exchanges the summaries of all members; returns their sum.
-    pub(super) fn finish(mut self, own: RegionalTally) -> Result<RegionalTally, ClusterError> {
+    pub(super) fn finish(mut self, own: RegionalSummary) -> Result<RegionalSummary, ClusterError> {
         self.parcels.iter_mut().for_each(|parcel| own.write(parcel));
-        self.swap()?;
+        self.exchange_parcels()?;
         let mut all = own;
         for member in self.others() {
-            let parcel = self.pieces.take(member);
+            let parcel = self.assembler.take(member);
             let rest = &mut parcel.as_slice();
-            let Some(tally) = RegionalTally::read(rest).filter(|_| rest.is_empty()) else {
-                return Err(self.refuse());
+            let Some(tally) = RegionalSummary::read(rest).filter(|_| rest.is_empty()) else {
+                return Err(self.fail_undecodable());
             };
             all.merge(tally);
         }
-        self.cluster.end()?;
+        self.cluster.complete_call()?;
         Ok(all)
     }
 }
 
-impl Standing {
+impl Contribution {
     fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { letters, event, boundary, failure, conditional } = *self;
-        (letters, (event, boundary), (failure, conditional)).write(bytes);
+        let Self { messages, event, boundary, failure, conditional } = *self;
+        (messages, (event, boundary), (failure, conditional)).write(bytes);
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (letters, (event, boundary), (failure, conditional)) = Wire::read(bytes)?;
-        Some(Self { letters, event, boundary, failure, conditional })
+        let (messages, (event, boundary), (failure, conditional)) = Wire::read(bytes)?;
+        Some(Self { messages, event, boundary, failure, conditional })
     }
 }
 
-impl Report {
-    const OF_NOBODY: Self = Self { standing: Standing::NOTHING, steps: 0 };
+impl MemberContribution {
+    const IDENTITY: Self = Self { contribution: Contribution::IDENTITY, steps: 0 };
 
-    fn with(mut self, other: Self) -> Self {
-        self.standing.merge(other.standing);
+    fn combined_with(mut self, other: Self) -> Self {
+        self.contribution.merge(other.contribution);
         Self { steps: self.steps + other.steps, ..self }
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        self.standing.write(bytes);
+        self.contribution.write(bytes);
         self.steps.write(bytes);
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { standing: Standing::read(bytes)?, steps: Wire::read(bytes)? })
+        Some(Self { contribution: Contribution::read(bytes)?, steps: Wire::read(bytes)? })
     }
 }
 
-impl Knowledge {
-    fn new(own: Report) -> Self {
-        Self { recent: own, rest: Report::OF_NOBODY }
+impl PartialReduction {
+    fn new(own: MemberContribution) -> Self {
+        Self { recent: own, remainder: MemberContribution::IDENTITY }
     }
 
     /// Combines this partial reduction with that of the member one stride before this one.
-    fn learn(&mut self, theirs: Self, stride: usize, members: usize) {
+    fn combine(&mut self, theirs: Self, stride: usize, members: usize) {
         if members & stride != 0 {
-            self.rest = self.recent.with(theirs.rest);
+            self.remainder = self.recent.combined_with(theirs.remainder);
         }
-        self.recent = self.recent.with(theirs.recent);
+        self.recent = self.recent.combined_with(theirs.recent);
     }
 
     /// Returns the reduction over all members, after all strides.
-    fn of_all(&self, members: usize) -> Report {
-        if members.is_power_of_two() { self.recent } else { self.rest }
+    fn result(&self, members: usize) -> MemberContribution {
+        if members.is_power_of_two() { self.recent } else { self.remainder }
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
         self.recent.write(bytes);
-        self.rest.write(bytes);
+        self.remainder.write(bytes);
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { recent: Report::read(bytes)?, rest: Report::read(bytes)? })
+        Some(Self { recent: MemberContribution::read(bytes)?, remainder: MemberContribution::read(bytes)? })
     }
 }
 
-impl RegionalTally {
+impl RegionalSummary {
     fn write(&self, bytes: &mut Vec<u8>) {
         self.conditional.write(bytes);
-        self.tally.write(bytes);
+        self.summary.write(bytes);
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let conditional = Wire::read(bytes)?;
-        Some(Self { tally: Tally::read(bytes)?, conditional })
+        Some(Self { summary: RunSummary::read(bytes)?, conditional })
     }
 
     fn merge(&mut self, other: Self) {
         self.conditional = self.conditional.into_iter().chain(other.conditional).min();
-        self.tally.merge(other.tally);
+        self.summary.merge(other.summary);
     }
 }
 
@@ -361,12 +387,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_members_stand_comes_back() {
+    fn contributions_round_trip() {
         let [event, boundary, failure, conditional] = [3, 4, 5, 6].map(SimTime::from_picos);
-        let standing = Standing { letters: 2, event, boundary, failure, conditional };
+        let standing = Contribution { messages: 2, event, boundary, failure, conditional };
         let mut bytes = Vec::new();
         standing.write(&mut bytes);
-        assert_eq!(Standing::read(&mut bytes.as_slice()), Some(standing));
+        assert_eq!(Contribution::read(&mut bytes.as_slice()), Some(standing));
     }
 
     #[test]
@@ -374,29 +400,32 @@ mod tests {
         for members in 1..70_usize {
             let own = |member: usize| {
                 let event = SimTime::from_picos(100 + member as u64);
-                Report { standing: Standing { letters: 1, event, ..Standing::NOTHING }, steps: member as u64 }
+                MemberContribution {
+                    contribution: Contribution { messages: 1, event, ..Contribution::IDENTITY },
+                    steps: member as u64,
+                }
             };
-            let mut known: Vec<_> = (0..members).map(|member| Knowledge::new(own(member))).collect();
+            let mut partial: Vec<_> = (0..members).map(|member| PartialReduction::new(own(member))).collect();
             let strides = (0..).map(|power| 1 << power).take_while(|&stride| stride < members);
             for stride in strides {
-                let before = known.clone();
-                for (member, known) in known.iter_mut().enumerate() {
-                    known.learn(before[(member + members - stride) % members], stride, members);
+                let before = partial.clone();
+                for (member, partial) in partial.iter_mut().enumerate() {
+                    partial.combine(before[(member + members - stride) % members], stride, members);
                 }
             }
             let event = SimTime::from_picos(100);
-            let letters = members as u64;
-            let standing = Standing { letters, event, ..Standing::NOTHING };
-            let all = Report { standing, steps: letters * (letters - 1) / 2 };
-            assert!(known.iter().all(|known| known.of_all(members) == all), "{members} members");
+            let messages = members as u64;
+            let standing = Contribution { messages, event, ..Contribution::IDENTITY };
+            let all = MemberContribution { contribution: standing, steps: messages * (messages - 1) / 2 };
+            assert!(partial.iter().all(|partial| partial.result(members) == all), "{members} members");
         }
     }
 
     #[test]
-    fn tallies_add_up() {
+    fn summaries_add_up() {
         let at = SimTime::from_picos;
-        let [one, other] = [(5, 2), (4, 7)].map(|(picos, rank)| RegionalTally {
-            tally: Tally {
+        let [one, other] = [(5, 2), (4, 7)].map(|(picos, rank)| RegionalSummary {
+            summary: RunSummary {
                 fault: Some((at(picos), Rank::new(rank), 0)),
                 steps: picos,
                 waiting: vec![Rank::new(rank)],
@@ -406,9 +435,9 @@ mod tests {
         let mut bytes = Vec::new();
         other.write(&mut bytes);
         let mut all = one;
-        all.merge(RegionalTally::read(&mut bytes.as_slice()).unwrap());
-        let expected = RegionalTally {
-            tally: Tally {
+        all.merge(RegionalSummary::read(&mut bytes.as_slice()).unwrap());
+        let expected = RegionalSummary {
+            summary: RunSummary {
                 fault: Some((at(4), Rank::new(7), 0)),
                 steps: 9,
                 waiting: vec![Rank::new(2), Rank::new(7)],
@@ -416,19 +445,19 @@ mod tests {
             conditional: Some((at(1), Rank::new(3))),
         };
         assert_eq!(all, expected);
-        assert_eq!(RegionalTally::read(&mut &bytes[1..]), None);
+        assert_eq!(RegionalSummary::read(&mut &bytes[1..]), None);
     }
 
     #[test]
-    fn letters_come_back() {
-        let codec = Codec::<u16, u64>::new();
-        assert_eq!(codec.letter_bytes, 8);
+    fn messages_round_trip() {
+        let codec = MessageCodec::<u16, u64>::new();
+        assert_eq!(codec.message_bytes, 8);
         let mut bytes = Vec::new();
-        (codec.write)(&Letter::Token(Rank::new(4), 5), &mut bytes);
-        (codec.write)(&Letter::Mail(6), &mut bytes);
+        (codec.write)(&RegionMessage::Token(Rank::new(4), 5), &mut bytes);
+        (codec.write)(&RegionMessage::Region(6), &mut bytes);
         let rest = &mut bytes.as_slice();
-        assert!(matches!((codec.read)(rest), Some(Letter::Token(rank, 5)) if rank == Rank::new(4)));
-        assert!(matches!((codec.read)(rest), Some(Letter::Mail(6))));
+        assert!(matches!((codec.read)(rest), Some(RegionMessage::Token(rank, 5)) if rank == Rank::new(4)));
+        assert!(matches!((codec.read)(rest), Some(RegionMessage::Region(6))));
         assert!((codec.read)(&mut [2, 0, 0].as_slice()).is_none(), "neither token nor mail");
     }
 }

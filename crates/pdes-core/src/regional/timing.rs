@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 /// Maximum number of workers of a level.
-const MOST_WORKERS: usize = 4096;
+const MAX_WORKERS: usize = 4096;
 
 /// The times of regions on one worker, and the times of several workers between barriers that follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionalTiming {
     /// Number of barriers of all workers.
-    pub meetings: u64,
+    pub barriers: u64,
     /// Time of each region.
     pub regions: Vec<Duration>,
     /// Times for 2, 4, 8 to 4096 workers, each with a contiguous block of regions.
@@ -43,14 +43,14 @@ pub(super) struct Stopwatch {
 
 impl Stopwatch {
     pub(super) fn new(regions: usize) -> Self {
-        let levels = || (1..).map(|power| 1_usize << power).take_while(|&workers| workers <= MOST_WORKERS);
+        let levels = || (1..).map(|power| 1_usize << power).take_while(|&workers| workers <= MAX_WORKERS);
         let ends = |workers: usize| (1..=workers).map(|worker| regions * worker / workers).collect();
         let level = |workers: usize| RegionalLevel { workers: workers as u32, busiest: Duration::ZERO };
         Self {
             taken: vec![0; regions].into(),
             ends: levels().map(ends).collect(),
             timing: RegionalTiming {
-                meetings: 0,
+                barriers: 0,
                 regions: vec![Duration::ZERO; regions],
                 levels: levels().map(level).collect(),
             },
@@ -63,8 +63,8 @@ impl Stopwatch {
     }
 
     /// Ends a phase at a barrier: adds the time of the busiest worker at each level.
-    pub(super) fn meet(&mut self) {
-        self.timing.meetings += 1;
+    pub(super) fn end_phase(&mut self) {
+        self.timing.barriers += 1;
         for (all, &taken) in self.timing.regions.iter_mut().zip(&self.taken) {
             *all += Duration::from_nanos(taken);
         }
@@ -90,10 +90,10 @@ mod tests {
         let mut stopwatch = Stopwatch::new(4);
         for taken in [[1, 2, 3, 4], [9, 0, 0, 0]] {
             stopwatch.taken.copy_from_slice(&taken);
-            stopwatch.meet();
+            stopwatch.end_phase();
         }
         let timing = stopwatch.timing();
-        assert_eq!((timing.meetings, timing.busy()), (2, Duration::from_nanos(19)));
+        assert_eq!((timing.barriers, timing.busy()), (2, Duration::from_nanos(19)));
         assert_eq!(timing.regions.iter().map(Duration::as_nanos).collect::<Vec<_>>(), [10, 2, 3, 4]);
         let busiest: Vec<_> = timing.levels.iter().map(|level| level.busiest.as_nanos()).collect();
         assert_eq!(busiest[..3], [7 + 9, 4 + 9, 4 + 9], "2, 4 and 8 workers");

@@ -44,33 +44,33 @@ pub(crate) fn wavefront(rows: u32, columns: u32, planes: u64, latency: u64) -> N
 
 /// An interaction of two processes: send and receive, question and answer, or a conditional event of the first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Interaction {
     Message,
     Question,
     Event,
 }
 
 /// Appends each interaction to the programs of both processes. The list is a valid sequential order, so no program deadlocks.
-pub(crate) fn unfold(size: u32, deeds: &[(Deed, u32, u32, u64, u64)]) -> Network {
+pub(crate) fn programs_of(size: u32, interactions: &[(Interaction, u32, u32, u64, u64)]) -> Network {
     let mut programs = vec![Vec::new(); size as usize];
-    for &(deed, from, to, compute, latency) in deeds {
+    for &(interaction, from, to, compute, latency) in interactions {
         let (from, to) = (from % size, to % size);
         let sender = &mut programs[from as usize];
         sender.push(Op::Compute(compute));
-        match deed {
-            Deed::Message => {
+        match interaction {
+            Interaction::Message => {
                 sender.push(Op::Send { to, latency });
                 programs[to as usize].push(Op::Receive { from });
             }
-            Deed::Question => sender.extend([Op::Ask { to, latency }, Op::Answer { from: to }]),
-            Deed::Event => sender.push(Op::Commit { after: latency }),
+            Interaction::Question => sender.extend([Op::Ask { to, latency }, Op::Answer { from: to }]),
+            Interaction::Event => sender.push(Op::Commit { after: latency }),
         }
     }
     Network::of(programs)
 }
 
-pub(crate) fn deeds() -> impl Strategy<Value = Vec<(Deed, u32, u32, u64, u64)>> {
-    let deed = prop_oneof![12 => Just(Deed::Message), 4 => Just(Deed::Question), 1 => Just(Deed::Event)];
+pub(crate) fn interactions() -> impl Strategy<Value = Vec<(Interaction, u32, u32, u64, u64)>> {
+    let deed = prop_oneof![12 => Just(Interaction::Message), 4 => Just(Interaction::Question), 1 => Just(Interaction::Event)];
     // Long and short times, so that windows of any length hold much or little; equal times are frequent.
     let time = || prop_oneof![0..3_u64, 0..5_000_u64, Just(3_000_000_u64)];
     prop::collection::vec((deed, 0..64_u32, 0..64_u32, time(), time()), 0..250)
@@ -103,8 +103,8 @@ pub(crate) fn one_of_each() -> Vec<(&'static str, Network)> {
     ];
     let mut runner = TestRunner::deterministic();
     let random = (0..4).map(|_| {
-        let deeds = deeds().new_tree(&mut runner).expect("no deed is refused").current();
-        ("random", unfold(9, &deeds))
+        let deeds = interactions().new_tree(&mut runner).expect("no deed is refused").current();
+        ("random", programs_of(9, &deeds))
     });
     networks.extend(random);
     networks

@@ -44,7 +44,7 @@ impl Network {
         let log = Log::default();
         let stations = self.stations((0..self.programs.len() as u32).map(Rank::new), &log);
         let progress = Progress::new(engine.workers());
-        let run = engine.run_watched(stations, &progress);
+        let run = engine.run_with_progress(stations, &progress);
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
         assert_eq!((run.steps, progress.steps()), (steps, steps), "steps of the run, and as published");
         let clocks = run.processes.iter().map(|station| station.state.clock);
@@ -74,7 +74,7 @@ impl Network {
         let ranks = self.ranks();
         let stations = self.stations(engine.ranks(cluster.member(), cluster.members(), ranks), log);
         let progress = Progress::new(engine.workers());
-        let run = engine.run_across(cluster, ranks, stations, &progress)?;
+        let run = engine.run_distributed(cluster, ranks, stations, &progress)?;
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
         let published = if cluster.member() == 0 { run.steps } else { steps };
         assert_eq!(progress.steps(), published, "steps as published");
@@ -99,7 +99,9 @@ impl Network {
         assert!(events.eq(&log), "conditional events of {place}");
         match (&run.ending, &expected.ending) {
             (Ending::Completed, Ending::Completed) => {}
-            (Ending::Stalled(ranks), Ending::Stalled(expected)) => assert_eq!(ranks, expected, "{place}"),
+            (Ending::Deadlocked(ranks), Ending::Deadlocked(expected)) => {
+                assert_eq!(ranks, expected, "{place}")
+            }
             (Ending::Failed(rank, fault), Ending::Failed(of, expected)) => {
                 let error = mine.contains(rank).then_some(expected.error);
                 let key = (rank, fault.at, fault.order, fault.error);
@@ -137,8 +139,8 @@ impl Network {
         assert_eq!(states.iter().map(|state| state.steps).sum::<u64>(), all_steps, "steps of the run");
         let ending = match ending.expect("a cluster has members") {
             Ending::Completed => Ending::Completed,
-            Ending::Halted => Ending::Halted,
-            Ending::Stalled(ranks) => Ending::Stalled(ranks),
+            Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
+            Ending::Deadlocked(ranks) => Ending::Deadlocked(ranks),
             Ending::Failed(rank, Fault { at, order, error }) => {
                 let error = error.expect("one member has the error");
                 Ending::Failed(rank, Fault { at, order, error })

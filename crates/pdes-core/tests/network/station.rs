@@ -233,7 +233,7 @@ impl Station {
 
 impl Process for Station {
     type Token = Token;
-    type Order = std::convert::Infallible;
+    type WorkRequest = std::convert::Infallible;
     type Error = Failure;
 
     fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<Wake, Fault<Failure>> {
@@ -270,7 +270,7 @@ impl Process for Station {
                 return Ok(Pause::Horizon);
             }
             if turn.steps == 0 {
-                return Ok(Pause::TurnOver);
+                return Ok(Pause::OutOfSteps);
             }
             if let Some(pause) = self.step(op, turn, outbox)? {
                 return Ok(pause);

@@ -52,7 +52,7 @@ pub enum CheckpointError {
         "the checkpoint {} is of another run: {part} was {found}, and is {expected}{}; continue the run that wrote it, or name \
          another directory", path.display(), if found == expected { " with other contents" } else { "" }
     )]
-    Other {
+    OtherRun {
         /// The file.
         path: PathBuf,
         /// Name of the part of the identity that differs.
@@ -64,7 +64,7 @@ pub enum CheckpointError {
     },
     /// A rank has an impossible state.
     #[error("the checkpoint {}: the state of rank {rank} after {actions} actions is impossible", path.display())]
-    Foreign {
+    ImpossibleState {
         /// The file.
         path: PathBuf,
         /// The rank.

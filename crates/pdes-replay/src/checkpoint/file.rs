@@ -13,34 +13,34 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use mpi_model::{Machine, RankProcess, RankState, ReplayError, RestoreError, World};
+use mpi_model::{Machine, RankProcess, RankState, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Difference, Identity};
-use super::{CheckpointError, draft};
-use crate::scene::RunError;
+use super::identity::{Difference, RunIdentity};
+use super::{CheckpointError, partial_path};
+use crate::simulation::RunError;
 
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
 const VERSION: u32 = 3;
 /// Size of the part before the header \[B\].
-const START: u64 = 12;
+const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
-const HASH: u64 = 32;
+const HASH_SIZE: u64 = 32;
 
 /// State of the run as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
-    pub(super) identity: Identity,
+    pub(super) identity: RunIdentity,
     /// Number of actions replayed, of all ranks.
     pub(super) actions: u64,
     /// Wall-clock time of replaying them \[s\].
     pub(super) replayed_s: f64,
     /// Costs of the next test and the next probe.
-    pub(super) looks: (u64, u64),
+    pub(super) poll_costs: (u64, u64),
 }
 
 /// Writes a checkpoint and returns its size \[B\]. The previous file remains until this one is complete and on disk.
@@ -49,8 +49,8 @@ pub(super) fn write(
     header: &Header,
     states: impl Iterator<Item = RankState>,
 ) -> Result<u64, CheckpointError> {
-    let draft = draft(path);
-    write_draft(&draft, header, states)
+    let draft = partial_path(path);
+    write_partial(&draft, header, states)
         .and_then(|bytes| {
             std::fs::rename(&draft, path)?;
             // Makes the rename durable. If the directory cannot be opened, the rename has still happened.
@@ -61,7 +61,7 @@ pub(super) fn write(
         .map_err(|error| CheckpointError::io(path, error))
 }
 
-fn write_draft(draft: &Path, header: &Header, states: impl Iterator<Item = RankState>) -> io::Result<u64> {
+fn write_partial(draft: &Path, header: &Header, states: impl Iterator<Item = RankState>) -> io::Result<u64> {
     let mut writer =
         HashedWriter { file: BufWriter::new(File::create(draft)?), hasher: blake3::Hasher::new(), bytes: 0 };
     writer.write(&MAGIC)?;
@@ -73,7 +73,7 @@ fn write_draft(draft: &Path, header: &Header, states: impl Iterator<Item = RankS
     let HashedWriter { mut file, hasher, bytes } = writer;
     file.write_all(hasher.finalize().as_bytes())?;
     file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    Ok(bytes + HASH)
+    Ok(bytes + HASH_SIZE)
 }
 
 struct HashedWriter {
@@ -99,33 +99,33 @@ impl HashedWriter {
 
 /// An open checkpoint: its hash is correct, and it belongs to this run.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     /// Size of the states that are not read yet \[B\].
-    left: u64,
+    remaining: u64,
     header: Header,
 }
 
-impl Opened {
+impl CheckpointReader {
     /// Opens a checkpoint, and checks that it belongs to the run `identity`.
-    pub(super) fn new(path: &Path, identity: &Identity) -> Result<Self, CheckpointError> {
+    pub(super) fn new(path: &Path, identity: &RunIdentity) -> Result<Self, CheckpointError> {
         let io = |error| CheckpointError::io(path, error);
         let mut file = BufReader::new(File::open(path).map_err(io)?);
         let length = file.get_ref().metadata().map_err(io)?.len();
         check_start(path, &mut file)?;
-        let Some(left) = length.checked_sub(START + HASH) else {
+        let Some(left) = length.checked_sub(HEADER_OFFSET + HASH_SIZE) else {
             return Err(damaged(path, "it ends before its header"));
         };
-        check_hash(path, &mut file, START + left)?;
-        file.seek(SeekFrom::Start(START)).map_err(io)?;
-        let mut frames = Frames { path, file: &mut file, left };
+        check_hash(path, &mut file, HEADER_OFFSET + left)?;
+        file.seek(SeekFrom::Start(HEADER_OFFSET)).map_err(io)?;
+        let mut frames = FrameReader { path, file: &mut file, remaining: left };
         let header: Header = frames.next()?;
-        let left = frames.left;
+        let left = frames.remaining;
         match identity.difference(&header.identity) {
-            None => Ok(Self { path: path.to_owned(), file, left, header }),
+            None => Ok(Self { path: path.to_owned(), file, remaining: left, header }),
             Some(Difference { part, found, expected }) => {
-                Err(CheckpointError::Other { path: path.to_owned(), part, found, expected })
+                Err(CheckpointError::OtherRun { path: path.to_owned(), part, found, expected })
             }
         }
     }
@@ -141,25 +141,25 @@ impl Opened {
     /// Restores the processes of all ranks, in order.
     pub(super) fn processes<'t, M>(
         mut self,
-        world: &'t World<'t, M>,
+        world: &'t Replay<'t, M>,
         ranks: u32,
         locate: impl Fn(Box<ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError>
     where
-        M: Machine<Order = std::convert::Infallible, Error = RouteError>,
+        M: Machine<WorkRequest = std::convert::Infallible, Error = RouteError>,
     {
-        let mut frames = Frames { path: &self.path, file: &mut self.file, left: self.left };
+        let mut frames = FrameReader { path: &self.path, file: &mut self.file, remaining: self.remaining };
         let mut processes = Vec::with_capacity(ranks as usize);
         for rank in (0..ranks).map(Rank::new) {
-            let process = world.process_in(rank, frames.next()?).map_err(|error| match error {
+            let process = world.restore_process(rank, frames.next()?).map_err(|error| match error {
                 RestoreError::Replay(error) => locate(error),
                 RestoreError::Foreign { rank, actions } => {
-                    CheckpointError::Foreign { path: self.path.clone(), rank, actions }.into()
+                    CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
                 }
             })?;
             processes.push(process);
         }
-        match frames.left {
+        match frames.remaining {
             0 => Ok(processes),
             _ => Err(damaged(&self.path, "it has more states than the run has ranks").into()),
         }
@@ -172,7 +172,7 @@ fn damaged(path: &Path, what: &'static str) -> CheckpointError {
 
 fn check_start(path: &Path, file: &mut impl Read) -> Result<(), CheckpointError> {
     let mut start = Vec::new();
-    file.take(START).read_to_end(&mut start).map_err(|error| CheckpointError::io(path, error))?;
+    file.take(HEADER_OFFSET).read_to_end(&mut start).map_err(|error| CheckpointError::io(path, error))?;
     let (magic, version) = start.split_at(start.len().min(MAGIC.len()));
     if magic != MAGIC {
         return Err(CheckpointError::Magic { path: path.to_owned(), found: magic.to_vec() });
@@ -190,7 +190,7 @@ fn check_hash(path: &Path, file: &mut BufReader<File>, bytes: u64) -> Result<(),
     file.seek(SeekFrom::Start(0)).map_err(io)?;
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file.by_ref().take(bytes)).map_err(io)?;
-    let mut expected = [0; HASH as usize];
+    let mut expected = [0; HASH_SIZE as usize];
     file.read_exact(&mut expected).map_err(io)?;
     // This comparison takes constant time, which is not needed here and costs nothing.
     if hasher.finalize() == blake3::Hash::from_bytes(expected) {
@@ -201,18 +201,18 @@ fn check_hash(path: &Path, file: &mut BufReader<File>, bytes: u64) -> Result<(),
 }
 
 /// Reads frames: a length and as many bytes.
-struct Frames<'f> {
+struct FrameReader<'f> {
     path: &'f Path,
     file: &'f mut BufReader<File>,
-    left: u64,
+    remaining: u64,
 }
 
-impl Frames<'_> {
+impl FrameReader<'_> {
     fn next<T: for<'b> Deserialize<'b>>(&mut self) -> Result<T, CheckpointError> {
         let mut length = [0; 4];
         self.read(&mut length)?;
         let length = u32::from_le_bytes(length);
-        if u64::from(length) > self.left {
+        if u64::from(length) > self.remaining {
             return Err(damaged(self.path, "a state goes beyond its end"));
         }
         let mut bytes = vec![0; length as usize];
@@ -224,8 +224,9 @@ impl Frames<'_> {
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> Result<(), CheckpointError> {
-        let left = self.left.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| damaged(self.path, "it has fewer states than the run has ranks"))?;
+        let left = self.remaining.checked_sub(bytes.len() as u64);
+        self.remaining =
+            left.ok_or_else(|| damaged(self.path, "it has fewer states than the run has ranks"))?;
         self.file.read_exact(bytes).map_err(|error| CheckpointError::io(self.path, error))
     }
 }

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::PlatformSource;
-use crate::scene::{RunError, Scene};
+use crate::simulation::{RunError, Simulation};
 
 /// Everything that must be the same for a run to resume from a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity(Vec<Part>);
+pub(crate) struct RunIdentity(Vec<IdentityPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Part {
+struct IdentityPart {
     name: String,
     /// Description for people.
-    shown: String,
+    description: String,
     hash: [u8; 32],
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Difference {
     pub(super) expected: String,
 }
 
-impl Part {
+impl IdentityPart {
     fn new(name: &str, shown: impl ToString, content: &[u8]) -> Self {
-        Self { name: name.to_owned(), shown: shown.to_string(), hash: blake3::hash(content).into() }
+        Self { name: name.to_owned(), description: shown.to_string(), hash: blake3::hash(content).into() }
     }
 
     /// Describes a part with a long text by its hash.
@@ -36,15 +36,15 @@ impl Part {
     }
 }
 
-impl Identity {
+impl RunIdentity {
     /// Computes the identity of a run. Threads, partition and run-ahead do not belong to it: the result does not depend on them.
     ///
     /// A text trace is read once more for this.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read any more.
-    pub(crate) fn of(scene: &Scene) -> Result<Self, RunError> {
-        let (job, trace) = (scene.job(), scene.trace());
+    pub(crate) fn of(simulation: &Simulation) -> Result<Self, RunError> {
+        let (job, trace) = (simulation.job(), simulation.trace());
         let content = (trace.fingerprint()?, trace.ranks(), trace.actions());
         let shown = format!("{} ({} ranks, {} actions)", job.trace.display(), trace.ranks(), trace.actions());
         let platform = match &job.platform {
@@ -54,32 +54,36 @@ impl Identity {
             PlatformSource::Inline(description) => format!("{description:?}").into_bytes(),
         };
         Ok(Self(vec![
-            Part::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
-            Part::new("the trace", shown, format!("{content:?}").as_bytes()),
-            Part::new("the platform", &job.platform, &platform),
-            Part::new(
+            IdentityPart::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
+            IdentityPart::new("the trace", shown, format!("{content:?}").as_bytes()),
+            IdentityPart::new("the platform", &job.platform, &platform),
+            IdentityPart::new(
                 "the rule of routes",
                 format!("{:?}", job.routing),
                 format!("{:?}", job.routing).as_bytes(),
             ),
-            Part::hashed("the placement of ranks", scene.placement()),
-            Part::hashed("[network]", &job.network),
-            Part::hashed("[mpi] and [compute]", &job.mpi),
-            Part::new("analysis.waits", scene.looks_at_waits(), &[scene.looks_at_waits().into()]),
+            IdentityPart::hashed("the placement of ranks", simulation.placement()),
+            IdentityPart::hashed("[network]", &job.network),
+            IdentityPart::hashed("[mpi] and [compute]", &job.mpi),
+            IdentityPart::new(
+                "analysis.waits",
+                simulation.analyses_waits(),
+                &[simulation.analyses_waits().into()],
+            ),
         ]))
     }
 
     /// Returns the first difference between this identity and that of a checkpoint.
     pub(super) fn difference(&self, found: &Self) -> Option<Difference> {
-        let missing = || Part::new("", "nothing", &[]);
+        let missing = || IdentityPart::new("", "nothing", &[]);
         let parts = self.0.iter().enumerate();
         parts
             .map(|(index, expected)| (expected, found.0.get(index).cloned().unwrap_or_else(missing)))
             .find(|(expected, found)| (&expected.name, expected.hash) != (&found.name, found.hash))
             .map(|(expected, found)| Difference {
                 part: expected.name.clone(),
-                found: found.shown,
-                expected: expected.shown.clone(),
+                found: found.description,
+                expected: expected.description.clone(),
             })
     }
 }

@@ -62,8 +62,8 @@ pub(crate) enum TraceCommand {
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Content of the trace: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.
-        #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Ti)]
-        from: Form,
+        #[arg(long, value_enum, value_name = "FORM", default_value_t = TraceFormat::Ti)]
+        from: TraceFormat,
         /// Number of threads.
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
@@ -116,7 +116,7 @@ pub(crate) enum TraceCommand {
 
 /// Content of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum TraceFormat {
     /// Actions of MPI programs: time-independent text or an archive of it.
     Ti,
     /// A GOAL schedule: text, LogGOPSim's binary form, or an archive of it.
@@ -178,7 +178,7 @@ pub(crate) struct SweepArguments {
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Also writes the figures of the page to files.
     #[arg(long, value_enum, value_name = "FORM")]
-    pub(crate) pictures: Option<PictureForm>,
+    pub(crate) pictures: Option<PictureFormatName>,
     /// Repeats all runs, including those with results in the directory.
     #[arg(long)]
     pub(crate) fresh: bool,
@@ -189,18 +189,18 @@ pub(crate) struct SweepArguments {
 
 /// File format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PictureForm {
+pub(crate) enum PictureFormatName {
     /// Scalable vector graphics.
     Svg,
     /// Pixels.
     Png,
 }
 
-impl From<PictureForm> for PictureFormat {
-    fn from(form: PictureForm) -> Self {
+impl From<PictureFormatName> for PictureFormat {
+    fn from(form: PictureFormatName) -> Self {
         match form {
-            PictureForm::Svg => Self::Svg,
-            PictureForm::Png => Self::Png,
+            PictureFormatName::Svg => Self::Svg,
+            PictureFormatName::Png => Self::Png,
         }
     }
 }

@@ -13,7 +13,7 @@ use trace_mmap::{LoadOptions, Trace};
 use super::{Misuse, processes};
 
 /// Largest message size that MPI's counts allow in every library \[B\].
-const LARGEST: u64 = 1 << 30;
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 #[command(
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<()> {
         return measure(&arguments.plan)?.map_or(Ok(()), |measurements| write(arguments, measurements));
     }
     // Files are read by one process, however many there are.
-    if processes::is_not_the_first() {
+    if processes::is_not_first() {
         return Ok(());
     }
     write(arguments, read(&arguments.from)?)
@@ -85,8 +85,11 @@ fn check(arguments: &CalibrateArguments) -> Result<(), Misuse> {
     if let Some(speed) = speed.filter(|speed| !(speed.is_finite() && *speed > 0.0)) {
         return Err(Misuse(format!("--speed: found {speed}, expected a number of flops above 0")));
     }
-    if !(1..=LARGEST).contains(&plan.largest) {
-        return Err(Misuse(format!("--largest: found {}, expected 1 to {LARGEST} bytes", plan.largest)));
+    if !(1..=MAX_MESSAGE_BYTES).contains(&plan.largest) {
+        return Err(Misuse(format!(
+            "--largest: found {}, expected 1 to {MAX_MESSAGE_BYTES} bytes",
+            plan.largest
+        )));
     }
     if plan.sizes == 0 || plan.visits == 0 {
         return Err(Misuse("--sizes and --visits: found 0, expected at least 1".to_owned()));
@@ -104,13 +107,13 @@ fn measure(plan: &PlanArguments) -> Result<Option<Measurements>> {
     let plan =
         calibration::Plan { seed: plan.seed, largest: plan.largest, sizes: plan.sizes, visits: plan.visits };
     let (done, all) = (AtomicU64::new(0), plan.experiments().len() as u64);
-    let measured = match processes::is_not_the_first() {
+    let measured = match processes::is_not_first() {
         true => calibration::measure(&plan, &done),
         false => progress::watch_count(&done, all, "experiments", || calibration::measure(&plan, &done)),
     };
     let mut measured = match measured {
         // The first process reports the error; an earlier failure there would have stopped this one.
-        Err(calibration::MeasureError::Processes { .. }) if processes::is_not_the_first() => None,
+        Err(calibration::MeasureError::Processes { .. }) if processes::is_not_first() => None,
         measured => measured?,
     };
     if let Some(measurements) = &mut measured {
@@ -151,7 +154,7 @@ fn describe(measurements: &Measurements) -> String {
 
 fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Result<()> {
     if let Some(directory) = &arguments.data {
-        keep(directory, &measurements)?;
+        write_data(directory, &measurements)?;
     }
     if arguments.quantile != 0.5 {
         let quantile =
@@ -159,9 +162,9 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
         measurements.notes.push(("quantile".to_owned(), quantile));
     }
     measurements.notes.push(("program".to_owned(), format!("pdes-replay {}", env!("CARGO_PKG_VERSION"))));
-    let mut machine = Machine::fit_at(&measurements, arguments.quantile)?;
+    let mut machine = Machine::fit_quantile(&measurements, arguments.quantile)?;
     if let Some(path) = &arguments.computations {
-        machine.compute_as(computations(path)?);
+        machine.set_computations(computations(path)?);
         measurements.notes.push(("computations".to_owned(), path.display().to_string()));
     }
     machine.speed = arguments.speed.or(machine.speed);
@@ -183,7 +186,7 @@ fn computations(path: &Path) -> Result<Vec<Computations>> {
 }
 
 /// Writes all observations to a file.
-fn keep(directory: &Path, measurements: &Measurements) -> Result<()> {
+fn write_data(directory: &Path, measurements: &Measurements) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let file = directory.join("observations.csv");
     let output = File::create(&file).with_context(|| file.display().to_string())?;

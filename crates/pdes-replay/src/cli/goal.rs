@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
 use serde::Serialize;
 
-use super::{Misuse, pages};
+use super::{Misuse, large_pages};
 
 /// Name of the model in configurations.
 const MODEL: &str = "loggops";
@@ -18,7 +18,7 @@ const MODEL: &str = "loggops";
 const SCHEME: &[u8] = b"pdes-replay goal digest 1";
 
 /// Returns whether a configuration is for a GOAL schedule.
-pub(crate) fn is_wanted(config: &Config) -> bool {
+pub(crate) fn is_goal(config: &Config) -> bool {
     config.text("network", "model") == Some(MODEL)
         || path(config).is_some_and(|path| ::goal::is_archive(&path))
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let Some(path) = path(config) else {
         return Err(Misuse("no trace: give --trace PATH of a GOAL schedule".to_owned()).into());
     };
-    pages::use_large(true);
+    large_pages::set_large_pages(true);
     tracing::info!("reading {}", path.display());
     let start = Instant::now();
     let schedule = Schedule::load(&path, threads).context("the schedule")?;
@@ -119,13 +119,13 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
         gap_per_byte: picos("G", section.G, defaults.gap_per_byte)?,
         overhead_per_byte: picos("O", section.O, defaults.overhead_per_byte)?,
         eager_up_to: section.S.unwrap_or(defaults.eager_up_to),
-        empty: choice(
+        empty: find_choice(
             "empty",
             section.empty,
             [EmptyMessage::Wraps, EmptyMessage::OneByte].map(|one| (one.name(), one)),
         )?,
     };
-    let engine = choice(
+    let engine = find_choice(
         "engine",
         section.engine,
         [("auto", Engine::Auto), ("windows", Engine::Windows), ("ordered", Engine::Ordered)],
@@ -145,7 +145,7 @@ fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, Con
 }
 
 /// Returns the choice with the name `found`; the first one is the default.
-fn choice<T: Copy, const N: usize>(
+fn find_choice<T: Copy, const N: usize>(
     key: &'static str,
     found: Option<String>,
     known: [(&str, T); N],
@@ -279,7 +279,7 @@ fn seconds(picos: u64) -> f64 {
 }
 
 fn warnings(outcome: &Outcome) -> Vec<String> {
-    match outcome.across_threshold {
+    match outcome.protocol_mismatches {
         0 => Vec::new(),
         count => vec![format!(
             "{count} receive(s) lie on the other side of S than their message: the size of the message decides whether its \

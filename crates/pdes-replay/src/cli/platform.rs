@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use netmodel::measures::Measures;
-use netmodel::{HostId, LogGps, NetworkParameters, Platform, Preset, Sharing};
+use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Preset, Sharing};
 use pdes_replay::read_platform;
 
 use super::Misuse;
@@ -124,7 +124,8 @@ fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut Stri
         let (bandwidth, latency) = (rate(link.bandwidth), seconds(link.latency));
         writeln!(text, "  {:<width$} {bandwidth:>12} {latency:>10}  {sharing}", link.name)?;
     }
-    let alone = LogGps::new(&NetworkParameters::preset(Preset::Smpi)).path(platform, from, to)?;
+    let alone =
+        ContentionFree::new(&NetworkParameters::preset(Preset::Smpi)).path_cost(platform, from, to)?;
     writeln!(text, "a message alone on it gets {} before the preset's factors", rate(alone.bandwidth()))?;
     Ok(())
 }

@@ -19,7 +19,7 @@ fn launched() -> Option<(usize, usize)> {
 }
 
 /// Returns whether output that must appear once is left to another process of the same command.
-pub(crate) fn is_not_the_first() -> bool {
+pub(crate) fn is_not_first() -> bool {
     launched().is_some_and(|(_, number)| number > 0)
 }
 
@@ -55,20 +55,20 @@ pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T>) -> Result<T> {
     let first = cluster.first_failure(own.is_ok()).map_err(RunError::from)?;
     match (own, first.filter(|&process| process != cluster.member())) {
         (own, None) => own,
-        (Ok(_), Some(process)) => Err(RunError::Elsewhere { process }.into()),
+        (Ok(_), Some(process)) => Err(RunError::OtherProcess { process }.into()),
         // The process keeps its own error, which determines its exit status.
-        (Err(error), Some(process)) => Err(error.context(RunError::Elsewhere { process })),
+        (Err(error), Some(process)) => Err(error.context(RunError::OtherProcess { process })),
     }
 }
 
 /// Returns whether another process reports an error.
-pub(crate) fn is_told_elsewhere(error: &anyhow::Error, cluster: Option<&Cluster>) -> bool {
-    let Some(cluster) = cluster else { return is_not_the_first() };
+pub(crate) fn is_reported_elsewhere(error: &anyhow::Error, cluster: Option<&Cluster>) -> bool {
+    let Some(cluster) = cluster else { return is_not_first() };
     match error.downcast_ref() {
-        Some(RunError::Elsewhere { .. }) => true,
+        Some(RunError::OtherProcess { .. }) => true,
         // A process that panics reports it itself.
-        Some(RunError::Cluster(ClusterError::Departed { message: Some(_), .. })) => true,
-        Some(RunError::Cluster(ClusterError::Departed { member, .. })) => {
+        Some(RunError::Cluster(ClusterError::MemberLeft { message: Some(_), .. })) => true,
+        Some(RunError::Cluster(ClusterError::MemberLeft { member, .. })) => {
             cluster.member() != usize::from(*member == 0)
         }
         Some(RunError::Cluster(ClusterError::Mismatch { .. })) => cluster.member() != 0,

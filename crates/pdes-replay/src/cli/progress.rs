@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pdes_core::Progress;
 
 /// Interval at which a bar is redrawn.
-const PERIOD: Duration = Duration::from_millis(100);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `load` while a bar counts the actions read.
 pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
@@ -32,9 +32,9 @@ pub(crate) fn watch_replay<T>(
     let style = "{wide_bar} {percent}% {human_pos}/{human_len} actions, {rate}, simulated {msg}, ETA {eta}";
     let bar = bar(Some(actions), quiet, style);
     let update = |bar: &ProgressBar| {
-        if bar.position() == 0 && progress.before() > 0 {
+        if bar.position() == 0 && progress.steps_before() > 0 {
             // Actions of an earlier run must not count in this run's rate.
-            bar.set_position(progress.before());
+            bar.set_position(progress.steps_before());
             bar.reset_eta();
         }
         bar.set_position(progress.steps());
@@ -66,10 +66,10 @@ fn watch<T>(bar: &ProgressBar, update: impl Fn(&ProgressBar) + Sync, work: impl 
             while !done.load(Ordering::Relaxed) {
                 update(bar);
                 bar.tick();
-                std::thread::park_timeout(PERIOD);
+                std::thread::park_timeout(REDRAW_INTERVAL);
             }
         });
-        let stop = Stop { done: &done, display: display.thread() };
+        let stop = DisplayGuard { done: &done, display: display.thread() };
         let result = work();
         drop(stop);
         bar.finish_and_clear();
@@ -78,12 +78,12 @@ fn watch<T>(bar: &ProgressBar, update: impl Fn(&ProgressBar) + Sync, work: impl 
 }
 
 /// Stops the display, also if the work panics.
-struct Stop<'a> {
+struct DisplayGuard<'a> {
     done: &'a AtomicBool,
     display: &'a std::thread::Thread,
 }
 
-impl Drop for Stop<'_> {
+impl Drop for DisplayGuard<'_> {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         self.display.unpark();

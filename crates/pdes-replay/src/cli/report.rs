@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pdes_replay::{
-    Breakdown, CallParts, Parts, PictureFormat, Portrait, RegionParts, SavedReport, SavedRun, SavedTimeline,
+    Breakdown, CallParts, Parts, PictureFormat, Presentation, RegionParts, SavedReport, SavedRun,
+    SavedTimeline,
 };
 
 use super::Misuse;
 
 /// Largest number of ranks and call sites that are listed.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -30,8 +31,8 @@ pub(crate) struct ReportArguments {
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Output format.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportForm::Html, requires = "output")]
-    format: ReportForm,
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportFormat::Html, requires = "output")]
+    format: ReportFormat,
     /// Timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
     #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
     timeline: Option<PathBuf>,
@@ -39,7 +40,7 @@ pub(crate) struct ReportArguments {
 
 /// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ReportForm {
+enum ReportFormat {
     /// One page that needs no other file and no network.
     Html,
     /// A file of scalable vector graphics per figure.
@@ -60,17 +61,19 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
 /// Writes a page or pictures.
 fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     let format = match arguments.format {
-        ReportForm::Html => None,
-        ReportForm::Svg => Some(PictureFormat::Svg),
-        ReportForm::Png => Some(PictureFormat::Png),
+        ReportFormat::Html => None,
+        ReportFormat::Svg => Some(PictureFormat::Svg),
+        ReportFormat::Png => Some(PictureFormat::Png),
     };
     if format.is_some() && arguments.timeline.is_some() {
         return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
     }
     let run = SavedRun::from_path(&arguments.report)?;
     let portrait = match &arguments.other {
-        Some(other) => Portrait::difference(run, SavedRun::from_path(other)?),
-        None => Portrait::of(run, arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?),
+        Some(other) => Presentation::comparison(run, SavedRun::from_path(other)?),
+        None => {
+            Presentation::new(run, arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?)
+        }
     };
     match format {
         None => portrait.write_page(output)?,
@@ -179,7 +182,7 @@ fn ranks(breakdown: &Breakdown, text: &mut String) -> std::fmt::Result {
         (0..breakdown.ranks.end_ps.len()).map(|rank| (rank, waited(rank))).collect();
     ranks.sort_by_key(|&(_, waited)| std::cmp::Reverse(waited));
     writeln!(text, "\n{:<16} {:>20} {:>20} {:>9}  most of the waiting", "rank", "waiting", "end", "share")?;
-    for (rank, waited) in ranks.into_iter().take(LISTED).filter(|&(_, waited)| waited > 0) {
+    for (rank, waited) in ranks.into_iter().take(MAX_LISTED).filter(|&(_, waited)| waited > 0) {
         let most = states.iter().rev().max_by_key(|(_, column)| column[rank]);
         let (waited, end) = (seconds(waited), seconds(breakdown.ranks.end_ps[rank]));
         writeln!(
@@ -201,7 +204,7 @@ fn regions(regions: &[RegionParts], text: &mut String) -> std::fmt::Result {
         "\n{:<32} {:>20} {:>9} {:>9} {:>9}",
         "call site", "time of all ranks", "transfer", "waiting", "imbalance"
     )?;
-    for RegionParts { site, imbalance, parts, .. } in regions.iter().take(LISTED) {
+    for RegionParts { site, imbalance, parts, .. } in regions.iter().take(MAX_LISTED) {
         writeln!(
             text,
             "{:<32} {:>18.9} s {:>7.1} % {:>7.1} % {:>7.1} %",
@@ -212,8 +215,8 @@ fn regions(regions: &[RegionParts], text: &mut String) -> std::fmt::Result {
             100.0 * imbalance
         )?;
     }
-    if regions.len() > LISTED {
-        writeln!(text, "and {} more", regions.len() - LISTED)?;
+    if regions.len() > MAX_LISTED {
+        writeln!(text, "and {} more", regions.len() - MAX_LISTED)?;
     }
     Ok(())
 }

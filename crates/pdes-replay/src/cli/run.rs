@@ -4,70 +4,72 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Scene, Stop};
+use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Simulation, StopHandle};
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, goal, pages, progress, summary, timeline};
+use super::{Misuse, goal, large_pages, progress, summary, timeline};
 
 /// Exit status of a command ended by a signal, as in shells.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED_STATUS: i32 = 130;
 /// Below this number of ranks their state fits in the caches of a core: large pages would take memory and save no time.
-const MANY_RANKS: u32 = 512;
+const LARGE_PAGE_RANKS: u32 = 512;
 
 /// Runs the replay that the arguments describe and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let config = config(arguments)?;
-    if goal::is_wanted(&config) {
+    if goal::is_goal(&config) {
         return goal::run(&config, arguments.quiet);
     }
     let job = config.resolve()?;
     check_outputs(&job)?;
-    let scene = load(&job, arguments.quiet, |actions| Scene::load_watched(&job, actions))?;
-    announce(&scene, 1);
-    let scene = stop_at_signals(scene)?;
-    let outcome = replay(&scene, arguments.quiet, |counters| scene.replay(counters))?;
+    let simulation = load(&job, arguments.quiet, |actions| Simulation::load_with_progress(&job, actions))?;
+    log_start(&simulation, 1);
+    let simulation = stop_at_signals(simulation)?;
+    let outcome = replay(&simulation, arguments.quiet, |counters| simulation.replay(counters))?;
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
         let written = match job.model {
-            Model::LogGps => {
-                replay(&scene, arguments.quiet, |counters| scene.profile(&outcome, counters))?.write(path)
+            Model::ContentionFree => {
+                replay(&simulation, arguments.quiet, |counters| simulation.profile(&outcome, counters))?
+                    .write(path)
             }
             Model::Flow => {
-                replay(&scene, arguments.quiet, |counters| scene.profile_regions(counters))?.write(path)
+                replay(&simulation, arguments.quiet, |counters| simulation.profile_regions(counters))?
+                    .write(path)
             }
         };
         written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
     }
-    print(&scene, &outcome, arguments.quiet)?;
+    print(&simulation, &outcome, arguments.quiet)?;
     // The checkpoint is removed last: until the results are written, it is the only way to recover them.
-    job.checkpoints.map_or(Ok(()), |checkpoints| Ok(checkpoints.discard()?))
+    job.checkpoints.map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
 }
 
 /// Makes the first interrupt (Ctrl-C, SIGTERM) stop a replay with a checkpoint, if it writes any; the second one ends it at once.
-fn stop_at_signals(scene: Scene) -> Result<Scene> {
-    if scene.job().checkpoints.is_none() {
-        return Ok(scene);
+fn stop_at_signals(simulation: Simulation) -> Result<Simulation> {
+    if simulation.job().checkpoints.is_none() {
+        return Ok(simulation);
     }
-    let (stop, is_first) = (Stop::default(), AtomicBool::new(true));
+    let (stop, is_first) = (StopHandle::default(), AtomicBool::new(true));
     let asked = stop.clone();
     let handler = move || {
         if !is_first.swap(false, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
+            std::process::exit(INTERRUPTED_STATUS);
         }
         tracing::info!("ending with a checkpoint; interrupt again to end at once");
-        asked.ask();
+        asked.request();
     };
     ctrlc::set_handler(handler).context("handling signals")?;
-    Ok(scene.with_stop(stop))
+    Ok(simulation.with_stop(stop))
 }
 
 /// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
-pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
+pub(crate) fn run_distributed(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
     let is_first = cluster.member() == 0;
     let quiet = arguments.quiet || !is_first;
-    let job = agree(cluster, config(arguments).and_then(job_across))?;
+    let job = agree(cluster, config(arguments).and_then(resolve_distributed))?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
     if job.checkpoints.is_some() {
         let hint = "checkpoints are of one process, on any number of threads: run without mpirun, or without --checkpoint";
@@ -77,19 +79,19 @@ pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Res
         let hint = "a profile comes from one process, on any number of threads: run without mpirun";
         agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
     }
-    let scene = load(&job, quiet, |actions| Scene::load_across(&job, actions, cluster))?;
-    announce(&scene, cluster.members());
-    let outcome = replay(&scene, quiet, |counters| scene.replay_across(cluster, counters))?;
-    let printed = outcome.map_or(Ok(()), |outcome| print(&scene, &outcome, quiet));
+    let simulation = load(&job, quiet, |actions| Simulation::load_distributed(&job, actions, cluster))?;
+    log_start(&simulation, cluster.members());
+    let outcome = replay(&simulation, quiet, |counters| simulation.replay_distributed(cluster, counters))?;
+    let printed = outcome.map_or(Ok(()), |outcome| print(&simulation, &outcome, quiet));
     agree(cluster, printed)
 }
 
 /// Logs the warnings, the size of a run, and hints about its distribution.
-fn announce(scene: &Scene, processes: usize) {
-    for warning in scene.warnings() {
+fn log_start(simulation: &Simulation, processes: usize) {
+    for warning in simulation.warnings() {
         tracing::warn!("{warning}");
     }
-    let (job, trace) = (scene.job(), scene.trace());
+    let (job, trace) = (simulation.job(), simulation.trace());
     tracing::info!(
         "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
         trace.actions(),
@@ -99,7 +101,7 @@ fn announce(scene: &Scene, processes: usize) {
         job.threads
     );
     if processes > 1 && job.model == Model::Flow {
-        match scene.processes_of_regions() {
+        match simulation.processes_of_regions() {
             Some(busy) if busy < processes => tracing::warn!(
                 "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
                 processes - busy
@@ -121,25 +123,29 @@ fn announce(scene: &Scene, processes: usize) {
     }
 }
 
-fn replay<T>(scene: &Scene, quiet: bool, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
-    pages::use_large(scene.trace().ranks() >= MANY_RANKS);
-    let counters = Progress::new(scene.job().threads);
-    Ok(progress::watch_replay(&counters, scene.trace().actions(), quiet, || replay(&counters))?)
+fn replay<T>(
+    simulation: &Simulation,
+    quiet: bool,
+    replay: impl FnOnce(&Progress) -> Result<T, RunError>,
+) -> Result<T> {
+    large_pages::set_large_pages(simulation.trace().ranks() >= LARGE_PAGE_RANKS);
+    let counters = Progress::new(simulation.job().threads);
+    Ok(progress::watch_replay(&counters, simulation.trace().actions(), quiet, || replay(&counters))?)
 }
 
 /// Prints the result and writes the report.
-fn print(scene: &Scene, outcome: &Outcome, quiet: bool) -> Result<()> {
-    timeline::announce(scene.job(), outcome);
-    let report = Report::new(scene, outcome);
-    if let Some(path) = &scene.job().report {
+fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
+    timeline::log_summary(simulation.job(), outcome);
+    let report = Report::new(simulation, outcome);
+    if let Some(path) = &simulation.job().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());
     }
     summary::print(&report, outcome, quiet)
 }
 
-fn job_across(config: Config) -> Result<Job> {
-    if goal::is_wanted(&config) {
+fn resolve_distributed(config: Config) -> Result<Job> {
+    if goal::is_goal(&config) {
         return Err(
             Misuse("a GOAL schedule is replayed on one process: run without mpirun".to_owned()).into()
         );
@@ -205,7 +211,11 @@ fn check_outputs(job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn load(job: &Job, quiet: bool, load: impl FnOnce(&AtomicU64) -> Result<Scene, RunError>) -> Result<Scene> {
+fn load(
+    job: &Job,
+    quiet: bool,
+    load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>,
+) -> Result<Simulation> {
     tracing::info!("reading {}", job.trace.display());
     let actions = AtomicU64::new(0);
     Ok(progress::watch_load(&actions, quiet, || load(&actions))?)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use pdes_replay::{CheckpointSummary, Cuts, FastForward, Outcome, RankEnd, Report};
+use pdes_replay::{CheckpointSummary, FastForward, Outcome, PartitionCut, RankEnd, Report};
 
 /// Prints the summary, unless the command is quiet, and the simulated time.
 pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool) -> Result<()> {
@@ -56,7 +56,9 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         report.threads,
         report.load_s
     )?;
-    if let Some(FastForward { skipped_iterations, skipped_actions, period, heads }) = report.fast_forward {
+    if let Some(FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries: heads }) =
+        report.fast_forward
+    {
         writeln!(
             text,
             "fast-forward: {skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
@@ -72,7 +74,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         }
         writeln!(text)?;
     }
-    if let Some(Cuts { messages, bytes, blocks_messages, blocks_bytes }) = report.cuts {
+    if let Some(PartitionCut { messages, bytes, blocks_messages, blocks_bytes }) = report.cuts {
         writeln!(
             text,
             "partition {}: {messages} messages with {} between workers, {blocks_messages} with {} if they had blocks",

@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
-use pdes_replay::{Results, Sweep, available_threads, write_csv, write_parquet};
+use pdes_replay::{Sweep, SweepResults, available_threads, write_csv, write_parquet};
 
 use super::arguments::SweepArguments;
-use super::{Misuse, pages, progress};
+use super::{Misuse, large_pages, progress};
 
 /// Runs a sweep, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
-    pages::use_large(true);
+    large_pages::set_large_pages(true);
     let results = progress::watch_count(&done, sweep.len() as u64, "runs", || {
         sweep.run(&arguments.output, at_once, arguments.fresh, &done)
     })?;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
     }
 }
 
-fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
+fn write(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
     let table = arguments.output.join("sweep.csv");
     let file = File::create(&table).with_context(|| table.display().to_string())?;
     write_csv(results, BufWriter::new(file)).with_context(|| table.display().to_string())?;
@@ -52,7 +52,7 @@ fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
 }
 
 /// Prints a line per run.
-fn print(results: &Results) -> Result<()> {
+fn print(results: &SweepResults) -> Result<()> {
     let axes = results.varying();
     let widths: Vec<usize> = axes
         .iter()
@@ -69,7 +69,7 @@ fn print(results: &Results) -> Result<()> {
     };
     line(&results.axes, "simulated time")?;
     for row in &results.rows {
-        match &row.found {
+        match &row.result {
             Ok(found) => line(&row.labels, &format!("{:.9} s", found.simulated_time_s))?,
             Err(error) => line(&row.labels, error)?,
         }

@@ -43,7 +43,7 @@ impl TimelineArguments {
 }
 
 /// Logs the size of the timeline, if one was written.
-pub(crate) fn announce(job: &Job, outcome: &Outcome) {
+pub(crate) fn log_summary(job: &Job, outcome: &Outcome) {
     if let (Some(plan), Some(summary)) = (&job.timeline, outcome.timeline) {
         let TimelineSummary { states, waits, messages, bytes } = summary;
         let path = plan.path.display();

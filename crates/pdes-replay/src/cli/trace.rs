@@ -16,21 +16,26 @@ use trace_mmap::{
     UnmodelledCalls,
 };
 
-use super::arguments::{Form, TraceCommand};
+use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, goal, progress};
 
 /// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     let text = match command {
-        TraceCommand::Convert { trace, output, from: Form::Goal, threads: 1, flat: false, shards: 1 } => {
-            goal::convert(trace, output)?
-        }
-        TraceCommand::Convert { from: Form::Goal, .. } => {
+        TraceCommand::Convert {
+            trace,
+            output,
+            from: TraceFormat::Goal,
+            threads: 1,
+            flat: false,
+            shards: 1,
+        } => goal::convert(trace, output)?,
+        TraceCommand::Convert { from: TraceFormat::Goal, .. } => {
             let hint = "--threads, --flat and --shards are for traces of MPI programs, not for --from goal";
             return Err(Misuse(hint.to_owned()).into());
         }
-        TraceCommand::Convert { trace, output, from: Form::Ti, threads, flat, shards } => {
-            let folding = if *flat { Folding::Never } else { Folding::WherePaid };
+        TraceCommand::Convert { trace, output, from: TraceFormat::Ti, threads, flat, shards } => {
+            let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
             let options = ConvertOptions { folding, shards: *shards, ..ConvertOptions::default() };
             convert(trace, output, *threads, options)?
         }
@@ -72,12 +77,12 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
     let options = ConvertOptions { load, ..options };
     let converted = progress::watch_load(&actions, false, || trace_mmap::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    Ok(written(output, &converted.summary))
+    Ok(describe_archive(output, &converted.summary))
 }
 
 fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let trace = load(input)?;
-    if trace.keeps_times() {
+    if trace.has_measured_times() {
         tracing::warn!("a part of a trace does not keep the times that were measured");
     }
     let actions = AtomicU64::new(0);
@@ -85,11 +90,11 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let options = ConvertOptions { load, ..ConvertOptions::default() };
     let cut = progress::watch_load(&actions, false, || trace_mmap::cut(&trace, output, &what, &options))?;
     cut.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    Ok(written(output, &cut.summary))
+    Ok(describe_archive(output, &cut.summary))
 }
 
 /// Describes an archive that was written.
-fn written(output: &Path, summary: &Summary) -> String {
+fn describe_archive(output: &Path, summary: &Summary) -> String {
     let Summary { ranks, actions, programs, bytes, flat_bytes } = *summary;
     format!(
         "{}: {ranks} ranks, {actions} actions, {programs} different program(s), {bytes} bytes ({:.4} per action; \
@@ -123,10 +128,10 @@ fn info(trace: &Trace) -> Result<String> {
     for UnmodelledCalls { name, calls, bytes } in &info.unmodelled {
         writeln!(text, "  {name:<28} {calls:>16} calls, {bytes} B")?;
     }
-    if let Some(counted) = provenance.counted {
+    if let Some(counted) = provenance.work_metric {
         writeln!(text, "counted:  {counted}")?;
     }
-    if trace.keeps_times() {
+    if trace.has_measured_times() {
         writeln!(text, "times:    measured, for computations and calls")?;
     }
     if provenance.ended_early > 0 {
@@ -136,8 +141,10 @@ fn info(trace: &Trace) -> Result<String> {
             "ends early: {ended_early} rank(s) did not leave MPI, {cut_actions} action(s) were cut"
         )?;
     }
-    if let Some(Storage { programs, records, depth, data_bytes, shards, gaps, inserted }) = info.storage {
-        let times = if trace.keeps_times() { " and those times" } else { "" };
+    if let Some(Storage { programs, records, depth, data_bytes, shards, absent: gaps, inserted }) =
+        info.storage
+    {
+        let times = if trace.has_measured_times() { " and those times" } else { "" };
         writeln!(
             text,
             "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {gaps} optional \

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use pdes_replay::{Compared, Residual, Validation};
+use pdes_replay::{Residual, TimeComparison, Validation};
 
 use super::arguments::RunArguments;
 use super::{Misuse, goal, run};
 
 /// Largest number of rows of a table.
-const LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArguments {
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<()> {
         set: arguments.set.clone(),
         ..RunArguments::default()
     })?;
-    if goal::is_wanted(&config) {
+    if goal::is_goal(&config) {
         return Err(Misuse(
             "a GOAL schedule has no measured times: expected a trace of an MPI program".to_owned(),
         )
@@ -94,20 +94,20 @@ fn describe(validation: &Validation, text: &mut String) -> std::fmt::Result {
             100.0 * share
         )?;
     }
-    if let Some(Residual { name, of, error_s, region }) = &validation.residual {
+    if let Some(Residual { name, part: of, error_s, region }) = &validation.residual {
         let place = region.as_ref().map_or(String::new(), |region| format!(", most at {region}"));
         writeln!(text, "\nmost of the error: the {of} of {name}, {error_s:+.9} s of all ranks{place}")?;
     }
     Ok(())
 }
 
-fn table(text: &mut String, what: &str, rows: &[&Compared]) -> std::fmt::Result {
+fn table(text: &mut String, what: &str, rows: &[&TimeComparison]) -> std::fmt::Result {
     writeln!(
         text,
         "\n{what:<16} {:>10} {:>16} {:>16} {:>9} {:>15} {:>17}",
         "count", "measured", "replayed", "error", "by computation", "by communication"
     )?;
-    for row in rows.iter().take(LISTED) {
+    for row in rows.iter().take(MAX_LISTED) {
         let name = if row.name.is_empty() { "before the first" } else { &row.name };
         let count = if row.count > 0 { row.count.to_string() } else { String::new() };
         writeln!(
@@ -120,7 +120,7 @@ fn table(text: &mut String, what: &str, rows: &[&Compared]) -> std::fmt::Result 
             percent(row.communication_error_s, row.measured_s)
         )?;
     }
-    match rows.len().saturating_sub(LISTED) {
+    match rows.len().saturating_sub(MAX_LISTED) {
         0 => Ok(()),
         more => writeln!(text, "and {more} more"),
     }

@@ -12,7 +12,7 @@ use super::ConfigError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
     /// The path of keys that leads to the name, outermost first; an index into a list is a number from 0.
-    pub place: Vec<String>,
+    pub path: Vec<String>,
     /// The unknown name.
     pub found: String,
     /// Kind of the name.
@@ -63,9 +63,9 @@ impl fmt::Display for Origin {
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = &self.found;
-        match (self.kind, self.place.split_last()) {
+        match (self.kind, self.path.split_last()) {
             (NameKind::Key, None) => write!(f, "there is no section {found:?}")?,
-            (NameKind::Key, Some(_)) => write!(f, "[{}] has no key {found:?}", self.place.join("."))?,
+            (NameKind::Key, Some(_)) => write!(f, "[{}] has no key {found:?}", self.path.join("."))?,
             (NameKind::Value, None) => write!(f, "found {found:?}")?,
             (NameKind::Value, Some((key, sections))) => {
                 write!(f, "[{}] {key}: found {found:?}", sections.join("."))?;
@@ -88,7 +88,7 @@ impl fmt::Display for UnknownName {
 /// # Errors
 /// Returns the first name that is not in the schema.
 pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<UnknownName>> {
-    check_table(table, schema, &mut Vec::new()).map_err(|unknown| in_its_section(unknown, schema))
+    check_table(table, schema, &mut Vec::new()).map_err(|unknown| suggest_section_key(unknown, schema))
 }
 
 /// Checks all keys and choices of a file.
@@ -112,7 +112,7 @@ fn locate(text: &str, unknown: &UnknownName) -> Option<(usize, usize)> {
     let document = DeTable::parse(text).ok()?;
     let (mut table, mut list, mut span) = (Some(document.get_ref()), None, document.span());
     let key = (unknown.kind == NameKind::Key).then_some(&unknown.found);
-    for name in unknown.place.iter().chain(key) {
+    for name in unknown.path.iter().chain(key) {
         let value = match (table, list) {
             (Some(table), _) => {
                 let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
@@ -203,7 +203,7 @@ fn choices(schema: &Schema) -> Option<Vec<&str>> {
 fn unknown(place: &[String], found: &str, kind: NameKind, names: &[&str]) -> Box<UnknownName> {
     let expected = names.iter().map(|&name| name.to_owned()).collect();
     let nearest = nearest(found, names).map(str::to_owned);
-    Box::new(UnknownName { place: place.to_vec(), found: found.to_owned(), kind, nearest, expected })
+    Box::new(UnknownName { path: place.to_vec(), found: found.to_owned(), kind, nearest, expected })
 }
 
 /// Returns the name with the smallest edit distance (insertions, deletions, replacements, transpositions), at most one for every
@@ -217,8 +217,8 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Suggests the same key of another section if no key of this section is near.
-fn in_its_section(mut unknown: Box<UnknownName>, schema: &Schema) -> Box<UnknownName> {
-    if unknown.kind == NameKind::Key && unknown.nearest.is_none() && unknown.place.len() <= 1 {
+fn suggest_section_key(mut unknown: Box<UnknownName>, schema: &Schema) -> Box<UnknownName> {
+    if unknown.kind == NameKind::Key && unknown.nearest.is_none() && unknown.path.len() <= 1 {
         let sections = schema["properties"].as_object().into_iter().flatten();
         let mut owners = sections.filter(|(_, section)| section["properties"].get(&unknown.found).is_some());
         unknown.nearest = owners.next().map(|(section, _)| format!("{section}.{}", unknown.found));
@@ -229,18 +229,18 @@ fn in_its_section(mut unknown: Box<UnknownName>, schema: &Schema) -> Box<Unknown
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::schema::CONFIG;
+    use crate::config::schema::CONFIG_SCHEMA;
 
     /// Returns the error message for a configuration, with the position.
-    fn told(text: &str) -> String {
+    fn message_for(text: &str) -> String {
         let table: toml::Table = toml::from_str(text).unwrap();
-        let unknown = check(&table, &CONFIG).unwrap_err();
+        let unknown = check(&table, &CONFIG_SCHEMA).unwrap_err();
         let (line, column) = locate(text, &unknown).unwrap();
         format!("{line}:{column}: {unknown}")
     }
 
     #[test]
-    fn a_typo_is_answered_with_the_nearest_name_and_its_place() {
+    fn a_typo_is_reported_with_the_nearest_name_and_its_position() {
         let cases = [
             ("[netwrk]\n", "1:2: there is no section \"netwrk\"; did you mean \"network\"?"),
             ("[trace]\npth = 'x'\n", "2:1: [trace] has no key \"pth\"; did you mean \"path\"?"),
@@ -272,41 +272,41 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(told(text), expected);
+            assert_eq!(message_for(text), expected);
         }
     }
 
     #[test]
-    fn a_key_of_another_section_is_told_with_it() {
+    fn a_key_of_another_section_is_suggested() {
         assert_eq!(
-            told("[network]\nthreads = 2\n"),
+            message_for("[network]\nthreads = 2\n"),
             "2:1: [network] has no key \"threads\"; did you mean \"engine.threads\"?"
         );
         assert_eq!(
-            told("threads = 2\n"),
+            message_for("threads = 2\n"),
             "1:1: there is no section \"threads\"; did you mean \"engine.threads\"?"
         );
     }
 
     #[test]
-    fn all_names_are_told_where_none_is_near() {
+    fn all_names_are_listed_if_none_is_near() {
         assert_eq!(
-            told("[network]\nmodel = 'fluid'\n"),
+            message_for("[network]\nmodel = 'fluid'\n"),
             "2:9: [network] model: found \"fluid\"; expected \"flow\", \"loggps\" or \"loggops\""
         );
         assert_eq!(
-            told("[parallel]\nzzz = 1\n"),
+            message_for("[parallel]\nzzz = 1\n"),
             "2:1: [parallel] has no key \"zzz\"; expected \"partition\" or \"region_costs\""
         );
     }
 
     #[test]
-    fn what_the_schema_has_passes() {
+    fn names_in_the_schema_pass() {
         let text = "[network]\nepoch_s = 'auto'\nregions = 'regions.txt'\nlatency_factor = '0:2;10:3'\n\
             [platform]\ntopology = { kind = 'graph' }\nroute = [{ src = 'a', dst = 'b', links = [{ up = 'x' }, 'y'] }]\n";
-        assert_eq!(check(&toml::from_str(text).unwrap(), &CONFIG), Ok(()));
+        assert_eq!(check(&toml::from_str(text).unwrap(), &CONFIG_SCHEMA), Ok(()));
         let unlike = "[network]\nepoch_s = 'automatic'\n";
-        let unknown = check(&toml::from_str(unlike).unwrap(), &CONFIG).unwrap_err();
+        let unknown = check(&toml::from_str(unlike).unwrap(), &CONFIG_SCHEMA).unwrap_err();
         assert_eq!((unknown.kind, unknown.expected), (NameKind::Value, vec!["auto".to_owned()]));
     }
 }

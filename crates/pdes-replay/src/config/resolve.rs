@@ -38,19 +38,23 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         loggops,
     } = sections;
     let Some(path) = trace.path else {
-        return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
+        return Err(value_error(
+            "trace",
+            "path",
+            "is missing: name a trace with --trace or in the configuration",
+        ));
     };
     if loggops.is_some() {
         let message = "this section is for GOAL schedules, with the model \"loggops\"";
-        return Err(value("loggops", "*", message));
+        return Err(value_error("loggops", "*", message));
     }
     if trace.ranks == Some(0) {
-        return Err(value("trace", "ranks", "found 0, expected at least one rank"));
+        return Err(value_error("trace", "ranks", "found 0, expected at least one rank"));
     }
     let (waits, histograms) = (analysis.waits, analysis.histograms.unwrap_or_default());
     if histograms && waits == Some(false) {
         let message = "found true, but waits are not analysed: expected analysis.waits = true beside it";
-        return Err(value("analysis", "histograms", message));
+        return Err(value_error("analysis", "histograms", message));
     }
     let critical_path = analysis.critical_path.unwrap_or_default();
     let model = model(&network)?;
@@ -100,21 +104,21 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     })
 }
 
-fn value(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {
+fn value_error(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {
     ConfigError::Value { section, key, message: message.into() }
 }
 
 fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigError> {
     let inline = section
         .inline()
-        .map_err(|error| value("platform", "topology", error.to_string().trim_end().to_owned()))?;
+        .map_err(|error| value_error("platform", "topology", error.to_string().trim_end().to_owned()))?;
     match (section.file, inline) {
         (Some(file), None) => Ok(PlatformSource::File(file)),
         (None, Some(description)) => Ok(PlatformSource::Inline(Box::new(description))),
         (Some(_), Some(_)) => {
-            Err(value("platform", "topology", "stands beside a file; expected one of the two"))
+            Err(value_error("platform", "topology", "stands beside a file; expected one of the two"))
         }
-        (None, None) => Err(value(
+        (None, None) => Err(value_error(
             "platform",
             "file",
             "is missing: name a platform with --platform, or describe one under [platform] topology",
@@ -125,11 +129,11 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
 fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
     match section.model {
         None | Some(ModelName::Flow) => Ok(Model::Flow),
-        Some(ModelName::LogGps) => Ok(Model::LogGps),
+        Some(ModelName::ContentionFree) => Ok(Model::ContentionFree),
         Some(ModelName::LogGops) => {
             let message =
                 "found \"loggops\", which is for GOAL schedules: a trace needs \"flow\" or \"loggps\"";
-            Err(value("network", "model", message))
+            Err(value_error("network", "model", message))
         }
     }
 }
@@ -143,10 +147,10 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
         parameters.bandwidth_factor = table;
     }
     if let Some(weight) = section.weight_s {
-        parameters.weight_s = not_negative("network", "weight_s", weight)?;
+        parameters.weight_s = non_negative("network", "weight_s", weight)?;
     }
     if let Some(gamma) = section.tcp_gamma {
-        parameters.tcp_gamma = not_negative("network", "tcp_gamma", gamma)?;
+        parameters.tcp_gamma = non_negative("network", "tcp_gamma", gamma)?;
     }
     if let Some(cross_traffic) = section.cross_traffic {
         parameters.cross_traffic = cross_traffic;
@@ -155,13 +159,13 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
         parameters.fat_pipes = fat_pipes;
     }
     if let Some(bandwidth) = section.loopback_bandwidth {
-        parameters.loopback_bandwidth = not_negative("network", "loopback_bandwidth", bandwidth)?;
+        parameters.loopback_bandwidth = non_negative("network", "loopback_bandwidth", bandwidth)?;
         if bandwidth == 0.0 {
-            return Err(value("network", "loopback_bandwidth", "found 0, expected more than zero"));
+            return Err(value_error("network", "loopback_bandwidth", "found 0, expected more than zero"));
         }
     }
     if let Some(latency) = section.loopback_latency_s {
-        parameters.loopback_latency_s = not_negative("network", "loopback_latency_s", latency)?;
+        parameters.loopback_latency_s = non_negative("network", "loopback_latency_s", latency)?;
     }
     if let Some(scope) = section.solve_scope {
         parameters.solve_scope = scope;
@@ -169,18 +173,18 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
     if let Some(precision) = section.precision_s {
         let expected = "expected a time in seconds from 0 to 1";
         if !(0.0..=1.0).contains(&precision) {
-            return Err(value("network", "precision_s", format!("found {precision}, {expected}")));
+            return Err(value_error("network", "precision_s", format!("found {precision}, {expected}")));
         }
         parameters.precision_s = precision;
     }
     Ok(parameters)
 }
 
-fn not_negative(section: &'static str, key: &'static str, number: f64) -> Result<f64, ConfigError> {
+fn non_negative(section: &'static str, key: &'static str, number: f64) -> Result<f64, ConfigError> {
     if number.is_finite() && number >= 0.0 {
         Ok(number)
     } else {
-        Err(value(section, key, format!("found {number}, expected a number that is not negative")))
+        Err(value_error(section, key, format!("found {number}, expected a number that is not negative")))
     }
 }
 
@@ -191,7 +195,7 @@ fn region_speeds(
         None => Ok(region_speeds),
         Some((region, speed)) => {
             let message = format!("{region:?}: found {speed}, expected a number above 0");
-            Err(value("compute", "region_speeds", message))
+            Err(value_error("compute", "region_speeds", message))
         }
     }
 }
@@ -203,14 +207,14 @@ fn mpi_parameters(
     let defaults = Parameters::default();
     let duration = |key, seconds: f64| {
         let found = format!("found {seconds}, expected a time in seconds that is not negative");
-        SimDuration::try_from_secs_f64(seconds).ok_or_else(|| value("mpi", key, found))
+        SimDuration::try_from_secs_f64(seconds).ok_or_else(|| value_error("mpi", key, found))
     };
     let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
     let detached_below = detached_below.unwrap_or(defaults.detached_below);
     let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?.unwrap_or(defaults.eager_below);
     if eager_below > detached_below {
         let message = format!("found {eager_below}, expected at most detached_below_bytes, {detached_below}");
-        return Err(value("mpi", "eager_below_bytes", message));
+        return Err(value_error("mpi", "eager_below_bytes", message));
     }
     let selection = collectives::selection(&section)?;
     Ok(Parameters {
@@ -239,7 +243,7 @@ fn mpi_parameters(
 fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigError> {
     match size {
         Some(size) if size > 1 << 48 => {
-            Err(value("mpi", key, format!("found {size}, expected at most 2^48 bytes")))
+            Err(value_error("mpi", key, format!("found {size}, expected at most 2^48 bytes")))
         }
         size => Ok(size.map(Bytes::new)),
     }
@@ -247,7 +251,7 @@ fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigEr
 
 fn overhead(key: &'static str, text: Option<String>) -> Result<Overhead, ConfigError> {
     let Some(text) = text else { return Ok(Overhead::default()) };
-    text.parse().map_err(|error: mpi_model::OverheadError| value("mpi", key, error.to_string()))
+    text.parse().map_err(|error: mpi_model::OverheadError| value_error("mpi", key, error.to_string()))
 }
 
 /// Returns the number of threads that can run at the same time; 1 if the system does not report it.
@@ -259,7 +263,9 @@ pub(super) fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
     match section.threads {
         None => Ok(1),
         Some(threads @ 1..=MAX_THREADS) => Ok(threads),
-        Some(other) => Err(value("engine", "threads", format!("found {other}, expected 1 to {MAX_THREADS}"))),
+        Some(other) => {
+            Err(value_error("engine", "threads", format!("found {other}, expected 1 to {MAX_THREADS}")))
+        }
     }
 }
 
@@ -273,6 +279,6 @@ fn run_ahead(section: &EngineSection) -> Result<RunAhead, ConfigError> {
     };
     match SimDuration::try_from_secs_f64(seconds) {
         Some(window) => Ok(RunAhead::Window(window)),
-        None => Err(value("engine", "run_ahead_s", "expected \"auto\" or a time in seconds")),
+        None => Err(value_error("engine", "run_ahead_s", "expected \"auto\" or a time in seconds")),
     }
 }

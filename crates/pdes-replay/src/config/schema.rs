@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::sections::Sections;
 
 /// Schema that all configurations are checked against.
-pub(crate) static CONFIG: LazyLock<Value> = LazyLock::new(generate::<Sections>);
+pub(crate) static CONFIG_SCHEMA: LazyLock<Value> = LazyLock::new(generate::<Sections>);
 
 /// Returns the JSON schema (draft 7) of configurations.
 ///
@@ -23,7 +23,7 @@ pub(crate) static CONFIG: LazyLock<Value> = LazyLock::new(generate::<Sections>);
 /// assert_eq!(schema["properties"]["mpi"]["properties"]["envelope_bytes"]["default"], 16);
 /// ```
 pub fn config_schema() -> Value {
-    CONFIG.clone()
+    CONFIG_SCHEMA.clone()
 }
 
 /// Returns the JSON schema (draft 7) of platforms in TOML.
@@ -36,11 +36,11 @@ pub fn platform_schema() -> Value {
 /// Generates the schema of a type, without references and, because TOML has none, without `null`.
 pub(crate) fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
-    let settings = settings.with_transform(RecursiveTransform(without_null));
+    let settings = settings.with_transform(RecursiveTransform(remove_null));
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-fn without_null(schema: &mut Schema) {
+fn remove_null(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     if object.get("default") == Some(&Value::Null) {
         object.remove("default");

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::loggops::LogGopsSection;
-use super::shapes;
+use super::value_schemas;
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -101,11 +101,11 @@ pub(super) struct NetworkSection {
     pub(super) preset: Option<Preset>,
     /// Epoch, the interval at which rates change: 0: whenever a message begins or ends, exactly; a time: only at its multiples; `auto`:
     /// at multiples of the shortest time between a send and the flow of its data. `flow` only.
-    #[schemars(schema_with = "shapes::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
+    #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
     pub(super) epoch_s: Option<toml::Value>,
     /// Partition of the platform into regions: `auto`, along the structure of the topology; a number, into about so many regions; a file,
     /// with the name of a host and that of its region in each line.
-    #[schemars(schema_with = "shapes::regions", extend("default" = "auto", "x-page" = "epochs.md"))]
+    #[schemars(schema_with = "value_schemas::regions", extend("default" = "auto", "x-page" = "epochs.md"))]
     pub(super) regions: Option<toml::Value>,
     /// Factor of the latency of a route: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a value holds for sizes
     /// above its threshold.
@@ -149,17 +149,17 @@ pub(super) enum ModelName {
     /// Messages share links, computations share cores.
     Flow,
     /// No contention.
-    LogGps,
+    ContentionFree,
     /// GOAL schedules with the costs of LogGOPSim.
     LogGops,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(transform = shapes::name_algorithms)]
+#[schemars(transform = value_schemas::add_algorithm_names)]
 pub(super) struct MpiSection {
     /// Selector of collective algorithms; `analytic` uses closed formulas instead of messages.
-    #[schemars(schema_with = "shapes::selectors", extend("default" = "default", "x-page" = "collectives.md"))]
+    #[schemars(schema_with = "value_schemas::selectors", extend("default" = "default", "x-page" = "collectives.md"))]
     pub(super) collectives: Option<String>,
     /// Algorithm of barriers, by SimGrid's name.
     pub(super) barrier: Option<String>,
@@ -266,7 +266,7 @@ pub(super) struct EngineSection {
     #[schemars(range(min = 1, max = 1024), extend("default" = 1))]
     pub(super) threads: Option<usize>,
     /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.
-    #[schemars(schema_with = "shapes::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
+    #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
     pub(super) run_ahead_s: Option<toml::Value>,
     /// Fast-forwarding: iterations with a known outcome are skipped, exactly; `loggps` on one process, archives only.
     #[schemars(extend("default" = false, "x-page" = "fast-forward.md"))]

@@ -4,13 +4,14 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{
-    Area, DrawingError, DrawingResult, INK, LETTER, Legend, Svg, TEXT, TimeUnit, plain, styled, text_width,
+    Area, DrawingError, DrawingResult, INK, LETTER_WIDTH, Legend, Svg, TEXT_SIZE, TimeUnit, axis_number,
+    style_axes, text_width,
 };
 
 /// Height of a bar with its gap \[px\].
-const ROW: u32 = 26;
+const ROW_HEIGHT: u32 = 26;
 /// Space beside a label \[px\].
-pub(super) const BESIDE: u32 = 14;
+pub(super) const LABEL_GAP: u32 = 14;
 
 /// A stacked bar.
 pub(crate) struct Bar {
@@ -44,8 +45,8 @@ impl Bars {
         width: u32,
         colour: impl Fn(usize, usize) -> RGBColor,
     ) -> Result<Svg, DrawingError> {
-        let height = 50 + ROW * self.bars.len() as u32;
-        Legend(&self.parts).above((width, height), |area, below| self.draw_bars(area, below, colour))
+        let height = 50 + ROW_HEIGHT * self.bars.len() as u32;
+        Legend(&self.parts).draw_above((width, height), |area, below| self.draw_bars(area, below, colour))
     }
 
     fn draw_bars(
@@ -61,7 +62,7 @@ impl Bars {
         let widest = |text: fn(&Bar) -> &String| {
             self.bars.iter().map(|bar| text_width(text(bar))).max().unwrap_or_default()
         };
-        let labels = (BESIDE + widest(|bar| &bar.label)).min(width / 2);
+        let labels = (LABEL_GAP + widest(|bar| &bar.label)).min(width / 2);
         let notes = 12 + widest(|bar| &bar.note);
         let most = (longest / unit.seconds).max(f64::MIN_POSITIVE);
         let mut chart = ChartBuilder::on(below)
@@ -70,12 +71,12 @@ impl Bars {
             .x_label_area_size(40)
             .y_label_area_size(labels)
             .build_cartesian_2d(0.0..most, (self.bars.len() as f64)..0.0)?;
-        styled(&mut chart.configure_mesh())
+        style_axes(&mut chart.configure_mesh())
             .disable_y_mesh()
             .disable_y_axis()
             .y_labels(0)
             .x_labels(if width < 500 { 4 } else { 9 })
-            .x_label_formatter(&|value| plain(*value))
+            .x_label_formatter(&|value| axis_number(*value))
             .x_desc(format!("{} [{}]", self.axis, unit.name))
             .draw()?;
         for (place, bar) in self.bars.iter().enumerate() {
@@ -94,7 +95,8 @@ impl Bars {
             let (end, middle) = chart.plotting_area().map_coordinate(&(from, place as f64 + 0.5));
             let (start, _) = chart.plotting_area().map_coordinate(&(0.0, 0.0));
             let text = |text: &str, x: i32, side| {
-                let style = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(side, VPos::Center));
+                let style =
+                    ("sans-serif", TEXT_SIZE).into_font().color(&INK).pos(Pos::new(side, VPos::Center));
                 area.draw(&Text::new(text.to_owned(), (x, middle), style))
             };
             text(&shortened(&bar.label, labels), start - 7, HPos::Right)?;
@@ -107,7 +109,7 @@ impl Bars {
 /// Removes the middle of a text that, with the space beside it, is wider than `width` \[px\].
 pub(super) fn shortened(text: &str, width: u32) -> String {
     let letters: Vec<char> = text.chars().collect();
-    let room = ((f64::from(width.saturating_sub(BESIDE)) / LETTER).round() as usize).max(3);
+    let room = ((f64::from(width.saturating_sub(LABEL_GAP)) / LETTER_WIDTH).round() as usize).max(3);
     if letters.len() <= room {
         return text.to_owned();
     }

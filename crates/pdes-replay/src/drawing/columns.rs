@@ -2,17 +2,17 @@
 
 use plotters::prelude::*;
 
-use super::{Area, DrawingError, DrawingResult, Legend, Svg, TimeUnit, plain, styled};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, TimeUnit, axis_number, style_axes};
 
 /// Largest number of columns; with more items, several share a column.
-const MOST: usize = 128;
+const MAX_COLUMNS: usize = 128;
 
 /// Stacked columns of times.
 pub(crate) struct Columns {
     /// Label of the horizontal axis.
-    pub(crate) across: &'static str,
+    pub(crate) x_axis: &'static str,
     /// Label of the vertical axis, without the unit.
-    pub(crate) axis: &'static str,
+    pub(crate) y_axis: &'static str,
     /// Names and colours of the parts, the lowest first.
     pub(crate) parts: Vec<(String, RGBColor)>,
     /// Time of each item \[s\], for each part.
@@ -21,21 +21,21 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Returns the number of neighbouring items that share a column, which shows their mean.
-    pub(crate) fn share(&self) -> usize {
-        self.things().div_ceil(MOST).max(1)
+    pub(crate) fn items_per_column(&self) -> usize {
+        self.item_count().div_ceil(MAX_COLUMNS).max(1)
     }
 
-    fn things(&self) -> usize {
+    fn item_count(&self) -> usize {
         self.times.first().map_or(0, Vec::len)
     }
 
     /// Draws the columns.
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
-        Legend(&self.parts).above((width, 260), |_, area| self.draw_columns(area, width))
+        Legend(&self.parts).draw_above((width, 260), |_, area| self.draw_columns(area, width))
     }
 
     fn draw_columns(&self, area: &Area<'_>, width: u32) -> DrawingResult {
-        let share = self.share();
+        let share = self.items_per_column();
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
         let parts: Vec<Vec<f64>> =
             self.times.iter().map(|times| times.chunks(share).map(mean).collect()).collect();
@@ -49,18 +49,18 @@ impl Columns {
             .margin_right(14)
             .x_label_area_size(40)
             .y_label_area_size(64)
-            .build_cartesian_2d(0.0..self.things() as f64, 0.0..most)?;
-        styled(&mut chart.configure_mesh())
+            .build_cartesian_2d(0.0..self.item_count() as f64, 0.0..most)?;
+        style_axes(&mut chart.configure_mesh())
             .disable_x_mesh()
             .x_labels(if width < 500 { 5 } else { 12 })
             .x_label_formatter(&|rank| format!("{rank:.0}"))
-            .y_label_formatter(&|value| plain(*value))
-            .x_desc(self.across)
-            .y_desc(format!("{} [{}]", self.axis, unit.name))
+            .y_label_formatter(&|value| axis_number(*value))
+            .x_desc(self.x_axis)
+            .y_desc(format!("{} [{}]", self.y_axis, unit.name))
             .draw()?;
         for place in 0..columns {
             let from = (place * share) as f64;
-            let to = ((place + 1) * share).min(self.things()) as f64;
+            let to = ((place + 1) * share).min(self.item_count()) as f64;
             // Narrow columns have no gaps.
             let gap = if columns > 64 { 0.0 } else { 0.1 * (to - from) };
             let mut low = 0.0;

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT, drawn, plain, styled};
+use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT_SIZE, axis_number, draw_svg, style_axes};
 
 /// Number of bins per decade.
 const PER_DECADE: i32 = 10;
@@ -57,18 +57,18 @@ impl Bins {
         let highest = self.counts.iter().copied().fold(self.zeros, f64::max).max(1.0);
         let all = self.zeros + self.counts.iter().sum::<f64>();
         let shares = 100.0 / all.max(f64::MIN_POSITIVE);
-        drawn((width, 240), |area, _| {
+        draw_svg((width, 240), |area, _| {
             let mut chart = ChartBuilder::on(area)
                 .margin_top(10)
                 .margin_right(24)
                 .x_label_area_size(40)
                 .y_label_area_size(64)
                 .build_cartesian_2d(left..end(self.counts.len()), 0.0..highest * shares * 1.05)?;
-            styled(&mut chart.configure_mesh())
+            style_axes(&mut chart.configure_mesh())
                 .disable_x_mesh()
                 .disable_x_axis()
                 .x_labels(0)
-                .y_label_formatter(&|value| plain(*value))
+                .y_label_formatter(&|value| axis_number(*value))
                 .x_desc(axis)
                 .y_desc("of all [%]")
                 .draw()?;
@@ -83,7 +83,7 @@ impl Bins {
             )?;
             let tick = |at: f64, text: String| {
                 let (x, y) = chart.plotting_area().map_coordinate(&(at, 0.0));
-                let style = ("sans-serif", TEXT - 1).into_font().color(&SOFT_INK);
+                let style = ("sans-serif", TEXT_SIZE - 1).into_font().color(&SOFT_INK);
                 area.draw(&Text::new(text, (x, y + 6), style.pos(Pos::new(HPos::Center, VPos::Top))))
             };
             for (tenths, value) in self.ticks(width) {

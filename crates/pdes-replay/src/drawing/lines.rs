@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::prelude::*;
 
-use super::{Area, DrawingError, DrawingResult, Legend, Svg, plain, styled};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, axis_number, style_axes};
 
 /// A line of a chart.
 pub(crate) struct Line {
@@ -18,25 +18,25 @@ pub(crate) struct Line {
 
 /// The meaning of a line between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum LineKind {
     /// Only the points are known; the line between them is interpolated.
-    Points,
+    Sampled,
     /// The whole line is known.
-    Whole,
+    Exact,
 }
 
 /// Lines with common axes.
 pub(crate) struct Lines {
     /// Label of the horizontal axis.
-    pub(crate) across: String,
+    pub(crate) x_axis: String,
     /// Label of the vertical axis.
-    pub(crate) axis: String,
+    pub(crate) y_axis: String,
     /// Range of the horizontal axis.
     pub(crate) range: Range<f64>,
     /// Upper end of the vertical axis, which begins at 0.
     pub(crate) highest: f64,
     /// Meaning of the lines between points.
-    pub(crate) reading: Reading,
+    pub(crate) kind: LineKind,
     /// Lines; a single one needs no legend.
     pub(crate) lines: Vec<Line>,
 }
@@ -46,7 +46,7 @@ impl Lines {
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let names: Vec<_> = self.lines.iter().map(|line| (line.label.clone(), line.colour)).collect();
         let legend = Legend(if names.len() > 1 { &names } else { &[] });
-        legend.above((width, 300), |_, area| self.draw_lines(area, width))
+        legend.draw_above((width, 300), |_, area| self.draw_lines(area, width))
     }
 
     fn draw_lines(&self, area: &Area<'_>, width: u32) -> DrawingResult {
@@ -56,20 +56,20 @@ impl Lines {
             .x_label_area_size(40)
             .y_label_area_size(64)
             .build_cartesian_2d(self.range.clone(), 0.0..self.highest.max(f64::MIN_POSITIVE))?;
-        styled(&mut chart.configure_mesh())
+        style_axes(&mut chart.configure_mesh())
             .x_labels(if width < 500 { 4 } else { 10 })
-            .x_label_formatter(&|value| plain(*value))
-            .y_label_formatter(&|value| plain(*value))
-            .x_desc(self.across.as_str())
-            .y_desc(self.axis.as_str())
+            .x_label_formatter(&|value| axis_number(*value))
+            .y_label_formatter(&|value| axis_number(*value))
+            .x_desc(self.x_axis.as_str())
+            .y_desc(self.y_axis.as_str())
             .draw()?;
         for line in &self.lines {
             let points = line.points.iter().copied();
-            match self.reading {
-                Reading::Points => {
+            match self.kind {
+                LineKind::Sampled => {
                     chart.draw_series(LineSeries::new(points, line.colour.stroke_width(2)).point_size(3))?
                 }
-                Reading::Whole => chart.draw_series(LineSeries::new(points, line.colour.stroke_width(2)))?,
+                LineKind::Exact => chart.draw_series(LineSeries::new(points, line.colour.stroke_width(2)))?,
             };
         }
         Ok(())

@@ -32,7 +32,7 @@ fn digits(value: f64) -> String {
 }
 
 /// Formats a number on an axis, without trailing zeros.
-pub(crate) fn plain(value: f64) -> String {
+pub(crate) fn axis_number(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(rate(12.5e9), "12.50 GB/s");
         assert_eq!(count(1234567), "1\u{202f}234\u{202f}567");
         assert_eq!((percent(1.0, 8.0), percent(1.0, 0.0)), ("12.5 %".to_owned(), "-".to_owned()));
-        assert_eq!([16000.0, 0.5, 0.0].map(plain), ["16000", "0.5", "0"]);
+        assert_eq!([16000.0, 0.5, 0.0].map(axis_number), ["16000", "0.5", "0"]);
         assert_eq!(signed_percent(3.0, 2.0), "+50.00 %");
         assert_eq!(signed_percent(1.0, 2.0), "-50.00 %");
         assert_eq!(signed_percent(30.0, 2.0), "15.0 times");

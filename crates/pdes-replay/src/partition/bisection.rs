@@ -11,21 +11,21 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::graph::Graph;
 
 /// Largest number of refinement rounds; few cuts gain from the last ones.
-const ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 /// Number of moves without improvement that end a round: at least the first, or the number of vertices divided by the second.
-const PATIENCE: (usize, usize) = (500, 50);
+const FRUITLESS_MOVES: (usize, usize) = (500, 50);
 /// Quotient of the load of a side and its tolerance.
-const SLACK: u64 = 64;
+const TOLERANCE_DIVISOR: u64 = 64;
 
 /// Target of a bisection.
 #[derive(Clone, Copy)]
-struct Goal {
+struct Target {
     /// Load of the first side.
     load: u64,
     /// Tolerance of that load in the result.
-    slack: u64,
+    tolerance: u64,
     /// Tolerance of that load during refinement: at least the largest vertex, or nothing could move.
-    reach: u64,
+    max_deviation: u64,
 }
 
 /// Returns for each vertex whether it is on the second side of a cut whose first side has about `one` / `all` of the load.
@@ -36,8 +36,8 @@ pub(super) fn bisect(graph: &Graph, one: u64, all: u64) -> Vec<bool> {
     let total: u64 = graph.loads.iter().sum();
     let load = (u128::from(total) * u128::from(one) / u128::from(all)) as u64;
     let largest = graph.loads.iter().max().copied().unwrap_or_default();
-    let slack = (load.min(total - load) / SLACK).max(largest / 2);
-    let goal = Goal { load, slack, reach: slack.max(largest) };
+    let slack = (load.min(total - load) / TOLERANCE_DIVISOR).max(largest / 2);
+    let goal = Target { load, tolerance: slack, max_deviation: slack.max(largest) };
     let refined = |sides| Cut::new(graph, sides, goal).refine();
     let in_order = refined(fill(graph, goal.load, 0..graph.len() as u32));
     let grown = refined(fill(graph, goal.load, grow(graph).into_iter()));
@@ -68,7 +68,7 @@ fn grow(graph: &Graph) -> Vec<u32> {
     let mut is_in = vec![false; graph.len()];
     let mut order = Vec::with_capacity(graph.len());
     let mut frontier = BinaryHeap::new();
-    for seed in [corner(graph)].into_iter().chain(0..graph.len() as u32) {
+    for seed in [peripheral_vertex(graph)].into_iter().chain(0..graph.len() as u32) {
         frontier.push((0, Reverse(seed)));
         while let Some((tie, Reverse(vertex))) = frontier.pop() {
             if is_in[vertex as usize] || tie < ties[vertex as usize] {
@@ -88,7 +88,7 @@ fn grow(graph: &Graph) -> Vec<u32> {
 }
 
 /// Returns a vertex far from the others: a pseudo-peripheral vertex, found by two breadth-first searches.
-fn corner(graph: &Graph) -> u32 {
+fn peripheral_vertex(graph: &Graph) -> u32 {
     (0..2).fold(0, |start, _| farthest(graph, start))
 }
 
@@ -111,7 +111,7 @@ fn farthest(graph: &Graph, start: u32) -> u32 {
 /// A cut that is being refined.
 struct Cut<'a> {
     graph: &'a Graph,
-    goal: Goal,
+    goal: Target,
     sides: Vec<bool>,
     /// Load of the first side.
     load: u64,
@@ -124,7 +124,7 @@ struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    fn new(graph: &'a Graph, sides: Vec<bool>, goal: Goal) -> Self {
+    fn new(graph: &'a Graph, sides: Vec<bool>, goal: Target) -> Self {
         let load = graph.loads.iter().zip(&sides).filter(|(_, side)| !**side).map(|(load, _)| load).sum();
         let weight = graph.cut(|vertex| u32::from(sides[vertex as usize]));
         let gains = vec![0; graph.len()];
@@ -133,11 +133,11 @@ impl<'a> Cut<'a> {
 
     /// Returns the deviation of the load from its target beyond the tolerance.
     fn excess(&self) -> u64 {
-        self.load.abs_diff(self.goal.load).saturating_sub(self.goal.slack)
+        self.load.abs_diff(self.goal.load).saturating_sub(self.goal.tolerance)
     }
 
     fn refine(mut self) -> Self {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let before = (self.excess(), self.weight);
             self.round();
             if (self.excess(), self.weight) >= before {
@@ -150,21 +150,21 @@ impl<'a> Cut<'a> {
     /// Moves vertices, each at most once and the best first, then undoes the moves after the best cut.
     fn round(&mut self) {
         self.queue_all();
-        let patience = PATIENCE.0.max(self.graph.len() / PATIENCE.1);
+        let max_fruitless = FRUITLESS_MOVES.0.max(self.graph.len() / FRUITLESS_MOVES.1);
         let mut moved = Vec::new();
         let (mut best, mut best_len) = ((self.excess(), self.weight), 0);
         let mut locked = vec![false; self.graph.len()];
-        while moved.len() - best_len < patience {
+        while moved.len() - best_len < max_fruitless {
             let Some(vertex) = self.next_move(&locked) else { break };
             locked[vertex as usize] = true;
-            self.shift(vertex);
+            self.move_vertex(vertex);
             moved.push(vertex);
             if (self.excess(), self.weight) < best {
                 (best, best_len) = ((self.excess(), self.weight), moved.len());
             }
         }
         for &vertex in moved[best_len..].iter().rev() {
-            self.shift(vertex);
+            self.move_vertex(vertex);
         }
     }
 
@@ -194,7 +194,7 @@ impl<'a> Cut<'a> {
                 let load = self.graph.loads[index];
                 let after = if side { self.load + load } else { self.load - load };
                 let (miss, missed) = (after.abs_diff(self.goal.load), self.load.abs_diff(self.goal.load));
-                if (miss <= self.goal.reach || miss < missed)
+                if (miss <= self.goal.max_deviation || miss < missed)
                     && best.is_none_or(|best| (gain, Reverse(vertex)) > best)
                 {
                     best = Some((gain, Reverse(vertex)));
@@ -206,7 +206,7 @@ impl<'a> Cut<'a> {
     }
 
     /// Moves a vertex to the other side.
-    fn shift(&mut self, vertex: u32) {
+    fn move_vertex(&mut self, vertex: u32) {
         let index = vertex as usize;
         let from = self.sides[index];
         let load = self.graph.loads[index];

@@ -15,15 +15,15 @@ impl Graph {
     /// dropped.
     pub(super) fn new(loads: Vec<u64>, edges: &[(u32, u32, u64)]) -> Self {
         let mut starts = vec![0; loads.len() + 1];
-        let both_ways = || {
+        let directed_edges = || {
             let edges = edges.iter().filter(|(one, other, _)| one != other);
             edges.flat_map(|&(one, other, weight)| [(one, other, weight), (other, one, weight)])
         };
-        both_ways().for_each(|(from, _, _)| starts[from as usize + 1] += 1);
+        directed_edges().for_each(|(from, _, _)| starts[from as usize + 1] += 1);
         (0..loads.len()).for_each(|vertex| starts[vertex + 1] += starts[vertex]);
         let mut next = starts.clone();
         let mut all = vec![(0, 0); starts[loads.len()]];
-        for (from, to, weight) in both_ways() {
+        for (from, to, weight) in directed_edges() {
             all[next[from as usize]] = (to, weight);
             next[from as usize] += 1;
         }
@@ -52,7 +52,7 @@ impl Graph {
     }
 
     /// Returns the subgraph of `vertices`, renumbered in this order.
-    pub(super) fn part(&self, vertices: &[u32]) -> Self {
+    pub(super) fn subgraph(&self, vertices: &[u32]) -> Self {
         let mut numbers = vec![u32::MAX; self.len()];
         vertices.iter().zip(0..).for_each(|(&vertex, number)| numbers[vertex as usize] = number);
         let (mut starts, mut edges) = (vec![0], Vec::new());

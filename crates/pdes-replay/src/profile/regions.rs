@@ -5,12 +5,12 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pdes_core::{Progress, RegionalLevel, RegionalTiming, measure_hop};
+use pdes_core::{Progress, RegionalLevel, RegionalTiming, measure_token_latency};
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
 use crate::report::write_json;
-use crate::scene::{RunError, Scene};
+use crate::simulation::{RunError, Simulation};
 
 const FORMAT: &str = "pdes-replay region profile";
 /// Version of the format.
@@ -31,7 +31,7 @@ pub struct RegionProfile {
     /// Number of regions of the platform: more workers than regions do not help.
     pub regions: u32,
     /// Number of barriers of all workers: a few at each epoch boundary that matters.
-    pub meetings: u64,
+    pub barriers: u64,
     /// Wall-clock time of a replay on one thread, with timing of regions \[s\].
     pub serial_s: f64,
     /// Part of that time spent in regions \[s\].
@@ -115,7 +115,7 @@ pub struct PredictedRegions {
     pub replay_s: [f64; 3],
 }
 
-impl Scene {
+impl Simulation {
     /// Replays the trace again on one thread, and measures the time of each region between consecutive barriers.
     ///
     /// # Errors
@@ -133,14 +133,14 @@ impl Scene {
 
 impl RegionProfile {
     fn new(epoch_s: f64, regions: u32, timing: &RegionalTiming, serial: Duration) -> Self {
-        let (serial_s, hop_s) = (serial.as_secs_f64(), measure_hop().as_secs_f64());
+        let (serial_s, hop_s) = (serial.as_secs_f64(), measure_token_latency().as_secs_f64());
         let predict = |level: &RegionalLevel| predict(level, timing, serial_s, hop_s);
         Self {
             format: FORMAT,
             version: VERSION,
             epoch_s,
             regions,
-            meetings: timing.meetings,
+            barriers: timing.barriers,
             serial_s,
             busy_s: timing.busy().as_secs_f64(),
             region_s: timing.regions.iter().map(Duration::as_secs_f64).collect(),
@@ -162,8 +162,8 @@ fn predict(level: &RegionalLevel, timing: &RegionalTiming, serial_s: f64, hop_s:
     let parallelism = timing.busy().as_secs_f64() / level.busiest.as_secs_f64().max(f64::MIN_POSITIVE);
     let shared = serial_s / parallelism;
     // Threads: one hop from the last worker that arrives to all others. Hosts: along a tree and back.
-    let met = shared + timing.meetings as f64 * hop_s;
+    let threads_s = shared + timing.barriers as f64 * hop_s;
     let steps = f64::from(level.workers.ilog2());
-    let across = shared + timing.meetings as f64 * 2.0 * steps * NETWORK_LATENCY_S;
-    PredictedRegions { workers: level.workers, parallelism, replay_s: [shared, met, across] }
+    let hosts_s = shared + timing.barriers as f64 * 2.0 * steps * NETWORK_LATENCY_S;
+    PredictedRegions { workers: level.workers, parallelism, replay_s: [shared, threads_s, hosts_s] }
 }

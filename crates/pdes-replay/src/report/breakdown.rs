@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{LocationId, Trace};
 
 use super::column::Column;
-use crate::scene::Outcome;
+use crate::simulation::Outcome;
 
 /// Breakdown of the time of all ranks; `docs/waits.md` defines the parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ struct Sum {
 struct RegionSum {
     sum: Sum,
     ranks: u32,
-    most: u128,
+    max_compute: u128,
 }
 
 impl Breakdown {
@@ -204,27 +204,24 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
             if own.all() == 0 && region.shares().all(|(_, share)| share.count == 0) {
                 continue;
             }
-            let region = sums.entry(region.site().map(|site| name(trace, rank, site))).or_default();
+            let region = sums.entry(region.site().map(|site| site_name(trace, rank, site))).or_default();
             region.sum.merge(&own);
             region.ranks += 1;
-            region.most = region.most.max(own.compute);
+            region.max_compute = region.max_compute.max(own.compute);
         }
     }
     let mut regions: Vec<_> = sums.into_iter().collect();
     // The sort is stable: regions with equal times keep the order of their names.
     regions.sort_by_key(|(_, region)| std::cmp::Reverse(region.sum.all()));
-    let parts = |(site, RegionSum { sum, ranks, most }): (Option<String>, RegionSum)| RegionParts {
-        site,
-        ranks,
-        imbalance: imbalance(most, sum.compute, ranks),
-        parts: sum.parts(),
+    let parts = |(site, RegionSum { sum, ranks, max_compute: most }): (Option<String>, RegionSum)| {
+        RegionParts { site, ranks, imbalance: imbalance(most, sum.compute, ranks), parts: sum.parts() }
     };
     regions.into_iter().map(parts).collect()
 }
 
 /// Returns the name of a call site; the tables of ranks of other processes are available, too.
-fn name(trace: &Trace, rank: Rank, site: LocationId) -> String {
-    let found = trace.look_at(rank, |trace| region_name(trace.location(site)).to_owned());
+fn site_name(trace: &Trace, rank: Rank, site: LocationId) -> String {
+    let found = trace.with_rank(rank, |trace| region_name(trace.location(site)).to_owned());
     found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
 }
 

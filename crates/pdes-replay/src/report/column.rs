@@ -34,7 +34,7 @@ impl FromIterator<u64> for Column {
 /// Supports JSON only, because it generates the text itself.
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        in_one_line(&self.0, serializer)
+        serialize_on_one_line(&self.0, serializer)
     }
 }
 
@@ -60,11 +60,11 @@ impl FromIterator<f64> for Fractions {
 /// Supports JSON only, because it generates the text itself.
 impl Serialize for Fractions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        in_one_line(&self.0, serializer)
+        serialize_on_one_line(&self.0, serializer)
     }
 }
 
-fn in_one_line<S: Serializer>(array: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_on_one_line<S: Serializer>(array: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
     let text = serde_json::to_string(array).map_err(S::Error::custom)?;
     RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_lines_and_come_back() {
+    fn columns_are_lines_and_round_trip() {
         let column: Column = [1, u64::MAX, 0].into_iter().collect();
         let text = serde_json::to_string_pretty(&vec![column.clone()]).unwrap();
         assert_eq!(text, "[\n  [1,18446744073709551615,0]\n]");

@@ -7,7 +7,7 @@ use pdes_core::SimDuration;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of ranks that are listed.
-const RANKS: usize = 32;
+const MAX_RANKS: usize = 32;
 
 /// The critical path of a run; `docs/critical-path.md` defines it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,7 +112,7 @@ fn ranks(segments: &[PathSegment]) -> Vec<PathRank> {
     let mut ranks: Vec<PathRank> =
         times.into_iter().map(|(rank, time_ps)| PathRank { rank, time_ps }).collect();
     ranks.sort_by_key(|rank| std::cmp::Reverse(rank.time_ps));
-    ranks.truncate(RANKS);
+    ranks.truncate(MAX_RANKS);
     ranks
 }
 

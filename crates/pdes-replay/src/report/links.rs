@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::column::{Column, Fractions};
 
 /// Largest number of links that are listed individually.
-const LISTED: usize = 32;
+const MAX_LISTED: usize = 32;
 /// Largest number of links whose names are all listed.
-const NAMED: usize = 4096;
+const MAX_NAMED: usize = 4096;
 
 /// Loads of the links of a platform; `docs/links.md` says how they are determined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ impl Links {
         };
         Self {
             bin_ps: loads.bin.as_picos(),
-            top: most.iter().take(LISTED).map(link).collect(),
+            top: most.iter().take(MAX_LISTED).map(link).collect(),
             all: AllLinks::new(platform, &loads.links),
         }
     }
@@ -91,7 +91,7 @@ impl AllLinks {
             utilisation[load.link.index()] = load.utilisation;
         }
         Self {
-            names: (links.len() <= NAMED).then(names),
+            names: (links.len() <= MAX_NAMED).then(names),
             bytes: bytes.into_iter().collect(),
             utilisation: utilisation.into_iter().collect(),
         }

@@ -1,16 +1,16 @@
 //! Presentation of reports: one HTML page, or pictures, of one run or of the difference between two.
 
-mod detail;
-mod difference;
+mod comparison;
+mod critical_path;
 mod grid;
 mod histograms;
 mod links;
 mod network;
 mod parameters;
+mod part;
 mod parts;
-mod path;
 mod ranks;
-mod share;
+mod saved_run;
 mod sites;
 mod summary;
 mod timeline;
@@ -23,7 +23,7 @@ use maud::html;
 use crate::drawing::{DrawingError, Figure, Image, Scale};
 use crate::page::{Page, Section};
 
-pub use detail::SavedRun;
+pub use saved_run::SavedRun;
 pub use timeline::{Timeline, TimelineError};
 
 /// Script that shows the values of map pixels.
@@ -33,7 +33,7 @@ const TIMELINE_SCRIPT: &str = include_str!("page/timeline.js");
 
 /// The presentation of a run, or of the difference between two runs, as a page or as pictures.
 #[derive(Debug)]
-pub struct Portrait {
+pub struct Presentation {
     run: SavedRun,
     other: Option<SavedRun>,
     timeline: Option<Timeline>,
@@ -50,7 +50,7 @@ pub enum PictureFormat {
 
 /// The reason why a page or pictures cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub enum PortraitError {
+pub enum PresentationError {
     /// A file cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
@@ -69,14 +69,14 @@ pub enum PortraitError {
     },
 }
 
-impl Portrait {
+impl Presentation {
     /// Creates the presentation of a run, with a timeline if there is one.
-    pub fn of(run: SavedRun, timeline: Option<Timeline>) -> Self {
+    pub fn new(run: SavedRun, timeline: Option<Timeline>) -> Self {
         Self { run, other: None, timeline }
     }
 
     /// Creates the presentation of the changes from the first run to the second.
-    pub fn difference(run: SavedRun, other: SavedRun) -> Self {
+    pub fn comparison(run: SavedRun, other: SavedRun) -> Self {
         Self { run, other: Some(other), timeline: None }
     }
 
@@ -84,10 +84,11 @@ impl Portrait {
     ///
     /// # Errors
     /// Returns an error if a figure cannot be drawn, or the file cannot be written.
-    pub fn write_page(&self, path: &Path) -> Result<(), PortraitError> {
-        let draw = |source| PortraitError::Draw { name: "on the page".to_owned(), source };
+    pub fn write_page(&self, path: &Path) -> Result<(), PresentationError> {
+        let draw = |source| PresentationError::Draw { name: "on the page".to_owned(), source };
         let text = self.page().map_err(draw)?;
-        std::fs::write(path, text).map_err(|source| PortraitError::Write { path: path.to_owned(), source })
+        std::fs::write(path, text)
+            .map_err(|source| PresentationError::Write { path: path.to_owned(), source })
     }
 
     /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
@@ -98,14 +99,14 @@ impl Portrait {
         &self,
         directory: &Path,
         format: PictureFormat,
-    ) -> Result<Vec<PathBuf>, PortraitError> {
+    ) -> Result<Vec<PathBuf>, PresentationError> {
         let sections = self.sections();
         write_figures(sections.iter().flat_map(|section| &section.figures), directory, format)
     }
 
     fn sections(&self) -> Vec<Section> {
         match &self.other {
-            Some(other) => difference::sections(&self.run, other),
+            Some(other) => comparison::sections(&self.run, other),
             None => self.run_sections(),
         }
     }
@@ -116,7 +117,7 @@ impl Portrait {
         sections.extend(ranks::section(run));
         sections.extend(waits::section(run));
         sections.extend(sites::section(run));
-        sections.extend(path::section(run));
+        sections.extend(critical_path::section(run));
         sections.extend(links::section(run));
         sections.extend(network::section(run));
         sections.extend(histograms::section(run));
@@ -134,10 +135,13 @@ impl Portrait {
             scripts.push(TIMELINE_SCRIPT);
         }
         let (title, lead) = match &self.other {
-            Some(other) => difference::title(run, other),
+            Some(other) => comparison::title(run, other),
             None => {
-                let title = format!("{} on {}", run.short("trace"), run.short("platform"));
-                (title, html! { p.note { "What a replay found, with the model " (run.named("model")) "." } })
+                let title = format!("{} on {}", run.file_name("trace"), run.file_name("platform"));
+                (
+                    title,
+                    html! { p.note { "What a replay found, with the model " (run.parameter("model")) "." } },
+                )
             }
         };
         Page { title: &title, lead, sections: &sections, scripts: &scripts }.text()
@@ -149,15 +153,15 @@ pub(crate) fn write_figures<'a>(
     figures: impl Iterator<Item = &'a Figure>,
     directory: &Path,
     format: PictureFormat,
-) -> Result<Vec<PathBuf>, PortraitError> {
+) -> Result<Vec<PathBuf>, PresentationError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        |source| PortraitError::Write { path, source }
+        |source| PresentationError::Write { path, source }
     };
     std::fs::create_dir_all(directory).map_err(failed(directory))?;
     let write = |figure: &Figure| {
         let (bytes, ending) = picture(figure, format)
-            .map_err(|source| PortraitError::Draw { name: figure.name.to_string(), source })?;
+            .map_err(|source| PresentationError::Draw { name: figure.name.to_string(), source })?;
         let path = directory.join(format!("{}.{ending}", figure.name));
         std::fs::write(&path, bytes).map_err(failed(&path))?;
         Ok(path)

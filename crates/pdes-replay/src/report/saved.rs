@@ -45,7 +45,7 @@ pub struct SavedParameters {
 
 /// The fields that identify the format.
 #[derive(Deserialize)]
-struct Heading {
+struct Header {
     format: String,
     version: u32,
 }
@@ -63,7 +63,7 @@ pub enum ReportError {
     },
     /// The file is not a report of this program.
     #[error("{}: expected a report that pdes-replay wrote (--report FILE): {message}", path.display())]
-    Other {
+    NotAReport {
         /// The file.
         path: PathBuf,
         /// Cause.
@@ -93,8 +93,8 @@ impl SavedReport {
 pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
-    let other = |message: String| ReportError::Other { path: path.to_owned(), message };
-    let heading: Heading = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
+    let other = |message: String| ReportError::NotAReport { path: path.to_owned(), message };
+    let heading: Header = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
     if heading.format != FORMAT {
         return Err(other(format!("found the format {:?}", heading.format)));
     }

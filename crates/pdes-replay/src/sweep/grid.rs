@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::SweepError;
 use super::schema;
-use crate::config::{Config, ConfigError, anchor, names};
+use crate::config::{Config, ConfigError, names, resolve_paths};
 
 /// A sweep file, with paths relative to the working directory.
 pub(super) struct Grid {
@@ -32,7 +32,7 @@ pub(super) struct Setting {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "pdes-replay sweep")]
-pub(super) struct File {
+pub(super) struct SweepFile {
     /// Configuration that all runs have in common.
     config: Option<PathBuf>,
     /// Axes with labelled values, each of which sets any keys of the configuration.
@@ -50,11 +50,11 @@ struct AxisSection {
     /// Name of the axis in the results.
     name: String,
     /// Values, in order.
-    values: Vec<Labelled>,
+    values: Vec<LabelledValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Labelled {
+pub(super) struct LabelledValue {
     label: String,
     #[serde(flatten)]
     sections: toml::Table,
@@ -64,11 +64,11 @@ impl Grid {
     pub(super) fn from_path(path: &Path) -> Result<Self, SweepError> {
         let source = |source| SweepError::File { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(source)?;
-        let form = |message: String| SweepError::Form { path: path.to_owned(), message };
+        let form = |message: String| SweepError::Format { path: path.to_owned(), message };
         let form_of = |error: toml::de::Error| form(error.to_string().trim_end().to_owned());
         let table: toml::Table = toml::from_str(&text).map_err(form_of)?;
         names::check_file(path, &text, &table, &schema::sweep_schema())?;
-        let file: File = toml::from_str(&text).map_err(form_of)?;
+        let file: SweepFile = toml::from_str(&text).map_err(form_of)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut axes: Vec<Axis> = file.axis.into_iter().map(|axis| Axis::labelled(axis, directory)).collect();
         for (section, keys) in file.grid {
@@ -120,8 +120,8 @@ impl Grid {
 
 impl Axis {
     fn labelled(axis: AxisSection, directory: &Path) -> Self {
-        let setting = |Labelled { label, mut sections }: Labelled| {
-            anchor(&mut sections, directory);
+        let setting = |LabelledValue { label, mut sections }: LabelledValue| {
+            resolve_paths(&mut sections, directory);
             Setting { label, sections }
         };
         Self { name: axis.name, settings: axis.values.into_iter().map(setting).collect() }
@@ -132,7 +132,7 @@ impl Axis {
             let label = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let keys = toml::Table::from_iter([(key.to_owned(), value)]);
             let mut sections = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(keys))]);
-            anchor(&mut sections, directory);
+            resolve_paths(&mut sections, directory);
             Setting { label, sections }
         };
         Self { name: format!("{section}.{key}"), settings: values.into_iter().map(setting).collect() }

@@ -9,28 +9,28 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Found, SweepError};
+use super::{RunResult, SweepError};
 use crate::config::Config;
 
 /// File name of the journal in the directory of the results.
-const NAME: &str = "runs.jsonl";
+const FILE_NAME: &str = "runs.jsonl";
 
 /// A file with a line for each successful run.
 pub(super) struct Journal {
     path: PathBuf,
     file: Mutex<File>,
-    known: BTreeMap<String, Found>,
+    known: BTreeMap<String, RunResult>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct JournalEntry {
     key: String,
-    found: Found,
+    result: RunResult,
 }
 
 impl Journal {
     pub(super) fn open(directory: &Path, afresh: bool) -> Result<Self, SweepError> {
-        let path = directory.join(NAME);
+        let path = directory.join(FILE_NAME);
         let error = |source| SweepError::File { path: path.clone(), source };
         fs::create_dir_all(directory)
             .map_err(|source| SweepError::File { path: directory.to_owned(), source })?;
@@ -41,29 +41,30 @@ impl Journal {
             Err(source) => return Err(error(source)),
         };
         // A truncated last line, from an interrupted write, is dropped: its run is repeated.
-        let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let lines: Vec<JournalEntry> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).open(&path).map_err(error)?;
         for line in &lines {
             write(&mut file, line).map_err(error)?;
         }
-        let known = lines.into_iter().map(|line| (line.key, line.found)).collect();
+        let known = lines.into_iter().map(|line| (line.key, line.result)).collect();
         Ok(Self { file: Mutex::new(file), known, path })
     }
 
     /// Returns the result of a run in an earlier call.
-    pub(super) fn find(&self, key: &str) -> Option<Found> {
+    pub(super) fn find(&self, key: &str) -> Option<RunResult> {
         self.known.get(key).cloned()
     }
 
-    pub(super) fn add(&self, key: &str, found: &Found) -> Result<(), SweepError> {
-        let line = Line { key: key.to_owned(), found: found.clone() };
+    pub(super) fn add(&self, key: &str, found: &RunResult) -> Result<(), SweepError> {
+        let line = JournalEntry { key: key.to_owned(), result: found.clone() };
         let mut file = self.file.lock().expect("no run has panicked while it wrote");
         write(&mut file, &line).map_err(|source| SweepError::File { path: self.path.clone(), source })
     }
 }
 
-fn write(file: &mut File, line: &Line) -> std::io::Result<()> {
+fn write(file: &mut File, line: &JournalEntry) -> std::io::Result<()> {
     let mut text = serde_json::to_string(line).map_err(std::io::Error::from)?;
     text.push('\n');
     file.write_all(text.as_bytes())
@@ -74,7 +75,7 @@ fn write(file: &mut File, line: &Line) -> std::io::Result<()> {
 pub(super) fn key(config: &Config) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
-    hasher.update(config.to_text().as_bytes());
+    hasher.update(config.relevant_text().as_bytes());
     for path in config.inputs() {
         hasher.update(stamp(&path).as_bytes());
     }

@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::plot::{bars, lines};
-use super::{Results, Row};
+use super::{SweepResults, SweepRow};
 use crate::drawing::{DrawingError, Figure, seconds};
 use crate::page::{Page, Section};
 
-pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingError> {
-    let done: Vec<&Row> = results.rows.iter().filter(|row| row.found.is_ok()).collect();
+pub(super) fn page(results: &SweepResults, title: &str) -> Result<String, DrawingError> {
+    let done: Vec<&SweepRow> = results.rows.iter().filter(|row| row.result.is_ok()).collect();
     let mut sections = Vec::new();
     if !done.is_empty() {
         let mut section = Section::new("times", "Simulated time");
@@ -25,12 +25,12 @@ pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingErro
     Page { title, lead, sections: &sections, scripts: &[] }.text()
 }
 
-pub(super) fn figures(results: &Results) -> Vec<Figure> {
+pub(super) fn figures(results: &SweepResults) -> Vec<Figure> {
     bars(results).into_iter().chain(lines(results)).collect()
 }
 
-fn table(results: &Results, done: &[&Row]) -> Markup {
-    let time = |row: &Row| row.found.as_ref().map_or(u64::MAX, |found| found.simulated_time_ps);
+fn table(results: &SweepResults, done: &[&SweepRow]) -> Markup {
+    let time = |row: &SweepRow| row.result.as_ref().map_or(u64::MAX, |found| found.simulated_time_ps);
     let (best, axes) = (done.iter().map(|row| time(row)).min(), results.varying());
     html! {
         div.scroll { table {
@@ -44,22 +44,22 @@ fn table(results: &Results, done: &[&Row]) -> Markup {
     }
 }
 
-fn summary(results: &Results, done: &[&Row]) -> Markup {
+fn summary(results: &SweepResults, done: &[&SweepRow]) -> Markup {
     let failed = results.failures();
-    let least = done.iter().filter_map(|row| Some((row, row.found.as_ref().ok()?.simulated_time_s)));
+    let least = done.iter().filter_map(|row| Some((row, row.result.as_ref().ok()?.simulated_time_s)));
     let least = least.min_by(|one, other| one.1.total_cmp(&other.1));
     html! {
         (results.rows.len()) " runs"
         @if failed > 0 { ", " (failed) " of which failed" }
         "."
         @if let Some((row, time)) = least {
-            " The shortest simulated time is " (seconds(time)) ", with " (Results::name(row, &results.varying(), ", ")) "."
+            " The shortest simulated time is " (seconds(time)) ", with " (SweepResults::name(row, &results.varying(), ", ")) "."
         }
     }
 }
 
-fn line(results: &Results, row: &Row, axes: &[usize], is_best: bool) -> Markup {
-    match &row.found {
+fn line(results: &SweepResults, row: &SweepRow, axes: &[usize], is_best: bool) -> Markup {
+    match &row.result {
         Ok(found) => html! {
             tr.best[is_best] {
                 @for &axis in axes { td { (row.labels[axis]) } }
@@ -91,11 +91,11 @@ fn share(part: f64, rest: f64) -> String {
     if part + rest > 0.0 { format!("{:.1} %", 100.0 * part / (part + rest)) } else { "-".to_owned() }
 }
 
-fn warnings(results: &Results) -> impl Iterator<Item = (String, &String)> {
+fn warnings(results: &SweepResults) -> impl Iterator<Item = (String, &String)> {
     let axes = results.varying();
     results.rows.iter().flat_map(move |row| {
-        let labels = Results::name(row, &axes, ", ");
-        let warnings = row.found.iter().flat_map(|found| &found.warnings);
+        let labels = SweepResults::name(row, &axes, ", ");
+        let warnings = row.result.iter().flat_map(|found| &found.warnings);
         warnings.map(move |warning| (labels.clone(), warning))
     })
 }

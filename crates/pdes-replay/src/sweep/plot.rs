@@ -1,23 +1,23 @@
 //! The results of a sweep as figures.
 
-use super::{Found, Results};
-use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, Lines, Reading, TimeUnit, seconds};
+use super::{RunResult, SweepResults};
+use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, TimeUnit, seconds};
 
 /// Largest number of runs in a drawing: more cannot be distinguished.
-const MOST_BARS: usize = 60;
-const MOST_LINES: usize = 12;
+const MAX_BARS: usize = 60;
+const MAX_LINES: usize = 12;
 
 /// Draws a bar per run: its simulated time, divided into the mean computation time of a rank and the rest.
-pub(super) fn bars(results: &Results) -> Option<Figure> {
+pub(super) fn bars(results: &SweepResults) -> Option<Figure> {
     let axes = results.varying();
-    let name = |row| Results::name(row, &axes, " · ");
-    let runs = results.rows.iter().filter_map(|row| Some((name(row), row.found.as_ref().ok()?)));
-    let bar = |(label, found): (String, &Found)| {
+    let name = |row| SweepResults::name(row, &axes, " · ");
+    let runs = results.rows.iter().filter_map(|row| Some((name(row), row.result.as_ref().ok()?)));
+    let bar = |(label, found): (String, &RunResult)| {
         let compute = found.compute_s / f64::from(found.ranks.max(1));
         let parts = vec![compute, (found.simulated_time_s - compute).max(0.0)];
         Bar { label, parts, note: seconds(found.simulated_time_s) }
     };
-    let bars: Vec<Bar> = runs.take(MOST_BARS).map(bar).collect();
+    let bars: Vec<Bar> = runs.take(MAX_BARS).map(bar).collect();
     (!bars.is_empty()).then_some(())?;
     let names = ["mean time of a rank in computations", "the rest: messages, waiting, collectives"];
     let parts = names.map(str::to_owned).into_iter().zip([COLOURS[0], COLOURS[1]]).collect();
@@ -26,18 +26,18 @@ pub(super) fn bars(results: &Results) -> Option<Figure> {
 }
 
 /// Draws the simulated time over each numeric axis, with a line per combination of the values of the other axes.
-pub(super) fn lines(results: &Results) -> Vec<Figure> {
+pub(super) fn lines(results: &SweepResults) -> Vec<Figure> {
     let axes = results.axes.iter().enumerate();
     axes.filter_map(|(axis, name)| line(results, axis, name)).collect()
 }
 
-fn line(results: &Results, axis: usize, name: &str) -> Option<Figure> {
+fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
     let mut series: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let mut others = results.varying();
     others.retain(|&other| other != axis);
     for row in &results.rows {
         let x: f64 = row.labels[axis].parse().ok()?;
-        let (others, Ok(found)) = (Results::name(row, &others, " · "), &row.found) else { continue };
+        let (others, Ok(found)) = (SweepResults::name(row, &others, " · "), &row.result) else { continue };
         let point = (x, found.simulated_time_s);
         match series.iter_mut().find(|(label, _)| *label == others) {
             Some((_, points)) => points.push(point),
@@ -47,7 +47,7 @@ fn line(results: &Results, axis: usize, name: &str) -> Option<Figure> {
     let points = || series.iter().flat_map(|(_, points)| points);
     let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let most = points().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    if series.len() > MOST_LINES || least >= most {
+    if series.len() > MAX_LINES || least >= most {
         return None;
     }
     let highest = points().map(|point| point.1).fold(0.0, f64::max);
@@ -58,11 +58,11 @@ fn line(results: &Results, axis: usize, name: &str) -> Option<Figure> {
         Line { label, colour: COLOURS[number % COLOURS.len()], points }
     };
     let lines = Lines {
-        across: name.to_owned(),
-        axis: format!("simulated time [{}]", unit.name),
+        x_axis: name.to_owned(),
+        y_axis: format!("simulated time [{}]", unit.name),
         range: least..most,
         highest: highest / unit.seconds * 1.08,
-        reading: Reading::Points,
+        kind: LineKind::Sampled,
         lines: series.into_iter().enumerate().map(line).collect(),
     };
     Some(Figure::new(format!("over-{name}"), format!("Simulated time over {name}"), move |width| {

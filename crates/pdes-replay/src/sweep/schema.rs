@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::grid::{File, Labelled};
-use crate::config::schema::{CONFIG, generate};
+use super::grid::{LabelledValue, SweepFile};
+use crate::config::schema::{CONFIG_SCHEMA, generate};
 
 /// Returns the JSON schema (draft 7) of sweeps.
 pub fn sweep_schema() -> Value {
-    generate::<File>()
+    generate::<SweepFile>()
 }
 
 /// Returns the schema of the section `[grid]`: each key of a configuration with a list of values.
@@ -26,7 +26,7 @@ pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// The schema of a labelled value: the sections of a configuration, and a label.
-impl JsonSchema for Labelled {
+impl JsonSchema for LabelledValue {
     fn schema_name() -> Cow<'static, str> {
         "Labelled".into()
     }
@@ -40,7 +40,7 @@ impl JsonSchema for Labelled {
 }
 
 fn sections() -> serde_json::Map<String, Value> {
-    CONFIG["properties"].as_object().cloned().unwrap_or_default()
+    CONFIG_SCHEMA["properties"].as_object().cloned().unwrap_or_default()
 }
 
 fn object(properties: serde_json::Map<String, Value>, required: &[&str]) -> Schema {

@@ -8,7 +8,7 @@ use pdes_core::Rank;
 use trace_mmap::{Action, RankTrace, Trace, TraceError};
 
 use super::ValidationError;
-use super::measurement::timed;
+use super::measurement::timed_actions;
 
 /// Returns the measured costs of the computations of a trace, by region of the program, in the order of the regions' names.
 ///
@@ -27,7 +27,7 @@ pub fn measured_computations(trace: &Trace) -> Result<Vec<Computations>, Validat
 }
 
 fn add<'t>(trace: &'t RankTrace, regions: &mut BTreeMap<&'t str, Computations>) {
-    for (site, action, time) in timed(trace) {
+    for (site, action, time) in timed_actions(trace) {
         let Action::Compute { flops } = action else { continue };
         let region = site.map_or("", |site| region_name(trace.location(site)));
         let new = || Computations { region: region.to_owned(), ..Computations::default() };

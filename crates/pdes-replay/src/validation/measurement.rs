@@ -7,7 +7,7 @@ use pdes_core::{Rank, SimDuration};
 use trace_mmap::{Action, Call, LocationId, RankTrace, Trace};
 
 use super::ValidationError;
-use crate::scene::Outcome;
+use crate::simulation::Outcome;
 
 /// Times summed over all ranks \[ps\], by kind of action and by call site, with 128 bits: those of a million ranks overflow 64.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ impl Sum {
 }
 
 /// Iterates over the actions of a rank that have a time, each with its call site, if there is one before it, and its time.
-pub(super) fn timed(
+pub(super) fn timed_actions(
     trace: &RankTrace,
 ) -> impl Iterator<Item = (Option<LocationId>, Action, SimDuration)> + '_ {
     let mut site = None;
@@ -76,7 +76,7 @@ pub(super) fn timed(
 }
 
 /// Returns the measured times of the actions of a trace.
-pub(super) fn measured(trace: &Trace) -> Result<Times, ValidationError> {
+pub(super) fn measured_times(trace: &Trace) -> Result<Times, ValidationError> {
     let mut times = Times::default();
     for rank in (0..trace.ranks()).map(Rank::new) {
         times.add_measured(trace.rank(rank));
@@ -89,7 +89,7 @@ pub(super) fn measured(trace: &Trace) -> Result<Times, ValidationError> {
 }
 
 /// Returns the times of a replay.
-pub(super) fn replayed(trace: &Trace, outcome: &Outcome) -> Times {
+pub(super) fn replayed_times(trace: &Trace, outcome: &Outcome) -> Times {
     let mut times = Times::default();
     for ((rank, statistics), end) in (0..).map(Rank::new).zip(&outcome.statistics).zip(&outcome.ends) {
         let trace = trace.rank(rank);
@@ -104,7 +104,7 @@ impl Times {
     fn add_measured(&mut self, trace: &RankTrace) {
         let mut all = SimDuration::ZERO;
         let mut by_site: BTreeMap<Option<LocationId>, Sum> = BTreeMap::new();
-        for (site, action, time) in timed(trace) {
+        for (site, action, time) in timed_actions(trace) {
             self.by_kind.entry(Class::of(action, trace)).or_default().add(1, time.as_picos());
             by_site.entry(site).or_default().add(1, time.as_picos());
             all += time;

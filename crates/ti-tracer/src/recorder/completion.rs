@@ -1,8 +1,8 @@
 //! Recording of calls on requests: completion, start, cancellation.
 
 use super::{Argument, Recorder};
-use crate::requests::{Entry, Patches, RequestKind, Requests};
-use ti_shard::{Kind, Later, Unit};
+use crate::requests::{Patches, RequestEntry, RequestKind, Requests};
+use ti_shard::{Deferred, Kind, Unit};
 
 /// Status of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,49 +19,49 @@ pub struct Status {
 #[derive(Debug, Default)]
 pub struct Completion {
     /// Requests in the order of the call; `None` for `MPI_REQUEST_NULL` and for requests that are not recorded.
-    listed: Vec<Option<(i64, Entry)>>,
+    requests: Vec<Option<(i64, RequestEntry)>>,
     /// Positions of the completed requests.
-    done: Vec<usize>,
+    completed: Vec<usize>,
 }
 
 impl Completion {
     /// Clears the list for the next call.
     pub fn clear(&mut self) {
-        self.listed.clear();
-        self.done.clear();
+        self.requests.clear();
+        self.completed.clear();
     }
 
     /// Adds `MPI_REQUEST_NULL`.
     pub fn add_null(&mut self) {
-        self.listed.push(None);
+        self.requests.push(None);
     }
 
     /// Returns whether the trace needs the status of the request at a position, once it has completed.
     pub fn wants_status(&self, position: usize) -> bool {
-        matches!(self.listed.get(position), Some(Some((_, entry))) if !entry.patches.is_empty())
+        matches!(self.requests.get(position), Some(Some((_, entry))) if !entry.patches.is_empty())
     }
 
     /// Returns whether the trace needs any status.
     pub fn wants_statuses(&self) -> bool {
-        (0..self.listed.len()).any(|position| self.wants_status(position))
+        (0..self.requests.len()).any(|position| self.wants_status(position))
     }
 
     /// Returns the numbers of the requests of modelled, or of unmodelled, calls.
     fn numbers(&self, are_modelled: bool) -> Vec<u32> {
-        let listed = self.listed.iter().flatten().map(|(_, entry)| entry);
+        let listed = self.requests.iter().flatten().map(|(_, entry)| entry);
         listed.filter(|entry| entry.is_modelled() == are_modelled).map(|entry| entry.number).collect()
     }
 
     /// Returns the numbers of those that completed.
-    fn done(&self, are_modelled: bool) -> Vec<u32> {
-        let done = self.done.iter().filter_map(|&position| self.listed[position]);
+    fn completed_numbers(&self, are_modelled: bool) -> Vec<u32> {
+        let done = self.completed.iter().filter_map(|&position| self.requests[position]);
         done.filter(|(_, entry)| entry.is_modelled() == are_modelled).map(|(_, entry)| entry.number).collect()
     }
 }
 
 impl Recorder {
     /// Registers a posted request under the handle that the program got, and the address at which it is stored.
-    pub fn bind(&mut self, request: Option<Entry>, handle: i64, address: usize, is_persistent: bool) {
+    pub fn bind(&mut self, request: Option<RequestEntry>, handle: i64, address: usize, is_persistent: bool) {
         if let Some(entry) = request {
             self.requests_like(entry).bind(handle, address, is_persistent, entry);
         }
@@ -69,45 +69,45 @@ impl Recorder {
 
     /// Appends a request to those of a call.
     pub fn add(&self, call: &mut Completion, handle: i64, address: usize) {
-        let taken = &call.listed;
-        let is_same = |one: &Entry, other: &Entry| {
+        let taken = &call.requests;
+        let is_same = |one: &RequestEntry, other: &RequestEntry| {
             (one.number, one.is_modelled()) == (other.number, other.is_modelled())
         };
-        let is_free = |entry: &Entry| !taken.iter().flatten().any(|(_, other)| is_same(entry, other));
+        let is_free = |entry: &RequestEntry| !taken.iter().flatten().any(|(_, other)| is_same(entry, other));
         let entry = self.requests.find(handle, address, is_free);
-        let entry = entry.or_else(|| self.others.find(handle, address, is_free));
-        call.listed.push(entry.map(|entry| (handle, entry)));
+        let entry = entry.or_else(|| self.unmodelled_requests.find(handle, address, is_free));
+        call.requests.push(entry.map(|entry| (handle, entry)));
     }
 
     /// Records the completion of a request of the call, and fills in its deferred units.
     pub fn complete(&mut self, call: &mut Completion, position: usize, status: Option<Status>) {
-        let Some(Some((handle, entry))) = call.listed.get(position).copied() else { return };
-        call.done.push(position);
+        let Some(Some((handle, entry))) = call.requests.get(position).copied() else { return };
+        call.completed.push(position);
         let Some(status) = status else { return };
-        self.fill_in(entry, status);
+        self.fill_in_deferred(entry, status);
         if let Some(entry) = self.requests.get_mut(handle, entry.number) {
             entry.patches = Patches::default();
         }
     }
 
-    fn fill_in(&mut self, entry: Entry, status: Status) {
+    fn fill_in_deferred(&mut self, entry: RequestEntry, status: Status) {
         let Patches { tag, source, cancel } = entry.patches;
         if status.is_cancelled {
             // Without a message there is nothing else to fill in.
             if let Some(at) = cancel {
-                self.file.patch(at + Later::OUTCOME, Later::CANCELLED);
+                self.file.patch(at + Deferred::OUTCOME, Deferred::CANCELLED);
             }
             return;
         }
         if let Some(at) = source.or(tag) {
-            let rank = source.and_then(|_| self.source(status.source, entry.communicator));
+            let rank = source.and_then(|_| self.world_source(status.source, entry.communicator));
             let tag = tag.and_then(|_| u32::try_from(status.tag).ok());
-            self.file.patch(at + Later::OUTCOME, Later::received(rank, tag));
+            self.file.patch(at + Deferred::OUTCOME, Deferred::receive_outcome(rank, tag));
         }
     }
 
-    fn requests_like(&mut self, entry: Entry) -> &mut Requests {
-        if entry.is_modelled() { &mut self.requests } else { &mut self.others }
+    fn requests_like(&mut self, entry: RequestEntry) -> &mut Requests {
+        if entry.is_modelled() { &mut self.requests } else { &mut self.unmodelled_requests }
     }
 
     /// Records `wait`, `waitall`, `waitany`, `waitsome`, `test`, `testall`, `testany` or `testsome`; a call without
@@ -116,12 +116,12 @@ impl Recorder {
     pub fn completion(&mut self, verb: &str, call: &Completion) {
         let numbers = call.numbers(true);
         if !numbers.is_empty() {
-            self.modelled_completion(verb, &numbers, &call.done(true));
-        } else if call.listed.iter().any(Option::is_some) {
-            self.unmodelled_completion(verb, &call.numbers(false), Some(&call.done(false)));
+            self.modelled_completion(verb, &numbers, &call.completed_numbers(true));
+        } else if call.requests.iter().any(Option::is_some) {
+            self.unmodelled_completion(verb, &call.numbers(false), Some(&call.completed_numbers(false)));
         }
-        for &position in &call.done {
-            if let Some((handle, entry)) = call.listed[position]
+        for &position in &call.completed {
+            if let Some((handle, entry)) = call.requests[position]
                 && !entry.is_persistent
             {
                 self.requests_like(entry).remove(handle, entry.number);
@@ -131,26 +131,26 @@ impl Recorder {
 
     fn modelled_completion(&mut self, verb: &str, numbers: &[u32], done: &[u32]) {
         if let ("wait", [number]) = (verb, numbers) {
-            self.computed();
-            self.write(Unit { slot: *number, ..Unit::of(Kind::Wait) }, false);
+            self.write_computation();
+            self.write(Unit { slot: *number, ..Unit::of_kind(Kind::Wait) }, false);
             return;
         }
-        self.begin(verb);
+        self.begin_call(verb);
         self.phrase.list("req", numbers);
         match verb {
             "waitall" => {}
             "testall" => self.phrase.word("done", if done.is_empty() { "-" } else { "all" }),
             _ => self.phrase.list("done", done),
         }
-        self.end();
+        self.write_call();
     }
 
     /// Records `MPI_Request_get_status` as a test, which leaves the request as it is.
-    pub fn look_at(&mut self, call: &Completion) {
+    pub fn request_get_status(&mut self, call: &Completion) {
         if let [number] = *call.numbers(true) {
-            self.begin("test");
+            self.begin_call("test");
             self.phrase.named("req", number.into());
-            self.end();
+            self.write_call();
         }
     }
 
@@ -158,17 +158,17 @@ impl Recorder {
     pub fn start(&mut self, verb: &str, call: &Completion) {
         let numbers = call.numbers(true);
         if !numbers.is_empty() {
-            self.begin(verb);
+            self.begin_call(verb);
             self.phrase.list("req", &numbers);
-            self.end();
-        } else if call.listed.iter().any(Option::is_some) {
+            self.write_call();
+        } else if call.requests.iter().any(Option::is_some) {
             self.unmodelled_completion(verb, &call.numbers(false), None);
         }
     }
 
     /// Records `MPI_Cancel`; its outcome is filled in when the request completes.
     pub fn cancel(&mut self, call: &Completion) {
-        let [Some((handle, entry))] = *call.listed else { return };
+        let [Some((handle, entry))] = *call.requests else { return };
         if entry.kind != RequestKind::Receive {
             let number = entry.number;
             return match entry.is_modelled() {
@@ -176,9 +176,9 @@ impl Recorder {
                 false => self.unmodelled_completion("cancel", &[number], None),
             };
         }
-        self.begin("cancel");
+        self.begin_call("cancel");
         self.phrase.named("req", entry.number.into());
-        let place = self.end_with(true);
+        let place = self.write_call_deferred(true);
         if let Some(entry) = self.requests.get_mut(handle, entry.number) {
             entry.patches.cancel = place;
         }
@@ -186,11 +186,11 @@ impl Recorder {
 
     /// Records `MPI_Request_free`.
     pub fn free_request(&mut self, call: &Completion) {
-        let [Some((handle, entry))] = *call.listed else { return };
+        let [Some((handle, entry))] = *call.requests else { return };
         if entry.is_modelled() {
-            self.begin("request_free");
+            self.begin_call("request_free");
             self.phrase.named("req", entry.number.into());
-            self.end();
+            self.write_call();
         } else {
             self.unmodelled_completion("request_free", &[entry.number], None);
         }

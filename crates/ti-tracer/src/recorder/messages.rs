@@ -1,7 +1,7 @@
 //! Recording of messages and probes.
 
 use super::{ANY_SOURCE, ANY_TAG, Argument, Recorder};
-use crate::requests::{Entry, Patches, RequestKind};
+use crate::requests::{Patches, RequestEntry, RequestKind};
 use ti_shard::{Kind, Unit};
 
 /// Id of the byte datatype, for actions whose datatype must not be left out.
@@ -16,7 +16,14 @@ impl Recorder {
     }
 
     /// Records a non-blocking or persistent send; returns the request, to be [bound](Self::bind).
-    pub fn isend(&mut self, verb: &str, to: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
+    pub fn isend(
+        &mut self,
+        verb: &str,
+        to: i32,
+        tag: i32,
+        bytes: i64,
+        communicator: i64,
+    ) -> Option<RequestEntry> {
         let number = match self.communicator_of_request(verb, communicator, &arguments("dst", to, tag, bytes))
         {
             Ok(number) => number,
@@ -24,7 +31,7 @@ impl Recorder {
         };
         let request = self.requests.take_number();
         self.message(verb, (to, tag, bytes), (communicator, number), Some(request), None);
-        Some(Entry::new(request, RequestKind::Send, Patches::default(), communicator))
+        Some(RequestEntry::new(request, RequestKind::Send, Patches::default(), communicator))
     }
 
     /// Records a blocking receive, with source and tag of its message.
@@ -36,7 +43,7 @@ impl Recorder {
         communicator: i64,
         (actual_source, actual_tag): (i32, i32),
     ) {
-        let tag = actual(from, tag, actual_tag);
+        let tag = resolve_tag(from, tag, actual_tag);
         if let Some(number) = self.communicator_of("recv", communicator, &arguments("src", from, tag, bytes))
         {
             let source = self.actual_source(from, actual_source, communicator);
@@ -46,7 +53,14 @@ impl Recorder {
 
     /// Records `irecv` or `recv_init`; returns the request, to be [bound](Self::bind). Actual source and tag of an `irecv`
     /// with wildcards are filled in when it completes.
-    pub fn irecv(&mut self, verb: &str, from: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
+    pub fn irecv(
+        &mut self,
+        verb: &str,
+        from: i32,
+        tag: i32,
+        bytes: i64,
+        communicator: i64,
+    ) -> Option<RequestEntry> {
         let number =
             match self.communicator_of_request(verb, communicator, &arguments("src", from, tag, bytes)) {
                 Ok(number) => number,
@@ -60,7 +74,7 @@ impl Recorder {
             source: place.filter(|_| is_any_source),
             cancel: None,
         };
-        Some(Entry::new(request, RequestKind::Receive, patches, communicator))
+        Some(RequestEntry::new(request, RequestKind::Receive, patches, communicator))
     }
 
     /// Records `sendRecv` or `sendRecv_replace`; each side has peer, tag and size.
@@ -83,16 +97,16 @@ impl Recorder {
         let peers = (self.peer(to, communicator), self.peer(from, communicator));
         let (Some(to), Some(from_world)) = peers else { return };
         let (to, from_world) = (i64::from(to), i64::from(from_world));
-        self.begin(verb);
+        self.begin_call(verb);
         let plain = [send_bytes, to, recv_bytes, from_world, BYTE, BYTE];
         let replacing = [send_bytes, to, from_world, BYTE];
         let fields = if verb == "sendRecv" { &plain[..] } else { &replacing };
         fields.iter().for_each(|field| self.phrase.number(*field));
         self.phrase.named("stag", send_tag.into());
-        self.phrase.named("rtag", actual(from, recv_tag, actual_tag).into());
+        self.phrase.named("rtag", resolve_tag(from, recv_tag, actual_tag).into());
         self.named_communicator(number);
         self.push_source(from, actual_source, communicator);
-        self.end();
+        self.write_call();
     }
 
     /// Records `probe`, or `iprobe` and whether it found a message, with source and tag of the message.
@@ -108,8 +122,8 @@ impl Recorder {
         let Some(number) = self.communicator_of(verb, communicator, &source) else { return };
         let Some(from_world) = self.peer(from, communicator).map(i64::from) else { return };
         let is_there = found != Some(false);
-        let tag = if is_there { actual(from, tag, actual_tag) } else { tag };
-        self.begin(verb);
+        let tag = if is_there { resolve_tag(from, tag, actual_tag) } else { tag };
+        self.begin_call(verb);
         [from_world, tag.into()].into_iter().for_each(|field| self.phrase.number(field));
         self.named_communicator(number);
         if let Some(found) = found {
@@ -118,7 +132,7 @@ impl Recorder {
         if is_there {
             self.push_source(from, actual_source, communicator);
         }
-        self.end();
+        self.write_call();
     }
 
     /// Registers a message that `MPI_Mprobe` or `MPI_Improbe` has matched.
@@ -127,7 +141,7 @@ impl Recorder {
     }
 
     /// Records `MPI_Mrecv`, or the non-blocking `MPI_Imrecv`, as the receive of a message with known source and tag.
-    pub fn receive_matched(&mut self, message: i64, bytes: i64, posts: bool) -> Option<Entry> {
+    pub fn receive_matched(&mut self, message: i64, bytes: i64, posts: bool) -> Option<RequestEntry> {
         let Some((from, tag, communicator)) = self.matched.remove(&message) else {
             let bytes = [("bytes", Argument::Number(bytes))];
             return match posts {
@@ -157,7 +171,7 @@ impl Recorder {
     ) -> Option<u64> {
         let is_any = verb == "irecv" && (peer == ANY_SOURCE || peer >= 0 && tag == ANY_TAG);
         let peer = self.peer(peer, communicator)?;
-        self.computed();
+        self.write_computation();
         let kind = match (verb, source) {
             ("send", _) => Kind::Send,
             ("isend", _) => Kind::Isend,
@@ -173,7 +187,7 @@ impl Recorder {
                 if let Some(source) = source {
                     self.phrase.named("source", source.into());
                 }
-                return self.end_with(is_any);
+                return self.write_call_deferred(is_any);
             }
         };
         let index = self.channel_number((peer, tag, number));
@@ -189,11 +203,11 @@ impl Recorder {
 
     /// Returns the world rank of the source of a receive with `MPI_ANY_SOURCE`.
     fn actual_source(&self, from: i32, actual: i32, communicator: i64) -> Option<u32> {
-        if from == ANY_SOURCE { self.source(actual, communicator) } else { None }
+        if from == ANY_SOURCE { self.world_source(actual, communicator) } else { None }
     }
 
     /// Returns the world rank of the sender of a message.
-    pub(super) fn source(&self, rank: i32, communicator: i64) -> Option<u32> {
+    pub(super) fn world_source(&self, rank: i32, communicator: i64) -> Option<u32> {
         self.communicators.world_rank(communicator, u32::try_from(rank).ok()?)
     }
 
@@ -214,6 +228,6 @@ fn arguments(key: &'static str, peer: i32, tag: i32, bytes: i64) -> [(&'static s
 
 /// Returns the tag of a receive in the trace: the message's tag in place of `MPI_ANY_TAG` if the source is named, where
 /// both match the same message. With `MPI_ANY_SOURCE` they would not, as other messages may arrive first in a replay.
-fn actual(from: i32, tag: i32, of_message: i32) -> i32 {
+fn resolve_tag(from: i32, tag: i32, of_message: i32) -> i32 {
     if tag == ANY_TAG && from >= 0 { of_message } else { tag }
 }

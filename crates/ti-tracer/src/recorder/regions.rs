@@ -14,13 +14,13 @@ impl Recorder {
         let name: String =
             name.chars().map(|letter| if letter.is_whitespace() { '_' } else { letter }).collect();
         self.regions.push(if name.is_empty() { "_".to_owned() } else { name });
-        self.place();
+        self.write_location();
     }
 
     /// Records the end of the innermost region; without one, nothing is recorded.
     pub fn end_region(&mut self) {
         if self.regions.pop().is_some() {
-            self.place();
+            self.write_location();
         }
     }
 
@@ -36,16 +36,16 @@ impl Recorder {
         }
         if let Some(begun) = self.regions.iter().rposition(|region| *region == name) {
             self.regions.truncate(begun);
-            self.place();
+            self.write_location();
         }
     }
 
     /// Records the current location.
-    fn place(&mut self) {
+    fn write_location(&mut self) {
         let path = if self.regions.is_empty() { OUTSIDE.to_owned() } else { self.regions.join("/") };
-        self.begin("location");
+        self.begin_call("location");
         self.phrase.word("", &path);
         self.phrase.number(0);
-        self.end();
+        self.write_call();
     }
 }

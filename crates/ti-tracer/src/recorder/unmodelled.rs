@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use rustc_hash::FxHashMap;
 
 use super::Recorder;
-use crate::requests::{Entry, Patches, RequestKind};
+use crate::requests::{Patches, RequestEntry, RequestKind};
 
 /// Kind of an MPI object with numbers of its own in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,35 +74,35 @@ impl Recorder {
     /// Records an unmodelled call.
     pub fn unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
         self.begin_unmodelled(name, arguments);
-        self.end();
+        self.write_call();
     }
 
     /// Records an unmodelled call that posts a request, to be [bound](Self::bind).
-    pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> Entry {
+    pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> RequestEntry {
         self.begin_unmodelled(name, arguments);
-        let number = self.others.take_number();
+        let number = self.unmodelled_requests.take_number();
         self.phrase.word("req", &format!("other-{number}"));
-        self.end();
-        Entry::new(number, RequestKind::Unmodelled, Patches::default(), 0)
+        self.write_call();
+        RequestEntry::new(number, RequestKind::Unmodelled, Patches::default(), 0)
     }
 
     /// Frees the number of an object that was freed.
-    pub fn forget(&mut self, object: Object, handle: i64) {
+    pub fn free_object(&mut self, object: Object, handle: i64) {
         self.objects.remove(object, handle);
     }
 
     /// Records a call on requests of unmodelled calls.
     pub(super) fn unmodelled_completion(&mut self, verb: &str, requests: &[u32], done: Option<&[u32]>) {
         self.begin_unmodelled(&function(verb), &[]);
-        self.phrase.word("req", &others(requests));
+        self.phrase.word("req", &other_names(requests));
         if let Some(done) = done {
-            self.phrase.word("done", &others(done));
+            self.phrase.word("done", &other_names(done));
         }
-        self.end();
+        self.write_call();
     }
 
     fn begin_unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
-        self.begin("unmodelled");
+        self.begin_call("unmodelled");
         self.phrase.word("", name);
         for (key, value) in arguments {
             self.argument(key, *value);
@@ -118,12 +118,12 @@ impl Recorder {
             Argument::Flags(names) => self.phrase.word(key, &names.join("+")),
             Argument::Window(handle) => self.object(key, Object::Window, handle),
             Argument::File(handle) => self.object(key, Object::File, handle),
-            Argument::Communicator(handle) if self.own == Some(handle) => self.phrase.word(key, "self"),
+            Argument::Communicator(handle) if self.comm_self == Some(handle) => self.phrase.word(key, "self"),
             Argument::Communicator(handle) => match self.communicators.number(handle) {
                 Some(number) => self.phrase.named(key, number.into()),
                 None => {
                     let number = self.objects.number(Object::Communicator, handle);
-                    self.phrase.word(key, &others(&[number]));
+                    self.phrase.word(key, &other_names(&[number]));
                 }
             },
             Argument::Nothing => self.phrase.word(key, "-"),
@@ -164,7 +164,7 @@ fn escape(text: &[u8]) -> String {
 }
 
 /// Returns the names of separately numbered requests or communicators.
-fn others(numbers: &[u32]) -> String {
+fn other_names(numbers: &[u32]) -> String {
     let names: Vec<String> = numbers.iter().map(|number| format!("other-{number}")).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(",") }
 }

@@ -3,8 +3,8 @@
 mod collectives;
 mod requests;
 
-use collectives::Sequence;
-use requests::Pending;
+use collectives::CollectiveSequence;
+use requests::RequestTracker;
 
 use pdes_core::Rank;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage};
+use crate::builder::LinkableRank;
 use crate::channel::Tag;
-use crate::column::{ABSENT, BLOCK, Changes, Column, ColumnReader, Place};
+use crate::column::{ABSENT, ActionCountChanges, BLOCK_VALUES, Column, ColumnReader, ColumnStorage};
 use crate::communicator::{CommId, CommIdx};
-use crate::draft::Linkable;
-use crate::link::{CommunicatorConflict, Excess, LinkError, link, origin};
-use crate::measured::Times;
+use crate::link::{CommunicatorConflict, LinkError, UnmatchedReceive, describe_source, link};
+use crate::measured::MeasuredTimes;
 use crate::record::{COMPUTE, MAX_AMOUNT_BITS};
-use crate::trace::{Body, RankTrace, Trace};
+use crate::trace::{ActionStorage, RankTrace, Trace};
 use crate::warning::Unreceived;
 
 /// Error found in a trace.
@@ -59,7 +59,7 @@ pub enum Finding {
         record: u64,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag, *communicator))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", describe_source(*src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
@@ -90,8 +90,8 @@ pub enum Finding {
     /// Two ranks do not take part in the same collective operations of a communicator.
     #[error(
         "collective operation {index} on communicator {communicator}: rank {first} has {}, rank {rank} has {}",
-        name(*expected),
-        name(*found)
+        name_or_none(*expected),
+        name_or_none(*found)
     )]
     Collective {
         /// The communicator.
@@ -117,7 +117,7 @@ pub enum Finding {
     },
 }
 
-fn name(operation: Option<&'static str>) -> &'static str {
+fn name_or_none(operation: Option<&'static str>) -> &'static str {
     operation.unwrap_or("none")
 }
 
@@ -155,7 +155,7 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
     report.findings.extend(check_pages(trace).map(Finding::Data));
     let (mut linkables, mut sequences) = (Vec::new(), Vec::new());
     for rank in (0..trace.ranks()).map(Rank::new) {
-        let Checked { linkable, sequence, pending } =
+        let CheckedRank { linkable, sequence, pending } =
             check_rank(trace.rank(rank), rank, &mut report.findings);
         report.pending += pending;
         linkables.push(linkable);
@@ -180,23 +180,23 @@ fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
 }
 
 /// Data of a rank for comparison with other ranks.
-struct Checked {
-    linkable: Linkable,
-    sequence: Sequence,
+struct CheckedRank {
+    linkable: LinkableRank,
+    sequence: CollectiveSequence,
     pending: u64,
 }
 
 /// Checks a rank by itself.
-fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Checked {
-    let (mut tally, mut sequence) = (Tally::new(), Sequence::new(trace.communicators.len()));
-    let mut pending = Pending::new(trace.slots());
+fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> CheckedRank {
+    let (mut tally, mut sequence) = (Tally::new(), CollectiveSequence::new(trace.communicators.len()));
+    let mut pending = RequestTracker::new(trace.slots());
     let (mut damage, mut bad_request) = (None, None);
-    for (index, record) in (0..).zip(trace.body.records()) {
+    for (index, record) in (0..).zip(trace.storage.records()) {
         let step = record.and_then(|record| {
             let [head, amount] = record.words();
-            tally.push(record, &trace.side).map_err(|_| Damage::Record { head, amount })?;
-            sequence.push(record, &trace.side);
-            Ok(pending.push(record, &trace.side))
+            tally.push(record, &trace.side_tables).map_err(|_| Damage::Record { head, amount })?;
+            sequence.push(record, &trace.side_tables);
+            Ok(pending.push(record, &trace.side_tables))
         });
         match step {
             Ok(true) => {}
@@ -215,10 +215,10 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     findings.extend(damage.map(|damage| Finding::Damaged { rank, damage }));
     let is_followed = damage.is_none() && bad_request.is_none();
     findings.extend(bad_request.map(|record| Finding::Request { rank, record }));
-    if is_followed && trace.names_requests && pending.count() > 0 {
+    if is_followed && trace.has_named_requests && pending.count() > 0 {
         findings.push(Finding::Unfinished { rank, requests: pending.count() });
     }
-    if let (None, Body::Archive(body)) = (damage, &trace.body) {
+    if let (None, ActionStorage::Archive(body)) = (damage, &trace.storage) {
         findings.extend(check_tables(body, &tally, rank));
         findings.extend(check_columns(body, &tally).err().map(|damage| Finding::Damaged { rank, damage }));
         findings.extend(check_times(trace, body, &tally).map(|(found, expected)| Finding::Table {
@@ -233,8 +233,8 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     let mut receives: Vec<u64> = tally.received().collect();
     receives.resize(trace.incoming.len(), 0);
     let receives_from_any = tally.received_from_any();
-    let linkable = Linkable { trace: trace.tables(), sends, receives, receives_from_any };
-    Checked { linkable, sequence, pending: pending.count() }
+    let linkable = LinkableRank { trace: trace.tables(), sends, receives, receives_from_any };
+    CheckedRank { linkable, sequence, pending: pending.count() }
 }
 
 /// Compares the tables of a rank with the sums over its program.
@@ -249,15 +249,16 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
     let received = tally.received().chain(std::iter::repeat(0));
     let receives = body.receives().zip(received);
     let receives = receives.map(|(stored, summed)| ("number of receives of a channel", stored, summed));
-    let columns = body.form.columns[..body.form.own_columns].iter().enumerate().map(|(column, stored)| {
-        let summed = tally.columns.get(column).copied().unwrap_or_default();
-        ("length of a column", stored.len, summed)
-    });
-    let kinds = body.form.program.by_kind.iter().zip(tally.by_kind);
+    let columns =
+        body.class.columns[..body.class.program_columns].iter().enumerate().map(|(column, stored)| {
+            let summed = tally.columns.get(column).copied().unwrap_or_default();
+            ("length of a column", stored.len, summed)
+        });
+    let kinds = body.class.program.by_kind.iter().zip(tally.by_kind);
     let kinds = kinds.map(|(stored, summed)| ("number of actions of a kind", *stored, summed));
     let program = [
-        ("number of actions", body.form.program.actions, tally.actions),
-        ("depth of loops", body.form.program.depth, tally.depth),
+        ("number of actions", body.class.program.actions, tally.actions),
+        ("depth of loops", body.class.program.depth, tally.depth),
     ];
     let mut fields = program.into_iter().chain(kinds).chain(sends).chain(receives).chain(columns);
     fields.find(|(_, found, expected)| found != expected).map(|(field, found, expected)| Finding::Table {
@@ -270,9 +271,9 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
 
 /// Compares the numbers of measured times with those of the actions of each kind; returns the first that differ.
 fn check_times(trace: &RankTrace, body: &ArchivedRank, tally: &Tally) -> Option<(u64, u64)> {
-    let Some(Times::Archive { columns, .. }) = &trace.times else { return None };
+    let Some(MeasuredTimes::Archive { columns, .. }) = &trace.measured_times else { return None };
     let mut numbers = (0_u8..).zip(columns.iter()).map(|(kind, column)| {
-        let changes = if kind == COMPUTE { body.form.changes } else { Changes::default() };
+        let changes = if kind == COMPUTE { body.class.changes } else { ActionCountChanges::default() };
         (column.len, changes.apply(tally.by_kind[usize::from(kind)]).unwrap_or(0))
     });
     numbers.find(|(found, expected)| found != expected)
@@ -281,7 +282,7 @@ fn check_times(trace: &RankTrace, body: &ArchivedRank, tally: &Tally) -> Option<
 /// Reads all columns. Each value must be an amount or absent, with as many absent ones as the table says; inserted computations
 /// must be within the program, after whole numbers of records.
 fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
-    let (own, inserting) = body.form.columns.split_at(body.form.own_columns);
+    let (own, inserting) = body.class.columns.split_at(body.class.program_columns);
     own.iter()
         .zip(&tally.columns)
         .try_for_each(|(column, uses)| check_column(body, column, *uses, |_| true))?;
@@ -293,7 +294,7 @@ fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
         rest.is_some()
     };
     let [gaps, amounts] = inserting else { return Ok(()) };
-    if let Place::Constant(bits) = gaps.place {
+    if let ColumnStorage::Constant(bits) = gaps.storage {
         let all = gaps.len as f64 * f64::from_bits(bits);
         return if is_gap(all.to_bits()) {
             check_column(body, amounts, amounts.len, |_| true)
@@ -315,11 +316,11 @@ fn check_column(
     if column.is_constant() {
         return if column.absent > 0 { Err(Damage::Column) } else { Ok(()) };
     }
-    let mut places = [0; BLOCK as usize];
+    let mut places = [0; BLOCK_VALUES as usize];
     let (mut reader, mut absent, mut left) = (ColumnReader::new(column), 0, uses);
     while left > 0 {
-        let limit = left.min(BLOCK) as usize;
-        let len = reader.unpack(body.shard(), body.blocks, &mut places[..limit])?;
+        let limit = left.min(BLOCK_VALUES) as usize;
+        let len = reader.unpack(body.shard(), body.blocks_offset, &mut places[..limit])?;
         for bits in &places[..len] {
             match *bits {
                 ABSENT => absent += 1,
@@ -333,17 +334,17 @@ fn check_column(
 }
 
 /// Links the ranks again and compares the ports.
-fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckReport) {
+fn check_links(trace: &Trace, linkables: &mut [LinkableRank], report: &mut CheckReport) {
     match link(linkables) {
         Ok(unreceived) => report.unreceived = unreceived,
         Err(LinkError::Communicators(conflict)) => {
             report.findings.push(Finding::Communicators(conflict));
             return;
         }
-        Err(LinkError::Shortage(shortage)) => {
+        Err(LinkError::Unmatched(shortage)) => {
             let rank = shortage.rank;
-            let Excess { src, tag, communicator, sends, receives } =
-                shortage.channel(&linkables[rank.index()]);
+            let UnmatchedReceive { src, tag, communicator, sends, receives } =
+                shortage.first_channel(&linkables[rank.index()]);
             report.findings.push(Finding::ReceiveWithoutSend {
                 rank,
                 src,
@@ -366,13 +367,13 @@ fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckRepo
 
 /// Compares the collective operations of all ranks of each communicator with those of its lowest rank. Ranks without actions are
 /// skipped.
-fn check_collectives(trace: &Trace, sequences: &[Sequence], findings: &mut Vec<Finding>) {
+fn check_collectives(trace: &Trace, sequences: &[CollectiveSequence], findings: &mut Vec<Finding>) {
     let mut first: BTreeMap<CommId, (Rank, CommIdx)> = BTreeMap::new();
     for (rank, found) in (0..).map(Rank::new).zip(sequences) {
         let ranked = trace.rank(rank);
         for (on, communicator) in (0..).map(CommIdx::new).zip(ranked.communicators()) {
             let (first, first_on) = *first.entry(communicator.id).or_insert((rank, on));
-            if found.is_same(on, (&sequences[first.index()], first_on)) || ranked.is_empty() {
+            if found.equals(on, (&sequences[first.index()], first_on)) || ranked.is_empty() {
                 continue;
             }
             let difference = collectives::first_difference((trace.rank(first), first_on), (ranked, on));

@@ -9,18 +9,18 @@ use pdes_core::Rank;
 
 use crate::archive::encode::{EncodeError, Encoded, Encoder};
 use crate::archive::encode_times::EncodedTimes;
-use crate::archive::gaps::Gaps;
+use crate::archive::sporadic::SporadicComputations;
 use crate::archive::{ArchiveWriter, Summary, WriteError};
-use crate::draft::Linkable;
+use crate::builder::LinkableRank;
 use crate::error::TraceError;
-use crate::load::{Input, LoadOptions, read_file};
-use crate::measured::Measured;
+use crate::load::{ConversionInput, LoadOptions, read_file};
+use crate::measured::TimedActions;
 use crate::provenance::Provenance;
 use crate::record::Record;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::store::Store;
-use crate::trace::{Body, RankTrace, Trace};
-use crate::warning::{Tolerated, Warning, summarize};
+use crate::trace::{ActionStorage, RankTrace, Trace};
+use crate::warning::{FileWarnings, Warning, summarize};
 
 /// Options of a conversion.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct ConvertOptions<'a> {
 impl Default for ConvertOptions<'_> {
     /// Returns options for one thread, folding where it pays, and one file.
     fn default() -> Self {
-        Self { load: LoadOptions::default(), folding: Folding::WherePaid, shards: 1, provenance: None }
+        Self { load: LoadOptions::default(), folding: Folding::WhereFaster, shards: 1, provenance: None }
     }
 }
 
@@ -50,7 +50,7 @@ pub enum Folding {
     Never,
     /// Ranks that shrink to half, and others for which reading fewer bytes saves more time than unfolding costs.
     #[default]
-    WherePaid,
+    WhereFaster,
     /// All ranks that shrink.
     Always,
 }
@@ -84,8 +84,8 @@ pub struct Converted {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Result<Converted, WriteError> {
-    match Input::open(input, &options.load)? {
-        Input::Files(files, ranks) => {
+    match ConversionInput::open(input, &options.load)? {
+        ConversionInput::Files(files, ranks) => {
             let threads = options.load.threads.clamp(1, files.len().max(1));
             let budget = options.load.memory_budget / threads as u64;
             let prepare = |rank: Rank| {
@@ -96,12 +96,12 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 prepare(rank, linkable, tolerated, Encoding::of(options))
             };
             let mut tolerated = Vec::with_capacity(files.len());
-            let mut writer = ArchiveWriter::converting(output, ranks, Provenance::default(), options)?;
+            let mut writer = ArchiveWriter::for_conversion(output, ranks, Provenance::default(), options)?;
             in_order(
                 threads,
                 files.len() as u32,
                 prepare,
-                |rank, Prepared { body, linkable, encoded, times, more }| {
+                |rank, Prepared { body, linkable, encoded, times, tolerated: more }| {
                     tolerated.push((files[rank.index()].as_path(), more));
                     writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)?;
                     times.map_or(Ok(()), |times| writer.write_times(rank, times))
@@ -110,7 +110,7 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
             let warnings = summarize(tolerated.into_iter());
             Ok(Converted { summary: writer.finish()?, warnings })
         }
-        Input::Trace(trace) => {
+        ConversionInput::Trace(trace) => {
             let summary = write_trace(&trace, output, options)?;
             Ok(Converted { summary, warnings: trace.warnings().to_vec() })
         }
@@ -123,10 +123,11 @@ pub(crate) fn write_trace(
     output: &Path,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary, WriteError> {
-    let mut writer = ArchiveWriter::converting(output, trace.ranks(), trace.provenance(), options)?;
+    let mut writer = ArchiveWriter::for_conversion(output, trace.ranks(), trace.provenance(), options)?;
     let prepare = |rank| {
         let from = trace.rank(rank);
-        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, Encoding::of(options))?;
+        let encoded =
+            encode(rank, from.cursor().map(Record::encode), &from.side_tables, Encoding::of(options))?;
         Ok((from, encoded, encode_times(from.measured())?))
     };
     in_order(
@@ -134,7 +135,7 @@ pub(crate) fn write_trace(
         trace.ranks(),
         prepare,
         |rank, (from, encoded, times): (&RankTrace, _, _)| {
-            let linkable = Linkable { trace: from.tables(), ..Linkable::default() };
+            let linkable = LinkableRank { trace: from.tables(), ..LinkableRank::default() };
             writer.write_encoded(rank, encoded, from.cursor().map(Record::encode), linkable)?;
             times.map_or(Ok(()), |times| writer.write_times(rank, times))
         },
@@ -145,28 +146,28 @@ pub(crate) fn write_trace(
 
 /// An encoded rank, ready to be written.
 struct Prepared {
-    body: Body,
-    linkable: Linkable,
+    body: ActionStorage,
+    linkable: LinkableRank,
     encoded: Option<Encoded>,
     times: Option<EncodedTimes>,
-    more: Tolerated,
+    tolerated: FileWarnings,
 }
 
 fn prepare(
     rank: Rank,
-    mut linkable: Linkable,
-    more: Tolerated,
+    mut linkable: LinkableRank,
+    more: FileWarnings,
     encoding: Encoding,
 ) -> Result<Prepared, WriteError> {
-    let body = mem::take(&mut linkable.trace.body);
-    let times = linkable.trace.times.take();
+    let body = mem::take(&mut linkable.trace.storage);
+    let times = linkable.trace.measured_times.take();
     let times = encode_times(times.as_ref().and_then(|times| body.measured(times)))?;
-    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, encoding)?;
-    Ok(Prepared { body, linkable, encoded, times, more })
+    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side_tables, encoding)?;
+    Ok(Prepared { body, linkable, encoded, times, tolerated: more })
 }
 
 /// Encodes the measured times of a rank, if it has any.
-fn encode_times(measured: Option<Measured<'_>>) -> Result<Option<EncodedTimes>, WriteError> {
+fn encode_times(measured: Option<TimedActions<'_>>) -> Result<Option<EncodedTimes>, WriteError> {
     let spill = |source| TraceError::Spill { dir: std::env::temp_dir(), source }.into();
     measured.map(EncodedTimes::new).transpose().map_err(spill)
 }
@@ -192,7 +193,7 @@ impl Encoding {
 pub(crate) fn encode(
     rank: Rank,
     actions: impl Iterator<Item = Record> + Clone,
-    side: &Side,
+    side: &SideTables,
     encoding: Encoding,
 ) -> Result<Option<Encoded>, WriteError> {
     if encoding == Encoding::Flat {
@@ -201,7 +202,7 @@ pub(crate) fn encode(
     match encode_shortest(actions, side, encoding) {
         Ok(encoded) => Ok(Some(encoded)),
         // Sums over a loop are not defined if its iterations start different persistent requests: such a rank stays flat.
-        Err(EncodeError::Overflow(_)) => Ok(None),
+        Err(EncodeError::Tally(_)) => Ok(None),
         Err(error) => Err(encode_error(rank, error)),
     }
 }
@@ -210,7 +211,7 @@ pub(crate) fn encode(
 pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
     match error {
         EncodeError::Io(source) => TraceError::Spill { dir: std::env::temp_dir(), source }.into(),
-        EncodeError::Overflow(_) => WriteError::TooMany { rank },
+        EncodeError::Tally(_) => WriteError::TooMany { rank },
         EncodeError::Damaged(damage) => WriteError::Damaged { rank, damage },
     }
 }
@@ -218,10 +219,10 @@ pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
 /// Encodes with sporadic computations apart; if that does not fold well, also without, and returns the shorter encoding.
 fn encode_shortest(
     actions: impl Iterator<Item = Record> + Clone,
-    side: &Side,
+    side: &SideTables,
     encoding: Encoding,
 ) -> Result<Encoded, EncodeError> {
-    let gaps = Gaps::find(actions.clone());
+    let gaps = SporadicComputations::find(actions.clone());
     let gaps = if encoding == Encoding::ForCutting { gaps.all_optional() } else { gaps };
     if gaps.is_empty() {
         return encode_with(actions, side, &gaps);
@@ -232,14 +233,14 @@ fn encode_shortest(
     if size(&optional) < optional.actions().saturating_mul(4) {
         return Ok(optional);
     }
-    let plain = encode_with(actions, side, &Gaps::default())?;
+    let plain = encode_with(actions, side, &SporadicComputations::default())?;
     Ok(if size(&optional) < size(&plain) { optional } else { plain })
 }
 
 fn encode_with(
     mut actions: impl Iterator<Item = Record>,
-    side: &Side,
-    gaps: &Gaps,
+    side: &SideTables,
+    gaps: &SporadicComputations,
 ) -> Result<Encoded, EncodeError> {
     let mut encoder = Encoder::new(side, gaps);
     actions.try_for_each(|record| encoder.push(record))?;
@@ -247,24 +248,24 @@ fn encode_with(
 }
 
 /// The next rank to commit, and the first error.
-struct Turn<C> {
+struct CommitState<C> {
     rank: u32,
     failed: Option<WriteError>,
     /// Whether a thread panicked, so that its rank is never committed.
-    is_abandoned: bool,
+    has_panicked: bool,
     commit: C,
 }
 
 /// Guard that wakes the other threads if this one panics.
-struct Abandon<'a, C> {
-    turn: &'a Mutex<Turn<C>>,
+struct WakeOnPanic<'a, C> {
+    state: &'a Mutex<CommitState<C>>,
     is_next: &'a Condvar,
 }
 
-impl<C> Drop for Abandon<'_, C> {
+impl<C> Drop for WakeOnPanic<'_, C> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.turn.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned = true;
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).has_panicked = true;
             self.is_next.notify_all();
         }
     }
@@ -282,7 +283,7 @@ pub(crate) fn in_order<P: Send>(
     commit: impl FnMut(Rank, P) -> Result<(), WriteError> + Send,
 ) -> Result<(), WriteError> {
     let next = AtomicU32::new(0);
-    let turn = Mutex::new(Turn { rank: 0, failed: None, is_abandoned: false, commit });
+    let turn = Mutex::new(CommitState { rank: 0, failed: None, has_panicked: false, commit });
     let is_next = Condvar::new();
     // Relaxed: the counter only hands out numbers; prepared ranks are passed through the mutex.
     let work = || loop {
@@ -291,12 +292,13 @@ pub(crate) fn in_order<P: Send>(
             return;
         }
         // Declared before the lock guard and so dropped after it: its `drop` takes the lock.
-        let _abandon = Abandon { turn: &turn, is_next: &is_next };
+        let _abandon = WakeOnPanic { state: &turn, is_next: &is_next };
         let prepared = prepare(Rank::new(number));
         let locked = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = |turn: &mut Turn<_>| turn.rank != number && turn.failed.is_none() && !turn.is_abandoned;
+        let waiting =
+            |turn: &mut CommitState<_>| turn.rank != number && turn.failed.is_none() && !turn.has_panicked;
         let mut turn = is_next.wait_while(locked, waiting).unwrap_or_else(PoisonError::into_inner);
-        if turn.failed.is_some() || turn.is_abandoned {
+        if turn.failed.is_some() || turn.has_panicked {
             return;
         }
         let result = prepared.and_then(|prepared| (turn.commit)(Rank::new(number), prepared));

@@ -4,10 +4,10 @@
 //! without loops, or with inserted computations, are read action by action and folded as in a conversion.
 
 mod calls;
+mod kept_actions;
+mod kept_program;
 mod main_loop;
-mod names;
-mod program;
-mod stream;
+mod renumbering;
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,14 +21,14 @@ use crate::archive::encode::Encoded;
 use crate::archive::{
     ArchiveError, ArchiveWriter, ArchivedRank, ConvertOptions, Converted, Damage, WriteError,
 };
-use crate::draft::Linkable;
+use crate::builder::LinkableRank;
 use crate::error::TraceError;
 use crate::load::LoadOptions;
-use crate::trace::{Body, RankTrace, Trace};
-use main_loop::Removal;
-use names::Names;
-use program::{KeptProgram, Less};
-use stream::Kept;
+use crate::trace::{ActionStorage, RankTrace, Trace};
+use kept_actions::KeptActions;
+use kept_program::{KeptProgram, LoopRemoval};
+use main_loop::IterationRemoval;
+use renumbering::Renumbering;
 
 /// The part of a trace to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,10 +70,10 @@ pub fn cut(
     if ranks.is_empty() || ranks.end > all.end {
         return Err(WriteError::CutRanks { first: ranks.start, end: ranks.end, ranks: all.end });
     }
-    let is_flat = |rank: &RankTrace| !rank.is_empty() && structured(rank).is_none();
+    let is_flat = |rank: &RankTrace| !rank.is_empty() && folded_rank(rank).is_none();
     match what.iterations {
         Some(kept) if ranks.clone().any(|rank| is_flat(trace.rank(Rank::new(rank)))) => {
-            let dir = temporary(options)?;
+            let dir = temporary_dir(options)?;
             let (whole, part) = (dir.path().join("whole.pdt"), dir.path().join("part.pdt"));
             let load = LoadOptions { progress: None, ..options.load.clone() };
             let folding = match options.folding {
@@ -82,7 +82,7 @@ pub fn cut(
             };
             let options = ConvertOptions { load, folding, ..options.clone() };
             let single = ConvertOptions { shards: 1, ..options.clone() };
-            let plan = Plan { ranks: all, removal: None, encoding: Encoding::ForCutting };
+            let plan = CutPlan { ranks: all, removal: None, encoding: Encoding::ForCutting };
             cut_parts(trace, &whole, &plan, &single)?;
             let whole = Trace::load(&whole, &LoadOptions::default())?;
             let Converted { warnings, .. } = cut_iterations(&whole, &part, ranks, kept, &single)?;
@@ -90,21 +90,24 @@ pub fn cut(
             Ok(Converted { summary: write_trace(&part, output, &options)?, warnings })
         }
         Some(kept) => cut_iterations(trace, output, ranks, kept, options),
-        None => {
-            cut_parts(trace, output, &Plan { ranks, removal: None, encoding: Encoding::of(options) }, options)
-        }
+        None => cut_parts(
+            trace,
+            output,
+            &CutPlan { ranks, removal: None, encoding: Encoding::of(options) },
+            options,
+        ),
     }
 }
 
-fn temporary(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteError> {
+fn temporary_dir(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteError> {
     let dir = options.load.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
     tempfile::tempdir_in(&dir).map_err(|source| TraceError::Spill { dir, source }.into())
 }
 
 /// The ranks to keep and the iterations to remove.
-struct Plan {
+struct CutPlan {
     ranks: Range<u32>,
-    removal: Option<Removal>,
+    removal: Option<IterationRemoval>,
     /// Encoding of ranks that are read action by action. Those that are cut further stay folded even if they are shorter flat.
     encoding: Encoding,
 }
@@ -116,25 +119,25 @@ fn cut_iterations(
     kept: u64,
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
-    let removal = Some(Removal::new(trace, &ranks, kept)?);
-    cut_parts(trace, output, &Plan { ranks, removal, encoding: Encoding::of(options) }, options)
+    let removal = Some(IterationRemoval::new(trace, &ranks, kept)?);
+    cut_parts(trace, output, &CutPlan { ranks, removal, encoding: Encoding::of(options) }, options)
 }
 
 /// Cuts each rank by itself, in parallel.
 fn cut_parts(
     trace: &Trace,
     output: &Path,
-    plan: &Plan,
+    plan: &CutPlan,
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let number = plan.ranks.end - plan.ranks.start;
-    let mut writer = ArchiveWriter::converting(output, number, trace.provenance(), options)?;
+    let mut writer = ArchiveWriter::for_conversion(output, number, trace.provenance(), options)?;
     let prepare = |rank: Rank| cut_rank(trace, rank, plan);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;
         if let Some(progress) = options.load.progress {
             // A display elsewhere reads this counter; nothing depends on its order.
-            progress.fetch_add(trace.rank(plan.old(rank)).len(), Ordering::Relaxed);
+            progress.fetch_add(trace.rank(plan.original_rank(rank)).len(), Ordering::Relaxed);
         }
         Ok(())
     })?;
@@ -142,29 +145,29 @@ fn cut_parts(
     Ok(Converted { summary: writer.finish()?, warnings: trace.warnings().to_vec() })
 }
 
-impl Plan {
+impl CutPlan {
     /// Returns the original number of a rank.
-    fn old(&self, rank: Rank) -> Rank {
+    fn original_rank(&self, rank: Rank) -> Rank {
         Rank::new(rank.get() + self.ranks.start)
     }
 
     /// Returns the main loop of a rank and the number of iterations to remove from it.
-    fn less(&self, rank: Rank) -> Less<'_> {
+    fn loop_removal(&self, rank: Rank) -> LoopRemoval<'_> {
         let removal = self.removal.as_ref()?;
         Some((removal.loops[rank.index()].as_ref()?, removal.iterations))
     }
 }
 
 /// The kept part of a rank, encoded.
-enum Part<'a> {
-    Structured(Box<Encoded>, Linkable),
-    Streamed(Option<Box<Encoded>>, Kept<'a>, Linkable),
+enum CutRank<'a> {
+    Structured(Box<Encoded>, LinkableRank),
+    Streamed(Option<Box<Encoded>>, KeptActions<'a>, LinkableRank),
 }
 
-impl Part<'_> {
+impl CutRank<'_> {
     fn write(self, rank: Rank, writer: &mut ArchiveWriter) -> Result<(), WriteError> {
         match self {
-            Self::Structured(encoded, linkable) => writer.write_structured(rank, *encoded, linkable),
+            Self::Structured(encoded, linkable) => writer.write_as_encoded(rank, *encoded, linkable),
             Self::Streamed(encoded, kept, linkable) => {
                 writer.write_encoded(rank, encoded.map(|encoded| *encoded), kept, linkable)
             }
@@ -173,40 +176,42 @@ impl Part<'_> {
 }
 
 /// Returns the body of a rank that can be cut in its folded form: one with loops or columns and without inserted computations.
-fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
-    match &rank.body {
-        Body::Archive(body) if !body.form.program.is_flat() && body.form.changes.inserted == 0 => Some(body),
+fn folded_rank(rank: &RankTrace) -> Option<&ArchivedRank> {
+    match &rank.storage {
+        ActionStorage::Archive(body) if !body.class.program.is_flat() && body.class.changes.inserted == 0 => {
+            Some(body)
+        }
         _ => None,
     }
 }
 
-fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan) -> Result<Part<'a>, WriteError> {
-    let (old, less) = (plan.old(rank), plan.less(rank));
+fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &CutPlan) -> Result<CutRank<'a>, WriteError> {
+    let (old, less) = (plan.original_rank(rank), plan.loop_removal(rank));
     let trace = trace.rank(old);
-    let (names, mut tables) = Names::new(old, trace, &plan.ranks)?;
-    let Some(body) = structured(trace) else {
-        let kept = Kept::new(trace, Arc::new(names), &plan.ranks, &mut tables);
-        let encoded = encode(old, kept.clone(), &tables.side, plan.encoding)?.map(Box::new);
-        let linkable = Linkable { trace: tables, ..Linkable::default() };
+    let (names, mut tables) = Renumbering::new(old, trace, &plan.ranks)?;
+    let Some(body) = folded_rank(trace) else {
+        let kept = KeptActions::new(trace, Arc::new(names), &plan.ranks, &mut tables);
+        let encoded = encode(old, kept.clone(), &tables.side_tables, plan.encoding)?.map(Box::new);
+        let linkable = LinkableRank { trace: tables, ..LinkableRank::default() };
         return Ok(match encoded {
-            Some(encoded) if plan.encoding == Encoding::ForCutting => Part::Structured(encoded, linkable),
-            encoded => Part::Streamed(encoded, kept, linkable),
+            Some(encoded) if plan.encoding == Encoding::ForCutting => CutRank::Structured(encoded, linkable),
+            encoded => CutRank::Streamed(encoded, kept, linkable),
         });
     };
     let kept = KeptProgram::new(trace, body, &names, less);
     let kept = kept.map_err(|damage| damaged(old, trace, damage))?;
-    names.add_side(&mut tables, &trace.side, &plan.ranks, &kept.used);
-    tables.pending_at_end = kept.used.pending(&trace.pending_at_end, &kept.gone).into();
-    let encoded = kept.encode(body, &tables.side, less).map_err(|error| encode_error(old, error))?;
-    Ok(Part::Structured(Box::new(encoded), Linkable { trace: tables, ..Linkable::default() }))
+    names.add_side_tables(&mut tables, &trace.side_tables, &plan.ranks, &kept.used);
+    tables.pending_at_end = kept.used.renumber_pending(&trace.pending_at_end, &kept.removed).into();
+    let encoded = kept.encode(body, &tables.side_tables, less).map_err(|error| encode_error(old, error))?;
+    Ok(CutRank::Structured(Box::new(encoded), LinkableRank { trace: tables, ..LinkableRank::default() }))
 }
 
 /// Returns the error for a damaged rank.
 fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
-    match &trace.body {
-        Body::Memory(_) => WriteError::Damaged { rank, damage },
-        Body::Archive(body) => {
-            let file = body.form.archive.path().to_path_buf();
+    match &trace.storage {
+        ActionStorage::Memory(_) => WriteError::Damaged { rank, damage },
+        ActionStorage::Archive(body) => {
+            let file = body.class.archive.path().to_path_buf();
             TraceError::from(ArchiveError::Damaged { file, rank, damage }).into()
         }
     }

@@ -14,7 +14,7 @@ pub enum Damage {
         shard: u32,
         /// The page, from 0.
         page: u64,
-        /// Its offset in the file of the shard [B].
+        /// Its offset in the file of the shard \[B\].
         offset: u64,
     },
     /// An entry refers to data beyond the end of a shard.
@@ -22,11 +22,11 @@ pub enum Damage {
     Range {
         /// The shard, from 0.
         shard: u32,
-        /// Offset referred to [B].
+        /// Offset referred to \[B\].
         offset: u64,
-        /// Length referred to [B].
+        /// Length referred to \[B\].
         len: u64,
-        /// Length of the data of the shard [B].
+        /// Length of the data of the shard \[B\].
         limit: u64,
     },
     /// A record is malformed or refers to an entry that its rank does not have.

@@ -7,45 +7,45 @@ use std::sync::{Arc, OnceLock};
 
 use pdes_core::Rank;
 
-use crate::archive::body::Program;
+use crate::archive::archived_rank::Program;
 use crate::archive::layout::{MAX_DEPTH, Section};
-use crate::archive::tables::{Tables, Taken};
+use crate::archive::tables::{ClaimedEntries, Tables};
 use crate::archive::tally::Traffic;
 use crate::archive::{Archive, ArchiveError};
 use crate::communicator::Group;
 use crate::load::MAX_RANKS;
 use crate::record::ACTION_KINDS;
-use crate::side::{Side, SideNeeds};
+use crate::side_tables::{SideTables, TableRequirements};
 use crate::trace::RankTrace;
-use ranks::{Entry, Reading};
+use ranks::{RankEntry, RankReader};
 
 /// Side tables, and what they require of the other tables of their rank.
-type NeedySide = (Arc<Side>, Arc<SideNeeds>);
+type SideTablesWithNeeds = (Arc<SideTables>, Arc<TableRequirements>);
 
 /// An open archive with the tables that its ranks share.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) archive: Arc<Archive>,
     programs: Vec<Arc<Program>>,
-    sides: Vec<NeedySide>,
+    side_tables: Vec<SideTablesWithNeeds>,
     groups: Vec<Arc<Group>>,
     world: Arc<Group>,
 }
 
 impl Directory {
     pub(crate) fn new(tables: &Tables<'_>, archive: Arc<Archive>) -> Result<Self, ArchiveError> {
-        let (named, ranks) = ((Section::Ranks, 0), archive.header.ranks);
-        tables.limit(named, "number of ranks", ranks.into(), MAX_RANKS.into())?;
-        tables.limit(named, "end of a range", ranks.into(), tables.len(Section::Ranks))?;
-        let mut taken = Taken::default();
+        let (entry_id, ranks) = ((Section::Ranks, 0), archive.header.ranks);
+        tables.check_at_most(entry_id, "number of ranks", ranks.into(), MAX_RANKS.into())?;
+        tables.check_at_most(entry_id, "end of a range", ranks.into(), tables.len(Section::Ranks))?;
+        let mut claimed = ClaimedEntries::default();
         let programs = read_programs(tables, &archive)?;
-        let sides = read_sides(tables, ranks, &mut taken)?;
-        let groups = communicators::read_groups(tables, ranks, &mut taken)?;
-        Ok(Self { archive, programs, sides, groups, world: Arc::new(Group::world(ranks)) })
+        let sides = read_side_tables(tables, ranks, &mut claimed)?;
+        let groups = communicators::read_groups(tables, ranks, &mut claimed)?;
+        Ok(Self { archive, programs, side_tables: sides, groups, world: Arc::new(Group::world(ranks)) })
     }
 
     fn tables(&self) -> Tables<'_> {
-        Tables::opened(&self.archive.file, &self.archive.header)
+        Tables::of_verified(&self.archive.file, &self.archive.header)
     }
 
     /// Returns the number of ranks.
@@ -54,8 +54,8 @@ impl Directory {
     }
 
     /// Returns the side tables.
-    pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
-        self.sides.iter().map(|(side, _)| &**side)
+    pub(crate) fn side_tables(&self) -> impl Iterator<Item = &SideTables> {
+        self.side_tables.iter().map(|(side, _)| &**side)
     }
 
     /// Returns the number of actions of all ranks, from the header.
@@ -64,32 +64,38 @@ impl Directory {
     }
 
     /// Reads ranks in this order. Only their entries are verified.
-    pub(crate) fn read(&self, ranks: impl Iterator<Item = Rank>) -> Result<Vec<RankTrace>, ArchiveError> {
-        let mut reading = Reading::new(self);
+    pub(crate) fn read_ranks(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+    ) -> Result<Vec<RankTrace>, ArchiveError> {
+        let mut reading = RankReader::new(self);
         let mut read = Vec::with_capacity(ranks.size_hint().0);
         for rank in ranks {
-            read.push(reading.rank(rank, &self.entry(rank)?)?);
+            read.push(reading.read_rank(rank, &self.entry(rank)?)?);
         }
         Ok(read)
     }
 
     /// Checks that the total number of actions is that of the header.
     pub(crate) fn check_actions(&self, found: u64) -> Result<(), ArchiveError> {
-        let (tables, named) = (self.tables(), (Section::Ranks, u64::from(self.ranks())));
-        tables.limit(named, "number of all actions", found, self.actions())?;
-        tables.limit(named, "number of all actions in the header", self.actions(), found).map(|_| ())
+        let (tables, entry_id) = (self.tables(), (Section::Ranks, u64::from(self.ranks())));
+        tables.check_at_most(entry_id, "number of all actions", found, self.actions())?;
+        tables
+            .check_at_most(entry_id, "number of all actions in the header", self.actions(), found)
+            .map(|_| ())
     }
 
     /// Returns the numbers of actions and of requests pending at the end of a rank that need not have been read.
     pub(crate) fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
         let (tables, entry) = (self.tables(), self.entry(rank)?);
-        let named = (Section::Ranks, u64::from(rank.get()));
-        tables.below(named, "program", entry.program, self.programs.len() as u64)?;
+        let entry_id = (Section::Ranks, u64::from(rank.get()));
+        tables.check_below(entry_id, "program", entry.program, self.programs.len() as u64)?;
         let program = &self.programs[entry.program as usize];
-        let columns = tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
-        let columns = columns.map(|row| ranks::column(&tables, named, row)).collect::<Result<Vec<_>, _>>()?;
-        let inserts = entry.inserts(&tables, named)?;
-        let (_, actions) = ranks::actions(&tables, named, program.actions, &columns, inserts)?;
+        let columns = tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, entry_id)?;
+        let columns =
+            columns.map(|row| ranks::read_column(&tables, entry_id, row)).collect::<Result<Vec<_>, _>>()?;
+        let inserts = entry.has_inserts(&tables, entry_id)?;
+        let (_, actions) = ranks::count_actions(&tables, entry_id, program.actions, &columns, inserts)?;
         Ok((actions, entry.pending.1))
     }
 
@@ -99,26 +105,26 @@ impl Directory {
         rank: Rank,
     ) -> Result<impl Iterator<Item = Result<(Rank, Traffic), ArchiveError>> + '_, ArchiveError> {
         let (tables, entry) = (self.tables(), self.entry(rank)?);
-        let named = (Section::Ranks, u64::from(rank.get()));
-        let rows = tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
+        let entry_id = (Section::Ranks, u64::from(rank.get()));
+        let rows = tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, entry_id)?;
         Ok(rows.map(move |[name, _, messages, bytes]| {
-            let peer = tables.below(named, "peer", name & 0xffff_ffff, self.ranks().into())?;
+            let peer = tables.check_below(entry_id, "peer", name & 0xffff_ffff, self.ranks().into())?;
             Ok((Rank::new(peer as u32), Traffic { messages, bytes }))
         }))
     }
 
-    fn entry(&self, rank: Rank) -> Result<Entry, ArchiveError> {
+    fn entry(&self, rank: Rank) -> Result<RankEntry, ArchiveError> {
         let (section, number) = (Section::Ranks, u64::from(rank.get()));
         let mut rows = self.tables().rows::<11>(section, number, 1, (section, number))?;
-        Ok(Entry::new(rows.next().expect("the range of one row has a row")))
+        Ok(RankEntry::new(rows.next().expect("the range of one row has a row")))
     }
 
     /// Returns the number of ports of a rank that need not have been read, and whether it has a mailbox: whether it receives
     /// from any source.
     fn ports(&self, rank: Rank) -> Result<(u32, bool), ArchiveError> {
         let entry = self.entry(rank)?;
-        let side = usize::try_from(entry.side).ok().and_then(|side| self.sides.get(side));
-        Ok((entry.ports as u32, side.is_some_and(|(_, needs)| needs.matches_by_time)))
+        let side = usize::try_from(entry.side).ok().and_then(|side| self.side_tables.get(side));
+        Ok((entry.ports as u32, side.is_some_and(|(_, needs)| needs.has_timing_dependent_matching)))
     }
 }
 
@@ -127,39 +133,52 @@ fn read_programs(tables: &Tables<'_>, archive: &Archive) -> Result<Vec<Arc<Progr
     let mut programs = Vec::new();
     for (entry, row) in (0..).zip(tables.all::<24>(section)?) {
         let [shard, offset, records, actions, columns, depth, counts @ ..] = row;
-        let named = (section, entry);
-        tables.below(named, "shard", shard, archive.shards.len() as u64)?;
+        let entry_id = (section, entry);
+        tables.check_below(entry_id, "shard", shard, archive.shards.len() as u64)?;
         let len = archive.shards[shard as usize].len();
-        tables.limit(named, "offset", offset, len)?;
-        tables.limit(named, "rest of the offset by 16", offset % 16, 0)?;
-        tables.limit(named, "number of records", records, (len - offset) / 16)?;
-        tables.limit(named, "depth of loops", depth, MAX_DEPTH as u64)?;
-        tables.limit(named, "number of columns", columns, records)?;
+        tables.check_at_most(entry_id, "offset", offset, len)?;
+        tables.check_at_most(entry_id, "rest of the offset by 16", offset % 16, 0)?;
+        tables.check_at_most(entry_id, "number of records", records, (len - offset) / 16)?;
+        tables.check_at_most(entry_id, "depth of loops", depth, MAX_DEPTH as u64)?;
+        tables.check_at_most(entry_id, "number of columns", columns, records)?;
         let sum = counts[..ACTION_KINDS].iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
         let sum = sum.unwrap_or(u64::MAX);
-        tables.limit(named, "number of actions", actions, sum)?;
-        tables.limit(named, "sum of the actions by kind", sum, actions)?;
+        tables.check_at_most(entry_id, "number of actions", actions, sum)?;
+        tables.check_at_most(entry_id, "sum of the actions by kind", sum, actions)?;
         let by_kind = std::array::from_fn(|kind| counts[kind]);
         let shard = shard as u32;
         let (unrolled, by_iterations) = (OnceLock::new(), OnceLock::new());
-        let program =
-            Program { shard, offset, records, actions, columns, by_kind, depth, unrolled, by_iterations };
+        let program = Program {
+            shard,
+            offset,
+            records,
+            actions,
+            columns,
+            by_kind,
+            depth,
+            unrolled,
+            inner_unrolled: by_iterations,
+        };
         programs.push(Arc::new(program));
     }
     Ok(programs)
 }
 
-fn read_sides(tables: &Tables<'_>, ranks: u32, taken: &mut Taken) -> Result<Vec<NeedySide>, ArchiveError> {
+fn read_side_tables(
+    tables: &Tables<'_>,
+    ranks: u32,
+    claimed: &mut ClaimedEntries,
+) -> Result<Vec<SideTablesWithNeeds>, ArchiveError> {
     let section = Section::SideIndex;
     let mut sides = Vec::new();
     for (entry, [first, len]) in (0..).zip(tables.all::<2>(section)?) {
-        taken.add(tables, Section::Sides, len, (section, entry))?;
-        let words = tables.rows::<1>(Section::Sides, first, len, (section, entry))?;
+        claimed.claim(tables, Section::SideTables, len, (section, entry))?;
+        let words = tables.rows::<1>(Section::SideTables, first, len, (section, entry))?;
         let words: Vec<u64> = words.map(|[word]| word).collect();
-        let Some(side) = Side::from_words(&words, ranks) else {
-            return Err(tables.malformed((Section::Sides, entry)));
+        let Some(side) = SideTables::from_words(&words, ranks) else {
+            return Err(tables.malformed((Section::SideTables, entry)));
         };
-        let needs = Arc::new(SideNeeds::of(&side));
+        let needs = Arc::new(TableRequirements::of(&side));
         sides.push((Arc::new(side), needs));
     }
     Ok(sides)

@@ -14,7 +14,7 @@ use crate::structure::TextLine;
 use crate::trace::Trace;
 
 /// Number of actions between two updates of the progress counter.
-const REPORT: u64 = 1 << 16;
+const PROGRESS_INTERVAL: u64 = 1 << 16;
 
 /// Writes the actions of a rank as text, one line per action, which reads back as the same actions.
 ///
@@ -50,7 +50,7 @@ pub fn write_text(
         let time = measured.as_mut().and_then(Iterator::next).and_then(|(_, time)| time);
         write_line(out, TextLine { rank, op: &op }, time)?;
         written += 1;
-        if written == REPORT {
+        if written == PROGRESS_INTERVAL {
             report(std::mem::take(&mut written));
         }
     }
@@ -76,8 +76,8 @@ pub(crate) fn write_line(
 /// # Errors
 /// Fails if a file cannot be written or the trace is a damaged archive; files written so far are then removed.
 pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(), WriteError> {
-    let mut written = Written { files: Vec::new(), dir: (!dir.exists()).then_some(dir) };
-    std::fs::create_dir_all(dir).map_err(error(dir))?;
+    let mut written = RemoveOnFailure { files: Vec::new(), dir: (!dir.exists()).then_some(dir) };
+    std::fs::create_dir_all(dir).map_err(io_error(dir))?;
     let mut names = String::new();
     for rank in (0..trace.ranks()).map(Rank::new) {
         let name = format!("rank-{rank}.txt");
@@ -87,40 +87,40 @@ pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(
     }
     trace.integrity().map_err(TraceError::from)?;
     written.write(dir.join("files.txt"), |out| out.write_all(names.as_bytes()))?;
-    written.keep();
+    written.commit();
     Ok(())
 }
 
-fn error(file: &Path) -> impl FnOnce(io::Error) -> WriteError {
+fn io_error(file: &Path) -> impl FnOnce(io::Error) -> WriteError {
     let file = file.to_path_buf();
     move |source| WriteError::Io { file, source }
 }
 
 /// Guard that removes the files written so far unless all are written.
-struct Written<'a> {
+struct RemoveOnFailure<'a> {
     files: Vec<PathBuf>,
     /// The directory, if it was created for this dump.
     dir: Option<&'a Path>,
 }
 
-impl Written<'_> {
+impl RemoveOnFailure<'_> {
     fn write(
         &mut self,
         file: PathBuf,
         write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), WriteError> {
-        let mut out = File::create(&file).map(BufWriter::new).map_err(error(&file))?;
+        let mut out = File::create(&file).map(BufWriter::new).map_err(io_error(&file))?;
         self.files.push(file.clone());
-        write(&mut out).and_then(|()| out.flush()).map_err(error(&file))
+        write(&mut out).and_then(|()| out.flush()).map_err(io_error(&file))
     }
 
-    fn keep(mut self) {
+    fn commit(mut self) {
         self.files.clear();
         self.dir = None;
     }
 }
 
-impl Drop for Written<'_> {
+impl Drop for RemoveOnFailure<'_> {
     fn drop(&mut self) {
         // The error that led here matters more than what cannot be removed.
         for file in &self.files {

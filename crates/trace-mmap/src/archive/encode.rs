@@ -7,15 +7,15 @@ use tempfile::SpooledTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::archive::Damage;
-use crate::archive::gaps::{BOUNDARY, Gaps, Presence};
-use crate::archive::tally::{Overflow, Tally};
-use crate::column::{ABSENT, Blocks, Changes, Column, ColumnBuilder};
+use crate::archive::sporadic::{BOUNDARY, Presence, SporadicComputations};
+use crate::archive::tally::{Tally, TallyError};
+use crate::column::{ABSENT, ActionCountChanges, BlockWriter, Column, ColumnBuilder};
 use crate::fold::Folder;
 use crate::record::Record;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 
 /// Size up to which a program or its blocks are kept in memory while a rank is encoded [B]; more go to a temporary file.
-pub(crate) const IN_MEMORY: usize = 32 << 20;
+pub(crate) const MAX_IN_MEMORY: usize = 32 << 20;
 
 /// Largest number of columns of a folded program.
 const MAX_COLUMNS: usize = 256;
@@ -24,7 +24,7 @@ const MAX_COLUMNS: usize = 256;
 #[derive(Debug)]
 pub(crate) enum EncodeError {
     Io(io::Error),
-    Overflow(Overflow),
+    Tally(TallyError),
     /// The amounts to re-encode cannot be read.
     Damaged(Damage),
 }
@@ -41,9 +41,9 @@ impl From<io::Error> for EncodeError {
     }
 }
 
-impl From<Overflow> for EncodeError {
-    fn from(overflow: Overflow) -> Self {
-        Self::Overflow(overflow)
+impl From<TallyError> for EncodeError {
+    fn from(overflow: TallyError) -> Self {
+        Self::Tally(overflow)
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Encoded {
     pub(crate) tally: Tally,
     pub(crate) columns: Vec<Column>,
     /// Whether the last two columns hold computations inserted between the records of the program.
-    pub(crate) inserts: bool,
+    pub(crate) has_inserts: bool,
     /// Blocks of the columns; in the file their directories follow, aligned to 8 bytes.
     pub(crate) blocks: Spool,
     pub(crate) blocks_len: u64,
@@ -91,7 +91,7 @@ pub(crate) struct ProgramBytes {
 
 impl ProgramBytes {
     pub(crate) fn new() -> Self {
-        let bytes = BufWriter::new(SpooledTempFile::new(IN_MEMORY));
+        let bytes = BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY));
         Self { bytes, hash: Xxh3::new(), records: 0 }
     }
 
@@ -115,7 +115,7 @@ impl ProgramBytes {
 impl Encoded {
     /// Returns the number of actions.
     pub(crate) fn actions(&self) -> u64 {
-        Changes::actions(&self.columns, self.inserts, self.tally.actions)
+        ActionCountChanges::saturating_actions(&self.columns, self.has_inserts, self.tally.actions)
     }
 
     /// Returns the stored size of the rank [B] with its program and without, for a program that is stored already.
@@ -128,25 +128,25 @@ impl Encoded {
 /// Encoder of the records of a rank.
 pub(crate) struct Encoder<'a> {
     folder: Folder,
-    output: Output<'a>,
-    columns: Columns<'a>,
+    sink: ProgramSink<'a>,
+    columns: ColumnSet<'a>,
     /// Heads of the last two actions that are not computations; [`BOUNDARY`] before the first action, and in the last place
     /// after two consecutive computations.
-    before: [u64; 2],
+    previous_heads: [u64; 2],
     /// Pending computation, whose column depends on the next record; bits of its amount.
-    computed: Option<u64>,
+    pending_computation: Option<u64>,
     /// Number of program records executed so far.
-    records: u64,
+    executed_records: u64,
 }
 
 /// Sink of the folded records, as they become final.
-struct Output<'a> {
+struct ProgramSink<'a> {
     program: ProgramBytes,
     tally: Tally,
-    side: &'a Side,
+    side: &'a SideTables,
 }
 
-impl Output<'_> {
+impl ProgramSink<'_> {
     fn push(&mut self, record: Record) -> Result<(), EncodeError> {
         self.tally.push(record, self.side)?;
         Ok(self.program.push(record)?)
@@ -158,40 +158,40 @@ impl Output<'_> {
 /// A column holds the computations before one kind of action on one channel, which is one place in the program, or a few. This
 /// does not depend on loops, so that ranks of equal structure number their columns equally. A sporadic computation, which is
 /// missing at some times, has a column of its own with absent values.
-struct Columns<'a> {
-    gaps: &'a Gaps,
-    by_place: FxHashMap<[u64; 2], u32>,
+struct ColumnSet<'a> {
+    sporadic: &'a SporadicComputations,
+    by_context: FxHashMap<[u64; 2], u32>,
     builders: Vec<ColumnBuilder>,
-    inserted: Inserted,
-    blocks: Blocks<BufWriter<SpooledTempFile>>,
+    inserted: InsertedColumns,
+    blocks: BlockWriter<BufWriter<SpooledTempFile>>,
 }
 
 /// Columns of the computations inserted between the records of the program.
 #[derive(Default)]
-struct Inserted {
+struct InsertedColumns {
     /// Number of executed records from one insertion to the next.
-    gaps: ColumnBuilder,
+    distances: ColumnBuilder,
     amounts: ColumnBuilder,
     /// Number of executed records before the last insertion.
-    last: u64,
+    last_insertion: u64,
 }
 
-impl Columns<'_> {
+impl ColumnSet<'_> {
     /// Inserts a computation after `records` executed records.
     fn insert(&mut self, bits: u64, records: u64) -> io::Result<()> {
-        let gap = records - std::mem::replace(&mut self.inserted.last, records);
-        self.inserted.gaps.push((gap as f64).to_bits(), &mut self.blocks)?;
+        let gap = records - std::mem::replace(&mut self.inserted.last_insertion, records);
+        self.inserted.distances.push((gap as f64).to_bits(), &mut self.blocks)?;
         self.inserted.amounts.push(bits, &mut self.blocks)
     }
 
     #[inline]
     fn push(&mut self, value: u64, place: [u64; 2]) -> io::Result<u32> {
         let len = self.builders.len();
-        let column = match self.by_place.get(&place) {
+        let column = match self.by_context.get(&place) {
             Some(column) => *column,
             None if len == MAX_COLUMNS => 0,
             None => {
-                self.by_place.insert(place, len as u32);
+                self.by_context.insert(place, len as u32);
                 self.builders.push(ColumnBuilder::default());
                 len as u32
             }
@@ -202,79 +202,79 @@ impl Columns<'_> {
 }
 
 impl<'a> Encoder<'a> {
-    pub(crate) fn new(side: &'a Side, gaps: &'a Gaps) -> Self {
-        let blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+    pub(crate) fn new(side: &'a SideTables, gaps: &'a SporadicComputations) -> Self {
+        let blocks = BlockWriter::new(BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY)));
         Self {
             folder: Folder::new(),
-            output: Output { program: ProgramBytes::new(), tally: Tally::new(), side },
-            columns: Columns {
-                gaps,
-                by_place: FxHashMap::default(),
+            sink: ProgramSink { program: ProgramBytes::new(), tally: Tally::new(), side },
+            columns: ColumnSet {
+                sporadic: gaps,
+                by_context: FxHashMap::default(),
                 builders: Vec::new(),
-                inserted: Inserted::default(),
+                inserted: InsertedColumns::default(),
                 blocks,
             },
-            before: [BOUNDARY; 2],
-            computed: None,
-            records: 0,
+            previous_heads: [BOUNDARY; 2],
+            pending_computation: None,
+            executed_records: 0,
         }
     }
 
     /// Encodes the next action.
     #[inline]
     pub(crate) fn push(&mut self, record: Record) -> Result<(), EncodeError> {
-        let Some(flops) = record.own_flops() else {
-            self.place(record.head())?;
+        let Some(flops) = record.inline_flops() else {
+            self.push_pending_computation(record.head())?;
             return self.fold(record);
         };
-        if let Some(bits) = self.computed.replace(flops.to_bits()) {
-            self.mandatory(bits, BOUNDARY)?;
-            self.before[1] = BOUNDARY;
+        if let Some(bits) = self.pending_computation.replace(flops.to_bits()) {
+            self.push_column(bits, BOUNDARY)?;
+            self.previous_heads[1] = BOUNDARY;
         }
         Ok(())
     }
 
     /// Encodes the pending computation between the last action and the next one, or its absence.
     #[inline]
-    fn place(&mut self, next: u64) -> Result<(), EncodeError> {
-        let [earlier, before] = self.before;
-        let computed = self.computed.take();
-        self.before = [before, next];
-        match (self.columns.gaps.presence([earlier, before, next]), computed) {
+    fn push_pending_computation(&mut self, next: u64) -> Result<(), EncodeError> {
+        let [earlier, before] = self.previous_heads;
+        let computed = self.pending_computation.take();
+        self.previous_heads = [before, next];
+        match (self.columns.sporadic.presence([earlier, before, next]), computed) {
             (Some(Presence::Optional), _) => {
                 let column = self.columns.push(computed.unwrap_or(ABSENT), [before, next])?;
                 self.fold(Record::optional(column))
             }
-            (Some(Presence::Inserted), Some(bits)) => Ok(self.columns.insert(bits, self.records)?),
-            (None, Some(bits)) => self.mandatory(bits, next),
+            (Some(Presence::Inserted), Some(bits)) => Ok(self.columns.insert(bits, self.executed_records)?),
+            (None, Some(bits)) => self.push_column(bits, next),
             (_, None) => Ok(()),
         }
     }
 
-    fn mandatory(&mut self, bits: u64, next: u64) -> Result<(), EncodeError> {
+    fn push_column(&mut self, bits: u64, next: u64) -> Result<(), EncodeError> {
         let column = self.columns.push(bits, [BOUNDARY, next])?;
         self.fold(Record::column(column))
     }
 
     #[inline]
     fn fold(&mut self, record: Record) -> Result<(), EncodeError> {
-        self.records += 1;
-        self.folder.push(record, &mut |record| self.output.push(record))
+        self.executed_records += 1;
+        self.folder.push(record, &mut |record| self.sink.push(record))
     }
 
     pub(crate) fn finish(mut self) -> Result<Encoded, EncodeError> {
-        self.place(BOUNDARY)?;
-        self.folder.finish(&mut |record| self.output.push(record))?;
-        let Columns { builders, inserted, mut blocks, .. } = self.columns;
+        self.push_pending_computation(BOUNDARY)?;
+        self.folder.finish(&mut |record| self.sink.push(record))?;
+        let ColumnSet { builders, inserted, mut blocks, .. } = self.columns;
         let mut directories = Vec::new();
-        let inserts = !inserted.gaps.is_empty();
-        let inserted = [inserted.gaps, inserted.amounts].into_iter().filter(|_| inserts);
+        let inserts = !inserted.distances.is_empty();
+        let inserted = [inserted.distances, inserted.amounts].into_iter().filter(|_| inserts);
         let columns =
             builders.into_iter().chain(inserted).map(|builder| builder.finish(&mut blocks, &mut directories));
         let columns = columns.collect::<io::Result<Vec<_>>>()?;
-        let Blocks { sink, len: blocks_len, .. } = blocks;
+        let BlockWriter { sink, len: blocks_len, .. } = blocks;
         let blocks = Spool::new(sink)?;
-        let Output { program, tally, .. } = self.output;
-        Ok(Encoded { program, tally, columns, inserts, blocks, blocks_len, directories })
+        let ProgramSink { program, tally, .. } = self.sink;
+        Ok(Encoded { program, tally, columns, has_inserts: inserts, blocks, blocks_len, directories })
     }
 }

@@ -4,9 +4,9 @@ use std::io::{self, BufWriter};
 
 use tempfile::SpooledTempFile;
 
-use crate::archive::encode::{IN_MEMORY, Spool};
-use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
-use crate::measured::{Measured, nanos};
+use crate::archive::encode::{MAX_IN_MEMORY, Spool};
+use crate::column::{ABSENT, BlockWriter, Column, ColumnBuilder};
+use crate::measured::{TimedActions, nanos};
 use crate::record::{ACTION_KINDS, Record};
 
 /// Encoded measured times of a rank.
@@ -21,8 +21,8 @@ pub(crate) struct EncodedTimes {
 
 impl EncodedTimes {
     /// Encodes the times of all actions of a rank.
-    pub(crate) fn new(measured: Measured<'_>) -> io::Result<Self> {
-        let mut blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+    pub(crate) fn new(measured: TimedActions<'_>) -> io::Result<Self> {
+        let mut blocks = BlockWriter::new(BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY)));
         let mut builders: Vec<ColumnBuilder> = Vec::new();
         builders.resize_with(ACTION_KINDS, ColumnBuilder::default);
         for (action, time) in measured {

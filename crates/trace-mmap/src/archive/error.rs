@@ -9,7 +9,7 @@ use crate::archive::{Damage, StructureError};
 use crate::channel::Tag;
 use crate::communicator::CommId;
 use crate::error::TraceError;
-use crate::link::{CommunicatorConflict, origin};
+use crate::link::{CommunicatorConflict, describe_source};
 
 /// Error of opening or reading an archive.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +55,9 @@ pub enum ArchiveError {
     Length {
         /// The file.
         file: PathBuf,
-        /// Size found [B].
+        /// Size found \[B\].
         found: u64,
-        /// Size by the header [B].
+        /// Size by the header \[B\].
         expected: u64,
     },
     /// The checksum of a part that is verified at every open does not match.
@@ -163,7 +163,7 @@ pub enum WriteError {
         ranks: u32,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag, *communicator))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", describe_source(*src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,

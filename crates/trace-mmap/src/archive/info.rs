@@ -7,10 +7,10 @@ use pdes_core::{Bytes, Rank};
 
 use crate::archive::tally::{Tally, Traffic};
 use crate::archive::{ArchiveError, Damage, UnmodelledCalls};
-use crate::column::Changes;
+use crate::column::ActionCountChanges;
 use crate::record::{ACTION_KINDS, CALL, COMPUTE};
-use crate::side::Side;
-use crate::trace::{Body, RankTrace, Trace};
+use crate::side_tables::SideTables;
+use crate::trace::{ActionStorage, RankTrace, Trace};
 
 /// Names of the kinds of actions, indexed by kind.
 const KINDS: [&str; ACTION_KINDS] = [
@@ -49,14 +49,14 @@ pub struct Info {
     pub by_kind: Vec<(&'static str, u64)>,
     /// Number of point-to-point messages.
     pub messages: u64,
-    /// Sum of their sizes [B].
+    /// Sum of their sizes \[B\].
     pub message_bytes: u128,
     /// Number of pairs of a sender and a receiver.
     pub pairs: u64,
     /// Largest number of receivers of one sender.
     pub max_receivers: u32,
     /// Pairs with most bytes, in descending order.
-    pub heaviest: Vec<Pair>,
+    pub heaviest: Vec<PairTraffic>,
     /// Calls that no replay models, by function.
     pub unmodelled: Vec<UnmodelledCalls>,
     /// Storage in an archive; `None` for text.
@@ -65,7 +65,7 @@ pub struct Info {
 
 /// Point-to-point traffic from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct PairTraffic {
     /// The sender.
     pub from: Rank,
     /// The receiver.
@@ -76,7 +76,7 @@ pub struct Pair {
     pub bytes: Bytes,
 }
 
-impl Pair {
+impl PairTraffic {
     /// Returns all pairs of a trace with point-to-point messages, ordered by sender and then by receiver. For an archive this
     /// reads its tables only, also for ranks that are not [loaded](Trace::load_ranks); text is read as a whole.
     ///
@@ -95,9 +95,9 @@ impl Pair {
         for rank in (0..trace.ranks()).map(Rank::new) {
             let of_rank = match trace.directory() {
                 Some(directory) => {
-                    receivers(directory.traffic(rank)?.collect::<Result<Vec<_>, _>>()?.into_iter())
+                    sum_by_receiver(directory.traffic(rank)?.collect::<Result<Vec<_>, _>>()?.into_iter())
                 }
-                None => receivers(with_peers(trace.rank(rank), &tally(trace.rank(rank), rank)?.sends)),
+                None => sum_by_receiver(with_peers(trace.rank(rank), &tally(trace.rank(rank), rank)?.sends)),
             };
             pairs.extend(of_rank.into_iter().map(|(to, (messages, bytes))| Self {
                 from: rank,
@@ -116,7 +116,7 @@ fn with_peers<'a>(trace: &'a RankTrace, sends: &'a [Traffic]) -> impl Iterator<I
 }
 
 /// Sums messages and bytes of the channels to each receiver.
-fn receivers(channels: impl Iterator<Item = (Rank, Traffic)>) -> BTreeMap<Rank, (u64, u64)> {
+fn sum_by_receiver(channels: impl Iterator<Item = (Rank, Traffic)>) -> BTreeMap<Rank, (u64, u64)> {
     let mut receivers = BTreeMap::new();
     // A persistent send that is never started has a channel and no messages.
     for (peer, Traffic { messages, bytes }) in channels.filter(|(_, traffic)| traffic.messages > 0) {
@@ -135,12 +135,12 @@ pub struct Storage {
     pub records: u64,
     /// Deepest nesting of loops.
     pub depth: u64,
-    /// Size of programs and columns [B].
+    /// Size of programs and columns \[B\].
     pub data_bytes: u64,
     /// Number of data files.
     pub shards: u64,
     /// Number of absent values: executions of optional computations that the tracer left out.
-    pub gaps: u64,
+    pub absent: u64,
     /// Number of computations at places where the tracer mostly left them out; they are inserted between the records of programs.
     pub inserted: u64,
 }
@@ -162,17 +162,18 @@ impl Info {
     /// ```
     pub fn of(trace: &Trace) -> Result<Self, ArchiveError> {
         let (mut by_kind, mut by_call) = ([0_u64; ACTION_KINDS], BTreeMap::new());
-        let (mut heaviest, mut max_receivers) = (Vec::<Pair>::new(), 0);
+        let (mut heaviest, mut max_receivers) = (Vec::<PairTraffic>::new(), 0);
         for rank in (0..trace.ranks()).map(Rank::new) {
-            let sums = Sums::of(trace.rank(rank), rank)?;
+            let sums = RankSums::of(trace.rank(rank), rank)?;
             by_kind.iter_mut().zip(sums.by_kind).for_each(|(sum, more)| *sum = sum.saturating_add(more));
             for (name, more) in sums.by_call {
                 let sum: &mut u64 = by_call.entry(name).or_default();
                 *sum = sum.saturating_add(more);
             }
-            let receivers = receivers(with_peers(trace.rank(rank), &sums.sends));
+            let receivers = sum_by_receiver(with_peers(trace.rank(rank), &sums.sends));
             max_receivers = max_receivers.max(receivers.len() as u32);
-            let pair = |(to, (messages, bytes))| Pair { from: rank, to, messages, bytes: Bytes::new(bytes) };
+            let pair =
+                |(to, (messages, bytes))| PairTraffic { from: rank, to, messages, bytes: Bytes::new(bytes) };
             heaviest.extend(receivers.into_iter().map(pair));
         }
         let pairs = heaviest.len() as u64;
@@ -183,7 +184,7 @@ impl Info {
         Ok(Self {
             ranks: trace.ranks(),
             actions: trace.actions(),
-            by_kind: by_name(by_kind, by_call),
+            by_kind: name_kinds(by_kind, by_call),
             messages,
             message_bytes,
             pairs,
@@ -196,7 +197,7 @@ impl Info {
 }
 
 /// Names the kinds that occur and adds the calls: to the kind of the same name, else after all kinds.
-fn by_name(
+fn name_kinds(
     mut by_kind: [u64; ACTION_KINDS],
     mut by_call: BTreeMap<&'static str, u64>,
 ) -> Vec<(&'static str, u64)> {
@@ -212,20 +213,20 @@ impl Storage {
     fn of(trace: &Trace) -> Option<Self> {
         let (mut programs, mut storage) = (BTreeMap::new(), None);
         for rank in (0..trace.ranks()).map(Rank::new) {
-            let Body::Archive(body) = &trace.rank(rank).body else { return None };
-            let shards = body.form.archive.shards();
+            let ActionStorage::Archive(body) = &trace.rank(rank).storage else { return None };
+            let shards = body.class.archive.shards();
             let data_bytes = shards.iter().map(|shard| shard.len()).sum();
             let storage = storage.get_or_insert_with(|| Self {
                 data_bytes,
                 shards: shards.len() as u64,
                 ..Self::default()
             });
-            let Changes { absent, inserted } = body.form.changes;
-            storage.gaps = storage.gaps.saturating_add(absent);
+            let ActionCountChanges { absent, inserted } = body.class.changes;
+            storage.absent = storage.absent.saturating_add(absent);
             storage.inserted = storage.inserted.saturating_add(inserted);
             programs.insert(
-                (body.form.program.shard, body.form.program.offset, body.form.program.records),
-                body.form.program.depth,
+                (body.class.program.shard, body.class.program.offset, body.class.program.records),
+                body.class.program.depth,
             );
         }
         let mut storage = storage?;
@@ -237,52 +238,52 @@ impl Storage {
 }
 
 /// Sums of one rank.
-struct Sums {
+struct RankSums {
     by_kind: [u64; ACTION_KINDS],
     by_call: BTreeMap<&'static str, u64>,
     /// Messages and bytes of each outgoing channel.
     sends: Vec<Traffic>,
 }
 
-impl Sums {
+impl RankSums {
     fn of(trace: &RankTrace, rank: Rank) -> Result<Self, ArchiveError> {
-        if let Body::Archive(body) = &trace.body {
-            let mut by_kind = body.form.program.by_kind;
+        if let ActionStorage::Archive(body) = &trace.storage {
+            let mut by_kind = body.class.program.by_kind;
             let computations = &mut by_kind[usize::from(COMPUTE)];
-            *computations = body.form.changes.apply(*computations).unwrap_or(0);
+            *computations = body.class.changes.apply(*computations).unwrap_or(0);
             let sends = body.sends().collect();
             let by_call = match by_kind[usize::from(CALL)] {
                 0 => BTreeMap::new(),
-                _ => by_call(&tally(trace, rank)?, &trace.side),
+                _ => count_calls_by_name(&tally(trace, rank)?, &trace.side_tables),
             };
             return Ok(Self { by_kind, by_call, sends });
         }
         let tally = tally(trace, rank)?;
-        let by_call = by_call(&tally, &trace.side);
+        let by_call = count_calls_by_name(&tally, &trace.side_tables);
         Ok(Self { by_kind: tally.by_kind, by_call, sends: tally.sends })
     }
 }
 
 pub(crate) fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::new();
-    for record in trace.body.records() {
+    for record in trace.storage.records() {
         let record = record.map_err(|damage| damaged(trace, rank, damage))?;
-        tally.push(record, &trace.side).map_err(|_| ArchiveError::TooMany { rank })?;
+        tally.push(record, &trace.side_tables).map_err(|_| ArchiveError::TooMany { rank })?;
     }
     Ok(tally)
 }
 
 /// Returns the error for a damaged rank; only archives can be damaged.
 fn damaged(trace: &RankTrace, rank: Rank, damage: Damage) -> ArchiveError {
-    let file = match &trace.body {
-        Body::Archive(body) => body.form.archive.path().to_path_buf(),
-        Body::Memory(_) => PathBuf::new(),
+    let file = match &trace.storage {
+        ActionStorage::Archive(body) => body.class.archive.path().to_path_buf(),
+        ActionStorage::Memory(_) => PathBuf::new(),
     };
     ArchiveError::Damaged { file, rank, damage }
 }
 
 /// Counts the calls of each name.
-fn by_call(tally: &Tally, side: &Side) -> BTreeMap<&'static str, u64> {
+fn count_calls_by_name(tally: &Tally, side: &SideTables) -> BTreeMap<&'static str, u64> {
     let mut by_call = BTreeMap::new();
     for (call, uses) in side.calls.iter().zip(&tally.calls) {
         let sum: &mut u64 = by_call.entry(call.name()).or_default();

@@ -11,15 +11,15 @@ pub(crate) const VERSION: u32 = 3;
 /// Oldest format version that is read: it has no inserted computations.
 pub(crate) const OLDEST_VERSION: u32 = 2;
 /// Byte order mark, stored little-endian.
-pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
+pub(crate) const BYTE_ORDER: u32 = 0x0a0b_0c0d;
 /// Size of the header [B]; its last eight bytes are the checksum of the others.
-pub(crate) const HEADER: usize = 4096;
+pub(crate) const HEADER_BYTES: usize = 4096;
 /// Offset of the provenance in the header [B].
-const PROVENANCE: usize = HEADER - 8 - 24;
+const PROVENANCE_OFFSET: usize = HEADER_BYTES - 8 - 24;
 /// Size of a page [B], the unit of data with one checksum.
-pub(crate) const PAGE: u64 = 64 << 10;
+pub(crate) const PAGE_BYTES: u64 = 64 << 10;
 /// Padding after the data of a shard [B], so that codes can be read eight bytes at a time.
-pub(crate) const SLACK: u64 = 8;
+pub(crate) const TAIL_PADDING: u64 = 8;
 /// Largest number of columns of a rank.
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
 /// Deepest nesting of loops.
@@ -40,7 +40,7 @@ pub(crate) enum Section {
     Groups,
     Runs,
     SideIndex,
-    Sides,
+    SideTables,
     /// Measured times; present only if there are any.
     Times,
 }
@@ -60,15 +60,15 @@ impl Section {
         Self::Groups,
         Self::Runs,
         Self::SideIndex,
-        Self::Sides,
+        Self::SideTables,
         Self::Times,
     ];
 
     /// Returns the number of words per entry.
-    pub(crate) fn words(self) -> usize {
+    pub(crate) fn entry_words(self) -> usize {
         match self {
             Self::Shards | Self::Communicators | Self::Groups | Self::Runs | Self::SideIndex => 2,
-            Self::PageSums | Self::Pending | Self::Sides => 1,
+            Self::PageSums | Self::Pending | Self::SideTables => 1,
             Self::Programs => 24,
             Self::Ranks => 11,
             Self::Outgoing => 4,
@@ -91,7 +91,7 @@ impl Section {
             Self::Groups => "table of groups",
             Self::Runs => "table of runs of ranks",
             Self::SideIndex => "index of side tables",
-            Self::Sides => "side tables",
+            Self::SideTables => "side tables",
             Self::Times => "table of times",
         }
     }
@@ -102,7 +102,7 @@ impl Section {
 pub(crate) struct Extent {
     pub(crate) offset: u64,
     pub(crate) len: u64,
-    pub(crate) sum: u64,
+    pub(crate) checksum: u64,
 }
 
 /// Fields of the header after magic, version and byte order.
@@ -150,12 +150,12 @@ pub(crate) enum BadHeader {
 }
 
 /// Writer of the words of a header.
-struct Words(Vec<u8>);
+struct HeaderWriter(Vec<u8>);
 
-impl Words {
+impl HeaderWriter {
     fn new(magic: [u8; 8]) -> Self {
         let mut words = Self(magic.to_vec());
-        words.u32(VERSION).u32(ORDER);
+        words.u32(VERSION).u32(BYTE_ORDER);
         words
     }
 
@@ -170,7 +170,7 @@ impl Words {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        self.0.resize(HEADER - 8, 0);
+        self.0.resize(HEADER_BYTES - 8, 0);
         let sum = xxh3_64(&self.0);
         self.u64(sum);
         self.0
@@ -178,9 +178,9 @@ impl Words {
 }
 
 /// Reader of the words of a header.
-struct Reader<'a>(&'a [u8]);
+struct HeaderReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl HeaderReader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let (first, rest) = self.0.split_first_chunk().expect("a header holds all its fields");
         self.0 = rest;
@@ -197,20 +197,20 @@ impl Reader<'_> {
 }
 
 /// Checks magic, byte order, version and checksum of a header; returns a reader of its fields.
-fn open(bytes: &[u8], magic: [u8; 8]) -> Result<Reader<'_>, BadHeader> {
+fn open_header(bytes: &[u8], magic: [u8; 8]) -> Result<HeaderReader<'_>, BadHeader> {
     if !bytes.starts_with(&magic) {
         return Err(BadHeader::Magic);
     }
-    let header = bytes.get(..HEADER).ok_or(BadHeader::Short)?;
-    let mut reader = Reader(&header[magic.len()..]);
+    let header = bytes.get(..HEADER_BYTES).ok_or(BadHeader::Short)?;
+    let mut reader = HeaderReader(&header[magic.len()..]);
     let (version, order) = (reader.u32(), reader.u32());
-    if order != ORDER {
+    if order != BYTE_ORDER {
         return Err(BadHeader::ByteOrder(order));
     }
     if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(BadHeader::Version(version));
     }
-    let (fields, sum) = header.split_at(HEADER - 8);
+    let (fields, sum) = header.split_at(HEADER_BYTES - 8);
     if xxh3_64(fields).to_le_bytes() != *sum {
         return Err(BadHeader::Checksum);
     }
@@ -219,7 +219,7 @@ fn open(bytes: &[u8], magic: [u8; 8]) -> Result<Reader<'_>, BadHeader> {
 
 impl Header {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut words = Words::new(MAGIC);
+        let mut words = HeaderWriter::new(MAGIC);
         words.u64(self.length).u32(self.ranks).u32(self.files).u64(self.id).u64(self.actions);
         words.u64(self.unreceived);
         self.first_unreceived.iter().for_each(|word| {
@@ -227,9 +227,9 @@ impl Header {
         });
         words.u32(0);
         for section in &self.sections {
-            words.u64(section.offset).u64(section.len).u64(section.sum);
+            words.u64(section.offset).u64(section.len).u64(section.checksum);
         }
-        words.0.resize(PROVENANCE, 0);
+        words.0.resize(PROVENANCE_OFFSET, 0);
         self.provenance.iter().for_each(|word| {
             words.u64(*word);
         });
@@ -237,7 +237,7 @@ impl Header {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, BadHeader> {
-        let mut reader = open(bytes, MAGIC)?;
+        let mut reader = open_header(bytes, MAGIC)?;
         let mut header = Self {
             length: reader.u64(),
             ranks: reader.u32(),
@@ -251,9 +251,9 @@ impl Header {
         };
         reader.u32();
         for section in &mut header.sections {
-            *section = Extent { offset: reader.u64(), len: reader.u64(), sum: reader.u64() };
+            *section = Extent { offset: reader.u64(), len: reader.u64(), checksum: reader.u64() };
         }
-        let mut reader = Reader(&bytes[PROVENANCE..HEADER]);
+        let mut reader = HeaderReader(&bytes[PROVENANCE_OFFSET..HEADER_BYTES]);
         header.provenance = [reader.u64(), reader.u64(), reader.u64()];
         Ok(header)
     }
@@ -261,13 +261,13 @@ impl Header {
 
 impl ShardHeader {
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut words = Words::new(SHARD_MAGIC);
+        let mut words = HeaderWriter::new(SHARD_MAGIC);
         words.u64(self.length).u32(self.number).u32(0).u64(self.id);
         words.finish()
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, BadHeader> {
-        let mut reader = open(bytes, SHARD_MAGIC)?;
+        let mut reader = open_header(bytes, SHARD_MAGIC)?;
         let (length, number) = (reader.u64(), reader.u32());
         reader.u32();
         Ok(Self { length, number, id: reader.u64() })
@@ -283,12 +283,12 @@ mod tests {
         let mut header =
             Header { length: 1, ranks: 2, files: 3, id: 4, actions: 5, unreceived: 6, ..Header::default() };
         header.first_unreceived = [7, 8, 9];
-        header.sections[3] = Extent { offset: 10, len: 11, sum: 12 };
+        header.sections[3] = Extent { offset: 10, len: 11, checksum: 12 };
         header.provenance = [13, 14, 15];
         let bytes = header.to_bytes();
-        assert_eq!(bytes.len(), HEADER);
+        assert_eq!(bytes.len(), HEADER_BYTES);
         assert_eq!(Header::from_bytes(&bytes), Ok(header));
-        for position in 0..HEADER {
+        for position in 0..HEADER_BYTES {
             let mut changed = bytes.clone();
             changed[position] ^= 0x40;
             assert!(Header::from_bytes(&changed).is_err(), "byte {position}");

@@ -16,17 +16,17 @@ pub(crate) struct MappedFile {
     path: PathBuf,
     file: File,
     map: Mmap,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
 /// Length and modification time, which show whether a file was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     len: u64,
     modified: Option<SystemTime>,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
         Self { len: metadata.len(), modified: metadata.modified().ok() }
     }
@@ -48,7 +48,7 @@ impl MappedFile {
         // SAFETY: the map is read-only and lives no longer than its handle. That no other process changes the file is the
         // promise of the caller of `Trace::load`, as documented there; it cannot be enforced.
         let map = unsafe { Mmap::map(&file) }?;
-        Ok(Self { path: path.to_path_buf(), stamp: Stamp::of(&metadata), file, map })
+        Ok(Self { path: path.to_path_buf(), stamp: FileStamp::of(&metadata), file, map })
     }
 
     /// Returns the path of the file.
@@ -63,7 +63,7 @@ impl MappedFile {
 
     /// Returns whether length and modification time are those of the opening.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.file.metadata().is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp)
+        self.file.metadata().is_ok_and(|metadata| FileStamp::of(&metadata) == self.stamp)
     }
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::archive::layout::{Extent, HEADER, PAGE, SLACK};
+use crate::archive::layout::{Extent, HEADER_BYTES, PAGE_BYTES, TAIL_PADDING};
 
 /// Size of the write buffer [B].
-const BUFFER: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that gets its name when it is complete and is removed if it is dropped before.
 pub(crate) struct OutputFile {
@@ -35,7 +35,7 @@ impl OutputFile {
         }
         let temporary = builder.tempfile_in(dir)?;
         let mut file = Self { temporary, path: path.to_path_buf(), buffer: Vec::new(), len: 0 };
-        file.write(&[0; HEADER])?;
+        file.write(&[0; HEADER_BYTES])?;
         Ok(file)
     }
 
@@ -52,7 +52,7 @@ impl OutputFile {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.len += bytes.len() as u64;
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -66,7 +66,7 @@ impl OutputFile {
         let padding = self.len.next_multiple_of(8) - self.len;
         self.write(&[0; 8][..padding as usize])?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let extent = Extent { offset: self.len, len: bytes.len() as u64, sum: xxh3_64(&bytes) };
+        let extent = Extent { offset: self.len, len: bytes.len() as u64, checksum: xxh3_64(&bytes) };
         self.write(&bytes)?;
         Ok(extent)
     }
@@ -106,13 +106,18 @@ fn temporary_prefix(path: &Path) -> String {
 pub(crate) struct DataOutput {
     pub(crate) file: OutputFile,
     len: u64,
-    page: Xxh3,
-    sums: Vec<u64>,
+    page_hasher: Xxh3,
+    page_checksums: Vec<u64>,
 }
 
 impl DataOutput {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: OutputFile::create(path)?, len: 0, page: Xxh3::new(), sums: Vec::new() })
+        Ok(Self {
+            file: OutputFile::create(path)?,
+            len: 0,
+            page_hasher: Xxh3::new(),
+            page_checksums: Vec::new(),
+        })
     }
 
     /// Returns the length of the data [B], without header.
@@ -123,11 +128,11 @@ impl DataOutput {
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.file.write(bytes)?;
         while !bytes.is_empty() {
-            let room = PAGE - self.len % PAGE;
+            let room = PAGE_BYTES - self.len % PAGE_BYTES;
             let (first, rest) = bytes.split_at(bytes.len().min(room as usize));
-            self.page.update(first);
+            self.page_hasher.update(first);
             self.len += first.len() as u64;
-            if self.len.is_multiple_of(PAGE) {
+            if self.len.is_multiple_of(PAGE_BYTES) {
                 self.end_page();
             }
             bytes = rest;
@@ -143,16 +148,16 @@ impl DataOutput {
     }
 
     fn end_page(&mut self) {
-        self.sums.push(self.page.digest());
-        self.page.reset();
+        self.page_checksums.push(self.page_hasher.digest());
+        self.page_hasher.reset();
     }
 
     /// Ends the data and returns the checksums of their pages.
     pub(crate) fn finish(&mut self) -> io::Result<Vec<u64>> {
-        if !self.len.is_multiple_of(PAGE) {
+        if !self.len.is_multiple_of(PAGE_BYTES) {
             self.end_page();
         }
-        self.file.write(&[0; SLACK as usize])?;
-        Ok(std::mem::take(&mut self.sums))
+        self.file.write(&[0; TAIL_PADDING as usize])?;
+        Ok(std::mem::take(&mut self.page_checksums))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::Damage;
-use crate::archive::layout::{PAGE, SLACK, ShardHeader};
+use crate::archive::layout::{PAGE_BYTES, ShardHeader, TAIL_PADDING};
 use crate::archive::map::{MappedFile, records};
 use crate::record::Record;
 
@@ -21,7 +21,7 @@ pub(crate) struct Shard {
     /// Length of the data [B].
     len: u64,
     /// Checksum of each page.
-    sums: Box<[u64]>,
+    checksums: Box<[u64]>,
     /// One bit per page, set once its checksum was verified.
     verified: Box<[AtomicU64]>,
 }
@@ -32,19 +32,19 @@ pub(crate) enum ShardFile {
     /// The main file of the archive.
     Main(Arc<MappedFile>),
     /// A file of its own, mapped on first use.
-    Further { path: PathBuf, id: u64, map: OnceLock<Option<MappedFile>> },
+    Separate { path: PathBuf, id: u64, map: OnceLock<Option<MappedFile>> },
 }
 
 impl Shard {
     /// Creates a shard with its data at `offset` of the file, with one checksum per page.
     pub(crate) fn new(number: u32, file: ShardFile, offset: u64, len: u64, sums: Box<[u64]>) -> Self {
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { number, file, offset, len, sums, verified }
+        Self { number, file, offset, len, checksums: sums, verified }
     }
 
     /// Returns the number of pages.
     pub(crate) fn pages(&self) -> u64 {
-        self.sums.len() as u64
+        self.checksums.len() as u64
     }
 
     /// Returns the length of the data [B].
@@ -56,7 +56,7 @@ impl Shard {
     pub(crate) fn mapped(&self) -> Option<&MappedFile> {
         match &self.file {
             ShardFile::Main(map) => Some(map),
-            ShardFile::Further { map, .. } => map.get()?.as_ref(),
+            ShardFile::Separate { map, .. } => map.get()?.as_ref(),
         }
     }
 
@@ -67,14 +67,14 @@ impl Shard {
     }
 
     /// Returns verified bytes of the data, followed by eight unverified ones.
-    pub(crate) fn bytes_and_slack(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
+    pub(crate) fn bytes_with_padding(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
         let data = self.verified_data(offset, len)?;
-        Ok(&data[offset as usize..(offset + len + SLACK) as usize])
+        Ok(&data[offset as usize..(offset + len + TAIL_PADDING) as usize])
     }
 
     /// Returns the records from this offset to the end of its page, or until `end` if that comes first.
     pub(crate) fn records(&self, offset: u64, end: u64) -> Result<&[Record], Damage> {
-        let page_end = (offset / PAGE + 1) * PAGE;
+        let page_end = (offset / PAGE_BYTES + 1) * PAGE_BYTES;
         let end = end.min(page_end);
         Ok(records(self.bytes(offset, end.saturating_sub(offset))?))
     }
@@ -90,9 +90,9 @@ impl Shard {
         let (word, bit) = (&self.verified[(page / 64) as usize], 1_u64 << (page % 64));
         // Relaxed: the bit only records that the checksum matched; it publishes nothing. Two threads may verify the same page.
         if word.load(Ordering::Relaxed) & bit == 0 {
-            let start = page * PAGE;
-            let bytes = &data[start as usize..(start + PAGE).min(self.len) as usize];
-            if xxh3_64(bytes) != self.sums[page as usize] {
+            let start = page * PAGE_BYTES;
+            let bytes = &data[start as usize..(start + PAGE_BYTES).min(self.len) as usize];
+            if xxh3_64(bytes) != self.checksums[page as usize] {
                 return Err(Damage::Page { shard: self.number, page, offset: self.offset + start });
             }
             word.fetch_or(bit, Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Shard {
             return Err(Damage::Range { shard: self.number, offset, len, limit: self.len });
         };
         let mut data = self.data()?;
-        for page in offset / PAGE..end.div_ceil(PAGE) {
+        for page in offset / PAGE_BYTES..end.div_ceil(PAGE_BYTES) {
             data = self.verify(page)?;
         }
         Ok(data)
@@ -118,15 +118,15 @@ impl Shard {
         let missing = Damage::Shard { shard: self.number };
         let map = match &self.file {
             ShardFile::Main(map) => &**map,
-            ShardFile::Further { path, id, map } => {
-                map.get_or_init(|| self.map_further(path, *id)).as_ref().ok_or(missing)?
+            ShardFile::Separate { path, id, map } => {
+                map.get_or_init(|| self.map_separate(path, *id)).as_ref().ok_or(missing)?
             }
         };
         let start = self.offset as usize;
-        map.bytes().get(start..start + (self.len + SLACK) as usize).ok_or(missing)
+        map.bytes().get(start..start + (self.len + TAIL_PADDING) as usize).ok_or(missing)
     }
 
-    fn map_further(&self, path: &Path, id: u64) -> Option<MappedFile> {
+    fn map_separate(&self, path: &Path, id: u64) -> Option<MappedFile> {
         let map = MappedFile::open(path).ok()?;
         let header = ShardHeader::from_bytes(map.bytes()).ok()?;
         let expected = ShardHeader { length: map.bytes().len() as u64, number: self.number, id };

@@ -26,8 +26,8 @@ impl<'a> Tables<'a> {
             }
             let bytes = usize::try_from(extent.offset).ok().zip(usize::try_from(extent.len).ok());
             let bytes = bytes.and_then(|(offset, len)| file.bytes().get(offset..offset.checked_add(len)?));
-            let is_whole = extent.len.is_multiple_of(8 * section.words() as u64);
-            if !is_whole || bytes.is_none_or(|bytes| xxh3_64(bytes) != extent.sum) {
+            let is_whole = extent.len.is_multiple_of(8 * section.entry_words() as u64);
+            if !is_whole || bytes.is_none_or(|bytes| xxh3_64(bytes) != extent.checksum) {
                 let (file, section) = (file.path().to_path_buf(), section.name());
                 return Err(ArchiveError::Checksum { file, section });
             }
@@ -36,7 +36,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns the tables of a file that was verified when it was opened.
-    pub(crate) fn opened(file: &'a MappedFile, header: &'a Header) -> Self {
+    pub(crate) fn of_verified(file: &'a MappedFile, header: &'a Header) -> Self {
         Self { file, header }
     }
 
@@ -59,24 +59,24 @@ impl<'a> Tables<'a> {
 
     /// Returns the number of entries of a section.
     pub(crate) fn len(&self, section: Section) -> u64 {
-        self.bytes(section).len() as u64 / (8 * section.words() as u64)
+        self.bytes(section).len() as u64 / (8 * section.entry_words() as u64)
     }
 
     /// Returns `count` entries of a section from `first` on.
     ///
     /// # Errors
-    /// Fails if there are fewer than `first + count` entries; the error names the referring entry, `named`.
+    /// Fails if there are fewer than `first + count` entries; the error names the referring entry, `entry_id`.
     pub(crate) fn rows<const WORDS: usize>(
         &self,
         section: Section,
         first: u64,
         count: u64,
-        named: (Section, u64),
+        entry_id: (Section, u64),
     ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + use<'a, WORDS>, ArchiveError> {
-        debug_assert_eq!(WORDS, section.words());
+        debug_assert_eq!(WORDS, section.entry_words());
         let len = self.len(section);
         let end = first.saturating_add(count);
-        self.limit(named, "end of a range", end, len)?;
+        self.check_at_most(entry_id, "end of a range", end, len)?;
         let rows = &self.bytes(section)[8 * WORDS * first as usize..8 * WORDS * end as usize];
         Ok(rows.chunks_exact(8 * WORDS).map(|row| {
             std::array::from_fn(|word| {
@@ -95,7 +95,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Checks that a field is at most `limit`.
-    pub(crate) fn limit(
+    pub(crate) fn check_at_most(
         &self,
         (section, entry): (Section, u64),
         field: &'static str,
@@ -110,36 +110,38 @@ impl<'a> Tables<'a> {
     }
 
     /// Checks that a field is below `end`.
-    pub(crate) fn below(
+    pub(crate) fn check_below(
         &self,
-        named: (Section, u64),
+        entry_id: (Section, u64),
         field: &'static str,
         found: u64,
         end: u64,
     ) -> Result<u64, ArchiveError> {
         // If `end` is 0 no value is allowed, which no largest value expresses: a value of at least 1 is then reported as above 0.
         match end.checked_sub(1) {
-            Some(limit) => self.limit(named, field, found, limit),
-            None => self.limit(named, field, found.max(1), 0),
+            Some(limit) => self.check_at_most(entry_id, field, found, limit),
+            None => self.check_at_most(entry_id, field, found.max(1), 0),
         }
     }
 }
 
 /// Number of entries of each section that have an owner. No entry has two, so that memory is bounded by the size of the file.
 #[derive(Default)]
-pub(crate) struct Taken([u64; Section::ALL.len()]);
+pub(crate) struct ClaimedEntries([u64; Section::ALL.len()]);
 
-impl Taken {
+impl ClaimedEntries {
     /// Counts entries of a section that belong to one owner alone.
-    pub(crate) fn add(
+    pub(crate) fn claim(
         &mut self,
         tables: &Tables<'_>,
         section: Section,
         count: u64,
-        named: (Section, u64),
+        entry_id: (Section, u64),
     ) -> Result<(), ArchiveError> {
         let taken = &mut self.0[section as usize];
         *taken = taken.saturating_add(count);
-        tables.limit(named, "number of entries of all ranks", *taken, tables.len(section)).map(|_| ())
+        tables
+            .check_at_most(entry_id, "number of entries of all ranks", *taken, tables.len(section))
+            .map(|_| ())
     }
 }

@@ -6,8 +6,8 @@ use crate::record::{
     ACTION_KINDS, CALL, COLUMN, COMPUTE, IRECV, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, Record, SEND,
     SEND_RECV,
 };
-use crate::side::Side;
-use crate::transfer::{NotPersistent, Persistent, Transfer};
+use crate::side_tables::SideTables;
+use crate::transfer::{NotPersistent, PersistentRequests, Transfer};
 
 /// Number of messages of a channel and their total size [B].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,20 +38,20 @@ pub(crate) struct Tally {
     cancelled: Vec<u64>,
     /// Number of cancelled receives from any source.
     cancelled_from_any: u64,
-    persistent: Persistent,
+    persistent: PersistentRequests,
     /// Number of executions of the next record.
-    times: u64,
+    multiplicity: u64,
     /// Number of executions of each loop around the next record, the outermost first.
-    outer: Vec<u64>,
+    outer_multiplicities: Vec<u64>,
     /// Persistent requests at the begin of each loop around the next record.
-    outer_persistent: Vec<Persistent>,
+    outer_persistent: Vec<PersistentRequests>,
 }
 
 /// Error of [`Tally::push`]: a sum exceeds 64 bits, loops do not nest, or iterations of a loop start different requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Overflow;
+pub(crate) struct TallyError;
 
-impl From<NotPersistent> for Overflow {
+impl From<NotPersistent> for TallyError {
     fn from(_: NotPersistent) -> Self {
         Self
     }
@@ -59,26 +59,26 @@ impl From<NotPersistent> for Overflow {
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        Self { times: 1, ..Self::default() }
+        Self { multiplicity: 1, ..Self::default() }
     }
 
     /// Adds the next record, which may refer to the side tables as they are so far.
     #[inline]
-    pub(crate) fn push(&mut self, record: Record, side: &Side) -> Result<(), Overflow> {
+    pub(crate) fn push(&mut self, record: Record, side: &SideTables) -> Result<(), TallyError> {
         let kind = match record.kind() {
-            LOOP_BEGIN => return self.enter(record.amount()),
-            LOOP_END => return self.leave(),
+            LOOP_BEGIN => return self.enter_loop(record.amount()),
+            LOOP_END => return self.leave_loop(),
             COLUMN | OPTIONAL => {
                 let index = record.index() as usize;
-                let uses = at(&mut self.columns, index);
-                *uses = uses.checked_add(self.times).ok_or(Overflow)?;
+                let uses = entry_mut(&mut self.columns, index);
+                *uses = uses.checked_add(self.multiplicity).ok_or(TallyError)?;
                 COMPUTE
             }
             kind => kind,
         };
-        add(&mut self.actions, self.times)?;
-        let of_kind = self.by_kind.get_mut(usize::from(kind)).ok_or(Overflow)?;
-        *of_kind += self.times;
+        add(&mut self.actions, self.multiplicity)?;
+        let of_kind = self.by_kind.get_mut(usize::from(kind)).ok_or(TallyError)?;
+        *of_kind += self.multiplicity;
         match record.kind() {
             SEND | ISEND => self.send(record.index(), record.amount()),
             RECV | IRECV => self.receive(record.index(), record.amount()),
@@ -88,52 +88,55 @@ impl Tally {
         }
     }
 
-    fn enter(&mut self, count: u64) -> Result<(), Overflow> {
-        self.outer.push(self.times);
+    fn enter_loop(&mut self, count: u64) -> Result<(), TallyError> {
+        self.outer_multiplicities.push(self.multiplicity);
         self.outer_persistent.push(self.persistent.clone());
-        self.times = self.times.checked_mul(count).filter(|times| *times > 0).ok_or(Overflow)?;
-        self.depth = self.depth.max(self.outer.len() as u64);
-        if self.outer.len() <= MAX_DEPTH { Ok(()) } else { Err(Overflow) }
+        self.multiplicity =
+            self.multiplicity.checked_mul(count).filter(|times| *times > 0).ok_or(TallyError)?;
+        self.depth = self.depth.max(self.outer_multiplicities.len() as u64);
+        if self.outer_multiplicities.len() <= MAX_DEPTH { Ok(()) } else { Err(TallyError) }
     }
 
-    fn leave(&mut self) -> Result<(), Overflow> {
-        let outer = self.outer.pop().ok_or(Overflow)?;
-        let is_once = std::mem::replace(&mut self.times, outer) == outer;
+    fn leave_loop(&mut self) -> Result<(), TallyError> {
+        let outer = self.outer_multiplicities.pop().ok_or(TallyError)?;
+        let is_once = std::mem::replace(&mut self.multiplicity, outer) == outer;
         // Otherwise a later iteration would start other persistent requests, and so send and receive other messages.
         let is_same = self.outer_persistent.pop().is_some_and(|before| before == self.persistent);
-        if is_same || is_once { Ok(()) } else { Err(Overflow) }
+        if is_same || is_once { Ok(()) } else { Err(TallyError) }
     }
 
-    fn call(&mut self, id: u32, side: &Side) -> Result<(), Overflow> {
-        let call = side.calls.get(id as usize).ok_or(Overflow)?;
-        add(at(&mut self.calls, id as usize), self.times)?;
+    fn call(&mut self, id: u32, side: &SideTables) -> Result<(), TallyError> {
+        let call = side.calls.get(id as usize).ok_or(TallyError)?;
+        add(entry_mut(&mut self.calls, id as usize), self.multiplicity)?;
         let mut persistent = std::mem::take(&mut self.persistent);
-        let followed = persistent.follow(call, |transfer| self.transfer(transfer));
+        let followed = persistent.visit_transfers(call, |transfer| self.transfer(transfer));
         self.persistent = persistent;
         followed
     }
 
-    fn transfer(&mut self, transfer: Transfer) -> Result<(), Overflow> {
+    fn transfer(&mut self, transfer: Transfer) -> Result<(), TallyError> {
         match transfer {
             Transfer::Send(to, bytes) => self.send(to.get(), bytes.get()),
             Transfer::Receive(Source::Rank(from), bytes) => self.receive(from.get(), bytes.get()),
-            Transfer::Receive(Source::Any { .. }, _) => add(&mut self.receives_from_any, self.times),
-            Transfer::Cancelled(Source::Rank(from)) => add(at(&mut self.cancelled, from.index()), self.times),
-            Transfer::Cancelled(Source::Any { .. }) => add(&mut self.cancelled_from_any, self.times),
-            Transfer::Receive(Source::Nobody, _) | Transfer::Cancelled(Source::Nobody) => Ok(()),
+            Transfer::Receive(Source::Any { .. }, _) => add(&mut self.receives_from_any, self.multiplicity),
+            Transfer::Cancelled(Source::Rank(from)) => {
+                add(entry_mut(&mut self.cancelled, from.index()), self.multiplicity)
+            }
+            Transfer::Cancelled(Source::Any { .. }) => add(&mut self.cancelled_from_any, self.multiplicity),
+            Transfer::Receive(Source::ProcNull, _) | Transfer::Cancelled(Source::ProcNull) => Ok(()),
         }
     }
 
-    fn send(&mut self, channel: u32, bytes: u64) -> Result<(), Overflow> {
-        at(&mut self.sends, channel as usize).add(self.times, bytes)
+    fn send(&mut self, channel: u32, bytes: u64) -> Result<(), TallyError> {
+        entry_mut(&mut self.sends, channel as usize).add(self.multiplicity, bytes)
     }
 
-    fn receive(&mut self, channel: u32, bytes: u64) -> Result<(), Overflow> {
-        at(&mut self.receives, channel as usize).add(self.times, bytes)
+    fn receive(&mut self, channel: u32, bytes: u64) -> Result<(), TallyError> {
+        entry_mut(&mut self.receives, channel as usize).add(self.multiplicity, bytes)
     }
 
-    fn send_recv(&mut self, id: u32, side: &Side) -> Result<(), Overflow> {
-        let both = *side.send_recvs.get(id as usize).ok_or(Overflow)?;
+    fn send_recv(&mut self, id: u32, side: &SideTables) -> Result<(), TallyError> {
+        let both = *side.send_recvs.get(id as usize).ok_or(TallyError)?;
         if let Some(to) = both.to {
             self.send(to.get(), both.send_bytes.get())?;
         }
@@ -156,25 +159,25 @@ impl Tally {
 
     /// Returns whether all loops have ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.outer.is_empty()
+        self.outer_multiplicities.is_empty()
     }
 }
 
 impl Traffic {
-    fn add(&mut self, messages: u64, bytes: u64) -> Result<(), Overflow> {
+    fn add(&mut self, messages: u64, bytes: u64) -> Result<(), TallyError> {
         add(&mut self.messages, messages)?;
-        add(&mut self.bytes, bytes.checked_mul(messages).ok_or(Overflow)?)
+        add(&mut self.bytes, bytes.checked_mul(messages).ok_or(TallyError)?)
     }
 }
 
-fn add(sum: &mut u64, more: u64) -> Result<(), Overflow> {
-    *sum = sum.checked_add(more).ok_or(Overflow)?;
+fn add(sum: &mut u64, more: u64) -> Result<(), TallyError> {
+    *sum = sum.checked_add(more).ok_or(TallyError)?;
     Ok(())
 }
 
 /// Returns an entry, which is added if missing.
 #[inline]
-fn at<T: Clone + Default>(entries: &mut Vec<T>, index: usize) -> &mut T {
+fn entry_mut<T: Clone + Default>(entries: &mut Vec<T>, index: usize) -> &mut T {
     if index >= entries.len() {
         entries.resize(index + 1, T::default());
     }
@@ -188,9 +191,9 @@ mod tests {
     use crate::channel::OutIdx;
     use pdes_core::Bytes;
 
-    fn sum(records: &[Record]) -> Result<Tally, Overflow> {
+    fn sum(records: &[Record]) -> Result<Tally, TallyError> {
         let mut tally = Tally::new();
-        records.iter().try_for_each(|record| tally.push(*record, &Side::default()))?;
+        records.iter().try_for_each(|record| tally.push(*record, &SideTables::default()))?;
         Ok(tally)
     }
 
@@ -214,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn absurd_counts_and_open_loops_are_told() {
+    fn overflows_and_open_loops_are_errors() {
         let (begin, end) = (Record::loop_begin, Record::loop_end());
         let init = Record::encode(Action::Init);
-        assert_eq!(sum(&[begin(1 << 32), begin(1 << 32), init, end, end]), Err(Overflow));
-        assert_eq!(sum(&[begin(0), init, end]), Err(Overflow));
-        assert_eq!(sum(&[end]), Err(Overflow));
+        assert_eq!(sum(&[begin(1 << 32), begin(1 << 32), init, end, end]), Err(TallyError));
+        assert_eq!(sum(&[begin(0), init, end]), Err(TallyError));
+        assert_eq!(sum(&[end]), Err(TallyError));
         assert_eq!(sum(&[begin(2), init]).map(|tally| tally.is_closed()), Ok(false));
-        assert_eq!(sum(&vec![begin(1); MAX_DEPTH + 1]), Err(Overflow));
-        assert_eq!(sum(&[Record::from_words(77, 0)]), Err(Overflow));
+        assert_eq!(sum(&vec![begin(1); MAX_DEPTH + 1]), Err(TallyError));
+        assert_eq!(sum(&[Record::from_words(77, 0)]), Err(TallyError));
     }
 }

@@ -8,7 +8,7 @@ use pdes_core::Rank;
 use super::ArchiveError;
 use super::info::tally;
 use crate::call::Call;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::trace::{RankTrace, Trace};
 
 /// Number of calls of a function that no replay models, and the bytes that they moved.
@@ -45,28 +45,28 @@ impl UnmodelledCalls {
     /// ```
     pub fn of(trace: &Trace) -> Result<Vec<Self>, ArchiveError> {
         let mut by_name = BTreeMap::new();
-        let ranks = if trace.sides().any(has_some) { trace.ranks() } else { 0 };
+        let ranks = if trace.side_tables().any(has_unmodelled) { trace.ranks() } else { 0 };
         for rank in (0..ranks).map(Rank::new) {
-            trace.look_at(rank, |trace| add(trace, rank, &mut by_name))??;
+            trace.with_rank(rank, |trace| add_rank(trace, rank, &mut by_name))??;
         }
         let sum = |(name, (calls, bytes))| Self { name, calls, bytes };
         Ok(by_name.into_iter().map(sum).collect())
     }
 }
 
-fn has_some(side: &Side) -> bool {
+fn has_unmodelled(side: &SideTables) -> bool {
     side.calls.iter().any(|call| matches!(call, Call::Unmodelled(_)))
 }
 
-fn add(
+fn add_rank(
     trace: &RankTrace,
     rank: Rank,
     by_name: &mut BTreeMap<String, (u64, u128)>,
 ) -> Result<(), ArchiveError> {
-    if !has_some(&trace.side) {
+    if !has_unmodelled(&trace.side_tables) {
         return Ok(());
     }
-    for (call, uses) in trace.side.calls.iter().zip(tally(trace, rank)?.calls) {
+    for (call, uses) in trace.side_tables.calls.iter().zip(tally(trace, rank)?.calls) {
         let Call::Unmodelled(call) = call else { continue };
         let (calls, bytes) = by_name.entry(call.name().to_owned()).or_default();
         *calls = calls.saturating_add(uses);

@@ -5,32 +5,32 @@
 //! of them is read.
 
 use crate::archive::{Damage, MAX_DEPTH};
-use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Needs, Record};
+use crate::record::{FieldMaxima, LOOP_BEGIN, LOOP_END, Limits, Record};
 
 /// Number of records up to which loop bodies are replicated.
-const RUN: usize = 256;
+const TARGET_BODY_RECORDS: usize = 256;
 
 /// Largest number of records that unrolling adds to a program: 16 KiB.
-const MAX_GAIN: usize = 1024;
+const MAX_ADDED_RECORDS: usize = 1024;
 
 /// A program with its loops unrolled.
 #[derive(Debug)]
 pub(crate) struct Unrolled {
     records: Box<[Record]>,
-    needs: Needs,
+    maxima: FieldMaxima,
 }
 
 /// Treatment of the bodies of outermost loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outermost {
+pub(crate) enum OutermostLoops {
     /// They are replicated like others.
-    Repeated,
+    Replicated,
     /// They are not replicated, so that each pass is one iteration.
-    Single,
+    Kept,
 }
 
 /// A loop whose end has not been reached.
-struct Open {
+struct OpenLoop {
     /// Index of its begin.
     begin: usize,
     count: u64,
@@ -42,15 +42,15 @@ impl Unrolled {
     /// Unrolls a program; returns `None` if it is damaged or its loops do not nest properly.
     pub(crate) fn new(
         records: impl Iterator<Item = Result<Record, Damage>>,
-        outermost: Outermost,
+        outermost: OutermostLoops,
     ) -> Option<Self> {
-        let (mut out, mut open, mut needs) = (Vec::new(), Vec::<Open>::new(), Needs::default());
-        let mut gain = MAX_GAIN;
+        let (mut out, mut open, mut needs) = (Vec::new(), Vec::<OpenLoop>::new(), FieldMaxima::default());
+        let mut gain = MAX_ADDED_RECORDS;
         for record in records {
             let record = record.ok()?;
             match record.kind() {
                 LOOP_BEGIN => {
-                    let begun = Open { begin: out.len(), count: record.amount(), is_flat: true };
+                    let begun = OpenLoop { begin: out.len(), count: record.amount(), is_flat: true };
                     if begun.count == 0 || open.len() == MAX_DEPTH {
                         return None;
                     }
@@ -59,8 +59,8 @@ impl Unrolled {
                 }
                 LOOP_END => {
                     let ended = open.pop()?;
-                    let repeats = outermost == Outermost::Repeated || !open.is_empty();
-                    let is_loop = end(ended, repeats, &mut out, &mut gain);
+                    let repeats = outermost == OutermostLoops::Replicated || !open.is_empty();
+                    let is_loop = close_loop(ended, repeats, &mut out, &mut gain);
                     if let Some(outer) = open.last_mut().filter(|_| is_loop) {
                         outer.is_flat = false;
                     }
@@ -71,7 +71,7 @@ impl Unrolled {
                 }
             }
         }
-        open.is_empty().then(|| Self { records: out.into(), needs })
+        open.is_empty().then(|| Self { records: out.into(), maxima: needs })
     }
 
     /// Returns the records. The index field of a loop begin is the number of records that the first pass skips.
@@ -81,12 +81,17 @@ impl Unrolled {
 
     /// Returns whether all actions are within the limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
-        self.needs.fit(limits)
+        self.maxima.are_within(limits)
     }
 }
 
 /// Ends a loop after its body; returns whether a loop remains.
-fn end(Open { begin, count, is_flat }: Open, repeats: bool, out: &mut Vec<Record>, gain: &mut usize) -> bool {
+fn close_loop(
+    OpenLoop { begin, count, is_flat }: OpenLoop,
+    repeats: bool,
+    out: &mut Vec<Record>,
+    gain: &mut usize,
+) -> bool {
     let body = begin + 1..out.len();
     if body.is_empty() {
         out.pop();
@@ -111,7 +116,7 @@ fn end(Open { begin, count, is_flat }: Open, repeats: bool, out: &mut Vec<Record
 
 /// Returns the number of copies of a body: at most `count`, within [`TARGET_BODY_RECORDS`] and the remaining gain.
 fn copies(len: usize, count: u64, gain: usize) -> usize {
-    let copies = (RUN / len).clamp(1, gain / len + 1);
+    let copies = (TARGET_BODY_RECORDS / len).clamp(1, gain / len + 1);
     usize::try_from(count).map_or(copies, |count| copies.min(count))
 }
 
@@ -186,23 +191,23 @@ mod tests {
     }
 
     fn unroll(records: &[Record]) -> Option<Unrolled> {
-        Unrolled::new(records.iter().copied().map(Ok), Outermost::Repeated)
+        Unrolled::new(records.iter().copied().map(Ok), OutermostLoops::Replicated)
     }
 
     proptest! {
         #[test]
-        fn unrolled_programs_are_the_same_program(nodes in prop::collection::vec(node(), 0..5)) {
+        fn unrolling_keeps_the_actions(nodes in prop::collection::vec(node(), 0..5)) {
             let records = records(&nodes);
             let unrolled = unroll(&records).expect("loops that nest");
             prop_assert_eq!(walk(unrolled.records()), actions_of(&nodes));
-            prop_assert!(unrolled.records().len() <= records.len() + MAX_GAIN);
-            let single = Unrolled::new(records.iter().copied().map(Ok), Outermost::Single).expect("loops that nest");
+            prop_assert!(unrolled.records().len() <= records.len() + MAX_ADDED_RECORDS);
+            let single = Unrolled::new(records.iter().copied().map(Ok), OutermostLoops::Kept).expect("loops that nest");
             prop_assert_eq!(walk(single.records()), actions_of(&nodes));
         }
     }
 
     #[test]
-    fn bodies_are_repeated_and_their_remainder_is_left_out_at_first() {
+    fn bodies_are_replicated_and_the_first_pass_skips_the_remainder() {
         // 3 records 100 times: 85 of 256 at once, in 2 passes, of which the first leaves out 70 copies.
         let body = [1, 2, 3].map(Node::Act).to_vec();
         let unrolled = unroll(&records(&[Node::Loop(100, body)])).expect("a loop");
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_not_unrolled() {
+    fn malformed_programs_are_not_unrolled() {
         let (begin, act, end) = (Record::loop_begin(2), Record::column(0), Record::loop_end());
         let deep = [[begin].repeat(MAX_DEPTH + 1), vec![act], [end].repeat(MAX_DEPTH + 1)].concat();
         for records in [&[begin, act][..], &[act, end], &[Record::loop_begin(0), act, end], &deep] {
@@ -225,7 +230,7 @@ mod tests {
         }
         // Each iteration of an outermost loop is one pass if asked for.
         let program = records(&[Node::Loop(100, vec![Node::Act(1), Node::Loop(3, vec![Node::Act(2)])])]);
-        let single = Unrolled::new(program.into_iter().map(Ok), Outermost::Single).expect("loops");
+        let single = Unrolled::new(program.into_iter().map(Ok), OutermostLoops::Kept).expect("loops");
         assert_eq!((single.records().len(), single.records()[0]), (6, Record::unrolled_loop(100, 0)));
         // Loops without actions vanish.
         let nothing = [Record::loop_begin(u64::MAX), begin, end, end];

@@ -11,17 +11,17 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::archive::compile::{Compiled, compile};
 use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
 use crate::archive::encode_times::EncodedTimes;
-use crate::archive::finish::{self, Finished, Flat};
+use crate::archive::finish::{self, ArchiveTables, FlatSize};
 use crate::archive::open::shard_path;
 use crate::archive::output::{DataOutput, OutputFile};
 use crate::archive::tally::Tally;
-use crate::archive::{ConvertOptions, Folding, WriteError, price};
-use crate::column::{Changes, Column, Place};
-use crate::draft::Linkable;
+use crate::archive::{ConvertOptions, Folding, WriteError, folding_cost};
+use crate::builder::LinkableRank;
+use crate::column::{ActionCountChanges, Column, ColumnStorage};
 use crate::load::MAX_RANKS;
 use crate::provenance::Provenance;
 use crate::record::Record;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::structure::Item;
 use crate::trace::RankTrace;
 
@@ -57,13 +57,13 @@ pub struct ArchiveWriter {
     /// Main file, with the tables, if the data have files of their own.
     main: Option<OutputFile>,
     shards: Vec<DataOutput>,
-    programs: Programs,
-    sides: Sides,
+    programs: StoredPrograms,
+    side_tables: StoredSideTables,
     written: Vec<Option<WrittenRank>>,
     provenance: Provenance,
     folding: Folding,
     /// Length of the data of each shard if no rank was folded [B].
-    flat: Vec<u64>,
+    flat_bytes: Vec<u64>,
 }
 
 /// Summary of a written archive.
@@ -75,9 +75,9 @@ pub struct Summary {
     pub actions: u64,
     /// Number of distinct programs; ranks of equal structure share one.
     pub programs: u64,
-    /// Size of all files [B].
+    /// Size of all files \[B\].
     pub bytes: u64,
-    /// Size of all files if no rank was folded [B], with a record of 16 bytes per action.
+    /// Size of all files if no rank was folded \[B\], with a record of 16 bytes per action.
     pub flat_bytes: u64,
 }
 
@@ -91,22 +91,22 @@ pub(crate) struct WrittenProgram {
 
 /// The stored programs, deduplicated within each shard.
 #[derive(Default)]
-pub(crate) struct Programs {
+pub(crate) struct StoredPrograms {
     pub(crate) written: Vec<WrittenProgram>,
     by_digest: FxHashMap<(u32, u128), u32>,
 }
 
 /// The stored side tables, deduplicated.
 #[derive(Default)]
-pub(crate) struct Sides {
+pub(crate) struct StoredSideTables {
     pub(crate) words: Vec<u64>,
     /// Index of the first word and number of words of each.
     pub(crate) index: Vec<(u64, u64)>,
     by_digest: FxHashMap<u128, u32>,
 }
 
-impl Sides {
-    fn add(&mut self, side: &Side) -> u32 {
+impl StoredSideTables {
+    fn intern(&mut self, side: &SideTables) -> u32 {
         let words = side.to_words();
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let number = self.index.len() as u32;
@@ -121,35 +121,35 @@ impl Sides {
 /// A stored rank.
 pub(crate) struct WrittenRank {
     pub(crate) program: u32,
-    pub(crate) side: u32,
-    pub(crate) amounts: Amounts,
+    pub(crate) side_tables: u32,
+    pub(crate) amount_columns: StoredColumns,
     /// Total size of the messages of each outgoing channel [B].
     pub(crate) bytes: Vec<u64>,
-    pub(crate) linkable: Linkable,
+    pub(crate) linkable: LinkableRank,
     pub(crate) times: Option<WrittenTimes>,
 }
 
 /// Stored columns of amounts of a rank.
 #[derive(Default)]
-pub(crate) struct Amounts {
+pub(crate) struct StoredColumns {
     /// Offset of the column blocks in the data of the shard [B].
-    pub(crate) blocks: u64,
+    pub(crate) blocks_offset: u64,
     pub(crate) columns: Vec<Column>,
     /// Whether the last two columns hold computations inserted between the records of the program.
-    pub(crate) inserts: bool,
+    pub(crate) has_inserts: bool,
 }
 
-impl Amounts {
+impl StoredColumns {
     /// Returns the number of actions of a rank whose program has `of_program` actions.
     pub(crate) fn actions(&self, of_program: u64) -> u64 {
-        Changes::actions(&self.columns, self.inserts, of_program)
+        ActionCountChanges::saturating_actions(&self.columns, self.has_inserts, of_program)
     }
 }
 
 /// Stored measured times of a rank.
 pub(crate) struct WrittenTimes {
     /// Offset of the blocks in the data of the shard [B].
-    pub(crate) blocks: u64,
+    pub(crate) blocks_offset: u64,
     /// One column for each kind of action.
     pub(crate) columns: Vec<Column>,
 }
@@ -178,14 +178,25 @@ impl ArchiveWriter {
             (Some(main), (0..shards).map(|shard| at(shard_path(path, shard))).collect::<Result<_, _>>()?)
         };
         let written = (0..ranks).map(|_| None).collect();
-        let (programs, sides) = (Programs::default(), Sides::default());
+        let (programs, sides) = (StoredPrograms::default(), StoredSideTables::default());
         let (path, provenance) = (path.to_path_buf(), Provenance::default());
         let (folding, flat) = (Folding::default(), vec![0; shards.len()]);
-        Ok(Self { path, ranks, main, shards, programs, sides, written, provenance, folding, flat })
+        Ok(Self {
+            path,
+            ranks,
+            main,
+            shards,
+            programs,
+            side_tables: sides,
+            written,
+            provenance,
+            folding,
+            flat_bytes: flat,
+        })
     }
 
     /// Creates an archive for a conversion.
-    pub(crate) fn converting(
+    pub(crate) fn for_conversion(
         path: &Path,
         ranks: u32,
         provenance: Provenance,
@@ -205,29 +216,35 @@ impl ArchiveWriter {
     /// # Errors
     /// Fails if the program is wrong, the rank is out of range or was written before, or the file cannot be written.
     pub fn write_rank(&mut self, rank: Rank, program: &[Item]) -> Result<(), WriteError> {
-        self.check_free(rank)?;
+        self.check_unwritten(rank)?;
         let compiled = compile(rank, self.ranks, program);
-        let Compiled { records, amounts, linkable } =
+        let Compiled { records, column_amounts: amounts, linkable } =
             compiled.map_err(|kind| WriteError::Structure { rank, kind })?;
         let mut tally = Tally::new();
         let mut bytes = ProgramBytes::new();
         for record in &records {
-            tally.push(*record, &linkable.trace.side).map_err(|_| WriteError::TooMany { rank })?;
-            bytes.push(*record).map_err(|source| self.error(rank, source))?;
+            tally.push(*record, &linkable.trace.side_tables).map_err(|_| WriteError::TooMany { rank })?;
+            bytes.push(*record).map_err(|source| self.io_error(rank, source))?;
         }
         let constant = |(amount, len): (&f64, &u64)| Column {
             len: *len,
             absent: 0,
-            place: Place::Constant(amount.to_bits()),
+            storage: ColumnStorage::Constant(amount.to_bits()),
         };
         let columns: Vec<Column> = amounts.iter().zip(&tally.columns).map(constant).collect();
         let written = self.write_program(rank, bytes, tally.clone());
-        let program = written.map_err(|source| self.error(rank, source))?;
-        self.keep(rank, program, tally, Amounts { columns, ..Amounts::default() }, linkable);
+        let program = written.map_err(|source| self.io_error(rank, source))?;
+        self.store_rank(
+            rank,
+            program,
+            tally,
+            StoredColumns { columns, ..StoredColumns::default() },
+            linkable,
+        );
         Ok(())
     }
 
-    pub(crate) fn check_free(&self, rank: Rank) -> Result<(), WriteError> {
+    pub(crate) fn check_unwritten(&self, rank: Rank) -> Result<(), WriteError> {
         match self.written.get(rank.index()) {
             Some(None) => Ok(()),
             _ => Err(WriteError::Rank { rank, ranks: self.ranks }),
@@ -240,24 +257,24 @@ impl ArchiveWriter {
         rank: Rank,
         encoded: Option<Encoded>,
         records: impl Iterator<Item = Record>,
-        linkable: Linkable,
+        linkable: LinkableRank,
     ) -> Result<(), WriteError> {
-        self.check_free(rank)?;
+        self.check_unwritten(rank)?;
         let written = match encoded {
-            Some(encoded) if self.is_worth_it(rank, &encoded) => self.write_folded(rank, encoded, linkable),
+            Some(encoded) if self.folding_pays(rank, &encoded) => self.write_folded(rank, encoded, linkable),
             _ => self.write_flat(rank, records, linkable),
         };
         written.map_err(|error| self.encode_error(rank, error))
     }
 
     /// Writes a rank as it was encoded.
-    pub(crate) fn write_structured(
+    pub(crate) fn write_as_encoded(
         &mut self,
         rank: Rank,
         encoded: Encoded,
-        linkable: Linkable,
+        linkable: LinkableRank,
     ) -> Result<(), WriteError> {
-        self.check_free(rank)?;
+        self.check_unwritten(rank)?;
         self.write_folded(rank, encoded, linkable).map_err(|error| self.encode_error(rank, error))
     }
 
@@ -266,37 +283,48 @@ impl ArchiveWriter {
         let EncodedTimes { mut columns, blocks, directories } = times;
         let shard = self.shard_of(rank) as usize;
         let written = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns);
-        let blocks = written.map_err(|source| self.error(rank, source))?;
-        let flat = self.flat[shard].saturating_add(7) / 8 * 8;
-        self.flat[shard] = flat.saturating_add(self.shards[shard].len() - blocks);
+        let blocks = written.map_err(|source| self.io_error(rank, source))?;
+        let flat = self.flat_bytes[shard].saturating_add(7) / 8 * 8;
+        self.flat_bytes[shard] = flat.saturating_add(self.shards[shard].len() - blocks);
         if let Some(written) = &mut self.written[rank.index()] {
-            written.times = Some(WrittenTimes { blocks, columns });
+            written.times = Some(WrittenTimes { blocks_offset: blocks, columns });
         }
         Ok(())
     }
 
     fn encode_error(&self, rank: Rank, error: EncodeError) -> WriteError {
         match error {
-            EncodeError::Io(source) => self.error(rank, source),
-            EncodeError::Overflow(_) => WriteError::TooMany { rank },
+            EncodeError::Io(source) => self.io_error(rank, source),
+            EncodeError::Tally(_) => WriteError::TooMany { rank },
             EncodeError::Damaged(damage) => WriteError::Damaged { rank, damage },
         }
     }
 
-    fn is_worth_it(&self, rank: Rank, encoded: &Encoded) -> bool {
+    fn folding_pays(&self, rank: Rank, encoded: &Encoded) -> bool {
         let (new, known) = encoded.sizes();
         let digest = (self.shard_of(rank), encoded.program.digest());
         let size = if self.programs.by_digest.contains_key(&digest) { known } else { new };
         let Some(flat) = encoded.actions().checked_mul(16) else { return true };
-        size < flat && (self.folding == Folding::Always || price::is_paid(encoded, size, flat))
+        size < flat && (self.folding == Folding::Always || folding_cost::folding_pays(encoded, size, flat))
     }
 
-    fn write_folded(&mut self, rank: Rank, encoded: Encoded, linkable: Linkable) -> Result<(), EncodeError> {
-        let Encoded { program, tally, mut columns, inserts, blocks, directories, .. } = encoded;
+    fn write_folded(
+        &mut self,
+        rank: Rank,
+        encoded: Encoded,
+        linkable: LinkableRank,
+    ) -> Result<(), EncodeError> {
+        let Encoded { program, tally, mut columns, has_inserts: inserts, blocks, directories, .. } = encoded;
         let shard = self.shard_of(rank) as usize;
         let program = self.write_program(rank, program, tally.clone())?;
         let base = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns)?;
-        self.keep(rank, program, tally, Amounts { blocks: base, columns, inserts }, linkable);
+        self.store_rank(
+            rank,
+            program,
+            tally,
+            StoredColumns { blocks_offset: base, columns, has_inserts: inserts },
+            linkable,
+        );
         Ok(())
     }
 
@@ -304,20 +332,20 @@ impl ArchiveWriter {
         &mut self,
         rank: Rank,
         records: impl Iterator<Item = Record>,
-        linkable: Linkable,
+        linkable: LinkableRank,
     ) -> Result<(), EncodeError> {
         let shard = self.shard_of(rank);
         let data = &mut self.shards[shard as usize];
         let offset = data.align(16)?;
         let mut tally = Tally::new();
         for record in records {
-            tally.push(record, &linkable.trace.side)?;
+            tally.push(record, &linkable.trace.side_tables)?;
             data.write(&record.to_bytes())?;
         }
         let records = tally.actions;
         let program = self.programs.written.len() as u32;
         self.programs.written.push(WrittenProgram { shard, offset, records, tally: tally.clone() });
-        self.keep(rank, program, tally, Amounts::default(), linkable);
+        self.store_rank(rank, program, tally, StoredColumns::default(), linkable);
         Ok(())
     }
 
@@ -337,9 +365,16 @@ impl ArchiveWriter {
         Ok(number)
     }
 
-    fn keep(&mut self, rank: Rank, program: u32, tally: Tally, amounts: Amounts, mut linkable: Linkable) {
-        let side = self.sides.add(&linkable.trace.side);
-        linkable.trace.side = Arc::default();
+    fn store_rank(
+        &mut self,
+        rank: Rank,
+        program: u32,
+        tally: Tally,
+        amounts: StoredColumns,
+        mut linkable: LinkableRank,
+    ) {
+        let side = self.side_tables.intern(&linkable.trace.side_tables);
+        linkable.trace.side_tables = Arc::default();
         let trace: &RankTrace = &linkable.trace;
         let (outgoing, incoming) = (trace.outgoing.len(), trace.incoming.len());
         let mut receives: Vec<u64> = tally.received().collect();
@@ -353,10 +388,11 @@ impl ArchiveWriter {
         let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
         let actions = amounts.actions(tally.actions);
         let shard = self.shard_of(rank) as usize;
-        let flat = self.flat[shard].saturating_add(15) / 16 * 16;
-        self.flat[shard] = flat.saturating_add(actions.saturating_mul(16));
+        let flat = self.flat_bytes[shard].saturating_add(15) / 16 * 16;
+        self.flat_bytes[shard] = flat.saturating_add(actions.saturating_mul(16));
         let times = None;
-        self.written[rank.index()] = Some(WrittenRank { program, side, amounts, bytes, linkable, times });
+        self.written[rank.index()] =
+            Some(WrittenRank { program, side_tables: side, amount_columns: amounts, bytes, linkable, times });
     }
 
     /// Links the ranks, writes the tables, and renames the archive to its path.
@@ -365,31 +401,42 @@ impl ArchiveWriter {
     /// Fails if a rank receives more messages from a channel than are sent to it, or if the file cannot be written.
     pub fn finish(self) -> Result<Summary, WriteError> {
         let Self {
-            path, ranks, main, mut shards, mut programs, mut sides, written, provenance, flat, ..
+            path,
+            ranks,
+            main,
+            mut shards,
+            mut programs,
+            side_tables: mut sides,
+            written,
+            provenance,
+            flat_bytes: flat,
+            ..
         } = self;
-        let side = sides.add(&Side::default());
+        let side = sides.intern(&SideTables::default());
         let idle = programs.written.len() as u32;
         let is_idle = written.iter().any(Option::is_none);
-        let flat =
-            Flat { data: flat, programs: written.iter().flatten().count() as u64 + u64::from(is_idle) };
+        let flat = FlatSize {
+            shard_bytes: flat,
+            programs: written.iter().flatten().count() as u64 + u64::from(is_idle),
+        };
         if is_idle {
             let (offset, tally) = (0, Tally::new());
             programs.written.push(WrittenProgram { shard: 0, offset, records: 0, tally });
         }
         let nothing = |rank| WrittenRank {
             program: idle,
-            side,
-            amounts: Amounts::default(),
+            side_tables: side,
+            amount_columns: StoredColumns::default(),
             bytes: Vec::new(),
-            linkable: Linkable::idle(Rank::new(rank), ranks),
+            linkable: LinkableRank::empty(Rank::new(rank), ranks),
             times: None,
         };
         let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
         let written = written.collect();
-        let finished = Finished { path, ranks, programs, sides, written, provenance, flat };
+        let finished = ArchiveTables { path, ranks, programs, sides, written, provenance, flat_size: flat };
         match main {
-            None => finish::single(shards.remove(0), finished),
-            Some(main) => finish::sharded(main, shards, finished),
+            None => finish::finish_single_file(shards.remove(0), finished),
+            Some(main) => finish::finish_sharded(main, shards, finished),
         }
     }
 
@@ -398,7 +445,7 @@ impl ArchiveWriter {
         (rank * shards / u64::from(self.ranks)) as u32
     }
 
-    fn error(&self, rank: Rank, source: io::Error) -> WriteError {
+    fn io_error(&self, rank: Rank, source: io::Error) -> WriteError {
         let shard = self.shard_of(rank) as usize;
         let file = self.shards.get(shard).map_or(&*self.path, |shard| shard.file.path());
         WriteError::Io { file: file.to_path_buf(), source }
@@ -417,7 +464,7 @@ fn write_columns(
     let directory = data.align(8)?;
     data.write(directories)?;
     for column in columns {
-        if let Place::Blocks(offset) = &mut column.place {
+        if let ColumnStorage::Blocks(offset) = &mut column.storage {
             *offset += directory;
         }
     }

@@ -9,7 +9,7 @@ use crate::structure::RequestName;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The request does not exist or is complete already.
-    #[error("there is no request {request}; {}", describe(known, *more))]
+    #[error("there is no request {request}; {}", describe_known(known, *more))]
     UnknownRequest {
         /// The name.
         request: RequestName,
@@ -26,7 +26,7 @@ pub enum CallError {
     },
     /// A request occurs twice in a list.
     #[error("request {request} is in the list twice")]
-    RequestTwice {
+    DuplicateRequest {
         /// The name.
         request: RequestName,
     },
@@ -46,7 +46,7 @@ pub enum CallError {
     #[error(
         "nothing is done (done=-), but request {request} is pending: the call returns when one completes"
     )]
-    NothingDone {
+    NoneCompleted {
         /// The first pending request.
         request: RequestName,
     },
@@ -60,7 +60,7 @@ pub enum CallError {
     },
     /// The request to be started is active already.
     #[error("request {request} is active: it must complete before it is started again")]
-    Active {
+    AlreadyActive {
         /// The name.
         request: RequestName,
     },
@@ -74,7 +74,7 @@ pub enum CallError {
     #[error(
         "request {request} is no receive: MPI cancels no collective operation, and a cancelled send cannot be replayed"
     )]
-    CancelledSend {
+    NotReceive {
         /// The name.
         request: RequestName,
     },
@@ -97,7 +97,7 @@ pub enum CallError {
     WorldFreed,
     /// A communicator is created again with other members, or as a duplicate with other members than its parent.
     #[error("communicator {id} was made before with other members, or duplicates one with other members")]
-    OtherMembers {
+    MembersDiffer {
         /// The communicator.
         id: CommId,
     },
@@ -111,13 +111,13 @@ pub enum CallError {
     },
     /// A rank occurs twice in the list of members.
     #[error("rank {rank} is a member twice")]
-    MemberTwice {
+    DuplicateMember {
         /// The rank.
         rank: Rank,
     },
 }
 
-fn describe(known: &[RequestName], more: usize) -> String {
+fn describe_known(known: &[RequestName], more: usize) -> String {
     if known.is_empty() {
         return "there is none".to_owned();
     }

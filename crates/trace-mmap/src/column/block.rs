@@ -14,7 +14,7 @@ const MAX_DICTIONARY: usize = 64;
 pub(crate) const NO_VALUE: u64 = ABSENT - 1;
 
 /// Bound (2^53) below which integers are exact as doubles.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const EXACT_INTEGERS_END: f64 = 9_007_199_254_740_992.0;
 
 /// Meaning of the codes of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub(crate) struct Block {
     pub(crate) width: u8,
     pub(crate) packing: Packing,
     /// Whether code 0 stands for an absent value.
-    pub(crate) has_gaps: bool,
+    pub(crate) has_absent: bool,
 }
 
 /// Offsets of the parts of a block in the data of its shard [B].
-pub(crate) struct BlockPlace {
+pub(crate) struct BlockExtent {
     pub(crate) dictionary: u64,
     pub(crate) codes: u64,
     pub(crate) end: u64,
@@ -68,7 +68,13 @@ impl Block {
             _ => return None,
         };
         let is_width = width <= MAX_PACKED_WIDTH || width == 64;
-        is_width.then_some(Self { base, offset: word & ((1 << 48) - 1), width, packing, has_gaps })
+        is_width.then_some(Self {
+            base,
+            offset: word & ((1 << 48) - 1),
+            width,
+            packing,
+            has_absent: has_gaps,
+        })
     }
 
     /// Encodes the directory entry.
@@ -78,7 +84,7 @@ impl Block {
             Packing::Integers => 1,
             Packing::Dictionary => 2,
         };
-        let gaps = u64::from(self.has_gaps) << 63;
+        let gaps = u64::from(self.has_absent) << 63;
         let word = self.offset | u64::from(self.width) << 48 | packing << 56 | gaps;
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.base.to_le_bytes());
@@ -87,12 +93,12 @@ impl Block {
     }
 
     /// Returns the position of a block of `len` values; `None` if it exceeds 64 bits.
-    pub(crate) fn place(&self, len: u64, base: u64) -> Option<BlockPlace> {
+    pub(crate) fn extent(&self, len: u64, base: u64) -> Option<BlockExtent> {
         let dictionary = base.checked_add(self.offset)?;
         let entries = if self.packing == Packing::Dictionary { self.base } else { 0 };
         let codes = dictionary.checked_add(8 * entries)?;
         let end = codes.checked_add((len * u64::from(self.width)).div_ceil(8))?;
-        Some(BlockPlace { dictionary, codes, end })
+        Some(BlockExtent { dictionary, codes, end })
     }
 
     /// Decodes the bits of values from number `first` of the block on; returns `None` if the bytes end before them. Eight
@@ -100,18 +106,18 @@ impl Block {
     pub(crate) fn unpack(&self, dictionary: &[u8], packed: &[u8], first: u64, out: &mut [u64]) -> Option<()> {
         let base = match self.packing {
             Packing::Dictionary => 0,
-            _ => self.base.wrapping_sub(u64::from(self.has_gaps)),
+            _ => self.base.wrapping_sub(u64::from(self.has_absent)),
         };
         codes::unpack(packed, first, self.width, base, out)?;
         match self.packing {
-            Packing::Bits if self.has_gaps && self.width <= MAX_PACKED_WIDTH => {
-                out.iter_mut().for_each(|sum| *sum |= self.gap(*sum));
+            Packing::Bits if self.has_absent && self.width <= MAX_PACKED_WIDTH => {
+                out.iter_mut().for_each(|sum| *sum |= self.absent_mask(*sum));
             }
-            Packing::Bits if self.has_gaps => {
+            Packing::Bits if self.has_absent => {
                 out.iter_mut().filter(|sum| **sum == base).for_each(|sum| *sum = ABSENT)
             }
             Packing::Bits => {}
-            Packing::Integers => self.make_doubles(base, out),
+            Packing::Integers => self.integers_to_doubles(base, out),
             Packing::Dictionary => {
                 let (entries, _) = dictionary.as_chunks();
                 let entry = |code: u64| entries.get(code as usize).map(|entry| u64::from_le_bytes(*entry));
@@ -124,22 +130,22 @@ impl Block {
     /// Returns [`ABSENT`] (all bits) if a sum is that of code 0, which is below the base; else 0. This takes two arithmetic
     /// instructions; a comparison of 64 bits takes more, or a branch that is often mispredicted.
     #[inline]
-    fn gap(&self, sum: u64) -> u64 {
+    fn absent_mask(&self, sum: u64) -> u64 {
         (sum.wrapping_sub(self.base) as i64 >> 63) as u64
     }
 
     /// Converts whole numbers, the sums of codes and base, to the bits of doubles.
-    fn make_doubles(&self, base: u64, sums: &mut [u64]) {
-        let gap = self.has_gaps.then_some(base);
+    fn integers_to_doubles(&self, base: u64, sums: &mut [u64]) {
+        let gap = self.has_absent.then_some(base);
         let double = |sum: u64, bits: u64| if Some(sum) == gap { ABSENT } else { bits };
         // A number below 2^52 is put into the mantissa of 2^52, whose last bit counts one, instead of being converted.
-        let unit = EXACT / 2.0;
+        let unit = EXACT_INTEGERS_END / 2.0;
         let is_short = self.base < 1 << 51 && self.width <= 51;
         let short = |sum: u64| (f64::from_bits(sum | unit.to_bits()) - unit).to_bits();
         if is_short && gap.is_none() {
             sums.iter_mut().for_each(|sum| *sum = short(*sum));
         } else if is_short {
-            sums.iter_mut().for_each(|sum| *sum = short(*sum) | self.gap(*sum));
+            sums.iter_mut().for_each(|sum| *sum = short(*sum) | self.absent_mask(*sum));
         } else {
             sums.iter_mut().for_each(|sum| *sum = double(*sum, (*sum as i64 as f64).to_bits()));
         }
@@ -154,7 +160,7 @@ impl Block {
         let present = || values.iter().copied().filter(|bits| *bits != ABSENT);
         let are_whole = present().all(is_whole);
         let number = |bits: u64| if are_whole { f64::from_bits(bits) as u64 } else { bits };
-        let frame = Frame::of(present().map(number), has_gaps);
+        let frame = FrameOfReference::of(present().map(number), has_gaps);
         let dictionary: BTreeSet<u64> = values.iter().copied().collect();
         let code = code_width(dictionary.len());
         let framed = values.len() * usize::from(frame.width);
@@ -167,33 +173,33 @@ impl Block {
             ABSENT => 0,
             bits => number(bits) - frame.base + u64::from(has_gaps),
         };
-        append(values.iter().map(code), frame.width, out);
+        append_codes(values.iter().map(code), frame.width, out);
         let packing = if are_whole { Packing::Integers } else { Packing::Bits };
-        Self { base: frame.base, offset: 0, width: frame.width, packing, has_gaps }
+        Self { base: frame.base, offset: 0, width: frame.width, packing, has_absent: has_gaps }
     }
 }
 
 /// Frame of reference: the smallest number, and the width of the largest difference from it [bit].
 #[derive(Clone, Copy)]
-struct Frame {
+struct FrameOfReference {
     base: u64,
     width: u8,
 }
 
-impl Frame {
+impl FrameOfReference {
     fn of(numbers: impl Iterator<Item = u64>, has_gaps: bool) -> Self {
         let (base, top) =
             numbers.fold((u64::MAX, 0), |(low, high), number| (low.min(number), high.max(number)));
         // The bits of amounts are below 2^63, so that this sum cannot overflow.
         let codes = top.saturating_sub(base) + u64::from(has_gaps);
-        Self { base, width: storable(bit_length(codes)) }
+        Self { base, width: storable_width(bit_length(codes)) }
     }
 }
 
 /// Returns whether bits are those of a whole number below 2^53, without minus zero.
 fn is_whole(bits: u64) -> bool {
     let value = f64::from_bits(bits);
-    value.fract() == 0.0 && (0.0..EXACT).contains(&value) && value.is_sign_positive()
+    value.fract() == 0.0 && (0.0..EXACT_INTEGERS_END).contains(&value) && value.is_sign_positive()
 }
 
 fn code_width(entries: usize) -> u8 {
@@ -204,7 +210,7 @@ fn bit_length(number: u64) -> u8 {
     (64 - number.leading_zeros()) as u8
 }
 
-fn storable(width: u8) -> u8 {
+fn storable_width(width: u8) -> u8 {
     if width <= MAX_PACKED_WIDTH { width } else { 64 }
 }
 
@@ -212,12 +218,12 @@ fn pack_dictionary(values: &[u64], dictionary: &[u64], width: u8, out: &mut Vec<
     out.extend(dictionary.iter().flat_map(|bits| bits.to_le_bytes()));
     // Each amount is in the dictionary, so that the search always succeeds.
     let code = |value: &u64| dictionary.partition_point(|bits| bits < value) as u64;
-    append(values.iter().map(code), width, out);
-    Block { base: dictionary.len() as u64, offset: 0, width, packing: Packing::Dictionary, has_gaps: false }
+    append_codes(values.iter().map(code), width, out);
+    Block { base: dictionary.len() as u64, offset: 0, width, packing: Packing::Dictionary, has_absent: false }
 }
 
 /// Appends codes of `width` bits each, the lowest bits first.
-fn append(codes: impl Iterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
+fn append_codes(codes: impl Iterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
     let (mut pending, mut bits) = (0_u128, 0);
     for code in codes {
         pending |= u128::from(code) << bits;
@@ -240,7 +246,7 @@ mod tests {
 
     fn unpack(block: Block, len: usize, bytes: &[u8]) -> Vec<u64> {
         let padded = [bytes, &[0xff; 8]].concat();
-        let place = block.place(len as u64, 0).expect("a short block");
+        let place = block.extent(len as u64, 0).expect("a short block");
         assert_eq!(place.end, bytes.len() as u64);
         let (dictionary, codes) = padded.split_at(place.codes as usize);
         let mut values = vec![0; len];
@@ -285,7 +291,7 @@ mod tests {
             .map(|index| if index % 2 == 0 { ABSENT } else { f64::from(1000 + index).to_bits() })
             .collect();
         let (block, bytes) = check_bits(&gaps);
-        assert_eq!((block.packing, block.has_gaps, bytes), (Packing::Integers, true, 256));
+        assert_eq!((block.packing, block.has_absent, bytes), (Packing::Integers, true, 256));
         let (block, bytes) = check_bits(&[ABSENT; 256]);
         assert_eq!((block.base, block.width, bytes), (ABSENT, 0, 0));
     }

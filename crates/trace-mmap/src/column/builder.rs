@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::column::{ABSENT, BLOCK, Block, Column, ENTRY, Place};
+use crate::column::{ABSENT, BLOCK_VALUES, Block, Column, ColumnStorage, ENTRY_BYTES};
 
 /// Builder of one column.
 #[derive(Debug, Default)]
@@ -14,13 +14,13 @@ pub(crate) struct ColumnBuilder {
 }
 
 /// Writer of encoded blocks, with their total length [B].
-pub(crate) struct Blocks<W> {
+pub(crate) struct BlockWriter<W> {
     pub(crate) sink: W,
     pub(crate) len: u64,
     pub(crate) buffer: Vec<u8>,
 }
 
-impl<W: Write> Blocks<W> {
+impl<W: Write> BlockWriter<W> {
     pub(crate) fn new(sink: W) -> Self {
         Self { sink, len: 0, buffer: Vec::new() }
     }
@@ -41,15 +41,15 @@ impl ColumnBuilder {
 
     /// Adds the bits of an amount, or [`ABSENT`].
     #[inline]
-    pub(crate) fn push(&mut self, value: u64, blocks: &mut Blocks<impl Write>) -> io::Result<()> {
+    pub(crate) fn push(&mut self, value: u64, blocks: &mut BlockWriter<impl Write>) -> io::Result<()> {
         self.len += 1;
         self.absent += u64::from(value == ABSENT);
         self.values.push(value);
-        if self.values.len() as u64 == BLOCK { self.flush(blocks) } else { Ok(()) }
+        if self.values.len() as u64 == BLOCK_VALUES { self.flush(blocks) } else { Ok(()) }
     }
 
     #[cold]
-    fn flush(&mut self, blocks: &mut Blocks<impl Write>) -> io::Result<()> {
+    fn flush(&mut self, blocks: &mut BlockWriter<impl Write>) -> io::Result<()> {
         let block = blocks.append(&self.values)?;
         self.directory.push(block);
         self.values.clear();
@@ -60,7 +60,7 @@ impl ColumnBuilder {
     /// then holds the offset there.
     pub(crate) fn finish(
         mut self,
-        blocks: &mut Blocks<impl Write>,
+        blocks: &mut BlockWriter<impl Write>,
         directories: &mut Vec<u8>,
     ) -> io::Result<Column> {
         if !self.values.is_empty() {
@@ -71,11 +71,11 @@ impl ColumnBuilder {
             self.directory.first().filter(|first| first.width == 0 && absent == 0).map(|first| first.base);
         let is_same = |block: &Block| block.width == 0 && Some(block.base) == constant;
         if let Some(bits) = constant.filter(|_| self.directory.iter().all(is_same)) {
-            return Ok(Column { len, absent, place: Place::Constant(bits) });
+            return Ok(Column { len, absent, storage: ColumnStorage::Constant(bits) });
         }
-        let place = Place::Blocks(directories.len() as u64);
-        debug_assert_eq!(directories.len() as u64 % ENTRY, 0);
+        let place = ColumnStorage::Blocks(directories.len() as u64);
+        debug_assert_eq!(directories.len() as u64 % ENTRY_BYTES, 0);
         directories.extend(self.directory.iter().flat_map(|block| block.to_bytes()));
-        Ok(Column { len, absent, place })
+        Ok(Column { len, absent, storage: place })
     }
 }

@@ -1,11 +1,11 @@
 //! Window of the items that may still become part of a loop.
 
 use crate::fold::bodies::Bodies;
-use crate::fold::{KEPT, as_loop};
+use crate::fold::{WINDOW_ITEMS, as_loop};
 use crate::record::Record;
 
 /// Number of entries of the hash table of last items.
-const TABLE: usize = 1 << 16;
+const TABLE_ENTRIES: usize = 1 << 16;
 
 /// Index that stands for no item; windows are shorter.
 const NONE: u32 = u32::MAX;
@@ -21,13 +21,13 @@ pub(super) struct Window {
     /// Prefix hashes: the hash of all items before each item, and of all items.
     hashes: Vec<u64>,
     /// Chain of each item: the previous item with the same entry in `last`.
-    earlier: Vec<u32>,
+    previous: Vec<u32>,
     /// Last item with each hash.
     last: Box<[u32]>,
     /// For each length of the window, the last loop that may be followed by exactly one run of its body at that length.
     due: Vec<u32>,
     /// Chain of each loop: the previous loop with the same entry in `due`.
-    due_earlier: Vec<u32>,
+    due_previous: Vec<u32>,
     /// Powers of the base of the rolling hash.
     powers: Box<[u64]>,
 }
@@ -38,11 +38,11 @@ impl Window {
         Self {
             items: Vec::new(),
             hashes: vec![0],
-            earlier: Vec::new(),
-            last: vec![NONE; TABLE].into(),
+            previous: Vec::new(),
+            last: vec![NONE; TABLE_ENTRIES].into(),
             due: vec![NONE],
-            due_earlier: Vec::new(),
-            powers: powers.take(2 * KEPT + 2).collect(),
+            due_previous: Vec::new(),
+            powers: powers.take(2 * WINDOW_ITEMS + 2).collect(),
         }
     }
 
@@ -62,10 +62,10 @@ impl Window {
 
     /// Returns the earlier items that may equal the last one, the nearest first.
     #[inline]
-    pub(super) fn earlier(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + '_ {
         let last = self.items.last().copied();
-        let next = |index: &u32| Some(self.earlier[*index as usize]).filter(|index| *index != NONE);
-        let first = self.earlier.last().copied().filter(|index| *index != NONE);
+        let next = |index: &u32| Some(self.previous[*index as usize]).filter(|index| *index != NONE);
+        let first = self.previous.last().copied().filter(|index| *index != NONE);
         std::iter::successors(first, next)
             .map(|index| index as usize)
             .filter(move |index| Some(self.items[*index]) == last)
@@ -74,7 +74,7 @@ impl Window {
     /// Returns the loops that are followed by as many items as their body has.
     #[inline]
     pub(super) fn due(&self) -> impl Iterator<Item = usize> + '_ {
-        let next = |index: &u32| Some(self.due_earlier[*index as usize]).filter(|index| *index != NONE);
+        let next = |index: &u32| Some(self.due_previous[*index as usize]).filter(|index| *index != NONE);
         let first = self.due.get(self.len()).copied().filter(|index| *index != NONE);
         std::iter::successors(first, next).map(|index| index as usize)
     }
@@ -82,14 +82,14 @@ impl Window {
     /// Adds an item.
     #[inline]
     pub(super) fn push(&mut self, item: Record, bodies: &Bodies) {
-        let (index, mixed) = (self.items.len() as u32, mix(item));
-        let last = &mut self.last[place(mixed)];
-        self.earlier.push(*last);
+        let (index, mixed) = (self.items.len() as u32, hash_item(item));
+        let last = &mut self.last[table_entry(mixed)];
+        self.previous.push(*last);
         *last = index;
         let hash = self.hashes[self.items.len()];
         self.hashes.push(hash.wrapping_mul(BASE).wrapping_add(mixed));
         self.items.push(item);
-        let due_earlier = match due_at(index, item, bodies) {
+        let due_earlier = match next_run_end(index, item, bodies) {
             Some(length) => {
                 if self.due.len() <= length {
                     self.due.resize(length + 1, NONE);
@@ -98,7 +98,7 @@ impl Window {
             }
             None => NONE,
         };
-        self.due_earlier.push(due_earlier);
+        self.due_previous.push(due_earlier);
     }
 
     /// Removes the last items.
@@ -110,13 +110,13 @@ impl Window {
 
     fn pop(&mut self, bodies: &Bodies) {
         let (Some(item), Some(earlier), Some(due_earlier)) =
-            (self.items.pop(), self.earlier.pop(), self.due_earlier.pop())
+            (self.items.pop(), self.previous.pop(), self.due_previous.pop())
         else {
             return;
         };
         self.hashes.pop();
-        self.last[place(mix(item))] = earlier;
-        if let Some(length) = due_at(self.items.len() as u32, item, bodies) {
+        self.last[table_entry(hash_item(item))] = earlier;
+        if let Some(length) = next_run_end(self.items.len() as u32, item, bodies) {
             self.due[length] = due_earlier;
         }
     }
@@ -126,22 +126,22 @@ impl Window {
         let kept = self.items.split_off(len);
         self.items.clear();
         self.hashes.truncate(1);
-        self.earlier.clear();
+        self.previous.clear();
         self.last.fill(NONE);
         self.due.clear();
-        self.due_earlier.clear();
+        self.due_previous.clear();
         kept.into_iter().for_each(|item| self.push(item, bodies));
     }
 }
 
 /// Returns the length of the window at which one more run of the body of a loop may be complete; `None` for other items.
-fn due_at(index: u32, item: Record, bodies: &Bodies) -> Option<usize> {
+fn next_run_end(index: u32, item: Record, bodies: &Bodies) -> Option<usize> {
     let (body, _) = as_loop(item)?;
     Some(index as usize + 1 + bodies.items(body).len())
 }
 
 #[inline]
-fn mix(item: Record) -> u64 {
+fn hash_item(item: Record) -> u64 {
     let [head, amount] = item.words();
     let mixed = (head ^ amount.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd)
@@ -149,6 +149,6 @@ fn mix(item: Record) -> u64 {
 
 /// Returns the entry of an item in the table of last items.
 #[inline]
-fn place(mixed: u64) -> usize {
+fn table_entry(mixed: u64) -> usize {
     (mixed >> 48) as usize
 }

@@ -2,9 +2,9 @@
 
 use pdes_core::Rank;
 
-use super::error::{GenerateError, amount, at_least, at_most};
+use super::error::{GenerateError, check_amount, check_at_most, check_min_ranks};
 use super::program::ProgramBuilder;
-use super::{Generator, count_alike};
+use super::{Generator, count_uniform};
 use crate::Item;
 
 /// Parameters of [`AllreduceLoop`].
@@ -38,10 +38,10 @@ impl AllreduceLoop {
     /// # Errors
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Amount`], [`GenerateError::TooLarge`].
     pub fn new(parameters: AllreduceLoopParameters) -> Result<Self, GenerateError> {
-        at_least("a loop of reductions", parameters.ranks, 1)?;
-        at_most("count", parameters.count, 1 << 45)?;
-        amount("flops", parameters.flops)?;
-        amount("reduction_flops", parameters.reduction_flops)?;
+        check_min_ranks("a loop of reductions", parameters.ranks, 1)?;
+        check_at_most("count", parameters.count, 1 << 45)?;
+        check_amount("flops", parameters.flops)?;
+        check_amount("reduction_flops", parameters.reduction_flops)?;
         Ok(Self(parameters))
     }
 }
@@ -54,7 +54,7 @@ impl Generator for AllreduceLoop {
     fn rank(&self, rank: Rank) -> Vec<Item> {
         let AllreduceLoopParameters { ranks, iterations, count, flops, reduction_flops } = self.0;
         assert!(rank.get() < ranks, "rank {rank} of {ranks}");
-        ProgramBuilder::whole(|program| {
+        ProgramBuilder::build(|program| {
             program.repeat(iterations, |body| {
                 body.compute(flops);
                 body.allreduce(count, reduction_flops);
@@ -63,6 +63,6 @@ impl Generator for AllreduceLoop {
     }
 
     fn actions(&self) -> u64 {
-        count_alike(self)
+        count_uniform(self)
     }
 }

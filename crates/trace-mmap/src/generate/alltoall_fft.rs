@@ -2,15 +2,15 @@
 
 use pdes_core::Rank;
 
-use super::error::{GenerateError, amount, at_least, at_most, positive};
+use super::error::{GenerateError, check_amount, check_at_most, check_min_ranks, check_positive};
 use super::program::ProgramBuilder;
-use super::{Generator, count_alike};
+use super::{Generator, count_uniform};
 use crate::{Collective, Datatype, Item, Op};
 
 /// Doubles in a complex number.
 const DOUBLES: u64 = 2;
 /// Largest number of grid points per dimension: keeps the size of a block within 2^48 bytes.
-const MOST_POINTS: u64 = 1 << 20;
+const MAX_POINTS: u64 = 1 << 20;
 
 /// Parameters of [`AlltoallFft`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,13 +55,13 @@ impl AlltoallFft {
     /// [`GenerateError::UnequalSlabs`] with the nearest legal counts.
     pub fn new(parameters: AlltoallFftParameters) -> Result<Self, GenerateError> {
         let AlltoallFftParameters { ranks, grid: grid @ [first, _, last], .. } = parameters;
-        at_least("a transposition", ranks, 1)?;
+        check_min_ranks("a transposition", ranks, 1)?;
         for extent in grid {
-            positive("grid", extent)?;
-            at_most("grid", extent, MOST_POINTS)?;
+            check_positive("grid", extent)?;
+            check_at_most("grid", extent, MAX_POINTS)?;
         }
-        amount("flops_per_level", parameters.flops_per_level)?;
-        amount("flops_per_point", parameters.flops_per_point)?;
+        check_amount("flops_per_level", parameters.flops_per_level)?;
+        check_amount("flops_per_point", parameters.flops_per_point)?;
         if first.is_multiple_of(ranks.into()) && last.is_multiple_of(ranks.into()) {
             return Ok(Self(parameters));
         }
@@ -109,7 +109,7 @@ impl Generator for AlltoallFft {
             send_type: datatype,
             recv_type: datatype,
         };
-        ProgramBuilder::whole(|program| {
+        ProgramBuilder::build(|program| {
             program.repeat(self.0.steps, |body| {
                 body.compute(self.0.flops_per_point * self.points() + self.transform(0) + self.transform(1));
                 body.op(Op::Collective(transpose));
@@ -119,6 +119,6 @@ impl Generator for AlltoallFft {
     }
 
     fn actions(&self) -> u64 {
-        count_alike(self)
+        count_uniform(self)
     }
 }

@@ -10,7 +10,7 @@ pub enum GenerateError {
     /// The benchmark has no process grid for this number of ranks.
     #[error(
         "NPB LU class {class} does not run on {ranks} ranks: the nearest legal counts are {}",
-        nearest(*below, *above)
+        format_nearest(*below, *above)
     )]
     RankCount {
         /// The class requested.
@@ -53,7 +53,7 @@ pub enum GenerateError {
     /// The ranks do not divide the grid into equal slabs.
     #[error(
         "{ranks} ranks do not cut {extent} grid points into equal slabs: the nearest legal counts are {}",
-        nearest(*below, *above)
+        format_nearest(*below, *above)
     )]
     UnequalSlabs {
         /// The number of ranks requested.
@@ -108,7 +108,7 @@ pub enum GenerateError {
         "a jitter of every action unrolls the loops of rank {rank}: {actions} actions, at most {most}; \
          take fewer steps or one factor per rank"
     )]
-    Unrolled {
+    TooManyToUnroll {
         /// The rank.
         rank: u32,
         /// Its number of actions.
@@ -125,7 +125,7 @@ pub enum GenerateError {
 }
 
 /// Formats the nearest legal counts.
-fn nearest(below: Option<u32>, above: Option<u32>) -> String {
+fn format_nearest(below: Option<u32>, above: Option<u32>) -> String {
     match (below, above) {
         (Some(below), Some(above)) => format!("{below} and {above}"),
         (Some(one), None) | (None, Some(one)) => one.to_string(),
@@ -134,26 +134,26 @@ fn nearest(below: Option<u32>, above: Option<u32>) -> String {
 }
 
 /// Checks that a parameter is not zero.
-pub(super) fn positive(parameter: &'static str, value: u64) -> Result<(), GenerateError> {
+pub(super) fn check_positive(parameter: &'static str, value: u64) -> Result<(), GenerateError> {
     if value == 0 { Err(GenerateError::Zero { parameter }) } else { Ok(()) }
 }
 
 /// Checks that an amount of computation is finite and not negative.
-pub(super) fn amount(parameter: &'static str, value: f64) -> Result<(), GenerateError> {
+pub(super) fn check_amount(parameter: &'static str, value: f64) -> Result<(), GenerateError> {
     if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(GenerateError::Amount { parameter, value }) }
 }
 
 /// Checks that a parameter is at most `most`.
-pub(super) fn at_most(parameter: &'static str, found: u64, most: u64) -> Result<(), GenerateError> {
+pub(super) fn check_at_most(parameter: &'static str, found: u64, most: u64) -> Result<(), GenerateError> {
     if found > most { Err(GenerateError::TooLarge { parameter, found, most }) } else { Ok(()) }
 }
 
 /// Checks that there are at least `least` ranks.
-pub(super) fn at_least(kind: &'static str, ranks: u32, least: u32) -> Result<(), GenerateError> {
+pub(super) fn check_min_ranks(kind: &'static str, ranks: u32, least: u32) -> Result<(), GenerateError> {
     if ranks < least { Err(GenerateError::TooFewRanks { kind, ranks, least }) } else { Ok(()) }
 }
 
 /// Checks that a message has at most 2^48 bytes, the limit of traces.
-pub(super) fn message(parameter: &'static str, bytes: Bytes) -> Result<(), GenerateError> {
-    at_most(parameter, bytes.get(), 1 << 48)
+pub(super) fn check_message_size(parameter: &'static str, bytes: Bytes) -> Result<(), GenerateError> {
+    check_at_most(parameter, bytes.get(), 1 << 48)
 }

@@ -3,14 +3,14 @@
 use pdes_core::{Bytes, Rank};
 
 use super::Generator;
-use super::error::{GenerateError, amount, at_most, positive};
+use super::error::{GenerateError, check_amount, check_at_most, check_positive};
 use super::program::ProgramBuilder;
 use crate::{Item, Op, Tag};
 
 /// Largest number of cells per dimension: keeps a face within 2^48 bytes.
-const MOST_CELLS: u64 = 1 << 20;
+const MAX_CELLS: u64 = 1 << 20;
 /// Largest size of a cell of a face \[B\].
-const MOST_CELL_BYTES: u64 = 1 << 8;
+const MAX_CELL_BYTES: u64 = 1 << 8;
 
 /// Parameters of [`Halo3d`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,14 +70,14 @@ impl Halo3d {
     pub fn new(parameters: Halo3dParameters) -> Result<Self, GenerateError> {
         let Halo3dParameters { cells, processes, .. } = parameters;
         for (dimension, (cells, processes)) in cells.into_iter().zip(processes).enumerate() {
-            positive("processes", processes.into())?;
-            at_most("cells", cells, MOST_CELLS)?;
+            check_positive("processes", processes.into())?;
+            check_at_most("cells", cells, MAX_CELLS)?;
             if cells < u64::from(processes) {
                 return Err(GenerateError::EmptySubdomain { dimension, cells, processes });
             }
         }
-        at_most("cell_bytes", parameters.cell_bytes.get(), MOST_CELL_BYTES)?;
-        amount("flops_per_cell", parameters.flops_per_cell)?;
+        check_at_most("cell_bytes", parameters.cell_bytes.get(), MAX_CELL_BYTES)?;
+        check_amount("flops_per_cell", parameters.flops_per_cell)?;
         let ranks = processes.into_iter().try_fold(1_u32, u32::checked_mul);
         ranks.map(|ranks| Self { parameters, ranks }).ok_or(GenerateError::TooManyRanks { grid: processes })
     }
@@ -89,7 +89,7 @@ impl Halo3d {
     }
 
     /// Returns the rank at a position.
-    fn at(&self, [x, y, z]: [u32; 3]) -> Rank {
+    fn rank_at(&self, [x, y, z]: [u32; 3]) -> Rank {
         let [first, second, _] = self.parameters.processes;
         Rank::new((z * second + y) * first + x)
     }
@@ -112,7 +112,7 @@ impl Halo3d {
         [before, after].map(|there| {
             let mut position = position;
             position[dimension] = there?;
-            Some(self.at(position))
+            Some(self.rank_at(position))
         })
     }
 
@@ -151,7 +151,7 @@ impl Generator for Halo3d {
         let position = self.position(rank);
         let faces = self.faces(position);
         let cells: f64 = self.extents(position).iter().map(|extent| *extent as f64).product();
-        ProgramBuilder::whole(|program| {
+        ProgramBuilder::build(|program| {
             program.repeat(self.parameters.iterations, |body| {
                 faces.iter().for_each(|face| body.irecv(face.peer, face.receive, face.bytes));
                 faces.iter().for_each(|face| body.isend(face.peer, face.send, face.bytes));

@@ -7,7 +7,7 @@ use super::random::fraction;
 use crate::{Item, Op, flatten};
 
 /// Largest number of actions of a rank whose loops are unrolled.
-const MOST_UNROLLED: u64 = 1 << 23;
+const MAX_UNROLLED: u64 = 1 << 23;
 
 /// Scope of a random factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +71,17 @@ impl Jitter {
 
     fn unroll(&self, rank: Rank, program: &[Item]) -> Result<Vec<Item>, GenerateError> {
         let actions = Item::count_all(program).unwrap_or(u64::MAX);
-        if actions > MOST_UNROLLED {
-            return Err(GenerateError::Unrolled { rank: rank.get(), actions, most: MOST_UNROLLED });
+        if actions > MAX_UNROLLED {
+            return Err(GenerateError::TooManyToUnroll { rank: rank.get(), actions, most: MAX_UNROLLED });
         }
         let mut computations = 0;
         let noisy = flatten(program).map(|op| match op {
             Op::Compute { flops } => {
                 let factor = self.factor(&[rank.get().into(), computations]);
                 computations += 1;
-                Item::Act(Op::Compute { flops: (flops * factor).round() })
+                Item::Op(Op::Compute { flops: (flops * factor).round() })
             }
-            other => Item::Act(other.clone()),
+            other => Item::Op(other.clone()),
         });
         Ok(noisy.collect())
     }
@@ -91,8 +91,8 @@ impl Jitter {
 fn scale(items: &mut [Item], factor: f64) {
     for item in items {
         match item {
-            Item::Act(Op::Compute { flops }) => *flops = (*flops * factor).round(),
-            Item::Act(_) => {}
+            Item::Op(Op::Compute { flops }) => *flops = (*flops * factor).round(),
+            Item::Op(_) => {}
             Item::Loop { body, .. } => scale(body, factor),
         }
     }

@@ -3,7 +3,7 @@
 use pdes_core::{Bytes, Rank};
 
 use super::Generator;
-use super::error::{GenerateError, amount, at_least, message};
+use super::error::{GenerateError, check_amount, check_message_size, check_min_ranks};
 use super::program::ProgramBuilder;
 use crate::{Item, Tag};
 
@@ -62,10 +62,10 @@ impl MasterWorker {
     /// # Errors
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Amount`], [`GenerateError::TooLarge`].
     pub fn new(parameters: MasterWorkerParameters) -> Result<Self, GenerateError> {
-        at_least("a master with workers", parameters.ranks, 2)?;
-        amount("flops", parameters.flops)?;
-        message("task_bytes", parameters.task_bytes)?;
-        message("result_bytes", parameters.result_bytes)?;
+        check_min_ranks("a master with workers", parameters.ranks, 2)?;
+        check_amount("flops", parameters.flops)?;
+        check_message_size("task_bytes", parameters.task_bytes)?;
+        check_message_size("result_bytes", parameters.result_bytes)?;
         Ok(Self(parameters))
     }
 
@@ -111,7 +111,7 @@ impl Generator for MasterWorker {
 
     fn rank(&self, rank: Rank) -> Vec<Item> {
         assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
-        ProgramBuilder::whole(|program| match rank.get() {
+        ProgramBuilder::build(|program| match rank.get() {
             0 => self.write_master(program),
             worker => self.write_worker(program, worker),
         })

@@ -3,7 +3,7 @@
 mod class;
 mod exchange;
 mod grid;
-mod plan;
+mod phases;
 mod sweep;
 
 pub use class::Class;
@@ -11,8 +11,8 @@ pub use class::Class;
 use pdes_core::Rank;
 
 use self::grid::ProcessGrid;
-use self::plan::Plan;
-use super::error::{GenerateError, amount, positive};
+use self::phases::PhaseWriter;
+use super::error::{GenerateError, check_amount, check_positive};
 use super::{Generator, count};
 use crate::Item;
 
@@ -108,9 +108,9 @@ impl NpbLu {
     /// [`GenerateError::Amount`] if a cost is negative or not finite.
     pub fn new(parameters: NpbLuParameters) -> Result<Self, GenerateError> {
         let NpbLuParameters { class, ranks, steps, .. } = parameters;
-        positive("steps", steps.into())?;
-        amount("flops_per_point", parameters.flops_per_point)?;
-        amount("flops_per_value", parameters.flops_per_value)?;
+        check_positive("steps", steps.into())?;
+        check_amount("flops_per_point", parameters.flops_per_point)?;
+        check_amount("flops_per_value", parameters.flops_per_value)?;
         match ProcessGrid::new(class, ranks) {
             Some(grid) => Ok(Self { parameters, grid }),
             None => {
@@ -129,7 +129,7 @@ impl Generator for NpbLu {
     fn rank(&self, rank: Rank) -> Vec<Item> {
         assert!(rank.get() < self.ranks(), "rank {rank} of {}", self.ranks());
         let domain = self.grid.subdomain(self.parameters.class, rank);
-        Plan { parameters: &self.parameters, domain }.write()
+        PhaseWriter { parameters: &self.parameters, domain }.write()
     }
 
     /// Counts the actions of all ranks.

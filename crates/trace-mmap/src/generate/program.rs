@@ -16,7 +16,7 @@ pub(super) struct ProgramBuilder {
 
 impl ProgramBuilder {
     /// Builds a complete program: `MPI_Init`, its body, `MPI_Finalize`.
-    pub(super) fn whole(body: impl FnOnce(&mut Self)) -> Vec<Item> {
+    pub(super) fn build(body: impl FnOnce(&mut Self)) -> Vec<Item> {
         let mut program = Self::default();
         program.op(Op::Init);
         body(&mut program);
@@ -32,7 +32,7 @@ impl ProgramBuilder {
     /// Adds any operation other than a computation.
     pub(super) fn op(&mut self, op: Op) {
         self.flush();
-        self.items.push(Item::Act(op));
+        self.items.push(Item::Op(op));
     }
 
     /// Adds `MPI_Send`.
@@ -99,7 +99,7 @@ impl ProgramBuilder {
     /// Adds the merged computation, rounded to whole flops: amounts are short in text and exact in sums.
     fn flush(&mut self) {
         if self.pending > 0.0 {
-            self.items.push(Item::Act(Op::Compute { flops: self.pending.round() }));
+            self.items.push(Item::Op(Op::Compute { flops: self.pending.round() }));
         }
         self.pending = 0.0;
     }
@@ -120,8 +120,8 @@ mod tests {
             body.compute(5.0);
         });
         program.repeat(0, |body| body.op(Op::WaitAll));
-        let compute = |flops| Item::Act(Op::Compute { flops });
-        let body = vec![Item::Act(Op::WaitAll), compute(5.0)];
-        assert_eq!(program.finish(), [compute(7.0), Item::Act(Op::Init), Item::Loop { count: 2, body }]);
+        let compute = |flops| Item::Op(Op::Compute { flops });
+        let body = vec![Item::Op(Op::WaitAll), compute(5.0)];
+        assert_eq!(program.finish(), [compute(7.0), Item::Op(Op::Init), Item::Loop { count: 2, body }]);
     }
 }

@@ -4,22 +4,22 @@
 ///
 /// Each word passes through the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
 /// OOPSLA 2014).
-pub(super) fn mixed(seed: u64, position: &[u64]) -> u64 {
-    position.iter().fold(finalise(seed), |state, word| finalise(state ^ finalise(*word)))
+pub(super) fn hash(seed: u64, position: &[u64]) -> u64 {
+    position.iter().fold(mix_word(seed), |state, word| mix_word(state ^ mix_word(*word)))
 }
 
 /// Returns a number in `[0, 1)`, a multiple of 2^-53.
 pub(super) fn fraction(seed: u64, position: &[u64]) -> f64 {
-    (mixed(seed, position) >> 11) as f64 / (1_u64 << 53) as f64
+    (hash(seed, position) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Returns a number in `0..bound`, uniform up to a bias of bound / 2^64.
 pub(super) fn below(bound: u64, seed: u64, position: &[u64]) -> u64 {
-    ((u128::from(mixed(seed, position)) * u128::from(bound)) >> 64) as u64
+    ((u128::from(hash(seed, position)) * u128::from(bound)) >> 64) as u64
 }
 
 /// Mixes the bits of a word (SplitMix64).
-fn finalise(word: u64) -> u64 {
+fn mix_word(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -82,7 +82,7 @@ impl Permutation {
     }
 
     fn key_stream(self, word: u64, round: u64) -> u64 {
-        mixed(self.key, &[round, word]) & self.mask()
+        hash(self.key, &[round, word]) & self.mask()
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn numbers_are_fixed_for_ever() {
         // The first output of SplitMix64 with seed 0, as its authors' program prints it.
-        assert_eq!(mixed(0, &[]), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(hash(0, &[]), 0xe220_a839_7b1d_cdaf);
         assert!((0..1000).all(|i| (0.0..1.0).contains(&fraction(1, &[i]))));
         assert!((0..1000).all(|i| below(7, 1, &[i]) < 7));
     }

@@ -3,13 +3,15 @@
 use pdes_core::{Bytes, Rank};
 
 use super::Generator;
-use super::error::{GenerateError, amount, at_least, at_most, message, positive};
+use super::error::{
+    GenerateError, check_amount, check_at_most, check_message_size, check_min_ranks, check_positive,
+};
 use super::program::ProgramBuilder;
-use super::random::{Permutation, below, mixed};
+use super::random::{Permutation, below, hash};
 use crate::{Item, Op, Tag};
 
 /// Largest number of partners per step: each has its own tag.
-const MOST_PARTNERS: u64 = 1 << 16;
+const MAX_PARTNERS: u64 = 1 << 16;
 /// Purpose of a random number, the first word of its position.
 const PARTNER: u64 = 0;
 const SIZE: u64 = 1;
@@ -66,18 +68,18 @@ impl RandomSparse {
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Zero`], [`GenerateError::TooLarge`],
     /// [`GenerateError::EmptyRange`], [`GenerateError::Amount`].
     pub fn new(parameters: RandomSparseParameters) -> Result<Self, GenerateError> {
-        at_least("random partners", parameters.ranks, 2)?;
-        positive("partners", parameters.partners.into())?;
-        at_most("partners", parameters.partners.into(), MOST_PARTNERS)?;
-        amount("flops", parameters.flops)?;
-        message("max_bytes", parameters.max_bytes)?;
+        check_min_ranks("random partners", parameters.ranks, 2)?;
+        check_positive("partners", parameters.partners.into())?;
+        check_at_most("partners", parameters.partners.into(), MAX_PARTNERS)?;
+        check_amount("flops", parameters.flops)?;
+        check_message_size("max_bytes", parameters.max_bytes)?;
         let (min, max) = (parameters.min_bytes.get(), parameters.max_bytes.get());
         if min > max { Err(GenerateError::EmptyRange { min, max }) } else { Ok(Self(parameters)) }
     }
 
     /// Returns the permutation from senders to receivers for one message per rank in a step.
-    fn partners(&self, step: u32, partner: u32) -> Permutation {
-        Permutation::new(self.0.ranks, mixed(self.0.seed, &[PARTNER, step.into(), partner.into()]))
+    fn receivers(&self, step: u32, partner: u32) -> Permutation {
+        Permutation::new(self.0.ranks, hash(self.0.seed, &[PARTNER, step.into(), partner.into()]))
     }
 
     /// Returns the size of a message.
@@ -90,13 +92,13 @@ impl RandomSparse {
 
     fn write_step(&self, program: &mut ProgramBuilder, rank: u32, step: u32) {
         for partner in 0..self.0.partners {
-            let sender = self.partners(step, partner).preimage(rank);
+            let sender = self.receivers(step, partner).preimage(rank);
             if sender != rank {
                 program.irecv(Rank::new(sender), Tag::new(partner as i32), self.bytes(step, partner, sender));
             }
         }
         for partner in 0..self.0.partners {
-            let receiver = self.partners(step, partner).image(rank);
+            let receiver = self.receivers(step, partner).image(rank);
             if receiver != rank {
                 program.isend(Rank::new(receiver), Tag::new(partner as i32), self.bytes(step, partner, rank));
             }
@@ -113,7 +115,7 @@ impl Generator for RandomSparse {
 
     fn rank(&self, rank: Rank) -> Vec<Item> {
         assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
-        ProgramBuilder::whole(|program| {
+        ProgramBuilder::build(|program| {
             program.repeat(self.0.rounds, |body| {
                 (0..self.0.steps).for_each(|step| self.write_step(body, rank.get(), step));
             });

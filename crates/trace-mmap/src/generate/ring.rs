@@ -2,9 +2,9 @@
 
 use pdes_core::{Bytes, Rank};
 
-use super::error::{GenerateError, amount, at_least, message};
+use super::error::{GenerateError, check_amount, check_message_size, check_min_ranks};
 use super::program::ProgramBuilder;
-use super::{Generator, count_alike};
+use super::{Generator, count_uniform};
 use crate::{Item, Tag};
 
 /// Parameters of [`Ring`].
@@ -47,9 +47,9 @@ impl Ring {
     /// # Errors
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Amount`], [`GenerateError::TooLarge`].
     pub fn new(parameters: RingParameters) -> Result<Self, GenerateError> {
-        at_least("a ring", parameters.ranks, 2)?;
-        amount("flops", parameters.flops)?;
-        message("bytes", parameters.bytes)?;
+        check_min_ranks("a ring", parameters.ranks, 2)?;
+        check_amount("flops", parameters.flops)?;
+        check_message_size("bytes", parameters.bytes)?;
         Ok(Self(parameters))
     }
 }
@@ -65,7 +65,7 @@ impl Generator for Ring {
         let before = Rank::new(rank.get().checked_sub(1).unwrap_or(ranks - 1));
         let after = Rank::new(if rank.get() == ranks - 1 { 0 } else { rank.get() + 1 });
         let tag = Tag::new(0);
-        ProgramBuilder::whole(|program| {
+        ProgramBuilder::build(|program| {
             program.repeat(rounds, |body| {
                 body.irecv(before, tag, bytes);
                 body.send(after, tag, bytes);
@@ -76,6 +76,6 @@ impl Generator for Ring {
     }
 
     fn actions(&self) -> u64 {
-        count_alike(self)
+        count_uniform(self)
     }
 }

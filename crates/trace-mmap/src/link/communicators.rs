@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pdes_core::Rank;
 
+use crate::builder::LinkableRank;
 use crate::communicator::{CommId, Group};
-use crate::draft::Linkable;
 
 /// Ranks disagree about a communicator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum CommunicatorConflict {
     },
     /// A member never creates the communicator.
     #[error("rank {member} is in communicator {id}, as rank {rank} says, but never makes it")]
-    NotMade {
+    NotCreated {
         /// The communicator.
         id: CommId,
         /// A rank that creates it.
@@ -36,19 +36,19 @@ pub enum CommunicatorConflict {
 }
 
 /// A communicator as created by its first rank, and the number of ranks that create it.
-struct Made {
+struct CommunicatorDefinition {
     first: Rank,
     group: Arc<Group>,
     ranks: u32,
 }
 
 /// Checks that all members of each communicator create it with the same group, and shares the group among them in memory.
-pub(super) fn unify(ranks: &mut [Linkable]) -> Result<(), CommunicatorConflict> {
-    let mut made: BTreeMap<CommId, Made> = BTreeMap::new();
+pub(super) fn check_communicators(ranks: &mut [LinkableRank]) -> Result<(), CommunicatorConflict> {
+    let mut made: BTreeMap<CommId, CommunicatorDefinition> = BTreeMap::new();
     for (rank, linkable) in (0..).map(Rank::new).zip(ranks.iter_mut()) {
         for communicator in &mut *linkable.trace.communicators {
             let id = communicator.id;
-            let known = made.entry(id).or_insert_with(|| Made {
+            let known = made.entry(id).or_insert_with(|| CommunicatorDefinition {
                 first: rank,
                 group: Arc::clone(&communicator.group),
                 ranks: 0,
@@ -61,11 +61,11 @@ pub(super) fn unify(ranks: &mut [Linkable]) -> Result<(), CommunicatorConflict> 
         }
     }
     match made.iter().find(|(_, made)| made.ranks != made.group.len()) {
-        Some((&id, Made { first, group, .. })) => {
+        Some((&id, CommunicatorDefinition { first, group, .. })) => {
             let makes =
                 |rank: &Rank| ranks[rank.index()].trace.communicators.iter().any(|made| made.id == id);
             let member = group.members().find(|rank| !makes(rank)).unwrap_or(*first);
-            Err(CommunicatorConflict::NotMade { id, rank: *first, member })
+            Err(CommunicatorConflict::NotCreated { id, rank: *first, member })
         }
         None => Ok(()),
     }

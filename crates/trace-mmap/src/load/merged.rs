@@ -3,16 +3,16 @@
 use pdes_core::Rank;
 
 use crate::action::Action;
-use crate::draft::{Linkable, RankDraft};
+use crate::builder::{LinkableRank, RankTraceBuilder};
 use crate::error::TraceError;
 use crate::load::{LoadOptions, MAX_RANKS, Origin, assemble, check_ranks};
 use crate::store::Store;
 use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
 use crate::trace::Trace;
-use crate::warning::Tolerated;
+use crate::warning::FileWarnings;
 
 /// The builders of all ranks; `None` before the first line of the rank.
-type Drafts = Vec<Option<Box<RankDraft>>>;
+type Builders = Vec<Option<Box<RankTraceBuilder>>>;
 
 /// Loads a merged trace. If the number of ranks is not given, the text is read twice, because the fields of a line depend on that
 /// number.
@@ -23,16 +23,16 @@ pub(super) fn load(origin: Origin, options: &LoadOptions<'_>) -> Result<Trace, T
     };
     let store = super::store(options);
     let mut lines = origin.merged_lines()?;
-    let mut tolerated = Tolerated::default();
-    let drafts = read_lines(&mut lines, ranks, &mut tolerated, &store)?;
-    let finish = |(rank, draft): (u32, Option<Box<RankDraft>>)| match draft {
-        Some(draft) => draft.finish(&store),
-        None => Ok(Linkable::idle(Rank::new(rank), ranks)),
+    let mut warnings = FileWarnings::default();
+    let builders = read_lines(&mut lines, ranks, &mut warnings, &store)?;
+    let finish = |(rank, builder): (u32, Option<Box<RankTraceBuilder>>)| match builder {
+        Some(builder) => builder.finish(&store),
+        None => Ok(LinkableRank::empty(Rank::new(rank), ranks)),
     };
-    let linkables = (0..).zip(drafts).map(finish).collect::<Result<Vec<_>, _>>()?;
-    let tolerated = vec![(lines.file().to_path_buf(), tolerated)];
+    let linkables = (0..).zip(builders).map(finish).collect::<Result<Vec<_>, _>>()?;
+    let warnings = vec![(lines.file().to_path_buf(), warnings)];
     drop(lines);
-    assemble(linkables, tolerated, store, origin)
+    assemble(linkables, warnings, store, origin)
 }
 
 /// Returns one more than the highest rank with a line.
@@ -57,34 +57,35 @@ fn count_ranks(lines: &mut Lines<'_>) -> Result<u32, TraceError> {
 fn read_lines(
     lines: &mut Lines<'_>,
     ranks: u32,
-    tolerated: &mut Tolerated,
+    warnings: &mut FileWarnings,
     store: &Store<'_>,
-) -> Result<Drafts, TraceError> {
-    let mut drafts = Drafts::new();
-    drafts.resize_with(ranks as usize, || None);
+) -> Result<Builders, TraceError> {
+    let mut builders = Builders::new();
+    builders.resize_with(ranks as usize, || None);
     while let Some(line) = lines.next()? {
         let number = line.number;
-        match read_line(line, &mut drafts, tolerated) {
-            Ok((draft, action, nanos)) => draft.push_timed(action, nanos, store)?,
+        match read_line(line, &mut builders, warnings) {
+            Ok((builder, action, nanos)) => builder.push_timed(action, nanos, store)?,
             Err(kind) => return Err(lines.error(number, kind)),
         }
     }
-    Ok(drafts)
+    Ok(builders)
 }
 
 fn read_line<'d>(
     line: Line<'_>,
-    drafts: &'d mut Drafts,
-    tolerated: &mut Tolerated,
-) -> Result<(&'d mut RankDraft, Action, Option<u64>), TextError> {
+    builders: &'d mut Builders,
+    warnings: &mut FileWarnings,
+) -> Result<(&'d mut RankTraceBuilder, Action, Option<u64>), TextError> {
     let (line, nanos) = line.split_time()?;
     let mut fields = Fields::new(line.text);
     let found = read_rank(&mut fields)?;
-    let ranks = drafts.len() as u32;
-    let Some(draft) = usize::try_from(found).ok().and_then(|rank| drafts.get_mut(rank)) else {
+    let ranks = builders.len() as u32;
+    let Some(builder) = usize::try_from(found).ok().and_then(|rank| builders.get_mut(rank)) else {
         return Err(TextError::RankOutOfRange { found, ranks });
     };
-    let draft = draft.get_or_insert_with(|| Box::new(RankDraft::new(Rank::new(found as u32), ranks)));
-    let action = read_action(fields, line, draft, tolerated)?;
-    Ok((draft, action, nanos))
+    let builder =
+        builder.get_or_insert_with(|| Box::new(RankTraceBuilder::new(Rank::new(found as u32), ranks)));
+    let action = read_action(fields, line, builder, warnings)?;
+    Ok((builder, action, nanos))
 }

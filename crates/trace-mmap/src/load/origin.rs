@@ -11,7 +11,7 @@ use crate::error::{Location, TraceError};
 use crate::text::{Fields, Lines, Source, read_rank};
 
 /// Displayed name of a text that is not in a file.
-const TEXT: &str = "<text>";
+const TEXT_NAME: &str = "<text>";
 
 /// The origin of a trace.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Origin {
         match self {
             Self::PerRank(files) => &files[rank.index()],
             Self::Merged(file) | Self::Archive(file) => file,
-            Self::Text(_) => Path::new(TEXT),
+            Self::Text(_) => Path::new(TEXT_NAME),
         }
     }
 
@@ -46,7 +46,7 @@ impl Origin {
 
     fn lines(&self, rank: Rank) -> Result<Lines<'_>, TraceError> {
         match self {
-            Self::Text(text) => Lines::new(Source::from_text(Path::new(TEXT), text)),
+            Self::Text(text) => Lines::new(Source::from_text(Path::new(TEXT_NAME), text)),
             _ => Lines::open(self.file(rank)),
         }
     }

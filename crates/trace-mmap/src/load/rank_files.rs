@@ -7,26 +7,26 @@ use std::{panic, thread};
 use pdes_core::Rank;
 
 use crate::action::Action;
-use crate::draft::{Linkable, RankDraft};
+use crate::builder::{LinkableRank, RankTraceBuilder};
 use crate::error::TraceError;
 use crate::load::{LoadOptions, Origin, assemble, check_ranks};
 use crate::store::Store;
 use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
 use crate::trace::Trace;
-use crate::warning::Tolerated;
+use crate::warning::FileWarnings;
 
 /// Loads a trace from `files`, one per rank, in rank order.
 pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let ranks = count_ranks(path, &files, options)?;
     let store = super::store(options);
-    let (mut linkables, mut tolerated) = (Vec::new(), Vec::new());
+    let (mut linkables, mut warnings) = (Vec::new(), Vec::new());
     for (file, rank) in files.iter().zip(read_files(&files, ranks, options.threads, &store)?) {
         linkables.push(rank.0);
-        tolerated.push((file.clone(), rank.1));
+        warnings.push((file.clone(), rank.1));
     }
     let idle = linkables.len() as u32..ranks;
-    linkables.extend(idle.map(|rank| Linkable::idle(Rank::new(rank), ranks)));
-    assemble(linkables, tolerated, store, Origin::PerRank(files))
+    linkables.extend(idle.map(|rank| LinkableRank::empty(Rank::new(rank), ranks)));
+    assemble(linkables, warnings, store, Origin::PerRank(files))
 }
 
 /// Returns the number of ranks of the run: that of the files, or more if requested.
@@ -43,7 +43,7 @@ pub(crate) fn count_ranks(
     Ok(ranks)
 }
 
-type RankResult = Result<(Linkable, Tolerated), TraceError>;
+type RankResult = Result<(LinkableRank, FileWarnings), TraceError>;
 
 /// Reads the files in parallel. If several fail, the error of the lowest rank is returned, for any number of threads.
 pub(super) fn read_files(
@@ -51,7 +51,7 @@ pub(super) fn read_files(
     ranks: u32,
     threads: usize,
     store: &Store<'_>,
-) -> Result<Vec<(Linkable, Tolerated)>, TraceError> {
+) -> Result<Vec<(LinkableRank, FileWarnings)>, TraceError> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
     // Relaxed: the counter hands out each rank once and in ascending order, so that all ranks below a failed one are
@@ -84,30 +84,30 @@ pub(crate) fn read_file(
     rank: Rank,
     ranks: u32,
     store: &Store<'_>,
-) -> Result<(Linkable, Tolerated), TraceError> {
+) -> Result<(LinkableRank, FileWarnings), TraceError> {
     let mut lines = Lines::open(file)?;
-    let mut draft = RankDraft::new(rank, ranks);
-    let mut tolerated = Tolerated::default();
+    let mut builder = RankTraceBuilder::new(rank, ranks);
+    let mut warnings = FileWarnings::default();
     while let Some(line) = lines.next()? {
         let number = line.number;
-        match read_own_line(line, &mut draft, &mut tolerated) {
-            Ok((action, nanos)) => draft.push_timed(action, nanos, store)?,
+        match read_own_line(line, &mut builder, &mut warnings) {
+            Ok((action, nanos)) => builder.push_timed(action, nanos, store)?,
             Err(kind) => return Err(lines.error(number, kind)),
         }
     }
-    Ok((draft.finish(store)?, tolerated))
+    Ok((builder.finish(store)?, warnings))
 }
 
 fn read_own_line(
     line: Line<'_>,
-    draft: &mut RankDraft,
-    tolerated: &mut Tolerated,
+    builder: &mut RankTraceBuilder,
+    warnings: &mut FileWarnings,
 ) -> Result<(Action, Option<u64>), TextError> {
     let (line, nanos) = line.split_time()?;
     let mut fields = Fields::new(line.text);
-    let (found, expected) = (read_rank(&mut fields)?, draft.rank().get());
+    let (found, expected) = (read_rank(&mut fields)?, builder.rank().get());
     if found != u64::from(expected) {
         return Err(TextError::WrongRank { found, expected });
     }
-    Ok((read_action(fields, line, draft, tolerated)?, nanos))
+    Ok((read_action(fields, line, builder, warnings)?, nanos))
 }

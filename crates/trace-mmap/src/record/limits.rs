@@ -88,23 +88,23 @@ impl Limits {
 
 /// Largest fields of the records of a program, by kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Needs([Option<Need>; RECORD_KINDS]);
+pub(crate) struct FieldMaxima([Option<FieldMaximum>; RECORD_KINDS]);
 
 /// Largest fields of the records of one kind.
 #[derive(Clone, Copy, Debug, Default)]
-struct Need {
+struct FieldMaximum {
     amount: u64,
     index: u32,
     slot: u32,
 }
 
-impl Default for Needs {
+impl Default for FieldMaxima {
     fn default() -> Self {
         Self([None; RECORD_KINDS])
     }
 }
 
-impl Needs {
+impl FieldMaxima {
     /// Adds a record; returns `None` if its kind is unknown.
     pub(crate) fn add(&mut self, record: Record) -> Option<()> {
         let need = self.0.get_mut(usize::from(record.kind()))?.get_or_insert_default();
@@ -115,7 +115,7 @@ impl Needs {
     }
 
     /// Returns whether all actions are within the limits.
-    pub(crate) fn fit(&self, limits: &Limits) -> bool {
+    pub(crate) fn are_within(&self, limits: &Limits) -> bool {
         let is_action = |kind: u8| !matches!(kind, COLUMN | OPTIONAL);
         (0..).zip(&self.0).zip(&limits.0).filter(|((kind, _), _)| is_action(*kind)).all(
             |((_, need), limit)| {

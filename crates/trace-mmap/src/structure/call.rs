@@ -66,7 +66,7 @@ impl RecvFrom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// `MPI_PROC_NULL`.
-    Nobody,
+    ProcNull,
     /// A world rank.
     Rank(Rank),
     /// `MPI_ANY_SOURCE`.
@@ -144,12 +144,12 @@ impl CallOp {
     /// Returns the name of the action in a trace, such as `waitany`.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Send { mode, .. } => mode.send(),
-            Self::Isend { mode, .. } => mode.isend(),
+            Self::Send { mode, .. } => mode.send_name(),
+            Self::Isend { mode, .. } => mode.isend_name(),
             Self::Recv { .. } => "recv",
             Self::Irecv { .. } => "irecv",
             Self::SendRecv { .. } => "sendRecv",
-            Self::SendInit { mode, .. } => mode.send_init(),
+            Self::SendInit { mode, .. } => mode.send_init_name(),
             Self::RecvInit { .. } => "recv_init",
             Self::Start { .. } => "startall",
             Self::Free { .. } => "request_free",
@@ -165,7 +165,7 @@ impl CallOp {
             Self::Iprobe { .. } => "iprobe",
             Self::Cancel { .. } => "cancel",
             Self::Collective { operation, request: None, .. } => operation.name(),
-            Self::Collective { operation, .. } => operation.non_blocking_name(),
+            Self::Collective { operation, .. } => operation.nonblocking_name(),
             Self::NeighborAlltoall { request: None, .. } => "neighbor_alltoallv",
             Self::NeighborAlltoall { .. } => "ineighbor_alltoallv",
             Self::NewCommunicator { kind, .. } => kind.name(),

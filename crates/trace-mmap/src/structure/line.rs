@@ -44,20 +44,22 @@ impl fmt::Display for TextLine<'_> {
             Op::Location { file, line } => write!(f, "location {file} {line}"),
             Op::Compute { flops } => write!(f, "compute {}", Amount(*flops)),
             Op::Sleep { seconds } => write!(f, "sleep {}", Amount(*seconds)),
-            Op::Send { peer, tag, bytes } => message(f, "send", number(*peer), Some(*tag), *bytes),
-            Op::Isend { peer, tag, bytes } => message(f, "isend", number(*peer), Some(*tag), *bytes),
-            Op::Recv { peer, tag, bytes } => message(f, "recv", number(*peer), *tag, *bytes),
-            Op::Irecv { peer, tag, bytes } => message(f, "irecv", number(*peer), *tag, *bytes),
+            Op::Send { peer, tag, bytes } => write_message(f, "send", peer_number(*peer), Some(*tag), *bytes),
+            Op::Isend { peer, tag, bytes } => {
+                write_message(f, "isend", peer_number(*peer), Some(*tag), *bytes)
+            }
+            Op::Recv { peer, tag, bytes } => write_message(f, "recv", peer_number(*peer), *tag, *bytes),
+            Op::Irecv { peer, tag, bytes } => write_message(f, "irecv", peer_number(*peer), *tag, *bytes),
             Op::SendRecv { to, send_bytes, from, recv_bytes } => {
                 let (send, recv) = (send_bytes.get(), recv_bytes.get());
-                write!(f, "sendRecv {send} {} {recv} {} {BYTE} {BYTE}", number(*to), number(*from))
+                write!(f, "sendRecv {send} {} {recv} {} {BYTE} {BYTE}", peer_number(*to), peer_number(*from))
             }
-            Op::Wait(request) => self.completion(f, "wait", *request),
-            Op::Test(request) => self.completion(f, "test", *request),
+            Op::Wait(request) => self.write_completion(f, "wait", *request),
+            Op::Test(request) => self.write_completion(f, "test", *request),
             Op::WaitAll => f.write_str("waitall"),
             Op::Collective(collective) => {
                 f.write_str(collective.name())?;
-                arguments(f, collective)
+                write_arguments(f, collective)
             }
             Op::Call(op) => call::write(f, op),
         }
@@ -65,12 +67,12 @@ impl fmt::Display for TextLine<'_> {
 }
 
 impl TextLine<'_> {
-    fn completion(&self, f: &mut Formatter<'_>, name: &str, request: Request) -> fmt::Result {
-        let (peer, tag) = (number(request.peer), tag_number(request.tag));
+    fn write_completion(&self, f: &mut Formatter<'_>, name: &str, request: Request) -> fmt::Result {
+        let (peer, tag) = (peer_number(request.peer), tag_number(request.tag));
         match request.direction {
             Direction::Send => write!(f, "{name} {} {peer} {tag}", self.rank),
             Direction::Receive => write!(f, "{name} {peer} {} {tag}", self.rank),
-            Direction::ReceiveAny => write!(f, "{name} {ANY_SOURCE} {} {tag}", self.rank),
+            Direction::ReceiveFromAny => write!(f, "{name} {ANY_SOURCE} {} {tag}", self.rank),
         }
     }
 }
@@ -88,11 +90,17 @@ impl fmt::Display for Amount {
     }
 }
 
-fn message(f: &mut Formatter<'_>, name: &str, peer: i64, tag: Option<Tag>, bytes: Bytes) -> fmt::Result {
+fn write_message(
+    f: &mut Formatter<'_>,
+    name: &str,
+    peer: i64,
+    tag: Option<Tag>,
+    bytes: Bytes,
+) -> fmt::Result {
     write!(f, "{name} {peer} {} {} {BYTE}", tag_number(tag), bytes.get())
 }
 
-fn number(peer: Option<Rank>) -> i64 {
+fn peer_number(peer: Option<Rank>) -> i64 {
     peer.map_or(PROC_NULL, |rank| i64::from(rank.get()))
 }
 
@@ -100,7 +108,7 @@ fn tag_number(tag: Option<Tag>) -> i64 {
     tag.map_or(ANY_TAG, |tag| i64::from(tag.get()))
 }
 
-fn arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
+fn write_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
     match collective {
         Collective::Barrier => Ok(()),
         Collective::Bcast { count, root, datatype } => write!(f, " {count} {root} {}", datatype.id()),
@@ -120,35 +128,35 @@ fn arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
         | Collective::Scatter { send_count, recv_count, root, send_type, recv_type } => {
             write!(f, " {send_count} {recv_count} {root} {} {}", send_type.id(), recv_type.id())
         }
-        vector => vector_arguments(f, vector),
+        vector => write_vector_arguments(f, vector),
     }
 }
 
-fn vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
+fn write_vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
     match collective {
         Collective::Alltoallv { send_counts, recv_counts, send_type, recv_type } => {
-            write!(f, " {}", buffer(send_counts))?;
-            counts(f, send_counts)?;
-            write!(f, " {}", buffer(recv_counts))?;
-            counts(f, recv_counts)?;
+            write!(f, " {}", buffer_size(send_counts))?;
+            write_counts(f, send_counts)?;
+            write!(f, " {}", buffer_size(recv_counts))?;
+            write_counts(f, recv_counts)?;
             write!(f, " {} {}", send_type.id(), recv_type.id())
         }
         Collective::Gatherv { send_count, recv_counts, root, send_type, recv_type } => {
             write!(f, " {send_count}")?;
-            counts(f, recv_counts)?;
+            write_counts(f, recv_counts)?;
             write!(f, " {root} {} {}", send_type.id(), recv_type.id())
         }
         Collective::Scatterv { send_counts, recv_count, root, send_type, recv_type } => {
-            counts(f, send_counts)?;
+            write_counts(f, send_counts)?;
             write!(f, " {recv_count} {root} {} {}", send_type.id(), recv_type.id())
         }
         Collective::Allgatherv { send_count, recv_counts, send_type, recv_type } => {
             write!(f, " {send_count}")?;
-            counts(f, recv_counts)?;
+            write_counts(f, recv_counts)?;
             write!(f, " {} {}", send_type.id(), recv_type.id())
         }
         Collective::ReduceScatter { recv_counts, flops, datatype } => {
-            counts(f, recv_counts)?;
+            write_counts(f, recv_counts)?;
             write!(f, " {} {}", Amount(*flops), datatype.id())
         }
         // The others have no vectors.
@@ -157,10 +165,10 @@ fn vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Resu
 }
 
 /// Returns the buffer size, in elements, that an `alltoallv` has before its counts. The replay ignores it.
-fn buffer(counts: &[u64]) -> u64 {
+fn buffer_size(counts: &[u64]) -> u64 {
     counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count)).min(MAX_COUNT)
 }
 
-fn counts(f: &mut Formatter<'_>, counts: &[u64]) -> fmt::Result {
+fn write_counts(f: &mut Formatter<'_>, counts: &[u64]) -> fmt::Result {
     counts.iter().try_for_each(|count| write!(f, " {count}"))
 }

@@ -14,7 +14,7 @@ use crate::datatype::Datatype;
 use crate::structure::{CallOp, RecvFrom, SendTo};
 use crate::text::keys::{Key, Keys};
 use crate::text::list;
-use crate::text::point_to_point::{Exchanging, Receiving, Sending, any_or_tag};
+use crate::text::point_to_point::{ReceiveFields, SendFields, SendRecvFields, any_or_tag};
 use crate::text::reader::{Reader, invalid};
 use crate::text::verb::Verb;
 use crate::text::{Field, TextError};
@@ -27,24 +27,24 @@ const RECV_TAG: Field = Field::new("tag of the receive (rtag=)");
 /// Reads a line that has named fields or whose action is not in SimGrid's format. Also returns whether it has extra fields.
 pub(super) fn read_call(mut reader: Reader<'_, '_>) -> Result<(Action, bool), TextError> {
     // These actions ignore all their fields in SimGrid's format: only known named fields make a difference.
-    if reader.verb.takes_anything() && !{ reader.fields }.any(|field| Key::of(field).is_some()) {
+    if reader.verb.ignores_extra_fields() && !{ reader.fields }.any(|field| Key::of(field).is_some()) {
         return Ok((reader.action()?, false));
     }
     let keys = Keys::read(reader.verb.name(), reader.fields)?;
     let reader = Reader { fields: reader.fields.positional(), ..reader };
-    let mut line = CallLine { reader, keys };
+    let mut line = CallReader { reader, keys };
     let action = line.action()?;
     line.keys.finish()?;
     Ok((action, line.reader.has_more()))
 }
 
 /// The fields of one line.
-struct CallLine<'a, 'r> {
+struct CallReader<'a, 'r> {
     reader: Reader<'a, 'r>,
     keys: Keys<'a>,
 }
 
-impl CallLine<'_, '_> {
+impl CallReader<'_, '_> {
     fn action(&mut self) -> Result<Action, TextError> {
         let verb = self.reader.verb;
         if verb.is_collective() || verb.blocking().is_some() {
@@ -67,29 +67,29 @@ impl CallLine<'_, '_> {
             Verb::Recv | Verb::Irecv | Verb::RecvInit => self.recv()?,
             _ => match send_form(verb) {
                 Some((mode, form)) => self.send(mode, form)?,
-                None => self.completion()?,
+                None => self.read_completion()?,
             },
         };
         // Checked before the call changes the builder, so that an unused field is reported first.
         self.keys.finish()?;
-        self.reader.rank.call(&op)
+        self.reader.builder.resolve_call(&op)
     }
 
-    fn send(&mut self, mode: SendMode, form: Form) -> Result<CallOp, TextError> {
+    fn send(&mut self, mode: SendMode, form: SendForm) -> Result<CallOp, TextError> {
         let communicator = self.communicator()?;
-        let Sending { to: peer, tag, bytes } = self.reader.sending()?;
+        let SendFields { to: peer, tag, bytes } = self.reader.send_fields()?;
         let to = SendTo { peer, tag, communicator };
         Ok(match form {
-            Form::Blocking => CallOp::Send { mode, to, bytes },
-            Form::NonBlocking => CallOp::Isend { mode, to, bytes, request: self.request()? },
-            Form::Persistent => CallOp::SendInit { mode, to, bytes, request: self.mandatory_request()? },
+            SendForm::Blocking => CallOp::Send { mode, to, bytes },
+            SendForm::NonBlocking => CallOp::Isend { mode, to, bytes, request: self.request()? },
+            SendForm::Persistent => CallOp::SendInit { mode, to, bytes, request: self.mandatory_request()? },
         })
     }
 
     fn recv(&mut self) -> Result<CallOp, TextError> {
         let communicator = self.communicator()?;
-        let Receiving { from, tag, bytes } = self.reader.receiving()?;
-        let from = RecvFrom { peer: self.recorded(from)?, tag, communicator };
+        let ReceiveFields { from, tag, bytes } = self.reader.receive_fields()?;
+        let from = RecvFrom { peer: self.recorded_source(from)?, tag, communicator };
         Ok(match self.reader.verb {
             Verb::Recv => CallOp::Recv { from, bytes },
             Verb::Irecv => CallOp::Irecv { from, bytes, request: self.request()? },
@@ -100,10 +100,10 @@ impl CallLine<'_, '_> {
     fn send_recv(&mut self) -> Result<CallOp, TextError> {
         let communicator = self.communicator()?;
         let exchanging = match self.reader.verb {
-            Verb::SendRecv => self.reader.exchanging()?,
-            _ => self.reader.replacing()?,
+            Verb::SendRecv => self.reader.send_recv_fields()?,
+            _ => self.reader.send_recv_replace_fields()?,
         };
-        let Exchanging { to: peer, send_bytes, from, recv_bytes } = exchanging;
+        let SendRecvFields { to: peer, send_bytes, from, recv_bytes } = exchanging;
         let tag = self.number(Key::Stag, SEND_TAG, i32::MAX as u64, "a tag that is not negative")?;
         let tag = Tag::new(tag.unwrap_or(0) as i32);
         let to = SendTo { peer, tag, communicator };
@@ -112,14 +112,14 @@ impl CallLine<'_, '_> {
             Some(found) => any_or_tag(found)
                 .ok_or_else(|| invalid(RECV_TAG, found, "a tag that is not negative, or -444 for any"))?,
         };
-        let from = RecvFrom { peer: self.recorded(from)?, tag, communicator };
+        let from = RecvFrom { peer: self.recorded_source(from)?, tag, communicator };
         Ok(CallOp::SendRecv { to, send_bytes, from, recv_bytes })
     }
 
     fn probe(&mut self) -> Result<CallOp, TextError> {
         let communicator = self.communicator()?;
         let (peer, tag) = (self.reader.source()?, self.reader.tag_or_any()?);
-        let from = RecvFrom { peer: self.recorded(peer)?, tag, communicator };
+        let from = RecvFrom { peer: self.recorded_source(peer)?, tag, communicator };
         Ok(match self.reader.verb {
             Verb::Probe => CallOp::Probe { from },
             _ => CallOp::Iprobe { from, found: self.yes_or_no()? },
@@ -127,7 +127,7 @@ impl CallLine<'_, '_> {
     }
 
     /// Reads a call that refers to existing requests.
-    fn completion(&mut self) -> Result<CallOp, TextError> {
+    fn read_completion(&mut self) -> Result<CallOp, TextError> {
         Ok(match self.reader.verb {
             Verb::Start => CallOp::Start { requests: vec![self.mandatory_request()?] },
             Verb::StartAll => CallOp::Start { requests: self.requests()? },
@@ -140,7 +140,7 @@ impl CallLine<'_, '_> {
                 let request = self.mandatory_request()?;
                 let done = if self.keys.has(Key::Done) { Some(self.done_one()?) } else { None };
                 if let Some(Some(other)) = done.filter(|done| done.is_some_and(|done| done != request)) {
-                    return Err(self.refuse(CallError::DoneNotListed { request: other }));
+                    return Err(self.call_error(CallError::DoneNotListed { request: other }));
                 }
                 CallOp::Test { request, done: done.map(|done| done.is_some()) }
             }
@@ -156,27 +156,28 @@ impl CallLine<'_, '_> {
     /// Reads a collective operation, or finds it by its text (without the request) among those read before.
     fn collective(&mut self) -> Result<Action, TextError> {
         let id = self.communicator()?;
-        let communicator = self.reader.rank.communicators.find(id).map_err(|kind| self.refuse(kind))?;
+        let communicator =
+            self.reader.builder.communicators.find(id).map_err(|kind| self.call_error(kind))?;
         let request = match self.reader.verb.is_collective() {
             true => None,
             false => Some(self.mandatory_request()?),
         };
         self.keys.finish()?;
         let text = self.canonical_text(id);
-        let (operation, has_extra) = match self.reader.rank.known_collective(&text) {
+        let (operation, has_extra) = match self.reader.builder.find_collective(&text) {
             Some(known) => known,
             None => {
-                self.reader.size = self.reader.rank.communicators.get(communicator).group.len();
+                self.reader.size = self.reader.builder.communicators.get(communicator).group.len();
                 let new = self.reader.new_collective()?;
                 let has_extra = self.reader.has_more();
-                (self.reader.rank.remember_collective(&text, new, communicator, has_extra), has_extra)
+                (self.reader.builder.insert_collective(&text, new, communicator, has_extra), has_extra)
             }
         };
         if !has_extra {
             self.reader.fields.by_ref().for_each(drop);
         }
-        let action = self.reader.rank.collective_call(operation, communicator, request);
-        action.map_err(|refusal| refusal.of(self.reader.verb.name()))
+        let action = self.reader.builder.resolve_collective(operation, communicator, request);
+        action.map_err(|error| error.with_action(self.reader.verb.name()))
     }
 
     /// Returns the canonical text of a collective operation: blocking name, positional fields, and the communicator if it is not
@@ -254,53 +255,53 @@ impl CallLine<'_, '_> {
         let new = self.number(Key::New, NEW, u64::from(u32::MAX), "the number of a communicator")?;
         let new = new.map(|id| CommId::new(id as u32));
         if kind == CommunicatorCall::Dup {
-            let id = new.ok_or_else(|| self.missing(NEW))?;
+            let id = new.ok_or_else(|| self.missing_error(NEW))?;
             let group = Arc::clone(&self.known_communicator(parent)?.group);
             return Ok(CallOp::NewCommunicator { kind, parent, new: Some((id, group)) });
         }
         let members = self.keys.take(Key::Members);
         let new = match (new, members) {
             // Only members call `MPI_Comm_create_group`, so that it always returns a communicator.
-            (None, None) if kind == CommunicatorCall::CreateGroup => return Err(self.missing(NEW)),
+            (None, None) if kind == CommunicatorCall::CreateGroup => return Err(self.missing_error(NEW)),
             (None, None) => None,
-            (None, Some(_)) => return Err(self.missing(NEW)),
-            (Some(_), None) => return Err(self.missing(MEMBERS)),
+            (None, Some(_)) => return Err(self.missing_error(NEW)),
+            (Some(_), None) => return Err(self.missing_error(MEMBERS)),
             (Some(id), Some(members)) => Some((id, Arc::new(self.group(members)?))),
         };
         Ok(CallOp::NewCommunicator { kind, parent, new })
     }
 
     fn group(&self, members: &[u8]) -> Result<Group, TextError> {
-        let runs = list::runs(members, self.reader.rank.ranks());
+        let runs = list::parse_rank_ranges(members, self.reader.builder.ranks());
         let runs =
             runs.ok_or_else(|| invalid(MEMBERS, members, "a list of ranks, such as 0-7,12 or 0-28:4"))?;
-        Group::from_runs(&runs).map_err(|rank| self.refuse(CallError::MemberTwice { rank }))
+        Group::from_ranges(&runs).map_err(|rank| self.call_error(CallError::DuplicateMember { rank }))
     }
 }
 
 /// Form of a send.
 #[derive(Clone, Copy)]
-enum Form {
+enum SendForm {
     Blocking,
     NonBlocking,
     Persistent,
 }
 
 /// Returns the mode and the form of a send; `None` for other actions.
-fn send_form(verb: Verb) -> Option<(SendMode, Form)> {
+fn send_form(verb: Verb) -> Option<(SendMode, SendForm)> {
     Some(match verb {
-        Verb::Send => (SendMode::Standard, Form::Blocking),
-        Verb::Ssend => (SendMode::Synchronous, Form::Blocking),
-        Verb::Bsend => (SendMode::Buffered, Form::Blocking),
-        Verb::Rsend => (SendMode::Ready, Form::Blocking),
-        Verb::Isend => (SendMode::Standard, Form::NonBlocking),
-        Verb::Issend => (SendMode::Synchronous, Form::NonBlocking),
-        Verb::Ibsend => (SendMode::Buffered, Form::NonBlocking),
-        Verb::Irsend => (SendMode::Ready, Form::NonBlocking),
-        Verb::SendInit => (SendMode::Standard, Form::Persistent),
-        Verb::SsendInit => (SendMode::Synchronous, Form::Persistent),
-        Verb::BsendInit => (SendMode::Buffered, Form::Persistent),
-        Verb::RsendInit => (SendMode::Ready, Form::Persistent),
+        Verb::Send => (SendMode::Standard, SendForm::Blocking),
+        Verb::Ssend => (SendMode::Synchronous, SendForm::Blocking),
+        Verb::Bsend => (SendMode::Buffered, SendForm::Blocking),
+        Verb::Rsend => (SendMode::Ready, SendForm::Blocking),
+        Verb::Isend => (SendMode::Standard, SendForm::NonBlocking),
+        Verb::Issend => (SendMode::Synchronous, SendForm::NonBlocking),
+        Verb::Ibsend => (SendMode::Buffered, SendForm::NonBlocking),
+        Verb::Irsend => (SendMode::Ready, SendForm::NonBlocking),
+        Verb::SendInit => (SendMode::Standard, SendForm::Persistent),
+        Verb::SsendInit => (SendMode::Synchronous, SendForm::Persistent),
+        Verb::BsendInit => (SendMode::Buffered, SendForm::Persistent),
+        Verb::RsendInit => (SendMode::Ready, SendForm::Persistent),
         _ => return None,
     })
 }

@@ -34,12 +34,12 @@ impl Reader<'_, '_> {
     /// Reads a collective, or finds it by its text among those read before: programs repeat their collectives, so that parsing each
     /// text once (per default datatype) pays. Also returns whether the line has extra fields.
     pub(super) fn collective(&mut self, text: &[u8]) -> Result<(Action, bool), TextError> {
-        if let Some((id, has_extra)) = self.rank.known_collective(text) {
+        if let Some((id, has_extra)) = self.builder.find_collective(text) {
             return Ok((Action::Collective(id), has_extra));
         }
         let collective = self.new_collective()?;
         let has_extra = self.has_more();
-        let id = self.rank.remember_collective(text, collective, CommIdx::WORLD, has_extra);
+        let id = self.builder.insert_collective(text, collective, CommIdx::WORLD, has_extra);
         Ok((Action::Collective(id), has_extra))
     }
 
@@ -183,7 +183,7 @@ impl Reader<'_, '_> {
             return Ok(Rank::new(0));
         }
         let field = Field::new("root");
-        let found = self.whole(field, i64::MIN, i64::MAX, "a rank")?;
+        let found = self.integer_between(field, i64::MIN, i64::MAX, "a rank")?;
         Self::rank_below(self.size, field, found)
     }
 

@@ -173,7 +173,7 @@ pub enum TextError {
         size: u64,
     },
     /// A `wait` or `test` refers to a request that is not pending.
-    #[error("{action}: no request (source {src}, destination {dst}, tag {tag}) is pending; {}", describe(pending, *more))]
+    #[error("{action}: no request (source {src}, destination {dst}, tag {tag}) is pending; {}", describe_pending(pending, *more))]
     NoPendingRequest {
         /// The action.
         action: &'static str,
@@ -222,7 +222,7 @@ pub enum Unsupported {
 }
 
 /// Lists pending requests.
-fn describe(pending: &[(i32, i32, i32)], more: usize) -> String {
+fn describe_pending(pending: &[(i32, i32, i32)], more: usize) -> String {
     if pending.is_empty() {
         return "none is".to_owned();
     }

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// 2^53: every integer up to it is exact as a double.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// The fields of a line, separated by spaces and tabs.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ pub(crate) fn integer(field: &[u8]) -> Option<i64> {
         Some(number) if is_negative => Some(-number),
         Some(number) => Some(number),
         None => float(field)
-            .filter(|number| number.fract() == 0.0 && number.abs() < EXACT)
+            .filter(|number| number.fract() == 0.0 && number.abs() < MAX_EXACT_INTEGER)
             .map(|number| number as i64),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn integer(field: &[u8]) -> Option<i64> {
 #[inline]
 pub(crate) fn real(field: &[u8]) -> Option<f64> {
     match short_decimal(field) {
-        Some(number) if number < EXACT as i64 => Some(number as f64),
+        Some(number) if number < MAX_EXACT_INTEGER as i64 => Some(number as f64),
         _ => float(field),
     }
 }

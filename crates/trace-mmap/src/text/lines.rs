@@ -6,7 +6,7 @@ use std::path::Path;
 use memchr::{memchr, memchr2};
 
 use crate::error::TraceError;
-use crate::measured::MOST_NANOS;
+use crate::measured::MAX_NANOS;
 use crate::text::fields::integer;
 use crate::text::{Field, Source, TextError};
 
@@ -46,7 +46,7 @@ impl<'a> Line<'a> {
         let (text, last) = self.text.split_at(start);
         let Some(found) = last.strip_prefix(TIME) else { return Ok((self, None)) };
         let nanos = integer(found).and_then(|nanos| u64::try_from(nanos).ok());
-        let Some(nanos) = nanos.filter(|nanos| *nanos <= MOST_NANOS) else {
+        let Some(nanos) = nanos.filter(|nanos| *nanos <= MAX_NANOS) else {
             let expected = "a whole number of nanoseconds from 0 to 999999999999999";
             let found = String::from_utf8_lossy(found).into_owned();
             return Err(TextError::InvalidNumber { field: Field::new("time"), found, expected });

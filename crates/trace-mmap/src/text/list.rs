@@ -4,7 +4,7 @@ use std::fmt;
 
 use pdes_core::Rank;
 
-use crate::communicator::Run;
+use crate::communicator::RankRange;
 use crate::load::MAX_RANKS;
 use crate::text::fields::integer;
 
@@ -12,9 +12,9 @@ use crate::text::fields::integer;
 const MAX_ENTRIES: u64 = MAX_RANKS as u64;
 
 /// Parses a list of numbers from 0 to `max`; `None` if it is invalid.
-pub(super) fn numbers(field: &[u8], max: u64) -> Option<Vec<u64>> {
+pub(super) fn parse_numbers(field: &[u8], max: u64) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
-    for part in parts(field, max)? {
+    for part in parse_ranges(field, max)? {
         let more = (0..part.len as i64).map(|index| (part.first + part.stride * index) as u64);
         if numbers.len() as u64 + part.len > MAX_ENTRIES {
             return None;
@@ -25,9 +25,9 @@ pub(super) fn numbers(field: &[u8], max: u64) -> Option<Vec<u64>> {
 }
 
 /// Parses a list of ranks below `ranks` as strided ranges; `None` if it is invalid or has more than `ranks` entries.
-pub(super) fn runs(field: &[u8], ranks: u32) -> Option<Vec<Run>> {
-    let parts = parts(field, u64::from(ranks).checked_sub(1)?)?;
-    let run = |part: &Part| Run {
+pub(super) fn parse_rank_ranges(field: &[u8], ranks: u32) -> Option<Vec<RankRange>> {
+    let parts = parse_ranges(field, u64::from(ranks).checked_sub(1)?)?;
+    let run = |part: &NumberRange| RankRange {
         first: Rank::new(part.first as u32),
         stride: part.stride as i32,
         len: part.len as u32,
@@ -37,26 +37,26 @@ pub(super) fn runs(field: &[u8], ranks: u32) -> Option<Vec<Run>> {
 }
 
 /// A strided range: `first`, `first + stride`, ...
-struct Part {
+struct NumberRange {
     first: i64,
     stride: i64,
     len: u64,
 }
 
-fn parts(field: &[u8], max: u64) -> Option<Vec<Part>> {
+fn parse_ranges(field: &[u8], max: u64) -> Option<Vec<NumberRange>> {
     if field == b"-" {
         return Some(Vec::new());
     }
-    field.split(|byte| *byte == b',').map(|part| self::part(part, max)).collect()
+    field.split(|byte| *byte == b',').map(|part| self::parse_range(part, max)).collect()
 }
 
-fn part(text: &[u8], max: u64) -> Option<Part> {
+fn parse_range(text: &[u8], max: u64) -> Option<NumberRange> {
     let number = |text: &[u8]| {
         let is_decimal = text.iter().all(u8::is_ascii_digit);
         integer(text).filter(|number| is_decimal && u64::try_from(*number).is_ok_and(|number| number <= max))
     };
     let Some(dash) = text.iter().position(|byte| *byte == b'-') else {
-        return Some(Part { first: number(text)?, stride: 1, len: 1 });
+        return Some(NumberRange { first: number(text)?, stride: 1, len: 1 });
     };
     let (first, rest) = (number(&text[..dash])?, &text[dash + 1..]);
     let (last, stride) = match rest.iter().position(|byte| *byte == b':') {
@@ -68,13 +68,13 @@ fn part(text: &[u8], max: u64) -> Option<Part> {
         return None;
     }
     let len = ((last - first) / stride) as u64 + 1;
-    Some(Part { first, stride: if len == 1 { 1 } else { stride }, len })
+    Some(NumberRange { first, stride: if len == 1 { 1 } else { stride }, len })
 }
 
 /// Formats numbers as a list.
-pub(crate) struct List<I>(pub(crate) I);
+pub(crate) struct NumberList<I>(pub(crate) I);
 
-impl<I: Iterator<Item = u64> + Clone> fmt::Display for List<I> {
+impl<I: Iterator<Item = u64> + Clone> fmt::Display for NumberList<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers = self.0.clone();
         match numbers.next() {
@@ -88,9 +88,9 @@ impl<I: Iterator<Item = u64> + Clone> fmt::Display for List<I> {
 }
 
 /// Formats strided ranges of ranks as a list.
-pub(crate) struct Runs<'a>(pub(crate) &'a [Run]);
+pub(crate) struct RankRanges<'a>(pub(crate) &'a [RankRange]);
 
-impl fmt::Display for Runs<'_> {
+impl fmt::Display for RankRanges<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, run) in self.0.iter().enumerate() {
             if index > 0 {
@@ -133,19 +133,19 @@ mod tests {
             ("--1", None),
         ];
         for (text, expected) in values {
-            assert_eq!(numbers(text.as_bytes(), 9).as_deref(), expected, "{text:?}");
+            assert_eq!(parse_numbers(text.as_bytes(), 9).as_deref(), expected, "{text:?}");
         }
-        assert_eq!(numbers(b"0-4000000000", u64::from(u32::MAX)), None);
-        assert!(runs(b"0-9,0", 10).is_none());
+        assert_eq!(parse_numbers(b"0-4000000000", u64::from(u32::MAX)), None);
+        assert!(parse_rank_ranges(b"0-9,0", 10).is_none());
     }
 
     #[test]
     fn lists_are_written_as_they_are_read() {
         for text in ["0-7", "0-28:4", "7-0:-1", "5,0-3"] {
-            let runs = runs(text.as_bytes(), 32).expect("a list");
-            assert_eq!(Runs(&runs).to_string(), text);
+            let runs = parse_rank_ranges(text.as_bytes(), 32).expect("a list");
+            assert_eq!(RankRanges(&runs).to_string(), text);
         }
-        assert_eq!(List([3, 1].into_iter()).to_string(), "3,1");
-        assert_eq!(List([].into_iter()).to_string(), "-");
+        assert_eq!(NumberList([3, 1].into_iter()).to_string(), "3,1");
+        assert_eq!(NumberList([].into_iter()).to_string(), "-");
     }
 }

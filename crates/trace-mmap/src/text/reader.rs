@@ -3,15 +3,15 @@
 use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
+use crate::builder::RankTraceBuilder;
 use crate::datatype::Datatype;
-use crate::draft::RankDraft;
 use crate::structure::CallOp;
 use crate::text::call::read_call;
 use crate::text::fields::{integer, real};
 use crate::text::verb::Verb;
 use crate::text::{Field, Fields, Line, TextError};
 use crate::unmodelled::Unmodelled;
-use crate::warning::Tolerated;
+use crate::warning::FileWarnings;
 
 /// Size of the largest message \[B\], and the largest count.
 const MAX_BYTES: u64 = 1 << 48;
@@ -28,13 +28,13 @@ pub(crate) fn read_rank(fields: &mut Fields<'_>) -> Result<u64, TextError> {
 pub(crate) fn read_action(
     mut fields: Fields<'_>,
     line: Line<'_>,
-    rank: &mut RankDraft,
-    tolerated: &mut Tolerated,
+    rank: &mut RankTraceBuilder,
+    warnings: &mut FileWarnings,
 ) -> Result<Action, TextError> {
     let text = fields.rest();
     let verb = Verb::find(fields.next().ok_or(TextError::MissingAction)?)?;
     let size = rank.ranks();
-    let mut reader = Reader { verb, fields, rank, size };
+    let mut reader = Reader { verb, fields, builder: rank, size };
     if verb == Verb::Unmodelled {
         return reader.unmodelled();
     }
@@ -46,11 +46,11 @@ pub(crate) fn read_action(
         let action = reader.action()?;
         (action, reader.has_more())
     };
-    if has_extra && !verb.takes_anything() {
-        tolerated.extra_fields.count(line.number);
+    if has_extra && !verb.ignores_extra_fields() {
+        warnings.extra_fields.count(line.number);
     }
     if matches!(verb, Verb::CommSplit | Verb::CommDup | Verb::CommCreate) && action == Action::Communicator {
-        tolerated.communicators.count(line.number);
+        warnings.communicators.count(line.number);
     }
     Ok(action)
 }
@@ -59,7 +59,7 @@ pub(crate) fn read_action(
 pub(super) struct Reader<'a, 'r> {
     pub(super) verb: Verb,
     pub(super) fields: Fields<'a>,
-    pub(super) rank: &'r mut RankDraft,
+    pub(super) builder: &'r mut RankTraceBuilder,
     /// Number of ranks of the communicator.
     pub(super) size: u32,
 }
@@ -76,12 +76,12 @@ impl<'a> Reader<'a, '_> {
             Verb::Wait => self.wait(),
             Verb::Test => self.test(),
             Verb::WaitAll => {
-                self.rank.requests.complete_all();
+                self.builder.requests.complete_all();
                 Ok(Action::WaitAll)
             }
             Verb::Init => {
                 let datatype = if self.has_more() { Datatype::DOUBLE } else { Datatype::BYTE };
-                self.rank.set_default_type(datatype);
+                self.builder.set_default_type(datatype);
                 Ok(Action::Init)
             }
             Verb::Finalize => Ok(Action::Finalize),
@@ -94,15 +94,16 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn location(&mut self) -> Result<Action, TextError> {
-        let file = self.required(Field::new("file name"))?;
-        let line = self.whole(Field::new("line number"), 0, i64::from(i32::MAX), "a line number")?;
-        Ok(Action::Location(self.rank.location(&String::from_utf8_lossy(file), line)))
+        let file = self.next_field(Field::new("file name"))?;
+        let line =
+            self.integer_between(Field::new("line number"), 0, i64::from(i32::MAX), "a line number")?;
+        Ok(Action::Location(self.builder.insert_location(&String::from_utf8_lossy(file), line)))
     }
 
     /// Reads the name and the arguments of a call that the replay does not model.
     fn unmodelled(&mut self) -> Result<Action, TextError> {
         let words: Vec<_> = self.fields.by_ref().map(String::from_utf8_lossy).collect();
-        self.rank.call(&CallOp::Unmodelled(Unmodelled::new(&words.join(" "))?))
+        self.builder.resolve_call(&CallOp::Unmodelled(Unmodelled::new(&words.join(" "))?))
     }
 
     /// Returns whether fields are left.
@@ -112,20 +113,20 @@ impl<'a> Reader<'a, '_> {
 
     /// Takes the next field.
     #[inline]
-    pub(super) fn required(&mut self, field: Field) -> Result<&'a [u8], TextError> {
+    pub(super) fn next_field(&mut self, field: Field) -> Result<&'a [u8], TextError> {
         self.fields.next().ok_or(TextError::MissingField { action: self.verb.name(), field })
     }
 
     /// Takes an integer from `low` to `high`.
     #[inline]
-    pub(super) fn whole(
+    pub(super) fn integer_between(
         &mut self,
         field: Field,
         low: i64,
         high: i64,
         expected: &'static str,
     ) -> Result<i64, TextError> {
-        let found = self.required(field)?;
+        let found = self.next_field(field)?;
         match integer(found) {
             Some(number) if (low..=high).contains(&number) => Ok(number),
             _ => Err(invalid(field, found, expected)),
@@ -135,14 +136,15 @@ impl<'a> Reader<'a, '_> {
     /// Takes a count of elements.
     #[inline]
     pub(super) fn count(&mut self, field: Field) -> Result<u64, TextError> {
-        self.whole(field, 0, MAX_BYTES as i64, "a whole number from 0 to 2^48").map(|count| count as u64)
+        self.integer_between(field, 0, MAX_BYTES as i64, "a whole number from 0 to 2^48")
+            .map(|count| count as u64)
     }
 
     /// Takes a finite amount that is not negative.
     #[inline]
     pub(super) fn amount(&mut self, name: &'static str) -> Result<f64, TextError> {
         let field = Field::new(name);
-        let found = self.required(field)?;
+        let found = self.next_field(field)?;
         match real(found) {
             // Adding zero turns -0 into 0, so that equal amounts have equal bits.
             Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount + 0.0),
@@ -157,21 +159,25 @@ impl<'a> Reader<'a, '_> {
             return self.default_type(name);
         }
         let field = Field::new(name);
-        let found =
-            self.whole(field, i64::from(i32::MIN), i64::from(i32::MAX), "the identifier of a datatype")?;
+        let found = self.integer_between(
+            field,
+            i64::from(i32::MIN),
+            i64::from(i32::MAX),
+            "the identifier of a datatype",
+        )?;
         Datatype::from_id(found as i32).ok_or(TextError::UnknownDatatype { field, found })
     }
 
     /// Returns the rank's default datatype.
     pub(super) fn default_type(&self, name: &'static str) -> Result<Datatype, TextError> {
         let (action, field) = (self.verb.name(), Field::new(name));
-        self.rank.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
+        self.builder.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
     }
 
     /// Converts a number to a world rank.
     #[inline]
     pub(super) fn rank_of(&self, field: Field, found: i64) -> Result<Rank, TextError> {
-        Self::rank_below(self.rank.ranks(), field, found)
+        Self::rank_below(self.builder.ranks(), field, found)
     }
 
     /// Converts a number to a rank below `ranks`.

@@ -114,7 +114,7 @@ verbs! {
 
 /// Names of calls that are not part of the format, each with advice. Calls on windows of one-sided communication (`Win_...`) are
 /// recognized by their prefix.
-const REFUSED: [(&str, &str); 9] = [
+const UNSUPPORTED: [(&str, &str); 9] = [
     ("intercomm_create", INTERCOMMUNICATOR),
     ("intercomm_merge", INTERCOMMUNICATOR),
     ("Get", ONE_SIDED),
@@ -135,12 +135,12 @@ impl Verb {
     pub(super) fn find(name: &[u8]) -> Result<Self, TextError> {
         match std::str::from_utf8(name).ok().and_then(Self::from_name) {
             Some(verb) => Ok(verb),
-            None => Err(unknown(&String::from_utf8_lossy(name))),
+            None => Err(unknown_action(&String::from_utf8_lossy(name))),
         }
     }
 
     /// Returns whether the rest of the line is ignored without a warning.
-    pub(super) fn takes_anything(self) -> bool {
+    pub(super) fn ignores_extra_fields(self) -> bool {
         self.makes_communicator() || matches!(self, Self::Init | Self::CommSize | Self::WaitAll)
     }
 
@@ -177,9 +177,9 @@ impl Verb {
 }
 
 #[cold]
-fn unknown(name: &str) -> TextError {
+fn unknown_action(name: &str) -> TextError {
     let found = name.to_owned();
-    let refused = REFUSED.iter().find(|(refused, _)| *refused == name).map(|(_, advice)| *advice);
+    let refused = UNSUPPORTED.iter().find(|(refused, _)| *refused == name).map(|(_, advice)| *advice);
     match refused.or(name.starts_with("Win_").then_some(ONE_SIDED)) {
         Some(advice) => TextError::NotReplayable { found, advice },
         None => TextError::UnknownAction {
@@ -220,7 +220,7 @@ mod tests {
         ];
         for (name, expected) in values {
             let found = name.to_owned();
-            assert_eq!(unknown(name), TextError::UnknownAction { found, nearest: expected }, "{name}");
+            assert_eq!(unknown_action(name), TextError::UnknownAction { found, nearest: expected }, "{name}");
         }
     }
 
@@ -235,10 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_tracers_know_are_told_apart() {
+    fn names_that_only_tracers_know_get_advice() {
         for name in ["Win_fence", "intercomm_create", "Put", "IO"] {
-            assert!(matches!(unknown(name), TextError::NotReplayable { found, .. } if found == name));
+            assert!(matches!(unknown_action(name), TextError::NotReplayable { found, .. } if found == name));
         }
-        assert!(matches!(unknown("icompute"), TextError::UnknownAction { nearest: Some("compute"), .. }));
+        assert!(matches!(
+            unknown_action("icompute"),
+            TextError::UnknownAction { nearest: Some("compute"), .. }
+        ));
     }
 }

@@ -5,14 +5,14 @@ use std::slice;
 use pdes_core::prefetch;
 
 use crate::action::Action;
-use crate::archive::{ArchivedRank, Damage, Head, Inserts, Reached, Walk};
-use crate::column::{ABSENT, Ahead};
+use crate::archive::{ArchivedRank, Damage, InsertCursor, IterationBoundary, ProgramWalk, ReadPosition};
+use crate::column::{ABSENT, PrefetchedColumns};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
-use crate::trace::Mark;
+use crate::trace::CursorPosition;
 
 /// Prefetch distance in records: when many ranks alternate, the hardware prefetcher does not recognize their streams.
-const AHEAD: usize = 8;
+const PREFETCH_DISTANCE: usize = 8;
 
 /// Cursor over the actions of a rank, in order.
 ///
@@ -28,7 +28,7 @@ pub struct Cursor<'a> {
     /// Limits to check actions against; `None` if all are known to be within them.
     limits: Option<&'a Limits>,
     /// Number of records up to the end of `rest`, without loop begins and ends before `rest`.
-    behind: u64,
+    rest_end: u64,
     /// State that most steps do not touch. The other fields are borrowed only within a step, so that a loop over a cursor keeps
     /// them in registers: in memory, they would make each step wait for the stores of the last one.
     state: Box<State<'a>>,
@@ -37,63 +37,80 @@ pub struct Cursor<'a> {
 /// Source of records and amounts.
 #[derive(Clone, Debug)]
 struct State<'a> {
-    ahead: Ahead<'a>,
-    source: Source<'a>,
+    prefetched: PrefetchedColumns<'a>,
+    source: RecordSource<'a>,
     /// Number of absent computations minus that of inserted ones, modulo 2^64.
     absent: u64,
-    inserts: Inserts,
+    insert_cursor: InsertCursor,
     /// Records after `rest`, which was cut off before them because a computation is inserted there.
-    following: &'a [Record],
+    cut_off: &'a [Record],
     /// Bits of the amount to yield before `rest`, or [`ABSENT`].
     inserted: u64,
 }
 
 /// Records with which a cursor continues.
-struct Next<'a> {
+struct Continuation<'a> {
     rest: &'a [Record],
-    behind: u64,
+    rest_end: u64,
     /// Whether `next` returns before it reads them: an inserted computation or `None`.
     stops: bool,
 }
 
-impl Next<'_> {
+impl Continuation<'_> {
     /// Returns the end of a cursor that has read `behind` records.
     fn end(behind: u64) -> Self {
-        Self { rest: &[], behind, stops: true }
+        Self { rest: &[], rest_end: behind, stops: true }
     }
 }
 
 const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 192);
 
 #[derive(Clone, Debug)]
-enum Source<'a> {
+enum RecordSource<'a> {
     Memory { records: &'a Records, next: usize },
-    Archive(Walk<'a>),
+    Archive(ProgramWalk<'a>),
     Damaged,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn in_memory(records: &'a Records) -> Self {
-        Self::new(Source::Memory { records, next: 0 }, None, Ahead::default(), Inserts::default())
+        Self::new(
+            RecordSource::Memory { records, next: 0 },
+            None,
+            PrefetchedColumns::default(),
+            InsertCursor::default(),
+        )
     }
 
     pub(crate) fn archived(rank: &'a ArchivedRank) -> Self {
-        Self::walking(rank, Walk::new(rank))
+        Self::over_walk(rank, ProgramWalk::new(rank))
     }
 
     /// Creates a cursor that stops at iteration boundaries.
-    pub(crate) fn by_iterations(rank: &'a ArchivedRank) -> Self {
-        Self::walking(rank, Walk::by_iterations(rank))
+    pub(crate) fn with_boundaries(rank: &'a ArchivedRank) -> Self {
+        Self::over_walk(rank, ProgramWalk::with_boundaries(rank))
     }
 
-    fn walking(rank: &'a ArchivedRank, walk: Walk<'a>) -> Self {
-        let (limits, ahead) = (walk.limits(), Ahead::new(&rank.form.columns));
-        Self::new(Source::Archive(walk), limits, ahead, Inserts::new(&rank.form))
+    fn over_walk(rank: &'a ArchivedRank, walk: ProgramWalk<'a>) -> Self {
+        let (limits, ahead) = (walk.limits(), PrefetchedColumns::new(&rank.class.columns));
+        Self::new(RecordSource::Archive(walk), limits, ahead, InsertCursor::new(&rank.class))
     }
 
-    fn new(source: Source<'a>, limits: Option<&'a Limits>, ahead: Ahead<'a>, inserts: Inserts) -> Self {
-        let state = State { ahead, source, absent: 0, inserts, following: &[], inserted: ABSENT };
-        Self { rest: [].iter(), limits, behind: 0, state: Box::new(state) }
+    fn new(
+        source: RecordSource<'a>,
+        limits: Option<&'a Limits>,
+        ahead: PrefetchedColumns<'a>,
+        inserts: InsertCursor,
+    ) -> Self {
+        let state = State {
+            prefetched: ahead,
+            source,
+            absent: 0,
+            insert_cursor: inserts,
+            cut_off: &[],
+            inserted: ABSENT,
+        };
+        Self { rest: [].iter(), limits, rest_end: 0, state: Box::new(state) }
     }
 
     /// Returns the index of the next action, which is the number of actions read.
@@ -103,82 +120,84 @@ impl<'a> Cursor<'a> {
 
     /// Returns the number of records read, without loop begins and ends.
     fn records(&self) -> u64 {
-        self.behind - self.rest.len() as u64
+        self.rest_end - self.rest.len() as u64
     }
 
     /// Continues with the given records; returns whether `next` reads them at once.
     #[inline]
-    fn goes_on(&mut self, next: Next<'a>) -> bool {
-        (self.rest, self.behind) = (next.rest.iter(), next.behind);
+    fn resume(&mut self, next: Continuation<'a>) -> bool {
+        (self.rest, self.rest_end) = (next.rest.iter(), next.rest_end);
         !next.stops
     }
 
     /// Repositions the cursor after `position` actions and before `records`; the next insertion is `due` records later.
-    fn go_on(&mut self, position: u64, records: Result<&'a [Record], Damage>, due: u64) {
+    fn reposition(&mut self, position: u64, records: Result<&'a [Record], Damage>, due: u64) {
         self.state.absent = 0;
-        self.state.inserts.due = position.saturating_add(due);
-        self.state.look_up_first(position);
+        self.state.insert_cursor.records_until_next = position.saturating_add(due);
+        self.state.read_first_distance(position);
         let rest = match self.state.source {
-            Source::Damaged => &[],
-            _ => self.state.or_stop(records),
+            RecordSource::Damaged => &[],
+            _ => self.state.records_or_stop(records),
         };
-        let next = Next { rest, behind: position + rest.len() as u64, stops: false };
-        let next = self.state.limit(next);
-        self.goes_on(next);
+        let next = Continuation { rest, rest_end: position + rest.len() as u64, stops: false };
+        let next = self.state.cut_at_insertion(next);
+        self.resume(next);
     }
 
     /// Returns the position of the cursor, for [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for a cursor that
     /// stops at iteration boundaries or has found damage.
-    pub fn mark(&self) -> Option<Mark> {
+    pub fn saved_position(&self) -> Option<CursorPosition> {
         let place = match &self.state.source {
-            Source::Memory { .. } => None,
-            Source::Archive(walk) => {
-                let State { ahead, inserts, following, .. } = &*self.state;
-                let rest = walk.whole(self.rest.as_slice(), following.len());
-                Some(walk.place_of(rest, ahead, inserts.from(self.records()))?)
+            RecordSource::Memory { .. } => None,
+            RecordSource::Archive(walk) => {
+                let State { prefetched: ahead, insert_cursor: inserts, cut_off: following, .. } =
+                    &*self.state;
+                let rest = walk.with_cut_off(self.rest.as_slice(), following.len());
+                Some(walk.position_before(rest, ahead, inserts.relative_to(self.records()))?)
             }
-            Source::Damaged => return None,
+            RecordSource::Damaged => return None,
         };
-        Some(Mark { position: self.position(), place })
+        Some(CursorPosition { position: self.position(), walk: place })
     }
 
     /// Moves a new cursor to a position of a cursor of the same rank.
     ///
     /// If the trace has no such position, the cursor ends as over a damaged archive.
-    pub(crate) fn go_on_at(&mut self, mark: &Mark) {
-        let State { ahead, source, inserts, following, .. } = &mut *self.state;
-        (*inserts, *following) = (Inserts::default(), &[]);
-        let records = match (source, &mark.place) {
-            (Source::Memory { records, next }, None) => {
+    pub(crate) fn resume_at(&mut self, mark: &CursorPosition) {
+        let State { prefetched: ahead, source, insert_cursor: inserts, cut_off: following, .. } =
+            &mut *self.state;
+        (*inserts, *following) = (InsertCursor::default(), &[]);
+        let records = match (source, &mark.walk) {
+            (RecordSource::Memory { records, next }, None) => {
                 let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
                 *next = chunk + 1;
                 Ok(records.chunk(chunk).and_then(|chunk| chunk.get(within..)).unwrap_or_default())
             }
-            (Source::Archive(walk), Some(place)) if mark.position <= walk.rank.form.actions => {
+            (RecordSource::Archive(walk), Some(place)) if mark.position <= walk.rank.class.actions => {
                 *inserts = place.inserts();
-                walk.go_on_at(place, ahead)
+                walk.resume_at(place, ahead)
             }
             _ => Err(Damage::Column),
         };
-        let due = inserts.due;
-        self.go_on(mark.position, records, due);
+        let due = inserts.records_until_next;
+        self.reposition(mark.position, records, due);
     }
 
     /// Returns the iteration boundary at which the cursor has stopped; see
     /// [`RankTrace::cursor_with_boundaries`](crate::RankTrace::cursor_with_boundaries).
-    pub fn head(&self) -> Option<Head> {
+    pub fn iteration_boundary(&self) -> Option<IterationBoundary> {
         match &self.state.source {
-            Source::Archive(walk) => walk.heads.as_ref()?.at(self.position()),
+            RecordSource::Archive(walk) => walk.boundaries.as_ref()?.boundary_at(self.position()),
             _ => None,
         }
     }
 
     /// Makes the cursor pass over the next `heads` iteration boundaries without stopping, unless another loop begins before.
-    pub fn pass_heads(&mut self, heads: u64) {
-        if let Source::Archive(walk) = &mut self.state.source
-            && let Some(known) = &mut walk.heads
+    pub fn pass_boundaries(&mut self, heads: u64) {
+        if let RecordSource::Archive(walk) = &mut self.state.source
+            && let Some(known) = &mut walk.boundaries
         {
-            known.passes = heads;
+            known.boundaries_to_pass = heads;
         }
     }
 
@@ -187,17 +206,19 @@ impl<'a> Cursor<'a> {
     /// # Panics
     /// Panics unless the cursor has stopped at a boundary that is followed by at least this many equal iterations.
     pub fn skip_iterations(&mut self, iterations: u64) {
-        let alike = self.head().map_or(0, |head| head.alike);
+        let alike = self.iteration_boundary().map_or(0, |head| head.upcoming_equal);
         assert!(iterations <= alike, "{iterations} iterations to skip, of {alike} that are equal");
         let read = self.records();
-        let State { ahead, source, inserts, following, .. } = &mut *self.state;
-        let Source::Archive(walk) = source else { return };
-        let rest = walk.whole(self.rest.as_slice(), std::mem::take(following).len());
-        let records = walk.skip(iterations, rest, ahead);
-        let Some(heads) = &walk.heads else { return };
-        let due = inserts.after(read, heads.records().saturating_mul(iterations));
+        let State { prefetched: ahead, source, insert_cursor: inserts, cut_off: following, .. } =
+            &mut *self.state;
+        let RecordSource::Archive(walk) = source else { return };
+        let rest = walk.with_cut_off(self.rest.as_slice(), std::mem::take(following).len());
+        let records = walk.skip_iterations(iterations, rest, ahead);
+        let Some(heads) = &walk.boundaries else { return };
+        let due =
+            inserts.records_until_next_after(read, heads.records_per_iteration().saturating_mul(iterations));
         let position = heads.position();
-        self.go_on(position, records, due);
+        self.reposition(position, records, due);
     }
 }
 
@@ -211,58 +232,68 @@ impl<'a> State<'a> {
     ///
     /// The position of the next insertion is unpredictable, so `rest` is cut off there instead of testing for it at each step.
     #[inline(never)]
-    fn advance(&mut self, behind: u64) -> Next<'a> {
-        if self.inserts.due == behind { self.insert(behind) } else { self.go_further(behind) }
+    fn advance(&mut self, behind: u64) -> Continuation<'a> {
+        if self.insert_cursor.records_until_next == behind {
+            self.yield_inserted(behind)
+        } else {
+            self.load_records(behind)
+        }
     }
 
     /// Yields the inserted computation that is due.
     #[inline]
-    fn insert(&mut self, behind: u64) -> Next<'a> {
-        let Some(bits) = self.take(self.inserts.amounts()) else { return Next::end(behind) };
-        if !self.look_up(behind) {
-            return Next::end(behind);
+    fn yield_inserted(&mut self, behind: u64) -> Continuation<'a> {
+        let Some(bits) = self.take(self.insert_cursor.amount_column()) else {
+            return Continuation::end(behind);
+        };
+        if !self.read_distance(behind) {
+            return Continuation::end(behind);
         }
         self.inserted = bits;
         self.absent = self.absent.wrapping_sub(1);
-        let rest = self.following;
-        self.limit(Next { rest, behind: behind + rest.len() as u64, stops: true })
+        let rest = self.cut_off;
+        self.cut_at_insertion(Continuation { rest, rest_end: behind + rest.len() as u64, stops: true })
     }
 
     /// Advances to the next records; none at the end.
     #[cold]
-    fn go_further(&mut self, behind: u64) -> Next<'a> {
-        self.look_up_first(behind);
-        if self.inserts.due == behind {
-            return Next { rest: &[], behind, stops: false };
+    fn load_records(&mut self, behind: u64) -> Continuation<'a> {
+        self.read_first_distance(behind);
+        if self.insert_cursor.records_until_next == behind {
+            return Continuation { rest: &[], rest_end: behind, stops: false };
         }
         let position = self.actions(behind);
         let records = match &mut self.source {
-            Source::Memory { records, next } => {
+            RecordSource::Memory { records, next } => {
                 *next += 1;
                 Ok(records.chunk(*next - 1).unwrap_or_default())
             }
-            Source::Archive(walk) => walk.advance(position),
-            Source::Damaged => Ok(&[][..]),
+            RecordSource::Archive(walk) => walk.advance(position),
+            RecordSource::Damaged => Ok(&[][..]),
         };
-        let rest = self.or_stop(records);
-        self.limit(Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() })
+        let rest = self.records_or_stop(records);
+        self.cut_at_insertion(Continuation {
+            rest,
+            rest_end: behind + rest.len() as u64,
+            stops: rest.is_empty(),
+        })
     }
 
     /// Reads the distance to the next insertion unless it is known.
-    fn look_up_first(&mut self, read: u64) {
-        if self.inserts.due == Inserts::NEVER {
-            self.look_up(read);
+    fn read_first_distance(&mut self, read: u64) {
+        if self.insert_cursor.records_until_next == InsertCursor::NEVER {
+            self.read_distance(read);
         }
     }
 
     /// Reads the distance to the next insertion, if there is one, after `read` records; returns false on damage.
     #[inline]
-    fn look_up(&mut self, read: u64) -> bool {
-        self.inserts.due = Inserts::NEVER;
-        if let Some(left) = self.inserts.left.checked_sub(1) {
-            let Some(gap) = self.take(self.inserts.gaps()) else { return false };
-            self.inserts.left = left;
-            self.inserts.due = read.saturating_add(Inserts::records(gap));
+    fn read_distance(&mut self, read: u64) -> bool {
+        self.insert_cursor.records_until_next = InsertCursor::NEVER;
+        if let Some(left) = self.insert_cursor.remaining.checked_sub(1) {
+            let Some(gap) = self.take(self.insert_cursor.distance_column()) else { return false };
+            self.insert_cursor.remaining = left;
+            self.insert_cursor.records_until_next = read.saturating_add(InsertCursor::decode_distance(gap));
         }
         true
     }
@@ -270,69 +301,85 @@ impl<'a> State<'a> {
     /// Takes the next value of a column of inserted computations; returns `None` on damage.
     #[inline]
     fn take(&mut self, column: u32) -> Option<u64> {
-        let bits = self.ahead.take(column);
+        let bits = self.prefetched.take(column);
         if bits <= MAX_AMOUNT_BITS { Some(bits) } else { self.unpack(Record::column(column)) }
     }
 
     /// Cuts the records off at the next insertion.
     #[inline]
-    fn limit(&mut self, Next { rest, behind, stops }: Next<'a>) -> Next<'a> {
-        let room = self.inserts.due.saturating_sub(behind - rest.len() as u64);
+    fn cut_at_insertion(
+        &mut self,
+        Continuation { rest, rest_end: behind, stops }: Continuation<'a>,
+    ) -> Continuation<'a> {
+        let room = self.insert_cursor.records_until_next.saturating_sub(behind - rest.len() as u64);
         let (rest, following) = rest.split_at(rest.len().min(room as usize));
-        self.following = following;
-        Next { rest, behind: behind - following.len() as u64, stops }
+        self.cut_off = following;
+        Continuation { rest, rest_end: behind - following.len() as u64, stops }
     }
 
     /// Returns `rest` with the records that were cut off.
-    fn whole(&self, rest: &'a [Record]) -> &'a [Record] {
+    fn with_cut_off(&self, rest: &'a [Record]) -> &'a [Record] {
         match &self.source {
-            Source::Archive(walk) if !self.following.is_empty() => walk.whole(rest, self.following.len()),
+            RecordSource::Archive(walk) if !self.cut_off.is_empty() => {
+                walk.with_cut_off(rest, self.cut_off.len())
+            }
             _ => rest,
         }
     }
 
     /// Executes the begin of a loop or the end of an iteration, after which `rest` follows.
     #[inline(never)]
-    fn turn(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
+    fn execute_loop_record(
+        &mut self,
+        record: Record,
+        behind: u64,
+        rest: slice::Iter<'a, Record>,
+    ) -> Continuation<'a> {
         let before = behind - rest.len() as u64 - 1;
         let position = self.actions(before);
         let again = match &mut self.source {
-            Source::Archive(walk) => walk.again(record, position),
+            RecordSource::Archive(walk) => walk.repeat_in_chunk(record, position),
             _ => None,
         };
         let (turned, stops) = match again {
             Some(body) => (body, false),
-            None => self.turn_slowly(record, before, rest.as_slice()),
+            None => self.execute_loop_record_slow(record, before, rest.as_slice()),
         };
-        self.limit(Next { rest: turned, behind: before + turned.len() as u64, stops })
+        self.cut_at_insertion(Continuation { rest: turned, rest_end: before + turned.len() as u64, stops })
     }
 
     #[cold]
-    fn turn_slowly(&mut self, record: Record, before: u64, rest: &'a [Record]) -> (&'a [Record], bool) {
-        self.try_turn(record, before, self.whole(rest)).unwrap_or_else(|damage| {
+    fn execute_loop_record_slow(
+        &mut self,
+        record: Record,
+        before: u64,
+        rest: &'a [Record],
+    ) -> (&'a [Record], bool) {
+        self.try_execute_loop_record(record, before, self.with_cut_off(rest)).unwrap_or_else(|damage| {
             self.stop(damage);
             (&[], false)
         })
     }
 
-    fn try_turn(
+    fn try_execute_loop_record(
         &mut self,
         record: Record,
         records: u64,
         rest: &'a [Record],
     ) -> Result<(&'a [Record], bool), Damage> {
-        let reached = Reached { position: self.actions(records), records, inserts: self.inserts };
-        let Source::Archive(walk) = &mut self.source else { return Err(Damage::of(record)) };
-        let (depth, behind) = walk.place(rest);
-        let turned = walk.turn(record, reached.position, rest)?;
-        Ok((turned, walk.look_ahead(record, depth, behind, reached, &self.ahead)?))
+        let reached = ReadPosition { actions: self.actions(records), records, inserts: self.insert_cursor };
+        let RecordSource::Archive(walk) = &mut self.source else { return Err(Damage::of(record)) };
+        let (depth, behind) = walk.depth_and_index(rest);
+        let turned = walk.execute_loop_record(record, reached.actions, rest)?;
+        Ok((turned, walk.track_boundaries(record, depth, behind, reached, &self.prefetched)?))
     }
 
     /// Unpacks the next values of a column and takes the bits of the first; returns `None` on damage.
     #[cold]
     fn unpack(&mut self, record: Record) -> Option<u64> {
-        let Source::Archive(walk) = &self.source else { return None };
-        let unpacked = self.ahead.unpack(record.index(), walk.rank.shard(), walk.rank.blocks);
+        let RecordSource::Archive(walk) = &self.source else { return None };
+        let unpacked =
+            self.prefetched.refill_and_take(record.index(), walk.rank.shard(), walk.rank.blocks_offset);
         let is_value = |bits| bits <= MAX_AMOUNT_BITS || bits == ABSENT && record.kind() == OPTIONAL;
         match unpacked {
             Ok(bits) if is_value(bits) => Some(bits),
@@ -344,7 +391,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns the records, or none on damage.
-    fn or_stop(&mut self, records: Result<&'a [Record], Damage>) -> &'a [Record] {
+    fn records_or_stop(&mut self, records: Result<&'a [Record], Damage>) -> &'a [Record] {
         records.unwrap_or_else(|damage| {
             self.stop(damage);
             &[]
@@ -354,24 +401,29 @@ impl<'a> State<'a> {
     /// Reports damage and ends the source.
     #[cold]
     fn stop(&mut self, damage: Damage) {
-        if let Source::Archive(walk) = &self.source {
-            walk.rank.report(damage);
+        if let RecordSource::Archive(walk) = &self.source {
+            walk.rank.report_damage(damage);
         }
-        self.source = Source::Damaged;
-        (self.inserts, self.following) = (Inserts::default(), &[]);
+        self.source = RecordSource::Damaged;
+        (self.insert_cursor, self.cut_off) = (InsertCursor::default(), &[]);
     }
 
     /// Ends the cursor before a record that is not an action of the rank.
     #[cold]
-    fn refuse(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
+    fn stop_before(
+        &mut self,
+        record: Record,
+        behind: u64,
+        rest: slice::Iter<'a, Record>,
+    ) -> Continuation<'a> {
         self.stop(Damage::of(record));
-        self.end(behind, rest)
+        self.end_before(behind, rest)
     }
 
     /// Ends the cursor before the record that precedes `rest`.
     #[cold]
-    fn end(&mut self, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
-        Next::end(behind - rest.len() as u64 - 1)
+    fn end_before(&mut self, behind: u64, rest: slice::Iter<'a, Record>) -> Continuation<'a> {
+        Continuation::end(behind - rest.len() as u64 - 1)
     }
 }
 
@@ -382,35 +434,35 @@ impl Iterator for Cursor<'_> {
     fn next(&mut self) -> Option<Action> {
         loop {
             let Some(record) = self.rest.next().copied() else {
-                let next = self.state.advance(self.behind);
-                if self.goes_on(next) {
+                let next = self.state.advance(self.rest_end);
+                if self.resume(next) {
                     continue;
                 }
                 let bits = std::mem::replace(&mut self.state.inserted, ABSENT);
                 return (bits != ABSENT).then(|| Action::Compute { flops: f64::from_bits(bits) });
             };
-            prefetch(self.rest.as_slice().as_ptr().wrapping_add(AHEAD));
+            prefetch(self.rest.as_slice().as_ptr().wrapping_add(PREFETCH_DISTANCE));
             // One comparison separates actions from the kinds that occur only in archives, and from unknown kinds.
             if record.kind() < COLUMN {
                 if self.limits.is_none_or(|limits| limits.admit(record)) {
                     return Some(record.decode());
                 }
-                let next = self.state.refuse(record, self.behind, self.rest.clone());
-                self.goes_on(next);
+                let next = self.state.stop_before(record, self.rest_end, self.rest.clone());
+                self.resume(next);
                 return None;
             }
             if record.kind() > OPTIONAL {
-                let next = self.state.turn(record, self.behind, self.rest.clone());
-                if self.goes_on(next) {
+                let next = self.state.execute_loop_record(record, self.rest_end, self.rest.clone());
+                if self.resume(next) {
                     continue;
                 }
                 return None;
             }
-            let mut bits = self.state.ahead.take(record.index());
+            let mut bits = self.state.prefetched.take(record.index());
             if bits > MAX_AMOUNT_BITS && (bits != ABSENT || record.kind() != OPTIONAL) {
                 let Some(unpacked) = self.state.unpack(record) else {
-                    let next = self.state.end(self.behind, self.rest.clone());
-                    self.goes_on(next);
+                    let next = self.state.end_before(self.rest_end, self.rest.clone());
+                    self.resume(next);
                     return None;
                 };
                 bits = unpacked;
@@ -426,12 +478,12 @@ impl Iterator for Cursor<'_> {
         // Damage may end a cursor over an archive early, so that only a cursor over memory has an exact length.
         let left = |len: u64| usize::try_from(len.saturating_sub(self.position())).ok();
         match &self.state.source {
-            Source::Memory { records, .. } => {
+            RecordSource::Memory { records, .. } => {
                 let left = left(records.len());
                 (left.unwrap_or(usize::MAX), left)
             }
-            Source::Archive(walk) => (0, left(walk.rank.form.actions)),
-            Source::Damaged => (0, Some(0)),
+            RecordSource::Archive(walk) => (0, left(walk.rank.class.actions)),
+            RecordSource::Damaged => (0, Some(0)),
         }
     }
 }

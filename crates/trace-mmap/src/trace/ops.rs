@@ -20,23 +20,23 @@ pub struct Ops<'a> {
     rank: &'a RankTrace,
     cursor: Cursor<'a>,
     /// Last request posted to each slot.
-    requests: Vec<Option<Request>>,
+    last_requests: Vec<Option<Request>>,
 }
 
 impl<'a> Ops<'a> {
     pub(crate) fn new(rank: &'a RankTrace) -> Self {
-        Self { rank, cursor: rank.cursor(), requests: vec![None; rank.slots() as usize] }
+        Self { rank, cursor: rank.cursor(), last_requests: vec![None; rank.slots() as usize] }
     }
 
     fn post(&mut self, slot: Slot, direction: Direction, peer: Option<Rank>, tag: Option<Tag>) {
-        self.requests[slot.index()] = Some(Request { direction, peer, tag });
+        self.last_requests[slot.index()] = Some(Request { direction, peer, tag });
     }
 
     /// Returns the request in a slot. A slot that was never posted to, which only a forged archive waits for, yields a request
     /// that is never posted.
     fn request(&self, slot: Slot) -> Request {
         let nobody = Request { direction: Direction::Receive, peer: None, tag: None };
-        self.requests[slot.index()].unwrap_or(nobody)
+        self.last_requests[slot.index()].unwrap_or(nobody)
     }
 
     fn null(&mut self, slot: Option<Slot>) -> Op {
@@ -68,7 +68,7 @@ impl Iterator for Ops<'_> {
                 let channel = rank.outgoing()[to.index()];
                 Op::Send { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
-            Action::Isend { to, bytes, slot } if rank.names_requests => {
+            Action::Isend { to, bytes, slot } if rank.has_named_requests => {
                 Op::Call(self.isend(SendMode::Standard, Some(to), bytes, slot))
             }
             Action::Isend { to, bytes, slot } => {
@@ -80,7 +80,7 @@ impl Iterator for Ops<'_> {
                 let channel = rank.incoming()[from.index()];
                 Op::Recv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
-            Action::Irecv { from, bytes, slot } if rank.names_requests => {
+            Action::Irecv { from, bytes, slot } if rank.has_named_requests => {
                 Op::Call(self.irecv(rank.recv_from_rank(from), bytes, slot))
             }
             Action::Irecv { from, bytes, slot } => {
@@ -88,21 +88,21 @@ impl Iterator for Ops<'_> {
                 self.post(slot, Direction::Receive, Some(channel.peer), channel.tag);
                 Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
-            Action::Null { slot: Some(slot) } if rank.names_requests => {
+            Action::ProcNull { slot: Some(slot) } if rank.has_named_requests => {
                 Op::Call(self.isend(SendMode::Standard, None, Bytes::ZERO, slot))
             }
-            Action::Null { slot } => self.null(slot),
+            Action::ProcNull { slot } => self.null(slot),
             Action::SendRecv(id) => {
                 let both = rank.send_recv(id);
                 let to = both.to.map(|to| rank.outgoing()[to.index()].peer);
                 let from = both.from.map(|from| rank.incoming()[from.index()].peer);
                 Op::SendRecv { to, send_bytes: both.send_bytes, from, recv_bytes: both.recv_bytes }
             }
-            Action::Wait { slot } if rank.names_requests => {
-                Op::Call(CallOp::Wait { request: call::name(slot) })
+            Action::Wait { slot } if rank.has_named_requests => {
+                Op::Call(CallOp::Wait { request: call::request_name(slot) })
             }
-            Action::Test { slot } if rank.names_requests => {
-                Op::Call(CallOp::Test { request: call::name(slot), done: None })
+            Action::Test { slot } if rank.has_named_requests => {
+                Op::Call(CallOp::Test { request: call::request_name(slot), done: None })
             }
             Action::Wait { slot } => Op::Wait(self.request(slot)),
             Action::Test { slot } => Op::Test(self.request(slot)),

@@ -7,23 +7,23 @@ use crate::archive::{ArchivedRank, Damage};
 use crate::call::{Call, CallId};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
-use crate::communicator::{Communicator, OwnCommunicators};
-use crate::measured::{Measured, Times};
+use crate::communicator::{Communicator, RankCommunicators};
+use crate::measured::{MeasuredTimes, TimedActions};
 use crate::record::Record;
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::store::Records;
-use crate::trace::{Cursor, Mark};
+use crate::trace::{Cursor, CursorPosition};
 
 /// Storage of the actions of a rank.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum ActionStorage {
     /// One record per action, in memory or in a temporary file.
     Memory(Records),
     /// Program and columns in an archive.
     Archive(ArchivedRank),
 }
 
-impl Body {
+impl ActionStorage {
     /// Returns a cursor before the first action.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         match self {
@@ -33,23 +33,23 @@ impl Body {
     }
 
     /// Returns a cursor before the first action that stops at iteration boundaries.
-    pub(crate) fn cursor_by_iterations(&self) -> Cursor<'_> {
+    pub(crate) fn cursor_with_boundaries(&self) -> Cursor<'_> {
         match self {
             Self::Memory(_) => self.cursor(),
-            Self::Archive(rank) => Cursor::by_iterations(rank),
+            Self::Archive(rank) => Cursor::with_boundaries(rank),
         }
     }
 }
 
-impl Body {
+impl ActionStorage {
     /// Returns the actions with their measured times; `None` if `times` is of the other kind of storage.
-    pub(crate) fn measured<'a>(&'a self, times: &'a Times) -> Option<Measured<'a>> {
+    pub(crate) fn measured<'a>(&'a self, times: &'a MeasuredTimes) -> Option<TimedActions<'a>> {
         match (self, times) {
-            (_, Times::Memory(times)) => Some(Measured::in_memory(self.cursor(), times)),
-            (Self::Archive(rank), Times::Archive { columns, blocks }) => {
-                Some(Measured::archived(rank, columns, *blocks))
+            (_, MeasuredTimes::Memory(times)) => Some(TimedActions::in_memory(self.cursor(), times)),
+            (Self::Archive(rank), MeasuredTimes::Archive { columns, blocks }) => {
+                Some(TimedActions::archived(rank, columns, *blocks))
             }
-            (Self::Memory(_), Times::Archive { .. }) => None,
+            (Self::Memory(_), MeasuredTimes::Archive { .. }) => None,
         }
     }
 
@@ -65,7 +65,7 @@ impl Body {
     }
 }
 
-impl Default for Body {
+impl Default for ActionStorage {
     fn default() -> Self {
         Self::Memory(Records::default())
     }
@@ -74,69 +74,69 @@ impl Default for Body {
 /// The actions of one rank, with the tables to which they refer.
 #[derive(Debug, Default)]
 pub struct RankTrace {
-    pub(crate) body: Body,
+    pub(crate) storage: ActionStorage,
     pub(crate) outgoing: Box<[Outgoing]>,
     pub(crate) incoming: Box<[Incoming]>,
     pub(crate) ports: u32,
     pub(crate) slots: u32,
     pub(crate) pending_at_end: Box<[Slot]>,
-    pub(crate) matches_by_time: bool,
+    pub(crate) has_timing_dependent_matching: bool,
     /// Whether some requests are named: text then names all requests, by their slots.
-    pub(crate) names_requests: bool,
+    pub(crate) has_named_requests: bool,
     /// Communicators of the rank, the world first.
-    pub(crate) communicators: OwnCommunicators,
-    pub(crate) side: Arc<Side>,
-    pub(crate) times: Option<Times>,
+    pub(crate) communicators: RankCommunicators,
+    pub(crate) side_tables: Arc<SideTables>,
+    pub(crate) measured_times: Option<MeasuredTimes>,
 }
 
 impl RankTrace {
     /// Returns a copy of the tables, without actions and measured times.
     pub(crate) fn tables(&self) -> Self {
         Self {
-            body: Body::default(),
+            storage: ActionStorage::default(),
             outgoing: self.outgoing.clone(),
             incoming: self.incoming.clone(),
             ports: self.ports,
             slots: self.slots,
             pending_at_end: self.pending_at_end.clone(),
-            matches_by_time: self.matches_by_time,
-            names_requests: self.names_requests,
+            has_timing_dependent_matching: self.has_timing_dependent_matching,
+            has_named_requests: self.has_named_requests,
             communicators: self.communicators.clone(),
-            side: Arc::clone(&self.side),
-            times: None,
+            side_tables: Arc::clone(&self.side_tables),
+            measured_times: None,
         }
     }
 
     /// Returns a cursor before the first action.
     pub fn cursor(&self) -> Cursor<'_> {
-        self.body.cursor()
+        self.storage.cursor()
     }
 
     /// Returns a cursor before the first action that stops at iteration boundaries, for a caller that skips equal iterations:
     /// at a boundary the cursor yields `None` once, while [`Cursor::iteration_boundary`] is `Some`, and then continues. Only outermost loops
     /// of an archive have boundaries.
-    pub fn cursor_by_iterations(&self) -> Cursor<'_> {
-        self.body.cursor_by_iterations()
+    pub fn cursor_with_boundaries(&self) -> Cursor<'_> {
+        self.storage.cursor_with_boundaries()
     }
 
     /// Returns a cursor that resumes at a [position](Cursor::saved_position) of a cursor of this rank.
     ///
     /// With a position of another trace the cursor yields wrong actions, or ends early as over a damaged archive.
-    pub fn cursor_at(&self, mark: &Mark) -> Cursor<'_> {
+    pub fn cursor_at(&self, mark: &CursorPosition) -> Cursor<'_> {
         let mut cursor = self.cursor();
-        cursor.go_on_at(mark);
+        cursor.resume_at(mark);
         cursor
     }
 
     /// Returns the records of actions and of measured times that are in memory.
     pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut Records> {
-        let actions = match &mut self.body {
-            Body::Memory(records) => Some(records),
-            Body::Archive(_) => None,
+        let actions = match &mut self.storage {
+            ActionStorage::Memory(records) => Some(records),
+            ActionStorage::Archive(_) => None,
         };
-        let times = match &mut self.times {
-            Some(Times::Memory(records)) => Some(records),
-            Some(Times::Archive { .. }) | None => None,
+        let times = match &mut self.measured_times {
+            Some(MeasuredTimes::Memory(records)) => Some(records),
+            Some(MeasuredTimes::Archive { .. }) | None => None,
         };
         actions.into_iter().chain(times)
     }
@@ -151,15 +151,15 @@ impl RankTrace {
     /// assert_eq!(picos.collect::<Vec<_>>(), [None, Some(4_000_000_000), Some(1_500_000)]);
     /// # Ok::<(), trace_mmap::TraceError>(())
     /// ```
-    pub fn measured(&self) -> Option<Measured<'_>> {
-        self.body.measured(self.times.as_ref()?)
+    pub fn measured(&self) -> Option<TimedActions<'_>> {
+        self.storage.measured(self.measured_times.as_ref()?)
     }
 
     /// Returns the number of actions.
     pub fn len(&self) -> u64 {
-        match &self.body {
-            Body::Memory(records) => records.len(),
-            Body::Archive(rank) => rank.form.actions,
+        match &self.storage {
+            ActionStorage::Memory(records) => records.len(),
+            ActionStorage::Archive(rank) => rank.class.actions,
         }
     }
 
@@ -199,7 +199,7 @@ impl RankTrace {
     /// # Panics
     /// Panics if the identifier is not from this rank.
     pub fn collective(&self, id: CollectiveId) -> &Collective {
-        self.side.collective(id).expect("the identifier is from this rank")
+        self.side_tables.collective(id).expect("the identifier is from this rank")
     }
 
     /// Returns a call.
@@ -207,7 +207,7 @@ impl RankTrace {
     /// # Panics
     /// Panics if the identifier is not from this rank.
     pub fn call(&self, id: CallId) -> &Call {
-        &self.side.calls[id.index()]
+        &self.side_tables.calls[id.index()]
     }
 
     /// Returns the communicators of the rank in the order of their first use; the first one is the world.
@@ -216,14 +216,14 @@ impl RankTrace {
     }
 
     /// Returns whether the matching of messages and receives of the rank depends on time: some receive or probe is from any
-    /// source, or some receive was cancelled. Messages to the rank then arrive in its [mailbox](crate::Arrival::Mailbox).
-    pub fn matches_by_time(&self) -> bool {
-        self.matches_by_time
+    /// source, or some receive was cancelled. Messages to the rank then arrive in its [mailbox](crate::Arrival::AnySource).
+    pub fn has_timing_dependent_matching(&self) -> bool {
+        self.has_timing_dependent_matching
     }
 
     /// Returns whether some receive of the rank was cancelled before it got a message.
     pub fn cancels_receives(&self) -> bool {
-        self.side.calls.iter().any(|call| matches!(call, Call::Cancel { cancelled: true, .. }))
+        self.side_tables.calls.iter().any(|call| matches!(call, Call::Cancel { cancelled: true, .. }))
     }
 
     /// Returns a combined send and receive.
@@ -231,7 +231,7 @@ impl RankTrace {
     /// # Panics
     /// Panics if the identifier is not from this rank.
     pub fn send_recv(&self, id: SendRecvId) -> &SendRecv {
-        &self.side.send_recvs[id.index()]
+        &self.side_tables.send_recvs[id.index()]
     }
 
     /// Returns a call site as `file:line`.
@@ -239,6 +239,6 @@ impl RankTrace {
     /// # Panics
     /// Panics if the identifier is not from this rank.
     pub fn location(&self, id: LocationId) -> &str {
-        &self.side.locations[id.index()]
+        &self.side_tables.locations[id.index()]
     }
 }

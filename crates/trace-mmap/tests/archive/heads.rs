@@ -12,18 +12,18 @@ use super::{load, options, write_structured};
 /// Reads up to the next iteration boundary; `None` at the end.
 fn read_on(cursor: &mut Cursor<'_>, out: &mut Vec<Action>) -> Option<()> {
     out.extend(cursor.by_ref());
-    cursor.head().map(drop)
+    cursor.iteration_boundary().map(drop)
 }
 
 /// Reads a rank, skips iterations according to `picks`, and checks the actions; returns the number of skipped iterations.
 fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
     let all: Vec<Action> = rank.cursor().collect();
-    let (mut cursor, mut read) = (rank.cursor_by_iterations(), Vec::new());
+    let (mut cursor, mut read) = (rank.cursor_with_boundaries(), Vec::new());
     while read_on(&mut cursor, &mut read).is_some() {}
     assert_eq!(read, all, "nothing passed over");
     assert_eq!(cursor.position(), rank.len());
 
-    let (mut cursor, mut last, mut skipped) = (rank.cursor_by_iterations(), Vec::new(), 0);
+    let (mut cursor, mut last, mut skipped) = (rank.cursor_with_boundaries(), Vec::new(), 0);
     let mut picks = picks.iter().cycle();
     loop {
         let start = cursor.position() as usize;
@@ -31,9 +31,9 @@ fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
         let at_head = read_on(&mut cursor, &mut last);
         let place = cursor.position() as usize;
         assert_eq!(last, all[start..place]);
-        let Some(head) = at_head.and_then(|()| cursor.head()) else { break };
-        assert!(head.alike > 0 && head.repeated > 0);
-        let iterations = picks.next().map_or(0, |pick| pick % (head.alike + 1));
+        let Some(head) = at_head.and_then(|()| cursor.iteration_boundary()) else { break };
+        assert!(head.upcoming_equal > 0 && head.completed_equal > 0);
+        let iterations = picks.next().map_or(0, |pick| pick % (head.upcoming_equal + 1));
         cursor.skip_iterations(iterations);
         skipped += iterations;
         let passed = &all[place..cursor.position() as usize];
@@ -70,19 +70,24 @@ fn iterations_are_alike_where_their_amounts_are() {
     let heads = |amounts: &dyn Fn(u32) -> f64| {
         let trace = computations(&path, (0..1000).map(amounts));
         check_trace(&trace, &[3, 1, 7, 2]);
-        let mut cursor = trace.rank(Rank::new(0)).cursor_by_iterations();
+        let mut cursor = trace.rank(Rank::new(0)).cursor_with_boundaries();
         let (mut read, mut heads) = (Vec::new(), Vec::new());
         while read_on(&mut cursor, &mut read).is_some() {
-            heads.extend(cursor.head());
+            heads.extend(cursor.iteration_boundary());
         }
         heads
     };
     let all = heads(&|_| 5.0);
-    assert_eq!(all.len() as u64, all[0].alike + all[0].repeated - 1);
-    assert!(all[0].alike > 990);
+    assert_eq!(all.len() as u64, all[0].upcoming_equal + all[0].completed_equal - 1);
+    assert!(all[0].upcoming_equal > 990);
     // The first iterations and the last one differ.
     let most = heads(&|index| if (3..999).contains(&index) { 5.0 } else { f64::from(index) });
-    assert!(most[0].alike > 900 && most[0].alike + most[0].repeated < all[0].alike, "{:?}", most[0]);
+    assert!(
+        most[0].upcoming_equal > 900
+            && most[0].upcoming_equal + most[0].completed_equal < all[0].upcoming_equal,
+        "{:?}",
+        most[0]
+    );
     assert_eq!(heads(&|index| f64::from(index * 7919 % 1009)), []);
 }
 
@@ -90,15 +95,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_passed_over_is_what_was_before(
+    fn skipped_iterations_repeat_the_previous_one(
         steps in prop::collection::vec(step(), 1..8),
         count in 3_u64..40,
         picks in prop::collection::vec(0_u64..9, 1..5),
     ) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let looped = |rank| vec![
-            Item::Act(Op::Init),
-            Item::Loop { count, body: [program(&steps, rank), vec![Item::Act(Op::WaitAll)]].concat() },
+            Item::Op(Op::Init),
+            Item::Loop { count, body: [program(&steps, rank), vec![Item::Op(Op::WaitAll)]].concat() },
         ];
         let programs: Vec<Vec<Item>> = (0..RANKS).map(looped).collect();
         let structured = dir.path().join("structured.pdt");

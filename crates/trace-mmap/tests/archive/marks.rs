@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pdes_core::Rank;
 use proptest::prelude::*;
-use trace_mmap::{Action, Item, Mark, Op, RankTrace, Trace, convert};
+use trace_mmap::{Action, CursorPosition, Item, Op, RankTrace, Trace, convert};
 
 use super::steps::{RANKS, program, step, text};
 use super::{load, options, write_structured};
@@ -13,8 +13,9 @@ use super::{load, options, write_structured};
 fn check_mark(rank: &RankTrace, all: &[Action], after: usize) {
     let mut cursor = rank.cursor();
     assert_eq!(cursor.by_ref().take(after).collect::<Vec<_>>(), all[..after]);
-    let bytes = postcard::to_stdvec(&cursor.mark().expect("the trace is whole")).expect("there is memory");
-    let mark: Mark = postcard::from_bytes(&bytes).expect("what was written");
+    let bytes =
+        postcard::to_stdvec(&cursor.saved_position().expect("the trace is whole")).expect("there is memory");
+    let mark: CursorPosition = postcard::from_bytes(&bytes).expect("what was written");
     assert_eq!(mark.position(), after as u64);
     let mut other = rank.cursor_at(&mark);
     assert_eq!(other.position(), after as u64);
@@ -46,7 +47,7 @@ fn noise(path: &Path) -> Trace {
 }
 
 #[test]
-fn columns_go_on_in_the_middle_of_their_blocks() {
+fn columns_resume_within_their_blocks() {
     let directory = tempfile::tempdir().expect("a directory");
     let trace = noise(&directory.path().join("noise.pdt"));
     check_trace(&trace, |actions| everywhere(actions).into_iter().step_by(13).chain([actions]).collect());
@@ -54,25 +55,26 @@ fn columns_go_on_in_the_middle_of_their_blocks() {
 
 /// A text with more actions than fit into a chunk of memory; positions at its end and at the end of a chunk.
 #[test]
-fn actions_in_memory_go_on_anywhere() {
+fn actions_in_memory_resume_anywhere() {
     let trace = Trace::from_text(&"0 compute 1e6\n0 compute 2e6\n".repeat(4096)).expect("a trace");
     check_trace(&trace, |actions| vec![0, 1, 4095, 4096, 4097, actions - 1, actions]);
 }
 
 /// A position of another rank, or of an archive in a text, ends the cursor and is harmless.
 #[test]
-fn marks_of_other_traces_are_no_places() {
+fn positions_of_other_traces_end_the_cursor() {
     let directory = tempfile::tempdir().expect("a directory");
     let archive = noise(&directory.path().join("noise.pdt"));
     let memory = Trace::from_text("0 compute 1e6\n0 compute 2e6\n").expect("a trace");
-    let mark = archive.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
+    let mark = archive.rank(Rank::new(0)).cursor().saved_position().expect("the trace is whole");
     assert_eq!(memory.rank(Rank::new(0)).cursor_at(&mark).next(), None);
     // The same position, but after more actions than exist: 0 takes one byte, 2^64 - 1 takes ten.
     let bytes = postcard::to_stdvec(&mark).expect("there is memory");
-    let far: Mark = postcard::from_bytes(&[&[0xff; 9], &[1][..], &bytes[1..]].concat()).expect("a mark");
+    let far: CursorPosition =
+        postcard::from_bytes(&[&[0xff; 9], &[1][..], &bytes[1..]].concat()).expect("a mark");
     assert_eq!(far.position(), u64::MAX);
     assert_eq!(archive.rank(Rank::new(0)).cursor_at(&far).next(), None);
-    let mark = memory.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
+    let mark = memory.rank(Rank::new(0)).cursor().saved_position().expect("the trace is whole");
     assert_eq!(archive.rank(Rank::new(1)).cursor_at(&mark).next(), None);
     assert!(archive.integrity().is_err());
 }
@@ -81,9 +83,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cursors_go_on_where_others_were(steps in prop::collection::vec(step(), 0..12)) {
+    fn cursors_resume_where_others_stopped(steps in prop::collection::vec(step(), 0..12)) {
         let directory = tempfile::tempdir().expect("a directory");
-        let whole = |me| [vec![Item::Act(Op::Init)], program(&steps, me)].concat();
+        let whole = |me| [vec![Item::Op(Op::Init)], program(&steps, me)].concat();
         let programs: Vec<Vec<Item>> = (0..RANKS).map(whole).collect();
         let path = directory.path().join("loops.pdt");
         write_structured(&path, &programs);

@@ -19,7 +19,7 @@ const PLACES: u32 = 6;
 struct Program {
     iterations: u32,
     /// Computations by iteration, place and rank.
-    seldom: BTreeMap<(u32, u32, u32), f64>,
+    rare: BTreeMap<(u32, u32, u32), f64>,
     /// True if the regular computation differs in each iteration.
     is_noisy: bool,
 }
@@ -30,7 +30,7 @@ fn program() -> impl Strategy<Value = Program> {
         let place = (0..iterations, 0..PLACES, 0..2_u32);
         prop::collection::btree_map(place, amount.clone(), 0..30).prop_map(move |seldom| Program {
             iterations,
-            seldom: thinned(seldom, iterations),
+            rare: thinned(seldom, iterations),
             is_noisy,
         })
     })
@@ -66,7 +66,7 @@ impl Program {
             let (peer, tag) = (1 - rank, place / 2);
             let verb = if (place + rank).is_multiple_of(2) { "send" } else { "recv" };
             line(format_args!("{verb} {peer} {tag} 80"));
-            if let Some(flops) = self.seldom.get(&(iteration, place, rank)) {
+            if let Some(flops) = self.rare.get(&(iteration, place, rank)) {
                 line(format_args!("compute {flops}"));
             }
         }
@@ -84,7 +84,7 @@ fn lines(trace: &Trace) -> Vec<String> {
 fn the_iteration_of_the_last_computation_is_not_repeated() {
     for (iteration, place) in [(0, 2), (1, 5), (3, 0), (7, 3)] {
         let seldom = BTreeMap::from([((iteration, place, 0), 4.5)]);
-        let program = Program { iterations: 84, seldom, is_noisy: false };
+        let program = Program { iterations: 84, rare: seldom, is_noisy: false };
         let dir = tempfile::tempdir().expect("a temporary directory");
         let [source, folded] = ["trace.txt", "folded.pdt"].map(|name| dir.path().join(name));
         fs::write(&source, program.text()).expect("the text is written");
@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn seldom_computations_are_where_they_were(
+    fn rare_computations_keep_their_positions(
         program in program(), picks in prop::collection::vec(0_u64..9, 1..4), kept in 1_u64..50,
     ) {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -117,14 +117,14 @@ proptest! {
         let info = Info::of(&folded).expect("small sums");
         let storage = info.storage.expect("an archive");
         // The place after the first send of a rank, which no barrier precedes, is unique: a computation there is part of the program.
-        let inserted = program.seldom.keys().filter(|(iteration, place, _)| (*iteration, *place) != (0, 0)).count();
-        prop_assert_eq!((storage.inserted, storage.gaps), (inserted as u64, 0));
+        let inserted = program.rare.keys().filter(|(iteration, place, _)| (*iteration, *place) != (0, 0)).count();
+        prop_assert_eq!((storage.inserted, storage.absent), (inserted as u64, 0));
         let flat_info = Info::of(&flat).expect("small sums");
         prop_assert_eq!((info.actions, info.by_kind), (flat_info.actions, flat_info.by_kind));
 
         marks::check_trace(&folded, |actions| (0..=actions).step_by(1 + actions / 150).chain([actions]).collect());
         let skipped = heads::check_trace(&folded, &picks);
-        if program.seldom.len() < 3 && !program.is_noisy && picks.iter().all(|pick| *pick == 1) {
+        if program.rare.len() < 3 && !program.is_noisy && picks.iter().all(|pick| *pick == 1) {
             prop_assert!(skipped > 0);
         }
 

@@ -114,7 +114,7 @@ fn part(step: &Step, me: u32) -> Vec<Item> {
         Step::Loop { count, ref body } => return vec![Item::Loop { count, body: program(body, me) }],
         Step::Compute { .. } | Step::WaitAll { .. } | Step::Unmodelled { .. } => Vec::new(),
     };
-    ops.into_iter().map(Item::Act).collect()
+    ops.into_iter().map(Item::Op).collect()
 }
 
 fn message(me: u32, from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
@@ -143,7 +143,7 @@ fn from_any(me: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
         return vec![Op::Send { peer, tag, bytes }];
     }
     // One takes this tag only, the other one any.
-    let wait = |tag| Op::Wait(Request { direction: Direction::ReceiveAny, peer: None, tag });
+    let wait = |tag| Op::Wait(Request { direction: Direction::ReceiveFromAny, peer: None, tag });
     [Some(tag), None]
         .into_iter()
         .flat_map(|tag| {

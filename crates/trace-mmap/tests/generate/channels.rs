@@ -37,19 +37,19 @@ fn count(balance: &mut BTreeMap<Channel, i64>, rank: u32, times: i64, items: &[I
     for item in items {
         match item {
             Item::Loop { count: more, body } => count(balance, rank, times * *more as i64, body),
-            Item::Act(
+            Item::Op(
                 Op::Send { peer: Some(peer), tag, bytes } | Op::Isend { peer: Some(peer), tag, bytes },
             ) => {
                 *balance.entry((Some(rank), peer.get(), tag.get(), bytes.get())).or_default() += times;
             }
-            Item::Act(
+            Item::Op(
                 Op::Recv { peer: Some(peer), tag: Some(tag), bytes }
                 | Op::Irecv { peer: Some(peer), tag: Some(tag), bytes },
             ) => *balance.entry((Some(peer.get()), rank, tag.get(), bytes.get())).or_default() -= times,
-            Item::Act(Op::Call(CallOp::Recv { from: RecvFrom { tag: Some(tag), .. }, bytes })) => {
+            Item::Op(Op::Call(CallOp::Recv { from: RecvFrom { tag: Some(tag), .. }, bytes })) => {
                 *balance.entry((None, rank, tag.get(), bytes.get())).or_default() -= times;
             }
-            Item::Act(_) => {}
+            Item::Op(_) => {}
         }
     }
 }

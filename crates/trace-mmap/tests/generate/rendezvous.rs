@@ -109,14 +109,14 @@ impl World {
                 vec![process.requests.remove(place.expect("a wait has its request"))]
             }
             Op::WaitAll => std::mem::take(&mut process.requests),
-            Op::Collective(_) => vec![self.meet()],
+            Op::Collective(_) => vec![self.enter_collective()],
             Op::Init | Op::Finalize | Op::Compute { .. } => Vec::new(),
             other => panic!("{other:?} is never generated"),
         }
     }
 
     /// Enters a collective, which completes when all ranks have entered it: no rank is ever two collectives ahead.
-    fn meet(&mut self) -> Pending {
+    fn enter_collective(&mut self) -> Pending {
         let channel = (usize::MAX, usize::MAX, 0);
         let posted = self.posted.entry(channel).or_default();
         let last_to_come = (posted.sends / self.ranks + 1) * self.ranks - 1;

@@ -1,9 +1,9 @@
 //! Allgathers by doubling: ceil(log2 P) alpha + (P - 1) n beta.
 
 use super::Args;
-use crate::collective::doubling::doubling;
-use crate::collective::member::nothing;
-use crate::collective::rounds::mirrored;
+use crate::collective::doubling::recursive_doubling;
+use crate::collective::member::empty_schedule;
+use crate::collective::round_peers::bit_reversed;
 use crate::collective::{Member, Schedule, exchange};
 
 /// Bruck's algorithm: round `k` receives the blocks of the next 2^k ranks from the rank 2^k after, the last round only the
@@ -20,12 +20,12 @@ pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Sc
 
 /// Recursive doubling; [`recursive_doubling`] describes numbers of ranks that are no power of two.
 pub(in crate::collective) fn recursive<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    doubling(member, move |first, number| args.blocks.span(first, number).bytes())
+    recursive_doubling(member, move |first, number| args.blocks.span(first, number).bytes())
 }
 
 /// [`recursive`], except that nothing is sent if all blocks are empty. Source: MPICH's for allgatherv.
 pub(in crate::collective) fn recursive_unless_empty<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    if args.blocks.total(member.size).count == 0 { nothing() } else { recursive(member, args) }
+    if args.blocks.total(member.size).count == 0 { empty_schedule() } else { recursive(member, args) }
 }
 
 /// Sends each block to the rank with the bits of its number reversed; then partners exchange at halving distances, farthest
@@ -35,8 +35,8 @@ pub(in crate::collective) fn recursive_unless_empty<'a>(member: Member<'a>, args
 pub(in crate::collective) fn halving_distance<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let levels = size.trailing_zeros();
-    let mirrored = mirrored(rank, levels);
-    let moved = exchange(mirrored, args.sent.bytes(), mirrored, args.blocks.of(mirrored));
+    let mirrored = bit_reversed(rank, levels);
+    let moved = exchange(mirrored, args.sent.bytes(), mirrored, args.blocks.bytes_of(mirrored));
     let rounds = (0..levels).rev().map(move |level| {
         let partner = rank ^ (1 << level);
         let known = args.blocks.span(0, size >> (level + 1)).bytes();

@@ -13,8 +13,8 @@ pub(in crate::collective) fn gather_bcast<'a>(member: Member<'a>, args: Args<'a>
         Blocks::Equal(received) => {
             gather::selected(member, gather::Args { root: 0, sent: args.sent, received })
         }
-        Blocks::Each { .. } | Blocks::OfNodes { .. } => {
-            gather::linear(member, 0, args.sent.bytes(), move |rank| args.blocks.of(rank))
+        Blocks::PerRank { .. } | Blocks::PerNode { .. } => {
+            gather::linear(member, 0, args.sent.bytes(), move |rank| args.blocks.bytes_of(rank))
         }
     };
     let all = args.blocks.total(member.size);

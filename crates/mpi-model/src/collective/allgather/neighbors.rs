@@ -17,7 +17,8 @@ pub(in crate::collective) fn neighbor_exchange<'a>(member: Member<'a>, args: Arg
     let even = rank.is_multiple_of(2);
     let neighbor =
         move |round: u32| if even == round.is_multiple_of(2) { member.after(1) } else { member.before(1) };
-    let first = exchange(neighbor(0), args.blocks.of(rank), neighbor(0), args.blocks.of(neighbor(0)));
+    let first =
+        exchange(neighbor(0), args.blocks.bytes_of(rank), neighbor(0), args.blocks.bytes_of(neighbor(0)));
     // The pair of blocks that arrives in a round: at growing distances from this rank's pair, alternately above and below.
     let pair = move |round: u32| -> Bytes {
         let (own, distance) = (rank - rank % 2, round.div_ceil(2) * 2);

@@ -4,12 +4,12 @@
 //! to have a node of its own if nodes have different numbers of ranks. n is the size of a block, N the number of nodes.
 
 use super::{Args, direct};
-use crate::collective::blocks::times;
+use crate::collective::blocks::repeated;
 use crate::collective::{Member, Schedule, Step, exchange, irecv, irecvs, isend, isends, recv, send};
 
 /// Position of a member among nodes of `cores` ranks each.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodePosition {
     rank: u32,
     size: u32,
     cores: u32,
@@ -18,7 +18,7 @@ struct Place {
     base: u32,
 }
 
-impl Place {
+impl NodePosition {
     fn of(member: Member<'_>) -> Self {
         let Member { rank, size, layout, .. } = member;
         let cores = if layout.is_uniform() { layout.node_size(0) } else { 1 };
@@ -44,7 +44,7 @@ impl Place {
         (1..self.cores).map(move |round| {
             let to = self.base + (self.core + round) % self.cores;
             let from = self.base + (self.core + self.cores - round) % self.cores;
-            exchange(to, args.sent.bytes(), from, args.blocks.of(from))
+            exchange(to, args.sent.bytes(), from, args.blocks.bytes_of(from))
         })
     }
 }
@@ -55,9 +55,9 @@ impl Place {
 /// Cost: c alpha + c n beta within nodes, alpha + (N - 1) c n beta between them, (c - 1)(alpha + P n beta) within them.
 /// Source: SimGrid's `smp_simple`, by Patarasuk (STAR-MPI).
 pub(in crate::collective) fn simple<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let place = Place::of(member);
+    let place = NodePosition::of(member);
     let (node, all) =
-        (times(args.sent, place.cores.into()).bytes(), times(args.sent, place.size.into()).bytes());
+        (repeated(args.sent, place.cores.into()).bytes(), repeated(args.sent, place.size.into()).bytes());
     let within = place.within_node(args);
     if place.core > 0 {
         return Box::new(within.chain([recv(place.base, all)]));
@@ -74,11 +74,11 @@ pub(in crate::collective) fn simple<'a>(member: Member<'a>, args: Args<'a>) -> S
 /// Cost: (N + c - 1)(alpha + c n beta) after the rounds within nodes. On a single node as SimGrid's `default`. Source:
 /// SimGrid's `SMP_NTS`, by Patarasuk (STAR-MPI).
 pub(in crate::collective) fn ring_of_nodes<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let place = Place::of(member);
+    let place = NodePosition::of(member);
     if place.size <= place.cores {
         return direct::linear(member, args);
     }
-    let node = times(args.sent, place.cores.into()).bytes();
+    let node = repeated(args.sent, place.cores.into()).bytes();
     let within = place.within_node(args);
     let last = place.core + 1 == place.cores;
     let down = (!last).then(|| send(place.rank + 1, node));
@@ -102,7 +102,7 @@ pub(in crate::collective) fn ring_of_nodes<'a>(member: Member<'a>, args: Args<'a
 /// Cost: (N - 1)(alpha + n beta) between nodes, overlapped with N (c - 1) blocks within. Source: SimGrid's `loosely_lr`, by
 /// Patarasuk (STAR-MPI).
 pub(in crate::collective) fn loose_rings<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let place = Place::of(member);
+    let place = NodePosition::of(member);
     let block = args.sent.bytes();
     let (next, previous) = (place.node_after(1), place.node_before(1));
     let rounds = (0..place.nodes()).flat_map(move |round| {

@@ -1,8 +1,8 @@
 //! Allgather in two levels: leaders gather, exchange and broadcast.
 
 use super::Args;
-use crate::collective::blocks::{Blocks, times};
-use crate::collective::member::nothing;
+use crate::collective::blocks::{Blocks, repeated};
+use crate::collective::member::empty_schedule;
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, allgatherv, bcast, gather};
 
@@ -14,20 +14,20 @@ use crate::collective::{Member, Schedule, Steps, allgatherv, bcast, gather};
 pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Blocks::Equal(block) = args.blocks else { unreachable!("the blocks of an allgather are equal") };
     if block.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
     let layout = member.layout;
     let gathered = member
         .on_node(|local| gather::selected(local, gather::Args { root: 0, sent: args.sent, received: block }));
-    let own = times(block, layout.node_size(member.node()).into());
+    let own = repeated(block, layout.node_size(member.node()).into());
     let exchanged = member.among_leaders(|leader| {
         if layout.is_uniform() {
             mpich::allgather(leader, Args { sent: own, blocks: Blocks::Equal(own) })
         } else {
-            allgatherv::selected(leader, Args { sent: own, blocks: Blocks::OfNodes { block, layout } })
+            allgatherv::selected(leader, Args { sent: own, blocks: Blocks::PerNode { block, layout } })
         }
     });
-    let all = times(block, member.size.into());
+    let all = repeated(block, member.size.into());
     let spread = member.on_node(|local| bcast::selected(local, bcast::Args { root: 0, data: all }));
     Box::new(gathered.then(exchanged).then(spread))
 }

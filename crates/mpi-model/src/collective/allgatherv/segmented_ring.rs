@@ -14,7 +14,7 @@ const PIECE: u64 = 32_768 * 8;
 /// Cost: P - 1 rounds if blocks are equal: (P - 1)(alpha + n beta). Source: MPICH's ring for allgatherv.
 pub(in crate::collective) fn segmented_ring<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let smallest = (0..member.size).map(|rank| args.blocks.elements(rank).count).min().unwrap_or(0);
-    let unit = args.blocks.elements(0).unit.get().max(1);
+    let unit = args.blocks.elements(0).element_size.get().max(1);
     let least = if smallest.saturating_mul(unit) < PIECE { PIECE / unit } else { smallest };
     let (right, left) = (member.after(1), member.before(1));
     let mut out = pieces(member, args, 0, least.max(1));

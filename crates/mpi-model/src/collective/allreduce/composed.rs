@@ -1,8 +1,8 @@
 //! Allreduces composed of other operations.
 
 use crate::collective::blocks::Blocks;
-use crate::collective::member::{Elements, nothing};
-use crate::collective::script::script;
+use crate::collective::member::{Elements, empty_schedule};
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule, Steps, allgather, alltoall, bcast, reduce};
 
 /// A linear reduction to rank 0, then a binomial broadcast from there.
@@ -27,10 +27,10 @@ pub(in crate::collective) fn reduce_broadcast(member: Member<'_>, data: Elements
 /// For powers of two of ranks. Source: STAR-MPI's `rab1`.
 pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if member.size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let part = data.with_count(part(member.size, data.count));
-    let reduced = script(move |steps| {
+    let reduced = build_schedule(move |steps| {
         for level in (0..member.size.ilog2()).rev() {
             let (partner, bytes) = (member.rank ^ 1 << level, part.size_of(part.count << level));
             steps.exchange(partner, bytes, partner, bytes);
@@ -46,7 +46,7 @@ pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elem
 ///
 /// Cost: the sum of both with n / P bytes to each. If the vector does not divide evenly, parts are rounded up, and have P
 /// elements if there are fewer elements than ranks. Source: STAR-MPI's `rab2`.
-pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> Schedule<'_> {
+pub(in crate::collective) fn alltoall_then_allgather(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let size = u64::from(member.size);
     let filled = if !data.count.is_multiple_of(size) && data.count < size {
         size

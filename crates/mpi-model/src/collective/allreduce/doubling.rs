@@ -1,8 +1,8 @@
 //! Allreduce by recursive doubling.
 
-use crate::collective::halving::{Core, Taker};
+use crate::collective::halving::{PowerOfTwoCore, Representative};
 use crate::collective::member::Elements;
-use crate::collective::script::script;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule};
 
 /// Partners at doubling distances exchange whole vectors; the pairs beyond a power of two fold before, the even rank
@@ -11,10 +11,10 @@ use crate::collective::{Member, Schedule};
 /// Cost: log2 P (alpha + n beta) for a power of two, and 2 (alpha + n beta) more for others. Source: MPICH's short
 /// allreduce (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005).
 pub(in crate::collective) fn recursive_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let (core, bytes) = (Core::new(member.size, Taker::Odd), data.bytes());
-    script(move |steps| {
+    let (core, bytes) = (PowerOfTwoCore::new(member.size, Representative::Odd), data.bytes());
+    build_schedule(move |steps| {
         if let Some(place) = core.fold(member.rank, bytes, steps) {
-            core.exchange_all(place, bytes, steps);
+            core.exchange_whole(place, bytes, steps);
         }
         core.unfold(member.rank, bytes, steps);
     })

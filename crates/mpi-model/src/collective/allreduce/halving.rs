@@ -1,10 +1,10 @@
 //! Allreduce by recursive halving and doubling.
 
 use super::recursive_doubling;
-use crate::collective::halving::{Core, Split, Taker};
-use crate::collective::member::{Elements, nothing};
-use crate::collective::reduce::{self, reduce_halves};
-use crate::collective::script::script;
+use crate::collective::halving::{PowerOfTwoCore, Representative, Split};
+use crate::collective::member::{Elements, empty_schedule};
+use crate::collective::reduce::{self, fold_halves};
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule};
 
 /// A reduce-scatter by recursive halving, then an allgather by recursive doubling; the pairs beyond a power of two fold
@@ -13,12 +13,12 @@ use crate::collective::{Member, Schedule};
 /// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's long allreduce (Thakur, Rabenseifner and
 /// Gropp, IJHPCA 19(1) 2005).
 pub(in crate::collective) fn halving_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let core = Core::new(member.size, Taker::Odd);
+    let core = PowerOfTwoCore::new(member.size, Representative::Odd);
     let split = Split::Blocks { data, levels: core.levels };
-    script(move |steps| {
+    build_schedule(move |steps| {
         if let Some(place) = core.fold(member.rank, data.bytes(), steps) {
-            core.halve(place, split, steps);
-            core.double(place, split, steps);
+            core.reduce_scatter(place, split, steps);
+            core.allgather(place, split, steps);
         }
         core.unfold(member.rank, data.bytes(), steps);
     })
@@ -30,7 +30,7 @@ pub(in crate::collective) fn halving_doubling(member: Member<'_>, data: Elements
 /// Source: MVAPICH2's `Allreduce_pt2pt_rs`.
 pub(in crate::collective) fn short_or_halving(member: Member<'_>, data: Elements) -> Schedule<'_> {
     match data.count {
-        0 => nothing(),
+        0 => empty_schedule(),
         count if count < 1 << member.size.ilog2() => recursive_doubling(member, data),
         _ => halving_doubling(member, data),
     }
@@ -41,13 +41,13 @@ pub(in crate::collective) fn short_or_halving(member: Member<'_>, data: Elements
 /// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: Rabenseifner's code of 1997, which SimGrid
 /// offers as `rab` for vectors above its limits; here it serves all.
 pub(in crate::collective) fn rabenseifner(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let core = Core::new(member.size, Taker::Even);
+    let core = PowerOfTwoCore::new(member.size, Representative::Even);
     let split = Split::Halves { data };
-    script(move |steps| {
+    build_schedule(move |steps| {
         let args = reduce::Args { root: 0, data };
-        if let Some(place) = reduce_halves(core, member.rank, args, steps) {
-            core.halve(place, split, steps);
-            core.double(place, split, steps);
+        if let Some(place) = fold_halves(core, member.rank, args, steps) {
+            core.reduce_scatter(place, split, steps);
+            core.allgather(place, split, steps);
         }
         core.unfold(member.rank, data.bytes(), steps);
     })

@@ -1,7 +1,7 @@
 //! Allreduce round a ring.
 
 use super::{reduce_broadcast, selected};
-use crate::collective::member::{Elements, nothing};
+use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// A reduce-scatter and an allgather of P blocks round the ring; the remaining elements take the communicator's allreduce.
@@ -17,5 +17,5 @@ pub(in crate::collective) fn ring(member: Member<'_>, data: Elements) -> Schedul
     let rounds = (0..2 * (size - 1)).map(move |_| exchange(right, block, left, block));
     let rest = data.with_count(data.count % size);
     let rest = (rest.count > 0).then(|| selected(member, rest));
-    Box::new(rounds.then(rest.unwrap_or_else(nothing)))
+    Box::new(rounds.then(rest.unwrap_or_else(empty_schedule)))
 }

@@ -3,8 +3,8 @@
 use pdes_core::Bytes;
 
 use super::ring;
-use crate::collective::member::{Elements, nothing};
-use crate::collective::script::{Handle, rounds};
+use crate::collective::member::{Elements, empty_schedule};
+use crate::collective::schedule_builder::{RequestHandle, build_rounds};
 use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// The reduce-scatter runs round the ring once for each segment of 1 MiB of the blocks, then an allgather of whole blocks
@@ -13,7 +13,7 @@ use crate::collective::{Member, Schedule, Steps, exchange};
 /// Cost: (P - 1) (n / (P s) + 1) alpha + 2 (P - 1) / P n beta. Source: Open MPI's `ring_segmented`.
 pub(in crate::collective) fn segmented_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if member.size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let size = u64::from(member.size);
     let (segment, round) = (data.per_open_mpi_segment(1 << 20), |segment: u64| size * segment);
@@ -57,12 +57,12 @@ impl<'a> Blocks<'a> {
     fn reduce_scatter(self) -> Schedule<'a> {
         let size = u64::from(self.member.size);
         let (right, left) = (self.member.after(1), self.member.before(1));
-        let mut coming: Option<Handle> = None;
-        rounds(self.phases * size, move |round, steps| {
+        let mut pending: Option<RequestHandle> = None;
+        build_rounds(self.phases * size, move |round, steps| {
             let (phase, k) = (round / size, round % size);
             let next = (k + 1 < size).then(|| steps.irecv(left, self.segment(size - k - 1, phase)));
-            coming.take().into_iter().for_each(|handle| steps.wait(handle));
-            coming = next;
+            pending.take().into_iter().for_each(|handle| steps.wait(handle));
+            pending = next;
             if k + 1 < size {
                 steps.send(right, self.segment(size - k, phase));
             }

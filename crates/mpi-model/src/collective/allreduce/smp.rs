@@ -3,18 +3,18 @@
 //! As in SimGrid, block mapping is assumed even where it does not hold; if nodes have different numbers of ranks, each rank
 //! counts as a node.
 
-use crate::collective::halving::{Core, Taker};
-use crate::collective::member::{Elements, nothing};
-use crate::collective::places::{broadcast, reduce};
-use crate::collective::script::{Script, rounds, script};
+use crate::collective::halving::{PowerOfTwoCore, Representative};
+use crate::collective::member::{Elements, empty_schedule};
+use crate::collective::schedule_builder::{ScheduleBuilder, build_rounds, build_schedule};
+use crate::collective::virtual_ranks::{broadcast, reduce};
 use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// Binomial reductions on the nodes and among them, then binomial broadcasts back.
 ///
 /// Cost: 2 (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_binomial`.
 pub(in crate::collective) fn smp_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let nodes = Nodes::new(member);
-    script(move |steps| {
+    let nodes = NodePosition::new(member);
+    build_schedule(move |steps| {
         for stage in 0..4 {
             nodes.stage(stage, data, steps);
         }
@@ -27,12 +27,12 @@ pub(in crate::collective) fn smp_binomial(member: Member<'_>, data: Elements) ->
 /// Cost: (n / s + 3) times the longest stage. Source: STAR-MPI's `smp_binomial_pipeline`.
 pub(in crate::collective) fn smp_binomial_pipeline(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if data.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
-    let nodes = Nodes::new(member);
+    let nodes = NodePosition::new(member);
     let segment = data.with_count(data.count.min(4096));
     let segments = data.count / segment.count;
-    rounds(segments + 3, move |round, steps| {
+    build_rounds(segments + 3, move |round, steps| {
         for stage in (0..4).filter(|stage| (*stage..segments + stage).contains(&round)) {
             nodes.stage(stage, segment, steps);
         }
@@ -43,30 +43,30 @@ pub(in crate::collective) fn smp_binomial_pipeline(member: Member<'_>, data: Ele
 ///
 /// Cost: (log2 N + 2 log2 C) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rdb`.
 pub(in crate::collective) fn smp_recursive_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let nodes = Nodes::new(member);
+    let nodes = NodePosition::new(member);
     let bytes = data.bytes();
-    let among = script(move |steps| {
-        let core = Core::new(nodes.count, Taker::Odd);
+    let among = build_schedule(move |steps| {
+        let core = PowerOfTwoCore::new(nodes.count, Representative::Odd);
         let (node, first) = (nodes.node, |node: u32| node * nodes.cores);
-        if let Some(partner) = core.partner(node) {
-            match core.place(node) {
+        if let Some(partner) = core.fold_partner(node) {
+            match core.virtual_rank(node) {
                 Some(_) => steps.recv(first(partner), bytes),
                 None => steps.send(first(partner), bytes),
             }
         }
-        if let Some(place) = core.place(node) {
+        if let Some(place) = core.virtual_rank(node) {
             for partner in (0..core.levels).map(|level| first(core.rank(place ^ 1 << level))) {
                 steps.exchange(partner, bytes, partner, bytes);
             }
         }
-        if let Some(partner) = core.partner(node) {
-            match core.place(node) {
+        if let Some(partner) = core.fold_partner(node) {
+            match core.virtual_rank(node) {
                 Some(_) => steps.send(first(partner), bytes),
                 None => steps.recv(first(partner), bytes),
             }
         }
     });
-    nodes.around(data, among)
+    nodes.between_node_phases(data, among)
 }
 
 /// Binomial reduction on the nodes, reduce-scatter and allgather round the ring of nodes, binomial broadcast on the nodes.
@@ -75,18 +75,18 @@ pub(in crate::collective) fn smp_recursive_doubling(member: Member<'_>, data: El
 /// Cost: 2 (N - 1) alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's
 /// `smp_rsag`.
 pub(in crate::collective) fn smp_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let nodes = Nodes::new(member);
+    let nodes = NodePosition::new(member);
     let block = data.size_of(data.count / u64::from(nodes.count));
     let (next, previous) = nodes.neighbours();
     let round = move |_| exchange(next, block, previous, block);
-    nodes.around(data, Box::new((0..2 * (nodes.count - 1)).map(round)))
+    nodes.between_node_phases(data, Box::new((0..2 * (nodes.count - 1)).map(round)))
 }
 
 /// [`smp_ring`] with the last block longer by the remaining elements.
 ///
 /// Source: STAR-MPI's `smp_rsag_lr`.
 pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let nodes = Nodes::new(member);
+    let nodes = NodePosition::new(member);
     let count = u64::from(nodes.count);
     let (next, previous) = nodes.neighbours();
     // The block of the node `back` places before this one; SimGrid recognises the last one by its offset in the vector,
@@ -100,7 +100,7 @@ pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) 
         let back = if round < count - 1 { round + 1 } else { round - (count - 1) };
         exchange(next, block(back), previous, block(back + 1))
     };
-    nodes.around(data, Box::new((0..2 * (count - 1)).map(round)))
+    nodes.between_node_phases(data, Box::new((0..2 * (count - 1)).map(round)))
 }
 
 /// Binomial reduction on the nodes, recursive halving and doubling among them, binomial broadcast on the nodes. Halves are rounded
@@ -109,9 +109,9 @@ pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) 
 /// Cost: 2 log2 N alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's
 /// `smp_rsag_rab`.
 pub(in crate::collective) fn smp_halving(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let nodes = Nodes::new(member);
+    let nodes = NodePosition::new(member);
     let levels = nodes.count.ilog2();
-    let among = script(move |steps| {
+    let among = build_schedule(move |steps| {
         let last = data.count >> levels;
         for level in 0..levels {
             let partner = (nodes.node ^ 1 << level) * nodes.cores;
@@ -124,12 +124,12 @@ pub(in crate::collective) fn smp_halving(member: Member<'_>, data: Elements) -> 
             steps.exchange(partner, bytes, partner, bytes);
         }
     });
-    nodes.around(data, among)
+    nodes.between_node_phases(data, among)
 }
 
 /// Position of one rank among the nodes.
 #[derive(Clone, Copy, Debug)]
-struct Nodes {
+struct NodePosition {
     /// Number of ranks per node.
     cores: u32,
     count: u32,
@@ -138,7 +138,7 @@ struct Nodes {
     core: u32,
 }
 
-impl Nodes {
+impl NodePosition {
     fn new(member: Member<'_>) -> Self {
         let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
         Self { cores, count: member.size / cores, node: member.rank / cores, core: member.rank % cores }
@@ -152,7 +152,7 @@ impl Nodes {
 
     /// Appends one of four stages: reduction on the node, reduction among the nodes, broadcast among the nodes, broadcast
     /// on the node.
-    fn stage(self, stage: u64, data: Elements, steps: &mut Script) {
+    fn stage(self, stage: u64, data: Elements, steps: &mut ScheduleBuilder) {
         let (here, among) = (|core: u32| self.node * self.cores + core, |node: u32| node * self.cores);
         match stage {
             0 => reduce(self.core, self.cores, here, data, steps),
@@ -164,9 +164,9 @@ impl Nodes {
     }
 
     /// Returns a binomial reduction on each node, `among` on the first ranks, and a binomial broadcast on each node.
-    fn around<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
-        let before = script(move |steps| self.stage(0, data, steps));
-        let among = if self.core == 0 { among } else { nothing() };
-        Box::new(before.then(among).then(script(move |steps| self.stage(3, data, steps))))
+    fn between_node_phases<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
+        let before = build_schedule(move |steps| self.stage(0, data, steps));
+        let among = if self.core == 0 { among } else { empty_schedule() };
+        Box::new(before.then(among).then(build_schedule(move |steps| self.stage(3, data, steps))))
     }
 }

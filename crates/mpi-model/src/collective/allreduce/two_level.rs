@@ -1,12 +1,12 @@
 //! Allreduce on each node, then among the leaders.
 
 use super::{Algorithm, recursive_doubling};
-use crate::collective::member::{Elements, nothing};
+use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, bcast, reduce};
 
 /// MPICH's allreduce on each node, recursive doubling among the leaders.
-pub(in crate::collective) fn two_level_of_mpich(member: Member<'_>, data: Elements) -> Schedule<'_> {
+pub(in crate::collective) fn mpich_two_level(member: Member<'_>, data: Elements) -> Schedule<'_> {
     two_level(member, data, recursive_doubling, mpich::allreduce)
 }
 
@@ -25,7 +25,7 @@ pub(in crate::collective) fn two_level(
     on_node: Algorithm,
 ) -> Schedule<'_> {
     if data.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
     let root = 0;
     let first = member.on_node(|local| on_node(local, data));

@@ -1,7 +1,7 @@
 //! All-to-all by Bruck's algorithm.
 
 use super::Args;
-use crate::collective::blocks::times;
+use crate::collective::blocks::repeated;
 use crate::collective::{Member, Schedule, exchange};
 
 /// Bruck's algorithm: in round `k`, all blocks whose distance has bit `k` set are sent 2^k ranks on, packed together.
@@ -11,7 +11,7 @@ pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Sc
     let distances =
         (0..u32::BITS).map(|bit| 1_u32 << bit).take_while(move |&distance| distance < member.size);
     Box::new(distances.map(move |distance| {
-        let bytes = times(args.sent.elements(0), blocks_with_bit(member.size, distance)).bytes();
+        let bytes = repeated(args.sent.elements(0), blocks_with_bit(member.size, distance)).bytes();
         exchange(member.after(distance), bytes, member.before(distance), bytes)
     }))
 }

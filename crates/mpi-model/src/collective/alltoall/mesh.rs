@@ -1,7 +1,7 @@
 //! All-to-alls along the rows and columns of a mesh, as if all blocks were needed everywhere.
 
 use super::Args;
-use crate::collective::blocks::times;
+use crate::collective::blocks::repeated;
 use crate::collective::mesh::{in_2d, in_3d};
 use crate::collective::{Member, Schedule};
 
@@ -10,7 +10,7 @@ use crate::collective::{Member, Schedule};
 /// Cost: 2 phases; (Y - 1) P n beta + (P - Y) n beta. Source: Faraj's `2dmesh` (STAR-MPI).
 pub(in crate::collective) fn in_two_dimensions<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let block = args.sent.elements(0);
-    in_2d(member, |width| [member.size, width].map(|blocks| times(block, blocks.into()).bytes()))
+    in_2d(member, |width| [member.size, width].map(|blocks| repeated(block, blocks.into()).bytes()))
 }
 
 /// Sends all blocks along the rows of a mesh, of X ranks each, those of a row along the columns, then those of a rank along
@@ -21,6 +21,6 @@ pub(in crate::collective) fn in_three_dimensions<'a>(member: Member<'a>, args: A
     let block = args.sent.elements(0);
     in_3d(member, |width| {
         let (all, width) = (u64::from(member.size), u64::from(width));
-        [all, all * width, width * width].map(|blocks| times(block, blocks).bytes())
+        [all, all * width, width * width].map(|blocks| repeated(block, blocks).bytes())
     })
 }

@@ -5,7 +5,7 @@ use pdes_core::{Bytes, Rank};
 use super::Args;
 use crate::collective::blocks::Blocks;
 use crate::collective::member::Elements;
-use crate::collective::steps::in_turn;
+use crate::collective::steps::concatenate;
 use crate::collective::{Member, Schedule, Step, allgather, barrier};
 
 /// The members exchange the addresses of their windows (8 bytes, by the communicator's allgather), put their blocks between
@@ -17,13 +17,14 @@ use crate::collective::{Member, Schedule, Step, allgather, barrier};
 pub(super) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let together = move || barrier::selected(member);
-    let place = Elements { count: 8, unit: Bytes::new(1) };
+    let place = Elements { count: 8, element_size: Bytes::new(1) };
     let places = allgather::Args { sent: place, blocks: Blocks::Equal(place) };
     let other = move |round| if size.is_power_of_two() { rank ^ round } else { member.after(round) };
-    let puts = (1..size).map(other).map(move |to| Step::Put { to: Rank::new(to), bytes: args.sent.of(to) });
+    let puts =
+        (1..size).map(other).map(move |to| Step::Put { to: Rank::new(to), bytes: args.sent.bytes_of(to) });
     let written = member
         .others()
-        .map(move |from| Step::Accept { from: Rank::new(from), bytes: args.received.of(from) })
+        .map(move |from| Step::ExpectPut { from: Rank::new(from), bytes: args.received.bytes_of(from) })
         .chain([Step::WaitAll]);
     let parts: [Schedule<'a>; 9] = [
         allgather::selected(member, places),
@@ -36,5 +37,5 @@ pub(super) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
         together(),
         together(),
     ];
-    in_turn(parts.into_iter())
+    concatenate(parts.into_iter())
 }

@@ -10,7 +10,7 @@ use crate::collective::{Member, Schedule, Step, irecvs, isends, member, recv, se
 pub(in crate::collective) fn linear(member: Member<'_>) -> Schedule<'_> {
     let empty = |_| Bytes::ZERO;
     if member.size == 1 {
-        member::nothing()
+        member::empty_schedule()
     } else if member.rank == 0 {
         let reports = irecvs(member.others(), empty).chain([Step::WaitAll]);
         Box::new(reports.chain(isends(member.others(), empty)).chain([Step::WaitAll]))

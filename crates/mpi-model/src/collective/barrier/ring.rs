@@ -2,14 +2,14 @@
 
 use pdes_core::Bytes;
 
-use crate::collective::script::script;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule};
 
 /// A token travels round the ring from rank 0, twice.
 ///
 /// Cost: 2 P alpha. Source: Open MPI's `doublering`.
 pub(in crate::collective) fn double_ring(member: Member<'_>) -> Schedule<'_> {
-    script(move |steps| {
+    build_schedule(move |steps| {
         if member.size == 1 {
             return;
         }

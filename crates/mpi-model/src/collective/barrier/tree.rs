@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use crate::collective::script::script;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule};
 
 /// Reports travel up a binomial tree to rank 0, and the release travels down again.
@@ -13,7 +13,7 @@ pub(in crate::collective) fn tree(member: Member<'_>) -> Schedule<'_> {
     let levels = u32::BITS - (size - 1).leading_zeros();
     // A rank with a lower bit set has left the tree at that level.
     let partner = move |bit: u32| Some(rank ^ 1 << bit).filter(|it| it & ((1 << bit) - 1) == 0 && *it < size);
-    script(move |steps| {
+    build_schedule(move |steps| {
         for partner in (0..levels).filter_map(partner) {
             if partner > rank {
                 steps.recv(partner, Bytes::ZERO);

@@ -11,7 +11,7 @@ use crate::collective::{Member, Schedule, Steps, bcast};
 ///
 /// Cost: (ceil(log2 N) + 2 ceil(log2 C)) alpha on N nodes of C ranks. Source: MPICH's SMP barrier.
 pub(in crate::collective) fn two_level(member: Member<'_>) -> Schedule<'_> {
-    let release = bcast::Args { root: 0, data: Elements { count: 1, unit: Bytes::new(1) } };
+    let release = bcast::Args { root: 0, data: Elements { count: 1, element_size: Bytes::new(1) } };
     let gathered = member.on_node(dissemination).then(member.among_leaders(dissemination));
     Box::new(gathered.then(member.on_node(move |member| mpich::bcast(member, release))))
 }

@@ -9,17 +9,18 @@ use pdes_core::{Bytes, Rank, SimDuration};
 
 use super::{Args, selected};
 use crate::collective::arrival::{
-    Ask, Link, Sweep, announce, header, learn, serve_after_asking, serve_after_sweeping,
+    ChainLink, PollStrategy, SweepStrategy, announce, header, serve_after_polls, serve_after_sweeps,
+    with_received_numbers,
 };
-use crate::collective::member::nothing;
-use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::member::empty_schedule;
+use crate::collective::pipeline::{SendMode, forward_segments, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Step, Steps, recv, send};
 
 /// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
 /// Capacity of a header in numbers.
-const ROOM: u32 = 1024;
+const HEADER_CAPACITY: u32 = 1024;
 
 /// Rank 0 polls all ranks in turn, and sends the vector down the chain of those that it has found; if it has found none, to
 /// the first unserved rank.
@@ -28,19 +29,19 @@ const ROOM: u32 = 1024;
 /// chain is long. Source: STAR-MPI's `arrival_pattern_aware`. SimGrid leaves announcements of ranks that got a short vector
 /// before they announced themselves to its next operations; here nobody receives them.
 pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let parts = Parts::new(args);
-    let header = header(ROOM, member);
+    let parts = Segmentation::new(args);
+    let header = header(HEADER_CAPACITY, member);
     along_chains(member, args, parts, header, parts.is_whole, |member| {
-        let ask = Ask { always: true, rest: SimDuration::ZERO, guesses: true };
+        let ask = PollStrategy { polls_served: true, pause: SimDuration::ZERO, serves_unannounced: true };
         let serve = move |round: &[u32]| -> Schedule<'a> {
             let to = round[0];
             Box::new(once(send(to, header)).chain((0..parts.segments).map(move |_| send(to, parts.segment))))
         };
         let end = move |other| {
             let from = Rank::new(other);
-            if parts.is_whole { Step::Ignore { from } } else { Step::Greet { from } }
+            if parts.is_whole { Step::DiscardAnnouncement { from } } else { Step::RecvAnnouncement { from } }
         };
-        serve_after_asking(member, ask, serve, end)
+        serve_after_polls(member, ask, serve, end)
     })
 }
 
@@ -49,12 +50,12 @@ pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> 
 ///
 /// Cost: as [`arrival_aware`], but three times the polls in fewer rounds. Source: STAR-MPI's `arrival_pattern_aware_wait`.
 pub(super) fn arrival_aware_in_sweeps<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let parts = Parts::new(args);
-    let header = header(ROOM, member);
+    let parts = Segmentation::new(args);
+    let header = header(HEADER_CAPACITY, member);
     along_chains(member, args, parts, header, false, |member| {
-        serve_after_sweeping(member, Sweep { times: 3, again_from: 1 }, move |round| {
+        serve_after_sweeps(member, SweepStrategy { sweeps: 3, restart_from: 1 }, move |round| {
             let below = Tree { parent: None, children: vec![round[0]] };
-            let segments = relay(below, parts.segments, parts.segment, Sends::NonBlocking);
+            let segments = forward_segments(below, parts.segments, parts.segment, SendMode::NonBlocking);
             Box::new(once(send(round[0], header)).then(segments))
         })
     })
@@ -62,7 +63,7 @@ pub(super) fn arrival_aware_in_sweeps<'a>(member: Member<'a>, args: Args) -> Sch
 
 /// Segmentation of the vector along a chain.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
+struct Segmentation {
     is_whole: bool,
     segments: u64,
     segment: Bytes,
@@ -70,7 +71,7 @@ struct Parts {
     rest: u64,
 }
 
-impl Parts {
+impl Segmentation {
     fn new(Args { data, .. }: Args) -> Self {
         let segment = data.per_segment(SEGMENT);
         if data.count <= segment {
@@ -85,17 +86,17 @@ impl Parts {
 fn along_chains<'a>(
     member: Member<'a>,
     args: Args,
-    parts: Parts,
+    parts: Segmentation,
     header: Bytes,
     stores: bool,
     serve: impl FnOnce(Member<'a>) -> Schedule<'a>,
 ) -> Schedule<'a> {
     if member.size == 1 {
-        return nothing();
+        return empty_schedule();
     }
-    let served = if member.rank == 0 { serve(member) } else { hand_on(member, parts, header, stores) };
+    let served = if member.rank == 0 { serve(member) } else { forward(member, parts, header, stores) };
     let rest = args.data.with_count(parts.rest);
-    let rest = if rest.count > 0 { selected(member, Args { data: rest, ..args }) } else { nothing() };
+    let rest = if rest.count > 0 { selected(member, Args { data: rest, ..args }) } else { empty_schedule() };
     Box::new(to_rank_0(member, args).then(served).then(rest))
 }
 
@@ -113,10 +114,10 @@ pub(super) fn to_rank_0(member: Member<'_>, args: Args) -> impl Iterator<Item = 
 
 /// Receives the header and then the vector from the previous member, and forwards both: each at once, or both after the
 /// second has arrived if `stores`.
-fn hand_on<'a>(member: Member<'a>, parts: Parts, header: Bytes, stores: bool) -> Schedule<'a> {
+fn forward<'a>(member: Member<'a>, parts: Segmentation, header: Bytes, stores: bool) -> Schedule<'a> {
     let rank = member.rank;
-    Box::new(once(announce()).then(learn(move |neighbours| {
-        let Link { before, after } = Link::new(rank, neighbours);
+    Box::new(once(announce()).then(with_received_numbers(move |neighbours| {
+        let ChainLink { previous: before, next: after } = ChainLink::new(rank, neighbours);
         let from = before.unwrap_or(0);
         let tree = Tree { parent: Some(from), children: after.into_iter().collect() };
         if stores {
@@ -125,6 +126,6 @@ fn hand_on<'a>(member: Member<'a>, parts: Parts, header: Bytes, stores: bool) ->
             return Box::new(got.into_iter().chain(handed.into_iter().flatten()));
         }
         let header = store_and_forward(tree.clone(), header);
-        Box::new(header.then(relay(tree, parts.segments, parts.segment, Sends::NonBlocking)))
+        Box::new(header.then(forward_segments(tree, parts.segments, parts.segment, SendMode::NonBlocking)))
     })))
 }

@@ -9,13 +9,13 @@ use crate::collective::{Member, Schedule, recv, send};
 pub(in crate::collective) fn binomial_tree<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let (root, bytes) = (args.root, args.data.bytes());
-    let place = (rank + size - root) % size;
-    let at = move |place: u32| ((u64::from(place) + u64::from(root)) % u64::from(size)) as u32;
+    let vrank = (rank + size - root) % size;
+    let at = move |vrank: u32| ((u64::from(vrank) + u64::from(root)) % u64::from(size)) as u32;
     let levels = u32::BITS - (size - 1).leading_zeros();
     // The lowest set bit of a virtual rank leads to its parent; all lower bits lead to children.
-    let own = if place == 0 { levels } else { place.trailing_zeros() };
-    let parent = (place != 0).then(|| recv(at(place ^ (1 << own)), bytes));
-    let children = (0..own).rev().map(move |bit| place | (1 << bit)).filter(move |&child| child < size);
+    let own = if vrank == 0 { levels } else { vrank.trailing_zeros() };
+    let parent = (vrank != 0).then(|| recv(at(vrank ^ (1 << own)), bytes));
+    let children = (0..own).rev().map(move |bit| vrank | (1 << bit)).filter(move |&child| child < size);
     Box::new(parent.into_iter().chain(children.map(move |child| send(at(child), bytes))))
 }
 
@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn the_largest_subtree_is_served_first() {
-        let (layout, selection) = (Layout::scattered(6), Selection::default());
+        let (layout, selection) = (Layout::one_per_node(6), Selection::default());
         let one = Bytes::new(1);
-        let args = Args { root: 1, data: Elements { count: 1, unit: one } };
+        let args = Args { root: 1, data: Elements { count: 1, element_size: one } };
         let steps = |rank| {
             let mut schedule = binomial_tree(Member::new(rank, &layout, &selection), args);
             std::iter::from_fn(move || schedule.next_step(Answer::Nothing)).collect::<Vec<_>>()

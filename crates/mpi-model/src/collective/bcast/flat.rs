@@ -1,7 +1,7 @@
 //! Broadcasts in which the root sends to every rank itself.
 
 use super::Args;
-use crate::collective::script::{rounds, script};
+use crate::collective::schedule_builder::{build_rounds, build_schedule};
 use crate::collective::{Member, Schedule, Step, Steps, isends, send};
 
 /// The root sends to all ranks at once.
@@ -12,7 +12,7 @@ pub(in crate::collective) fn flat<'a>(member: Member<'a>, args: Args) -> Schedul
     if member.rank == root {
         Box::new(isends(member.others(), move |_| bytes).chain([Step::WaitAll]))
     } else {
-        script(move |steps| steps.recv(root, bytes))
+        build_schedule(move |steps| steps.recv(root, bytes))
     }
 }
 
@@ -31,7 +31,7 @@ pub(in crate::collective) fn flat_pipelined<'a>(member: Member<'a>, args: Args) 
         let to_all = move |other| (0..segments).map(move |_| send(other, bytes));
         return Box::new(member.others().flat_map(to_all));
     }
-    let receives = rounds(segments, move |_, steps| {
+    let receives = build_rounds(segments, move |_, steps| {
         steps.irecv(root, bytes);
     });
     Box::new(receives.then(std::iter::once(Step::WaitAll)))

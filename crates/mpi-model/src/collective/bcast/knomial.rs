@@ -1,7 +1,7 @@
 //! Broadcast down a k-nomial tree.
 
 use super::Args;
-use crate::collective::script::script;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::{Member, Schedule};
 
 /// Factor by which the number of ranks with the vector grows in each round.
@@ -13,19 +13,19 @@ const DEGREE: u64 = 4;
 pub(in crate::collective) fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (size, bytes) = (u64::from(member.size), args.data.bytes());
     let root = u64::from(args.root);
-    let place = (u64::from(member.rank) + size - root) % size;
-    let at = move |place: u64| ((place + root) % size) as u32;
-    script(move |steps| {
+    let vrank = (u64::from(member.rank) + size - root) % size;
+    let at = move |vrank: u64| ((vrank + root) % size) as u32;
+    build_schedule(move |steps| {
         let mut distance = 1;
-        while distance < size && place % (DEGREE * distance) == 0 {
+        while distance < size && vrank % (DEGREE * distance) == 0 {
             distance *= DEGREE;
         }
         if distance < size {
-            steps.recv(at(place / (DEGREE * distance) * (DEGREE * distance)), bytes);
+            steps.recv(at(vrank / (DEGREE * distance) * (DEGREE * distance)), bytes);
         }
         while distance > 1 {
             distance /= DEGREE;
-            for child in (1..DEGREE).map(|k| place + k * distance).filter(|&child| child < size) {
+            for child in (1..DEGREE).map(|k| vrank + k * distance).filter(|&child| child < size) {
                 steps.isend(at(child), bytes);
             }
             steps.wait_all();

@@ -3,8 +3,8 @@
 use pdes_core::Bytes;
 
 use super::Args;
-use crate::collective::doubling::doubling;
-use crate::collective::script::{Script, script};
+use crate::collective::doubling::recursive_doubling;
+use crate::collective::schedule_builder::{ScheduleBuilder, build_schedule};
 use crate::collective::{Member, Schedule, Steps, exchange, member};
 
 /// A binomial scatter, then a ring allgather: P - 1 rounds in which each rank forwards a block to its right neighbour.
@@ -15,9 +15,10 @@ pub(in crate::collective) fn ring_allgather<'a>(member: Member<'a>, args: Args) 
     let size = u64::from(member.size);
     let (right, left) = (member.after(1), member.before(1));
     // In round `i` each rank forwards the block of virtual rank `i` before its own.
-    let block = move |back: u64| blocks.of_places((u64::from(blocks.place) + 2 * size - back) % size, 1);
+    let block =
+        move |back: u64| blocks.span_bytes((u64::from(blocks.virtual_rank) + 2 * size - back) % size, 1);
     let ring = (0..size - 1).map(move |round| exchange(right, block(round), left, block(round + 1)));
-    Box::new(script(move |steps| blocks.scatter(steps)).then(ring))
+    Box::new(build_schedule(move |steps| blocks.scatter(steps)).then(ring))
 }
 
 /// A binomial scatter, then an allgather by recursive doubling: partners at doubling distances exchange all that they have.
@@ -27,19 +28,19 @@ pub(in crate::collective) fn ring_allgather<'a>(member: Member<'a>, args: Args) 
 /// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's broadcast of medium size.
 pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.bytes() == Bytes::ZERO {
-        return member::nothing();
+        return member::empty_schedule();
     }
     let blocks = Blocks::new(member, args);
-    let placed = Member { rank: blocks.place, ..member };
-    let piece = move |first: u32, number: u32| blocks.of_places(first.into(), number.into());
-    let collected = doubling(placed, piece).renumbered(move |place| blocks.rank(place));
-    Box::new(script(move |steps| blocks.scatter(steps)).then(collected))
+    let placed = Member { rank: blocks.virtual_rank, ..member };
+    let piece = move |first: u32, number: u32| blocks.span_bytes(first.into(), number.into());
+    let collected = recursive_doubling(placed, piece).renumbered(move |place| blocks.rank(place));
+    Box::new(build_schedule(move |steps| blocks.scatter(steps)).then(collected))
 }
 
 /// Blocks of the vector, one per virtual rank; all have the same size except the last ones.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
-    place: u32,
+    virtual_rank: u32,
     size: u32,
     root: u32,
     bytes: u64,
@@ -48,7 +49,7 @@ struct Blocks {
 impl Blocks {
     fn new(member: Member<'_>, args: Args) -> Self {
         let place = (member.rank + member.size - args.root) % member.size;
-        Self { place, size: member.size, root: args.root, bytes: args.data.bytes().get() }
+        Self { virtual_rank: place, size: member.size, root: args.root, bytes: args.data.bytes().get() }
     }
 
     fn rank(self, place: u32) -> u32 {
@@ -56,7 +57,7 @@ impl Blocks {
     }
 
     /// Returns the size of `blocks` blocks from that of virtual rank `first` on.
-    fn of_places(self, first: u64, blocks: u64) -> Bytes {
+    fn span_bytes(self, first: u64, blocks: u64) -> Bytes {
         let block = self.bytes.div_ceil(u64::from(self.size));
         let end = |place: u64| (place * block).min(self.bytes);
         Bytes::new(end(first + blocks) - end(first))
@@ -64,11 +65,11 @@ impl Blocks {
 
     /// Returns the size of the blocks of a virtual rank's binomial subtree.
     fn subtree(self, place: u32) -> Bytes {
-        self.of_places(u64::from(place), 1 << place.trailing_zeros())
+        self.span_bytes(u64::from(place), 1 << place.trailing_zeros())
     }
 
-    fn scatter(self, steps: &mut Script) {
-        let place = self.place;
+    fn scatter(self, steps: &mut ScheduleBuilder) {
+        let place = self.virtual_rank;
         let levels = u32::BITS - (self.size - 1).leading_zeros();
         let own = if place == 0 { levels } else { place.trailing_zeros() };
         if place > 0 && self.subtree(place) > Bytes::ZERO {

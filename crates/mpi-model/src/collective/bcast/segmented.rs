@@ -1,8 +1,8 @@
 //! Broadcast along a chain with at most two segments in flight.
 
 use super::Args;
-use crate::collective::member::nothing;
-use crate::collective::script::{Handle, rounds};
+use crate::collective::member::empty_schedule;
+use crate::collective::schedule_builder::{RequestHandle, build_rounds};
 use crate::collective::tree::{Tree, chains};
 use crate::collective::{Member, Schedule};
 
@@ -14,24 +14,24 @@ use crate::collective::{Member, Schedule};
 pub(in crate::collective) fn chain_by_two<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let data = args.data;
     if member.size == 1 || data.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
     let segment = data.per_open_mpi_segment(segment_bytes(member.size, data.bytes().get()));
     let segments = data.count.div_ceil(segment);
     let bytes = move |index: u64| data.size_of(segment.min(data.count - index * segment));
     let Tree { parent, children } = chains(member, args.root, 1);
-    let mut coming: Option<Handle> = None;
+    let mut pending: Option<RequestHandle> = None;
     // One more round than segments: the last one forwards the last segment.
-    rounds(segments + 1, move |round, steps| {
+    build_rounds(segments + 1, move |round, steps| {
         let next = parent.filter(|_| round < segments).map(|parent| steps.irecv(parent, bytes(round)));
         let Some(done) = round.checked_sub(1) else {
-            coming = next;
+            pending = next;
             return;
         };
-        if let Some(handle) = coming {
+        if let Some(handle) = pending {
             steps.wait(handle);
         }
-        coming = next;
+        pending = next;
         for &child in &children {
             let sent = steps.isend(child, bytes(done));
             steps.wait(sent);

@@ -5,11 +5,11 @@
 
 use super::pipelined::from_rank_0;
 use super::{Args, binomial_tree};
-use crate::collective::pipeline::Sends;
-use crate::collective::places::broadcast;
-use crate::collective::script::script;
+use crate::collective::pipeline::SendMode;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::selector::mpich;
 use crate::collective::tree::Tree;
+use crate::collective::virtual_ranks::broadcast;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Pipelines of 8 KiB segments along the chain of nodes and along the chain on each node.
@@ -28,7 +28,7 @@ pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> S
     let next_node = (first && rank + cores < size).then(|| rank + cores);
     let next_core = ((rank + 1) % cores != 0).then(|| rank + 1);
     let children = next_node.into_iter().chain(next_core).collect();
-    from_rank_0(member, args, Tree { parent, children }, Sends::Blocking)
+    from_rank_0(member, args, Tree { parent, children }, SendMode::Blocking)
 }
 
 /// Pipelines of 8 KiB segments down the binary heap of nodes and down a heap on each node.
@@ -46,7 +46,7 @@ pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> S
         [1, 2].map(|side| (2 * node + side) * cores).into_iter().filter(|&child| core == 0 && child < size);
     let here = [1, 2].map(|side| 2 * core + side).into_iter().filter(|&child| child < cores);
     let children = nodes.chain(here.map(|child| rank - core + child)).collect();
-    from_rank_0(member, args, Tree { parent, children }, Sends::Blocking)
+    from_rank_0(member, args, Tree { parent, children }, SendMode::Blocking)
 }
 
 /// A binomial tree over the nodes, then one on each node.
@@ -62,7 +62,7 @@ pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) ->
         _ => None,
     };
     let (node, core) = (rank / cores, rank % cores);
-    Box::new(to_0.into_iter().then(script(move |steps| {
+    Box::new(to_0.into_iter().then(build_schedule(move |steps| {
         if core == 0 {
             broadcast(node, member.size / cores, |node| node * cores, args.data, steps);
         }

@@ -1,7 +1,7 @@
 //! Broadcasts among the leaders of the nodes, then on each node.
 
 use super::{Algorithm, Args, binomial_tree, knomial, ring_allgather};
-use crate::collective::member::nothing;
+use crate::collective::member::empty_schedule;
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
@@ -52,7 +52,7 @@ pub(in crate::collective) fn inter_node<'a>(member: Member<'a>, args: Args) -> S
 pub(in crate::collective) fn intra_node<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let bytes = args.data.bytes().get();
     match bytes {
-        _ if args.data.count == 0 => nothing(),
+        _ if args.data.count == 0 => empty_schedule(),
         _ if member.size > 64 || (bytes > 16384 && bytes < 512 << 10) => inter_node(member, args),
         0..=16384 => binomial_tree(member, args),
         _ => ring_allgather(member, args),

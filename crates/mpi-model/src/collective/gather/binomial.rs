@@ -1,8 +1,8 @@
 //! Gather up a binomial tree.
 
 use super::Args;
-use crate::collective::blocks::times;
-use crate::collective::script::script;
+use crate::collective::blocks::repeated;
+use crate::collective::schedule_builder::build_schedule;
 use crate::collective::tree::{self, Tree};
 use crate::collective::{Member, Schedule};
 
@@ -12,8 +12,8 @@ use crate::collective::{Member, Schedule};
 pub(in crate::collective) fn binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank);
     let Tree { parent, children } = tree::binomial(member, args.root);
-    let bytes = move |rank: u32| times(block, tree::binomial_weight(member, args.root, rank)).bytes();
-    script(move |steps| {
+    let bytes = move |rank: u32| repeated(block, tree::binomial_weight(member, args.root, rank)).bytes();
+    build_schedule(move |steps| {
         children.iter().for_each(|&child| steps.recv(child, bytes(child)));
         parent.into_iter().for_each(|parent| steps.send(parent, bytes(member.rank)));
     })

@@ -3,7 +3,7 @@
 use pdes_core::Bytes;
 
 use super::Args;
-use crate::collective::script::{rounds, script};
+use crate::collective::schedule_builder::{build_rounds, build_schedule};
 use crate::collective::{Member, Schedule, Step, Steps, irecvs, isends, recv, send};
 
 /// All ranks send to the root, which posts its receives in rank order, all at once.
@@ -47,13 +47,13 @@ pub(in crate::collective) fn synchronised<'a>(member: Member<'a>, args: Args) ->
     let first = block.per_open_mpi_segment(if block.bytes().get() > 92160 { 32768 } else { 1024 });
     let (first, rest) = (block.size_of(first), block.size_of(block.count - first));
     if member.rank != args.root {
-        return script(move |steps| {
+        return build_schedule(move |steps| {
             steps.recv(args.root, Bytes::ZERO);
             steps.send(args.root, first);
             steps.send(args.root, rest);
         });
     }
-    let asked = rounds(u64::from(member.size), move |other, steps| {
+    let asked = build_rounds(u64::from(member.size), move |other, steps| {
         let other = other as u32;
         if other != member.rank {
             let head = steps.irecv(other, first);

@@ -3,8 +3,8 @@
 use pdes_core::Bytes;
 
 use super::{Args, binomial, in_turn, linear};
-use crate::collective::blocks::times;
-use crate::collective::member::nothing;
+use crate::collective::blocks::repeated;
+use crate::collective::member::empty_schedule;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Each node gathers at its leader up a binomial tree, the leaders at the leader of the root's node (one after the other if
@@ -15,10 +15,10 @@ use crate::collective::{Member, Schedule, Steps, recv, send};
 pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank);
     if block.bytes() == Bytes::ZERO {
-        return nothing();
+        return empty_schedule();
     }
     let (layout, root) = (member.layout, args.root);
-    let bytes = move |blocks: u32| times(block, blocks.into());
+    let bytes = move |blocks: u32| repeated(block, blocks.into());
     let local = member.on_node(|local| {
         let one = bytes(1);
         binomial(local, Args { root: 0, sent: one, received: one })

@@ -6,19 +6,20 @@ use pdes_core::{Bytes, Rank, SimDuration};
 
 use super::{Args, linear};
 use crate::collective::arrival::{
-    Ask, Link, Sweep, announce, header, learn, serve_after_asking, serve_after_sweeping,
+    ChainLink, PollStrategy, SweepStrategy, announce, header, serve_after_polls, serve_after_sweeps,
+    with_received_numbers,
 };
-use crate::collective::member::nothing;
-use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::member::empty_schedule;
+use crate::collective::pipeline::{SendMode, forward_segments, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Step, Steps, recv, send};
 
 /// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
 /// Capacity of a header in numbers.
-const ROOM: u32 = 1024;
+const HEADER_CAPACITY: u32 = 1024;
 /// Pause of rank 0 after each poll if the vector is short.
-const REST: SimDuration = SimDuration::from_picos(100_000_000);
+const POLL_PAUSE: SimDuration = SimDuration::from_picos(100_000_000);
 
 /// Rank 0 polls the others, and reduces along the chain of those that it has found, in segments of 8 KiB; in the end it
 /// sends the result to the root. The remainder beyond whole segments is reduced by SimGrid's `default`. A vector no longer
@@ -28,7 +29,7 @@ const REST: SimDuration = SimDuration::from_picos(100_000_000);
 /// as it is long. Source: STAR-MPI's `arrival_pattern_aware`.
 pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let data = args.data;
     let per_segment = data.per_segment(SEGMENT);
@@ -38,29 +39,29 @@ pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> 
     } else {
         (data.count / per_segment, data.size_of(per_segment), data.count % per_segment)
     };
-    let header = header(ROOM, member);
+    let header = header(HEADER_CAPACITY, member);
     let serve = move |round: &[u32]| -> Schedule<'a> {
         let last = round[round.len() - 1];
         let results = (0..segments).map(move |_| recv(last, segment));
         Box::new(once(send(round[0], header)).chain(results))
     };
     let served = if member.rank > 0 {
-        hand_on(member, header, segments, segment, is_whole)
+        forward(member, header, segments, segment, is_whole)
     } else if is_whole {
-        let ask = Ask { always: false, rest: REST, guesses: false };
-        serve_after_asking(member, ask, serve, |other| Step::Ignore { from: Rank::new(other) })
+        let ask = PollStrategy { polls_served: false, pause: POLL_PAUSE, serves_unannounced: false };
+        serve_after_polls(member, ask, serve, |other| Step::DiscardAnnouncement { from: Rank::new(other) })
     } else {
         // SimGrid's sweep leaves out rank 1 when it restarts.
-        serve_after_sweeping(member, Sweep { times: 1, again_from: 2 }, serve)
+        serve_after_sweeps(member, SweepStrategy { sweeps: 1, restart_from: 2 }, serve)
     };
     let rest = data.with_count(rest);
-    let rest = if rest.count > 0 { linear(member, Args { data: rest, ..args }) } else { nothing() };
+    let rest = if rest.count > 0 { linear(member, Args { data: rest, ..args }) } else { empty_schedule() };
     Box::new(served.then(to_root(member, args)).then(rest))
 }
 
 /// Receives and forwards the header, then the vector. The first member begins with its own vector; the last one sends the
 /// result to rank 0.
-fn hand_on<'a>(
+fn forward<'a>(
     member: Member<'a>,
     header: Bytes,
     segments: u64,
@@ -68,15 +69,15 @@ fn hand_on<'a>(
     is_whole: bool,
 ) -> Schedule<'a> {
     let rank = member.rank;
-    Box::new(once(announce()).then(learn(move |neighbours| {
-        let Link { before, after } = Link::new(rank, neighbours);
+    Box::new(once(announce()).then(with_received_numbers(move |neighbours| {
+        let ChainLink { previous: before, next: after } = ChainLink::new(rank, neighbours);
         let told = Tree { parent: Some(before.unwrap_or(0)), children: after.into_iter().collect() };
         let reduced = Tree { parent: before, children: vec![after.unwrap_or(0)] };
         let told = store_and_forward(told, header);
         if is_whole {
             Box::new(told.then(store_and_forward(reduced, segment)))
         } else {
-            Box::new(told.then(relay(reduced, segments, segment, Sends::NonBlocking)))
+            Box::new(told.then(forward_segments(reduced, segments, segment, SendMode::NonBlocking)))
         }
     })))
 }

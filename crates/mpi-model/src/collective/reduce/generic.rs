@@ -3,8 +3,8 @@
 use pdes_core::Bytes;
 
 use super::Args;
-use crate::collective::member::nothing;
-use crate::collective::script::{Handle, rounds};
+use crate::collective::member::empty_schedule;
+use crate::collective::schedule_builder::{RequestHandle, build_rounds};
 use crate::collective::tree::{self, Tree};
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
@@ -68,21 +68,21 @@ fn generic<'a>(tree: Tree, args: Args, segment: u64) -> Schedule<'a> {
     let Tree { parent, children } = tree;
     let data = args.data;
     if data.count == 0 || parent.is_none() && children.is_empty() {
-        return nothing();
+        return empty_schedule();
     }
     let segment = if segment == 0 { data.count } else { data.per_open_mpi_segment(segment) };
     let segments = data.count.div_ceil(segment);
     let bytes = move |index: u64| -> Bytes { data.size_of(segment.min(data.count - index * segment)) };
-    let mut coming: Option<Handle> = None;
+    let mut pending: Option<RequestHandle> = None;
     let levels = if children.is_empty() { 0 } else { 1 };
-    rounds(segments + levels, move |round, steps| {
-        let mut turns = children.iter();
-        if let Some(&first) = turns.next() {
+    build_rounds(segments + levels, move |round, steps| {
+        let mut children_left = children.iter();
+        if let Some(&first) = children_left.next() {
             // Double buffering across segments: the first child's next receive is posted before the last child's current
             // one is awaited.
             let next = (round < segments).then(|| steps.irecv(first, bytes(round)));
-            coming.take().into_iter().for_each(|handle| steps.wait(handle));
-            coming = next;
+            pending.take().into_iter().for_each(|handle| steps.wait(handle));
+            pending = next;
         }
         if let (Some(parent), Some(done)) = (parent, round.checked_sub(levels)) {
             steps.send(parent, bytes(done));
@@ -90,10 +90,10 @@ fn generic<'a>(tree: Tree, args: Args, segment: u64) -> Schedule<'a> {
         if round == segments {
             return;
         }
-        for &child in turns {
+        for &child in children_left {
             let next = steps.irecv(child, bytes(round));
-            coming.take().into_iter().for_each(|handle| steps.wait(handle));
-            coming = Some(next);
+            pending.take().into_iter().for_each(|handle| steps.wait(handle));
+            pending = Some(next);
         }
     })
 }

@@ -1,8 +1,8 @@
 //! Reduction in segments along the ring of ranks.
 
 use super::{Args, linear};
-use crate::collective::member::nothing;
-use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::member::empty_schedule;
+use crate::collective::pipeline::{SendMode, forward_segments, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Steps};
 
@@ -12,7 +12,7 @@ use crate::collective::{Member, Schedule, Steps};
 /// Cost: (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
 pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.size == 1 {
-        return nothing();
+        return empty_schedule();
     }
     let data = args.data;
     // The tree of `pipeline` points away from the source: the member that this one sends to is its child.
@@ -24,8 +24,8 @@ pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) 
     if data.count <= segment {
         return store_and_forward(tree, data.bytes());
     }
-    let segments = relay(tree, data.count / segment, data.size_of(segment), Sends::NonBlocking);
+    let segments = forward_segments(tree, data.count / segment, data.size_of(segment), SendMode::NonBlocking);
     let rest = data.with_count(data.count % segment);
     let rest = (rest.count > 0).then(|| linear(member, Args { data: rest, ..args }));
-    Box::new(segments.then(rest.unwrap_or_else(nothing)))
+    Box::new(segments.then(rest.unwrap_or_else(empty_schedule)))
 }

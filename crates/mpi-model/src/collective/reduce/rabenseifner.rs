@@ -1,8 +1,8 @@
 //! Rabenseifner's reduction.
 
 use super::Args;
-use crate::collective::halving::{Core, Split, Taker};
-use crate::collective::script::{Script, script};
+use crate::collective::halving::{PowerOfTwoCore, Representative, Split};
+use crate::collective::schedule_builder::{ScheduleBuilder, build_schedule};
 use crate::collective::{Member, Schedule};
 
 /// Recursive halving among the largest power of two of ranks, before which each folded pair of neighbours reduces one half
@@ -12,15 +12,15 @@ use crate::collective::{Member, Schedule};
 /// offers as `rab` for vectors above its limits; here it serves all. In the gather, ranks continue to exchange parts after
 /// they have sent theirs, as that code does.
 pub(in crate::collective) fn rabenseifner<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let core = Core::new(member.size, Taker::Even);
+    let core = PowerOfTwoCore::new(member.size, Representative::Even);
     let split = Split::Halves { data: args.data };
-    script(move |steps| {
-        let mut place = reduce_halves(core, member.rank, args, steps);
+    build_schedule(move |steps| {
+        let mut place = fold_halves(core, member.rank, args, steps);
         if let Some(place) = place {
-            core.halve(place, split, steps);
+            core.reduce_scatter(place, split, steps);
         }
-        let root_place = core.place(args.root).unwrap_or(0);
-        if core.place(args.root).is_none() {
+        let root_place = core.virtual_rank(args.root).unwrap_or(0);
+        if core.virtual_rank(args.root).is_none() {
             let part = split.part(0, core.levels);
             if member.rank == 0 {
                 steps.send(args.root, part);
@@ -45,16 +45,16 @@ pub(in crate::collective) fn rabenseifner<'a>(member: Member<'a>, args: Args) ->
 
 /// Appends the fold by halves: the neighbours of a pair exchange halves, and the odd one sends the half that it has
 /// reduced. Returns the virtual rank of a rank, if it keeps one.
-pub(in crate::collective) fn reduce_halves(
-    core: Core,
+pub(in crate::collective) fn fold_halves(
+    core: PowerOfTwoCore,
     rank: u32,
     args: Args,
-    steps: &mut Script,
+    steps: &mut ScheduleBuilder,
 ) -> Option<u32> {
     let data = args.data;
     let (lower, upper) = (data.size_of(data.count / 2), data.size_of(data.count.div_ceil(2)));
-    let place = core.place(rank);
-    if let Some(partner) = core.partner(rank) {
+    let place = core.virtual_rank(rank);
+    if let Some(partner) = core.fold_partner(rank) {
         match place {
             Some(_) => {
                 steps.exchange(partner, upper, partner, lower);

@@ -1,7 +1,7 @@
 //! Reduction on each node, then among the leaders.
 
-use super::{Algorithm, Args, in_turn, knomial_of};
-use crate::collective::member::{Elements, nothing};
+use super::{Algorithm, Args, in_turn, knomial_with_degree};
+use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
@@ -16,7 +16,7 @@ pub(in crate::collective) struct OnNode {
 }
 
 /// MPICH's selection on both levels.
-pub(in crate::collective) fn two_level_of_mpich<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+pub(in crate::collective) fn mpich_two_level<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     two_level(member, args, mpich::reduce, OnNode { algorithm: Some(mpich::reduce), degree: 4 })
 }
 
@@ -34,7 +34,7 @@ pub(in crate::collective) fn two_level<'a>(
     let Args { root, data } = args;
     let (layout, bytes) = (member.layout, data.bytes());
     if layout.nodes() == 1 && bytes.get() > 2048 {
-        return knomial_of(on_node.degree, member, args);
+        return knomial_with_degree(on_node.degree, member, args);
     }
     let node = layout.node_of(root);
     let leader = layout.leader(node);
@@ -48,7 +48,7 @@ pub(in crate::collective) fn two_level<'a>(
     let local =
         member.on_node(move |local| on_one_node(local, data, OnNode { algorithm: shared, ..on_node }));
     let among = member.among_leaders(|leader| match leader.size {
-        1 => nothing(),
+        1 => empty_schedule(),
         _ => leaders(leader, Args { root: node, data }),
     });
     Box::new(local.then(among).then(handed.into_iter()))
@@ -57,9 +57,9 @@ pub(in crate::collective) fn two_level<'a>(
 fn on_one_node<'a>(local: Member<'a>, data: Elements, on_node: OnNode) -> Schedule<'a> {
     let args = Args { root: 0, data };
     match on_node.algorithm {
-        _ if local.size == 1 => nothing(),
+        _ if local.size == 1 => empty_schedule(),
         Some(algorithm) => algorithm(local, args),
         None if data.bytes().get() < u64::from(local.size) << 17 => in_turn(local, args),
-        None => knomial_of(on_node.degree, local, args),
+        None => knomial_with_degree(on_node.degree, local, args),
     }
 }

@@ -10,45 +10,45 @@ use crate::collective::member::Elements;
 pub(super) struct Fold<'a> {
     pub(super) blocks: Blocks<'a>,
     /// Number of virtual ranks.
-    pub(super) power: u32,
+    pub(super) virtual_ranks: u32,
     /// Number of virtual ranks that stand for two ranks.
-    pub(super) doubled: u32,
+    pub(super) folded_pairs: u32,
 }
 
 /// Role of a rank.
 pub(super) enum Role {
     /// Sends its vector to the next rank, which represents it.
-    Leaves,
+    FoldedAway,
     /// Takes part under this virtual rank.
-    Takes(u32),
+    Participates(u32),
 }
 
 impl<'a> Fold<'a> {
     pub(super) fn new(member: Member<'_>, blocks: Blocks<'a>) -> Self {
         let power = 1 << member.size.ilog2();
-        Self { blocks, power, doubled: member.size - power }
+        Self { blocks, virtual_ranks: power, folded_pairs: member.size - power }
     }
 
     pub(super) fn levels(self) -> u32 {
-        self.power.ilog2()
+        self.virtual_ranks.ilog2()
     }
 
     pub(super) fn role(self, rank: u32) -> Role {
         match rank {
-            rank if rank >= 2 * self.doubled => Role::Takes(rank - self.doubled),
-            rank if rank % 2 == 1 => Role::Takes(rank / 2),
-            _ => Role::Leaves,
+            rank if rank >= 2 * self.folded_pairs => Role::Participates(rank - self.folded_pairs),
+            rank if rank % 2 == 1 => Role::Participates(rank / 2),
+            _ => Role::FoldedAway,
         }
     }
 
     /// Returns the rank behind a virtual rank.
     pub(super) fn rank(self, number: u32) -> u32 {
-        if number < self.doubled { 2 * number + 1 } else { number + self.doubled }
+        if number < self.folded_pairs { 2 * number + 1 } else { number + self.folded_pairs }
     }
 
     /// Returns the blocks of virtual ranks `first..first + number` together.
     pub(super) fn span(self, first: u32, number: u32) -> Elements {
-        let begin = |number: u32| number + number.min(self.doubled);
+        let begin = |number: u32| number + number.min(self.folded_pairs);
         let from = begin(first);
         self.blocks.span(from, begin(first + number) - from)
     }

@@ -2,8 +2,8 @@
 
 use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
-use crate::collective::doubling::doubling as recursive_doubling;
-use crate::collective::member::{Elements, nothing};
+use crate::collective::doubling::recursive_doubling;
+use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::{Member, Schedule, Step, exchange, irecv, recv, send};
 
 /// Recursive doubling: in round `k`, partners at distance 2^k exchange everything except what the sender's side of the tree
@@ -44,20 +44,20 @@ pub(in crate::collective) fn recursive<'a>(member: Member<'a>, blocks: Blocks<'a
     let Member { rank, size, .. } = member;
     let total = blocks.total(size);
     if total.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
     let fold = Fold::new(member, blocks);
     match fold.role(rank) {
-        Role::Leaves => {
-            let result = (blocks.elements(rank).count > 0).then(|| recv(rank + 1, blocks.of(rank)));
+        Role::FoldedAway => {
+            let result = (blocks.elements(rank).count > 0).then(|| recv(rank + 1, blocks.bytes_of(rank)));
             Box::new([send(rank + 1, total.bytes())].into_iter().chain(result))
         }
-        Role::Takes(number) => {
-            let doubled = number < fold.doubled;
+        Role::Participates(number) => {
+            let doubled = number < fold.folded_pairs;
             let taken = doubled.then(|| recv(rank - 1, total.bytes()));
             let levels = (0..fold.levels()).rev().flat_map(move |level| halve(fold, number, level));
             let returned = doubled && blocks.elements(rank - 1).count > 0;
-            let result = returned.then(|| send(rank - 1, blocks.of(rank - 1)));
+            let result = returned.then(|| send(rank - 1, blocks.bytes_of(rank - 1)));
             Box::new(taken.into_iter().chain(levels).chain(result))
         }
     }

@@ -9,7 +9,8 @@ use crate::collective::{Member, Schedule, Steps, reduce, scatter};
 /// Cost: 2 (P - 1) messages; 2 alpha + (P² - 1) n beta for blocks of n bytes. Source: SimGrid's `default` for equal blocks.
 pub(in crate::collective) fn reduce_then_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let reduced = reduce::linear(member, reduce::Args { root: 0, data: blocks.total(member.size) });
-    let scattered = scatter::linear(member, 0, move |rank| blocks.of(rank), blocks.of(member.rank));
+    let scattered =
+        scatter::linear(member, 0, move |rank| blocks.bytes_of(rank), blocks.bytes_of(member.rank));
     Box::new(reduced.then(scattered))
 }
 

@@ -40,7 +40,7 @@ pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Sche
 /// The root sends to all ranks at once; receives block.
 ///
 /// Cost: alpha + (P - 1) n beta for blocks of n bytes. Source: Open MPI's `linear_nb`.
-pub(in crate::collective) fn all_then_wait<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+pub(in crate::collective) fn linear_nonblocking<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.rank == args.root {
         Box::new(isends(member.others(), move |_| args.sent.bytes()).chain([Step::WaitAll]))
     } else {

@@ -3,8 +3,8 @@
 use pdes_core::Bytes;
 
 use super::{Algorithm, Args, binomial, in_turn, linear};
-use crate::collective::blocks::times;
-use crate::collective::member::nothing;
+use crate::collective::blocks::repeated;
+use crate::collective::member::empty_schedule;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// A linear scatter among the leaders, one after the other, and a binomial one on each node.
@@ -30,12 +30,12 @@ pub(in crate::collective) fn two_level<'a>(
     let block = args.block(member.rank);
     let (layout, root) = (member.layout, args.root);
     if block.bytes() == Bytes::ZERO {
-        return nothing();
+        return empty_schedule();
     }
     if layout.nodes() == 1 {
         return in_turn(member, args);
     }
-    let bytes = move |blocks: u32| times(block, blocks.into());
+    let bytes = move |blocks: u32| repeated(block, blocks.into());
     let node = layout.node_of(root);
     let (leader, all) = (layout.leader(node), bytes(member.size).bytes());
     let handed = match member.rank {

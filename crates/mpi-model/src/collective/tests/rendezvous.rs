@@ -8,7 +8,7 @@ use crate::collective::{Answer, Schedule, Step, Steps as _};
 
 /// State of a member at the end of its schedule.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct FinalState {
     /// Set of members, as bits, whose data it has: a message carries all that its sender had when it was posted.
     pub(super) known: u64,
     /// Bytes received.
@@ -43,7 +43,7 @@ struct Request {
 struct Runner<'a> {
     rank: u32,
     steps: Schedule<'a>,
-    end: End,
+    end: FinalState,
     /// Requests of the operation that no `WaitAll` or `WaitEach` has completed.
     open: Vec<Request>,
     awaited: Vec<Request>,
@@ -54,12 +54,12 @@ struct Runner<'a> {
 type Channels = BTreeMap<(u32, u32, Kind), Channel>;
 
 /// Runs the schedules of all members.
-pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
+pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<FinalState>, String> {
     let mut channels = Channels::new();
     let runner = |(rank, steps)| Runner {
         rank,
         steps,
-        end: End { known: 1 << rank, received: 0 },
+        end: FinalState { known: 1 << rank, received: 0 },
         open: Vec::new(),
         awaited: Vec::new(),
         answer: Answer::Nothing,
@@ -67,12 +67,12 @@ pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
     };
     let mut runners: Vec<Runner<'_>> = (0..).zip(schedules).map(runner).collect();
     // A member may poll all others in vain several times before it continues.
-    let most_looks = 8 * runners.len();
-    let mut looks = 0;
+    let max_polls = 8 * runners.len();
+    let mut polls = 0;
     loop {
         let moves = runners.iter_mut().map(|runner| runner.run(&mut channels)).max();
-        looks = if moves == Some(Moved::LookedInVain) { looks + 1 } else { 0 };
-        if moves == Some(Moved::No) || looks > most_looks {
+        polls = if moves == Some(Progress::PollFailed) { polls + 1 } else { 0 };
+        if moves == Some(Progress::Blocked) || polls > max_polls {
             break;
         }
     }
@@ -98,16 +98,16 @@ pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Moved {
-    No,
-    LookedInVain,
-    Yes,
+enum Progress {
+    Blocked,
+    PollFailed,
+    Advanced,
 }
 
 impl Runner<'_> {
     /// Runs as far as possible, or until a poll has found nothing.
-    fn run(&mut self, channels: &mut Channels) -> Moved {
-        let mut moved = Moved::No;
+    fn run(&mut self, channels: &mut Channels) -> Progress {
+        let mut moved = Progress::Blocked;
         while !self.done {
             let meets = |request: &Request| {
                 let channel = &channels[&request.channel];
@@ -119,7 +119,7 @@ impl Runner<'_> {
             for request in std::mem::take(&mut self.awaited).into_iter().filter(|request| request.receives) {
                 let (bytes, known) = channels[&request.channel].sends[request.index];
                 if request.channel.2 == Kind::Numbers {
-                    self.answer = Answer::Learned([(bytes >> 32) as u32, bytes as u32]);
+                    self.answer = Answer::Numbers([(bytes >> 32) as u32, bytes as u32]);
                     continue;
                 }
                 self.end.known |= known;
@@ -130,9 +130,9 @@ impl Runner<'_> {
                 None => self.done = true,
             }
             if self.answer == Answer::Found(false) {
-                return moved.max(Moved::LookedInVain);
+                return moved.max(Progress::PollFailed);
             }
-            moved = Moved::Yes;
+            moved = Progress::Advanced;
         }
         moved
     }
@@ -155,11 +155,11 @@ impl Runner<'_> {
                 let sent = self.send(to.get(), send_bytes.get(), channels);
                 self.awaited = vec![sent, self.receive(from.get(), recv_bytes.get(), channels)];
             }
-            Step::Tell { to, .. } => {
+            Step::SendToken { to, .. } => {
                 self.send(to.get(), 0, channels);
             }
-            Step::Hear { from } => self.awaited = vec![self.receive(from.get(), 0, channels)],
-            Step::Pass { .. } => {}
+            Step::RecvToken { from } => self.awaited = vec![self.receive(from.get(), 0, channels)],
+            Step::UncontendedTransfers { .. } => {}
             // A request that is waited for twice is counted twice, which changes nothing but `received`; no schedule does
             // so.
             Step::Wait { request } => {
@@ -170,31 +170,31 @@ impl Runner<'_> {
             Step::WaitAll | Step::WaitEach => self.awaited = std::mem::take(&mut self.open),
             Step::Compute { flops } => assert!(flops > 0.0),
             Step::Sleep { duration } => assert!(duration > SimDuration::ZERO),
-            Step::Announce { to } => {
+            Step::SendAnnouncement { to } => {
                 self.send_as(Kind::Announcement, to.get(), 1, channels);
             }
-            Step::Look { from } => {
+            Step::PollAnnouncement { from } => {
                 let channel = channels.get(&(from.get(), self.rank, Kind::Announcement));
                 let found = channel.is_some_and(|channel| channel.sends.len() > channel.receives.len());
                 self.answer = Answer::Found(found);
             }
-            Step::Greet { from } => {
+            Step::RecvAnnouncement { from } => {
                 self.awaited = vec![self.receive_as(Kind::Announcement, from.get(), 1, channels)];
             }
-            Step::Ignore { from } => {
+            Step::DiscardAnnouncement { from } => {
                 self.receive_as(Kind::Announcement, from.get(), 1, channels);
             }
-            Step::Assign { to, numbers: [one, other] } => {
+            Step::SendOutOfBand { to, numbers: [one, other] } => {
                 self.send_as(Kind::Numbers, to.get(), u64::from(one) << 32 | u64::from(other), channels);
             }
-            Step::Learn { from } => {
+            Step::RecvOutOfBand { from } => {
                 let request = self.receive_as(Kind::Numbers, from.get(), 0, channels);
                 self.awaited = vec![request];
             }
             Step::Put { to, bytes } => {
                 self.send_as(Kind::Put, to.get(), bytes.get(), channels);
             }
-            Step::Accept { from, bytes } => {
+            Step::ExpectPut { from, bytes } => {
                 let request = self.receive_as(Kind::Put, from.get(), bytes.get(), channels);
                 self.open.push(request);
             }

@@ -31,7 +31,7 @@ fn rates(
     while network.next_event().is_some_and(|at| at <= SimTime::from_picos(100_000_000)) {
         network.advance(&mut done);
     }
-    let flows = network.regions.iter().flat_map(|region| region.transfers.iter().zip(&region.sharing.flows));
+    let flows = network.regions.iter().flat_map(|region| region.transfers.iter().zip(&region.solver.flows));
     let mut rates: Vec<_> = flows.map(|(transfer, flow)| (transfer.key, flow.rate)).collect();
     rates.sort_unstable();
     rates.dedup();
@@ -53,7 +53,7 @@ proptest! {
         let whole = rates(&platform, &parameters, Regions::whole(&platform), &pairs);
         prop_assert_eq!(whole.len(), pairs.len());
         for count in [2, 4, 16] {
-            let parts = rates(&platform, &parameters, Regions::about(&platform, count), &pairs);
+            let parts = rates(&platform, &parameters, Regions::with_count(&platform, count), &pairs);
             prop_assert_eq!(&whole, &parts, "{} regions", count);
         }
     }

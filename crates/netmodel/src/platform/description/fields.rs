@@ -7,11 +7,11 @@ use thiserror::Error;
 use super::{
     BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription, Shape, TopologyDescription,
 };
-use crate::platform::assembly::HOST_LIMIT;
+use crate::platform::builder::HOST_LIMIT;
 use crate::platform::quantity::{Bandwidth, Speed, Time};
+use crate::topology::checked_product;
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
-use crate::topology::product;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -46,7 +46,7 @@ pub(crate) enum FieldError {
     #[error("a topology of kind {kind:?} lacks the field {field:?}")]
     Missing { kind: &'static str, field: &'static str },
     #[error("a topology of kind {kind:?} has no field {field:?}")]
-    Useless { kind: &'static str, field: &'static str },
+    Inapplicable { kind: &'static str, field: &'static str },
     #[error("the topology has more than {limit} hosts")]
     TooLarge { limit: u64 },
 }
@@ -111,8 +111,8 @@ impl TryFrom<TopologyFields> for TopologyDescription {
     type Error = FieldError;
 
     fn try_from(fields: TopologyFields) -> Result<Self, FieldError> {
-        if let Some(field) = fields.useless() {
-            return Err(FieldError::Useless { kind: fields.kind.name(), field });
+        if let Some(field) = fields.inapplicable() {
+            return Err(FieldError::Inapplicable { kind: fields.kind.name(), field });
         }
         match fields.kind {
             Kind::Graph => Ok(Self::Graph),
@@ -123,7 +123,7 @@ impl TryFrom<TopologyFields> for TopologyDescription {
 
 impl TopologyFields {
     /// Returns a field that is present but has no meaning in this kind of topology.
-    fn useless(&self) -> Option<&'static str> {
+    fn inapplicable(&self) -> Option<&'static str> {
         let cluster = self.kind != Kind::Graph;
         let flat = self.kind == Kind::Cluster;
         let dragonfly = self.kind == Kind::Dragonfly;
@@ -186,17 +186,17 @@ impl TopologyFields {
             }
             Kind::Torus => {
                 let dims = self.required("dims", self.dims.clone())?;
-                let hosts = product(dims.iter().copied());
+                let hosts = checked_product(dims.iter().copied());
                 Ok((Shape::Torus(dims), hosts))
             }
             Kind::FatTree => {
                 let levels = self.required("levels", self.levels.clone())?;
-                let hosts = product(levels.iter().map(|level| level.children));
+                let hosts = checked_product(levels.iter().map(|level| level.children));
                 Ok((Shape::FatTree(levels), hosts))
             }
             Kind::Dragonfly => {
                 let shape = self.dragonfly()?;
-                let hosts = product([shape.groups, shape.chassis, shape.blades, shape.nodes]);
+                let hosts = checked_product([shape.groups, shape.chassis, shape.blades, shape.nodes]);
                 Ok((Shape::Dragonfly(shape), hosts))
             }
         }

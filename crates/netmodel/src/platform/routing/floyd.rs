@@ -30,7 +30,7 @@ impl Floyd {
         let count = vertices as usize;
         let mut floyd = Self { table, vertices: count, before: vec![None; count * count] };
         let mut lengths = vec![u64::MAX; count * count];
-        let itself = |vertex| floyd.table.self_length(vertex).map(|length| ((vertex, vertex), length));
+        let itself = |vertex| floyd.table.self_route_length(vertex).map(|length| ((vertex, vertex), length));
         for ((src, dst), length) in floyd.table.lengths().chain((0..vertices).filter_map(itself)) {
             let cell = src as usize * count + dst as usize;
             lengths[cell] = length;

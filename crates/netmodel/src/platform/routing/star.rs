@@ -16,12 +16,12 @@ pub(crate) struct Spoke {
 /// A vertex without cable, such as a router, sits in the middle. No link appears twice on a route (StarZone.cpp): the
 /// backbone counts once. A vertex with a listed route to itself and no cable reaches no other vertex, as in SimGrid.
 #[derive(Debug)]
-pub(crate) struct Star {
+pub(crate) struct ListedStar {
     spokes: Vec<Spoke>,
     backbone: Option<LinkId>,
 }
 
-impl Star {
+impl ListedStar {
     /// Makes the star of these spokes.
     pub(crate) fn new(spokes: Vec<Spoke>, backbone: Option<LinkId>) -> Self {
         Self { spokes, backbone }

@@ -69,7 +69,7 @@ impl RouteTable {
     }
 
     /// Returns the number of links of a vertex's route to itself.
-    pub(crate) fn self_length(&self, vertex: u32) -> Option<u64> {
+    pub(crate) fn self_route_length(&self, vertex: u32) -> Option<u64> {
         self.route(vertex, vertex).map(|route| route.links.len() as u64)
     }
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::convert::Infallible;
 
 use crate::engine::RunAhead;
-use crate::engine::roster::Roster;
+use crate::engine::run_queue::RunQueue;
 use crate::{Process, Rank, SimTime};
 
 /// A message in flight to a worker, ordered by (arrival, number).
-pub(super) struct Letter<T> {
+pub(super) struct InFlightMessage<T> {
     pub(super) arrives: SimTime,
     /// Number of messages on the chain that led to this one.
     pub(super) hops: u64,
@@ -18,27 +18,27 @@ pub(super) struct Letter<T> {
     pub(super) packets: Vec<(Rank, T)>,
 }
 
-impl<T> Letter<T> {
+impl<T> InFlightMessage<T> {
     fn key(&self) -> (SimTime, u64) {
         (self.arrives, self.number)
     }
 }
 
-impl<T> PartialEq for Letter<T> {
+impl<T> PartialEq for InFlightMessage<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<T> Eq for Letter<T> {}
+impl<T> Eq for InFlightMessage<T> {}
 
-impl<T> PartialOrd for Letter<T> {
+impl<T> PartialOrd for InFlightMessage<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Letter<T> {
+impl<T> Ord for InFlightMessage<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -55,7 +55,7 @@ pub(super) enum Phase {
 
 pub(super) struct EmulatedWorker<P: Process> {
     first: u32,
-    pub(super) roster: Roster<P>,
+    pub(super) run_queue: RunQueue<P>,
     pub(super) phase: Phase,
     /// Emulated wall-clock time of the worker.
     pub(super) now: SimTime,
@@ -63,22 +63,22 @@ pub(super) struct EmulatedWorker<P: Process> {
     pub(super) hops: u64,
     /// Number of the next action.
     pub(super) action: u64,
-    inbox: BinaryHeap<Reverse<Letter<P::Token>>>,
+    inbox: BinaryHeap<Reverse<InFlightMessage<P::Token>>>,
     /// Queued tokens, by receiving worker.
-    filed: BTreeMap<u32, Vec<(Rank, P::Token)>>,
+    queued: BTreeMap<u32, Vec<(Rank, P::Token)>>,
 }
 
-impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
+impl<P: Process<WorkRequest = Infallible>> EmulatedWorker<P> {
     pub(super) fn new(first: u32, processes: Vec<P>) -> Self {
         Self {
             first,
-            roster: Roster::new(processes, RunAhead::Auto, None),
+            run_queue: RunQueue::new(processes, RunAhead::Auto, None),
             phase: Phase::Busy,
             now: SimTime::ZERO,
             hops: 0,
             action: 0,
             inbox: BinaryHeap::new(),
-            filed: BTreeMap::new(),
+            queued: BTreeMap::new(),
         }
     }
 
@@ -88,65 +88,65 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
     }
 
     fn owns(&self, rank: Rank) -> bool {
-        (self.first..self.first + self.roster.processes.len() as u32).contains(&rank.get())
+        (self.first..self.first + self.run_queue.processes.len() as u32).contains(&rank.get())
     }
 
     /// Resumes a process; returns the number of its steps.
-    pub(super) fn turn(&mut self, local: u32, granted: bool) -> u64 {
-        let before = self.roster.steps;
+    pub(super) fn resume(&mut self, local: u32, granted: bool) -> u64 {
+        let before = self.run_queue.steps;
         let rank = Rank::new(self.first + local);
         // Ignored: the process has failed already in the run that is emulated.
-        let _ = self.roster.turn(local, rank, SimTime::MAX, granted);
-        if self.roster.has_halted(local) {
-            self.roster.unhalt(local, rank);
+        let _ = self.run_queue.resume(local, rank, SimTime::MAX, granted);
+        if self.run_queue.is_at_checkpoint(local) {
+            self.run_queue.leave_checkpoint(local, rank);
         }
-        self.roster.steps - before
+        self.run_queue.steps - before
     }
 
     /// Delivers a token to a process of this worker.
     pub(super) fn deliver(&mut self, to: Rank, token: P::Token) {
-        let _ = self.roster.deliver(self.local(to), to, token);
+        let _ = self.run_queue.deliver(self.local(to), to, token);
     }
 
     /// Delivers the tokens of the outbox, or queues them for the workers that own their receivers; returns the number of
     /// queued ones.
     pub(super) fn dispatch(&mut self, owner: impl Fn(Rank) -> u32) -> u64 {
         let (mut next, mut abroad) = (0, 0);
-        while let Some((to, token)) = self.roster.outbox.packet(next) {
+        while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
             next += 1;
             if self.owns(to) {
                 self.deliver(to, token);
             } else {
                 abroad += 1;
-                self.filed.entry(owner(to)).or_default().push((to, token));
+                self.queued.entry(owner(to)).or_default().push((to, token));
             }
         }
-        self.roster.outbox.clear();
+        self.run_queue.outbox.clear();
         abroad
     }
 
     /// Returns the workers for which at least `tokens` tokens are queued.
-    pub(super) fn filed(&self, tokens: usize) -> Vec<u32> {
-        let filed = self.filed.iter();
+    pub(super) fn workers_with_queued(&self, tokens: usize) -> Vec<u32> {
+        let filed = self.queued.iter();
         filed.filter(|(_, packets)| packets.len() >= tokens).map(|(&worker, _)| worker).collect()
     }
 
     /// Takes the tokens queued for a worker.
-    pub(super) fn take_filed(&mut self, worker: u32) -> Vec<(Rank, P::Token)> {
-        self.filed.remove(&worker).unwrap_or_default()
+    pub(super) fn take_queued(&mut self, worker: u32) -> Vec<(Rank, P::Token)> {
+        self.queued.remove(&worker).unwrap_or_default()
     }
 
-    pub(super) fn take_in(&mut self, letter: Letter<P::Token>) {
-        self.inbox.push(Reverse(letter));
+    pub(super) fn push_message(&mut self, message: InFlightMessage<P::Token>) {
+        self.inbox.push(Reverse(message));
     }
 
     pub(super) fn next_arrival(&self) -> Option<SimTime> {
-        self.inbox.peek().map(|Reverse(letter)| letter.arrives)
+        self.inbox.peek().map(|Reverse(message)| message.arrives)
     }
 
     /// Takes the next message that has arrived.
-    pub(super) fn next_letter(&mut self) -> Option<Letter<P::Token>> {
+    pub(super) fn next_message(&mut self) -> Option<InFlightMessage<P::Token>> {
         self.next_arrival().filter(|&arrives| arrives <= self.now)?;
-        self.inbox.pop().map(|Reverse(letter)| letter)
+        self.inbox.pop().map(|Reverse(message)| message)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pdes_replay::CriticalPath;
 
-use super::{LISTED, percent, seconds};
+use super::{MAX_LISTED, percent, seconds};
 
 /// Writes the parts of a path, the kinds of actions on it, and the ranks.
 pub(super) fn table(path: &CriticalPath, text: &mut String) -> std::fmt::Result {
@@ -16,9 +16,9 @@ pub(super) fn table(path: &CriticalPath, text: &mut String) -> std::fmt::Result 
     )?;
     let parts = parts.named().into_iter().filter(|&(_, time)| time > 0);
     rows("part", parts.map(|(name, time)| (name.to_owned(), time)), *time_ps, text)?;
-    let calls = calls.iter().take(LISTED).map(|call| (call.call.to_string(), call.time_ps));
+    let calls = calls.iter().take(MAX_LISTED).map(|call| (call.call.to_string(), call.time_ps));
     rows("action", calls, *time_ps, text)?;
-    let ranks = ranks.iter().take(LISTED).map(|rank| (rank.rank.to_string(), rank.time_ps));
+    let ranks = ranks.iter().take(MAX_LISTED).map(|rank| (rank.rank.to_string(), rank.time_ps));
     rows("rank", ranks, *time_ps, text)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pdes_replay::{ContendedLink, Links};
 
-use super::{LISTED, seconds};
+use super::{MAX_LISTED, seconds};
 
 /// Writes the links that held messages back longest, if any link carried a message.
 pub(super) fn table(links: &Links, text: &mut String) -> std::fmt::Result {
@@ -16,7 +16,9 @@ pub(super) fn table(links: &Links, text: &mut String) -> std::fmt::Result {
         "\n{:<32} {:>20} {:>16} {:>9} {:>9}",
         "most contended links", "held messages back", "bytes", "mean load", "peak"
     )?;
-    for ContendedLink { name, bytes, utilisation, saturated_ps, peak, .. } in links.top.iter().take(LISTED) {
+    for ContendedLink { name, bytes, utilisation, saturated_ps, peak, .. } in
+        links.top.iter().take(MAX_LISTED)
+    {
         writeln!(
             text,
             "{name:<32} {:>18.9} s {bytes:>16} {:>7.1} % {:>7.1} %",

@@ -9,9 +9,11 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Settled, Trace, UnmodelledCalls, settle};
+use trace_mmap::{
+    ConvertOptions, LoadOptions, Provenance, RemovedActions, Trace, UnmodelledCalls, write_consistent_cut,
+};
 
-use super::shards::{Run, ShardError, Shards, in_directory};
+use super::shards::{RunHeader, ShardError, ShardSet, list_shards};
 use super::{Misuse, convert};
 
 /// File name of the library to preload.
@@ -23,8 +25,8 @@ pub(crate) struct AcquireArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Measure of computation.
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Counted::Auto)]
-    counter: Counted,
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = ComputationMeasure::Auto)]
+    counter: ComputationMeasure,
     /// Flops per second of CPU time, if instructions are not counted.
     #[arg(long, value_name = "FLOPS", default_value_t = 1e9)]
     rate: f64,
@@ -61,7 +63,7 @@ pub(crate) struct GatherArguments {
 
 /// Measure of computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Counted {
+enum ComputationMeasure {
     /// Instructions in user mode if the kernel allows counting them, else CPU time.
     Auto,
     /// CPU time.
@@ -101,7 +103,7 @@ pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
     let library = find_library(arguments.tracer.as_deref())?;
     let folder = ShardFolder::create(arguments)?;
     let status = run(arguments, &library, folder.path())?;
-    match in_directory(folder.path()) {
+    match list_shards(folder.path()) {
         Err(ShardError::NoShards { .. }) if status.success() => {
             return Err(AcquireError::NothingRecorded.into());
         }
@@ -133,7 +135,7 @@ pub(crate) fn gather(arguments: &GatherArguments) -> Result<String> {
 }
 
 fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<String> {
-    let shards = Shards::read(paths)?;
+    let shards = ShardSet::read(paths)?;
     let early = shards.ended_early();
     if let [first, ..] = *early {
         tracing::warn!(
@@ -145,11 +147,11 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let folder =
         || tempfile::tempdir_in(&beside).with_context(|| format!("a directory beside {}", output.display()));
     let mut stage = folder()?;
-    let files = shards.stage(stage.path())?;
+    let files = shards.link_into(stage.path())?;
     let mut cut_actions = 0;
     if !early.is_empty() {
         let (settled, load) = (folder()?, LoadOptions { threads, ..LoadOptions::default() });
-        let Settled { ranks, actions } = settle(&files, settled.path(), &load)?;
+        let RemovedActions { ranks, actions } = write_consistent_cut(&files, settled.path(), &load)?;
         if actions > 0 {
             tracing::warn!(
                 "{actions} action(s) of {ranks} rank(s) are left out: they wait for actions that were not recorded"
@@ -158,8 +160,8 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         cut_actions = actions;
         stage = settled;
     }
-    let (counted, ended_early) = (shards.run().and_then(Run::counted), early.len() as u32);
-    let provenance = Provenance { counted, ended_early, cut_actions };
+    let (counted, ended_early) = (shards.run().and_then(RunHeader::counted), early.len() as u32);
+    let provenance = Provenance { work_metric: counted, ended_early, cut_actions };
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
     let mut text = convert(stage.path(), output, threads, options)?;
     let unmodelled = UnmodelledCalls::of(&Trace::load(output, &LoadOptions::default())?)?;
@@ -167,7 +169,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         let calls: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
         tracing::warn!("calls that no replay models take no time in a replay: {}", calls.join(", "));
     }
-    if let Some(counted) = provenance.counted {
+    if let Some(counted) = provenance.work_metric {
         writeln!(text, "computations: {counted}")?;
     }
     Ok(text)
@@ -232,7 +234,7 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         preload.push(others);
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let counter = if arguments.counter == Counted::CpuTime { "cpu-time" } else { "auto" };
+    let counter = if arguments.counter == ComputationMeasure::CpuTime { "cpu-time" } else { "auto" };
     let status = Command::new(program)
         .args(rest)
         .env("LD_PRELOAD", preload)

@@ -44,7 +44,7 @@ enum Scope {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Recorded {
+enum RecordedComputations {
     /// The computation between two receives (6 actions per plane of a sweep).
     Receives,
     /// Also the computation between two sends (7).
@@ -72,16 +72,16 @@ enum Program {
         #[arg(long)]
         flops_per_value: Option<f64>,
         /// Short computations that are recorded in the trace.
-        #[arg(long, value_enum, default_value_t = Recorded::ReceivesAndSends)]
-        recording: Recorded,
+        #[arg(long, value_enum, default_value_t = RecordedComputations::ReceivesAndSends)]
+        recording: RecordedComputations,
     },
     /// Halo exchange between neighbours of a three-dimensional grid (7-point stencil).
     Halo3d {
         /// Cells of the whole grid, such as 256,256,256.
-        #[arg(long, value_parser = triple::<u64>)]
+        #[arg(long, value_parser = parse_triple::<u64>)]
         cells: Option<[u64; 3]>,
         /// Processes in each dimension, such as 4,4,4.
-        #[arg(long, value_parser = triple::<u32>)]
+        #[arg(long, value_parser = parse_triple::<u32>)]
         processes: Option<[u32; 3]>,
         /// Makes the last process of a dimension a neighbour of the first one.
         #[arg(long)]
@@ -99,7 +99,7 @@ enum Program {
         #[arg(long)]
         ranks: Option<u32>,
         /// Points of the grid, such as 256,256,128.
-        #[arg(long, value_parser = triple::<u64>)]
+        #[arg(long, value_parser = parse_triple::<u64>)]
         grid: Option<[u64; 3]>,
         #[arg(long)]
         steps: Option<u64>,
@@ -204,7 +204,7 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
         Ok(writer.finish()?)
     };
     let summary = progress::watch_count(&done, generator.ranks().into(), "ranks", write)?;
-    Ok(super::written(output, &summary))
+    Ok(super::describe_archive(output, &summary))
 }
 
 /// Sets the parameters that were given.
@@ -217,7 +217,7 @@ macro_rules! set {
 }
 
 /// Parses three numbers, such as `4,4,8`.
-fn triple<T: FromStr>(text: &str) -> Result<[T; 3], String> {
+fn parse_triple<T: FromStr>(text: &str) -> Result<[T; 3], String> {
     let numbers: Option<Vec<T>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| format!("found {text:?}, expected three whole numbers, such as 4,4,8"))
@@ -229,9 +229,9 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             let mut parameters = NpbLuParameters::new(*class, *ranks);
             set!(parameters, steps, flops_per_point, flops_per_value);
             parameters.recording = match recording {
-                Recorded::Receives => Recording::Receives,
-                Recorded::ReceivesAndSends => Recording::ReceivesAndSends,
-                Recorded::EveryGap => Recording::EveryGap,
+                RecordedComputations::Receives => Recording::Receives,
+                RecordedComputations::ReceivesAndSends => Recording::ReceivesAndSends,
+                RecordedComputations::EveryGap => Recording::EveryGap,
             };
             Box::new(NpbLu::new(parameters)?)
         }

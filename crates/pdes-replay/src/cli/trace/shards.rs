@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ti_shard::{IS_COMPLETE, ParsedHeader};
-use trace_mmap::Counted;
+use ti_shard::{COMPLETE_MARK, ParsedHeader};
+use trace_mmap::WorkMetric;
 
 /// The reason why shards cannot be combined into a trace.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub(crate) enum ShardError {
     },
     /// The file is not a shard.
     #[error("{}: found {found:?}, expected the first line of a shard, which the tracer writes", file.display())]
-    NoShard {
+    NotAShard {
         /// The file.
         file: PathBuf,
         /// Its first line, or the beginning of it.
@@ -57,7 +57,7 @@ pub(crate) enum ShardError {
     },
     /// There are two shards of one rank.
     #[error("{} and {} are both of rank {rank}", first.display(), second.display())]
-    Twice {
+    DuplicateRank {
         /// The rank.
         rank: u32,
         /// File of one shard.
@@ -67,7 +67,7 @@ pub(crate) enum ShardError {
     },
     /// The rank of a shard is out of range.
     #[error("{}: found rank {rank}, expected one below {world}", file.display())]
-    NoSuchRank {
+    RankOutOfRange {
         /// The file.
         file: PathBuf,
         /// Rank in the shard.
@@ -77,7 +77,7 @@ pub(crate) enum ShardError {
     },
     /// Some ranks have no shard.
     #[error("found shards of {found} of {world} ranks; {} missing, the first is rank {first}", count(*missing))]
-    Missing {
+    MissingRanks {
         /// Number of ranks with a shard.
         found: usize,
         /// Number of ranks of the run.
@@ -95,23 +95,25 @@ fn count(missing: u32) -> String {
 
 /// The properties of a run in the header of its shards: equal in all shards of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct RunHeader {
     /// Name of the run.
     job: String,
     /// Number of its ranks.
-    world: u32,
+    ranks: u32,
     /// Measure of computation: `instructions` or `cpu-time`.
     counter: String,
     /// Flops per second of CPU time.
     rate: String,
 }
 
-impl Run {
+impl RunHeader {
     /// Returns the measure of computation; `None` if the values are invalid.
-    pub(crate) fn counted(&self) -> Option<Counted> {
+    pub(crate) fn counted(&self) -> Option<WorkMetric> {
         match (self.counter.as_str(), self.rate.parse()) {
-            ("instructions", _) => Some(Counted::Instructions),
-            ("cpu-time", Ok(rate)) if f64::is_finite(rate) && rate > 0.0 => Some(Counted::CpuTime { rate }),
+            ("instructions", _) => Some(WorkMetric::Instructions),
+            ("cpu-time", Ok(rate)) if f64::is_finite(rate) && rate > 0.0 => {
+                Some(WorkMetric::CpuTime { rate })
+            }
             _ => None,
         }
     }
@@ -121,7 +123,7 @@ impl Run {
 #[derive(Clone, Debug)]
 pub(crate) struct Shard {
     file: PathBuf,
-    run: Run,
+    run: RunHeader,
     rank: u32,
     /// Flag: the process has called `MPI_Finalize`, and all was written.
     is_complete: bool,
@@ -142,44 +144,46 @@ impl Shard {
     }
 
     /// Links the shard into a folder as the file of its rank, so that the folder is a trace; returns the path.
-    fn stage(&self, folder: &Path) -> io::Result<PathBuf> {
+    fn link_into(&self, folder: &Path) -> io::Result<PathBuf> {
         let target = folder.join(format!("rank-{}.txt", self.rank));
         std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
         Ok(target)
     }
 }
 
-fn parse_head(file: &Path, head: &str) -> Result<(Run, u32), ShardError> {
+fn parse_head(file: &Path, head: &str) -> Result<(RunHeader, u32), ShardError> {
     let file = file.to_path_buf();
     match ParsedHeader::parse(head) {
         ParsedHeader::Shard { world, rank, .. } if rank >= world => {
-            Err(ShardError::NoSuchRank { file, rank, world })
+            Err(ShardError::RankOutOfRange { file, rank, world })
         }
         ParsedHeader::Shard { job, world, rank, counter, rate } => {
-            Ok((Run { job, world, counter, rate }, rank))
+            Ok((RunHeader { job, ranks: world, counter, rate }, rank))
         }
         ParsedHeader::OtherVersion(found) => Err(ShardError::Version { file, found }),
-        ParsedHeader::Nothing => Err(ShardError::NoShard { file, found: head.chars().take(60).collect() }),
+        ParsedHeader::NotAShard => {
+            Err(ShardError::NotAShard { file, found: head.chars().take(60).collect() })
+        }
     }
 }
 
 /// Returns whether a process has completed its shard: a process that died leaves zeros behind its last record.
 fn is_complete(file: &mut File) -> io::Result<bool> {
-    let mut end = [0; IS_COMPLETE.len()];
+    let mut end = [0; COMPLETE_MARK.len()];
     let len = file.seek(SeekFrom::End(0))?;
     let Some(start) = len.checked_sub(end.len() as u64) else { return Ok(false) };
     file.seek(SeekFrom::Start(start))?;
     file.read_exact(&mut end)?;
-    Ok(end == IS_COMPLETE)
+    Ok(end == COMPLETE_MARK)
 }
 
 /// The shards of all ranks of a run.
 #[derive(Debug)]
-pub(crate) struct Shards {
+pub(crate) struct ShardSet {
     by_rank: BTreeMap<u32, Shard>,
 }
 
-impl Shards {
+impl ShardSet {
     /// Reads shards, and directories of shards, and checks that they are one per rank of one run.
     ///
     /// # Errors
@@ -187,7 +191,7 @@ impl Shards {
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, ShardError> {
         let mut files = Vec::new();
         for path in paths {
-            if path.is_dir() { files.extend(in_directory(path)?) } else { files.push(path.clone()) }
+            if path.is_dir() { files.extend(list_shards(path)?) } else { files.push(path.clone()) }
         }
         let mut by_rank = BTreeMap::<u32, Shard>::new();
         let mut first: Option<Shard> = None;
@@ -196,13 +200,15 @@ impl Shards {
             check_run(first.get_or_insert_with(|| shard.clone()), &shard)?;
             if let Some(other) = by_rank.get(&shard.rank) {
                 let (first, second) = (other.file.clone(), shard.file);
-                return Err(ShardError::Twice { rank: shard.rank, first, second });
+                return Err(ShardError::DuplicateRank { rank: shard.rank, first, second });
             }
             by_rank.insert(shard.rank, shard);
         }
-        let (found, world) = (by_rank.len(), first.map_or(0, |shard| shard.run.world));
+        let (found, world) = (by_rank.len(), first.map_or(0, |shard| shard.run.ranks));
         match (0..world).find(|rank| !by_rank.contains_key(rank)) {
-            Some(first) => Err(ShardError::Missing { found, world, missing: world - found as u32, first }),
+            Some(first) => {
+                Err(ShardError::MissingRanks { found, world, missing: world - found as u32, first })
+            }
             None => Ok(Self { by_rank }),
         }
     }
@@ -211,8 +217,8 @@ impl Shards {
     ///
     /// # Errors
     /// Returns an error if the folder cannot be written.
-    pub(crate) fn stage(&self, folder: &Path) -> Result<Vec<PathBuf>, ShardError> {
-        let stage = |shard: &Shard| shard.stage(folder);
+    pub(crate) fn link_into(&self, folder: &Path) -> Result<Vec<PathBuf>, ShardError> {
+        let stage = |shard: &Shard| shard.link_into(folder);
         self.by_rank
             .values()
             .map(stage)
@@ -221,7 +227,7 @@ impl Shards {
     }
 
     /// Returns the properties of the run.
-    pub(crate) fn run(&self) -> Option<&Run> {
+    pub(crate) fn run(&self) -> Option<&RunHeader> {
         self.by_rank.values().next().map(|shard| &shard.run)
     }
 
@@ -232,7 +238,7 @@ impl Shards {
 }
 
 /// Lists the shards in a directory.
-pub(crate) fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
+pub(crate) fn list_shards(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
     let error = |source| ShardError::Io { file: dir.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(error)? {
@@ -246,8 +252,8 @@ pub(crate) fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
 }
 
 fn check_run(first: &Shard, shard: &Shard) -> Result<(), ShardError> {
-    let keys = |run: &Run| {
-        let Run { job, world, counter, rate } = run.clone();
+    let keys = |run: &RunHeader| {
+        let RunHeader { job, ranks: world, counter, rate } = run.clone();
         [("job", job), ("world", world.to_string()), ("counter", counter), ("rate", rate)]
     };
     for ((key, found), (_, expected)) in keys(&shard.run).into_iter().zip(keys(&first.run)) {

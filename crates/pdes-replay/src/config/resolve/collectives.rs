@@ -2,7 +2,7 @@
 
 use mpi_model::collective::{Bounds, Operation, Selection, SelectionError, Selector};
 
-use super::{ConfigError, value};
+use super::{ConfigError, value_error};
 use crate::config::sections::MpiSection;
 
 /// Returns the selection: the selector, overridden by the choices for single operations and by the rows of tables.
@@ -10,7 +10,7 @@ pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> 
     let mut selection = Selection::new(selector(section.collectives.as_deref())?);
     for operation in Operation::ALL {
         if let Some(algorithm) = chosen(section, operation) {
-            let refused = |error: SelectionError| value("mpi", operation.name(), error.to_string());
+            let refused = |error: SelectionError| value_error("mpi", operation.name(), error.to_string());
             selection.choose(operation, algorithm).map_err(refused)?;
         }
     }
@@ -18,11 +18,12 @@ pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> 
         let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name);
         let Some(operation) = operation else {
             let names = Operation::ALL.map(Operation::name).join(", ");
-            return Err(value("mpi", "table", format!("found {name:?}, expected one of {names}")));
+            return Err(value_error("mpi", "table", format!("found {name:?}, expected one of {names}")));
         };
         for row in rows {
             let bounds = Bounds { ranks_below: row.ranks_below, bytes_below: row.bytes_below };
-            let refused = |error: SelectionError| value("mpi.table", operation.name(), error.to_string());
+            let refused =
+                |error: SelectionError| value_error("mpi.table", operation.name(), error.to_string());
             selection.add_row(operation, bounds, &row.algorithm).map_err(refused)?;
         }
     }
@@ -33,7 +34,7 @@ fn selector(name: Option<&str>) -> Result<Selector, ConfigError> {
     let Some(name) = name else { return Ok(Selector::default()) };
     Selector::from_name(name).ok_or_else(|| {
         let names = Selector::ALL.map(|selector| format!("{:?}", selector.name())).join(", ");
-        value("mpi", "collectives", format!("found {name:?}, expected one of {names}"))
+        value_error("mpi", "collectives", format!("found {name:?}, expected one of {names}"))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use pdes_core::SimDuration;
 
-use super::value;
+use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::NetworkSection;
 use crate::job::{Epoch, Model, RegionSource};
@@ -25,14 +25,14 @@ pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, Con
         Some(0.0) => return Ok(Epoch::Exact),
         Some(seconds) => match SimDuration::try_from_secs_f64(seconds) {
             Some(epoch) if epoch > SimDuration::ZERO => Epoch::Fixed(epoch),
-            _ => return Err(value("network", "epoch_s", format!("found {found}, {expected}"))),
+            _ => return Err(value_error("network", "epoch_s", format!("found {found}, {expected}"))),
         },
     };
     match model {
         Model::Flow => Ok(epoch),
-        Model::LogGps => {
+        Model::ContentionFree => {
             let message = format!("found {found}, but the model \"loggps\" has no epochs; remove the key");
-            Err(value("network", "epoch_s", message))
+            Err(value_error("network", "epoch_s", message))
         }
     }
 }
@@ -43,16 +43,16 @@ pub(super) fn regions(section: &NetworkSection, epoch: Epoch) -> Result<RegionSo
     let regions = match found {
         toml::Value::String(auto) if auto == "auto" => RegionSource::Natural,
         toml::Value::String(path) => RegionSource::File(path.into()),
-        toml::Value::Integer(count @ 1..=0xFFFF_FFFF) => RegionSource::About(*count as u32),
+        toml::Value::Integer(count @ 1..=0xFFFF_FFFF) => RegionSource::Count(*count as u32),
         _ => {
             let message = format!("found {found}, expected \"auto\", a number from 1, or the name of a file");
-            return Err(value("network", "regions", message));
+            return Err(value_error("network", "regions", message));
         }
     };
-    if epoch == Epoch::Exact && regions != RegionSource::Natural && regions != RegionSource::About(1) {
+    if epoch == Epoch::Exact && regions != RegionSource::Natural && regions != RegionSource::Count(1) {
         let message =
             format!("found {found}, but without epochs there is one region; set epoch_s to \"auto\"");
-        return Err(value("network", "regions", message));
+        return Err(value_error("network", "regions", message));
     }
     Ok(regions)
 }

@@ -7,7 +7,7 @@ use mpi_model::Excerpt;
 use pdes_core::{SimDuration, SimTime};
 use timeline::Format;
 
-use super::value;
+use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::TimelineSection;
 use crate::timeline::TimelinePlan;
@@ -20,7 +20,7 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
     let asks = format.is_some() || window.is_some() || ranks.is_some() || collectives.is_some();
     let Some(path) = file else {
         let message = "is missing: name the file of the timeline with --timeline FILE";
-        return if asks { Err(value("timeline", "file", message)) } else { Ok(None) };
+        return if asks { Err(value_error("timeline", "file", message)) } else { Ok(None) };
     };
     let whole = Excerpt::default();
     let excerpt = Excerpt {
@@ -31,7 +31,7 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
     let format = find_format(format.as_deref(), &path)?;
     if !format.is_built() {
         let message = format!("this program was built without {format}: build it with --features {format}");
-        return Err(value("timeline", "format", message));
+        return Err(value_error("timeline", "format", message));
     }
     Ok(Some(TimelinePlan { format, path, excerpt }))
 }
@@ -40,7 +40,7 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
 pub(super) fn check(checkpoints: bool) -> Result<(), ConfigError> {
     if checkpoints {
         let message = "recorded events are not saved: leave checkpoint.directory out, or the timeline";
-        return Err(value("timeline", "file", message));
+        return Err(value_error("timeline", "file", message));
     }
     Ok(())
 }
@@ -48,10 +48,10 @@ pub(super) fn check(checkpoints: bool) -> Result<(), ConfigError> {
 fn find_format(name: Option<&str>, path: &Path) -> Result<Format, ConfigError> {
     let names = || Format::ALL.map(Format::name).join(", ");
     match name {
-        Some(name) => Format::named(name).ok_or_else(|| {
-            value("timeline", "format", format!("found {name:?}, expected one of {}", names()))
+        Some(name) => Format::from_name(name).ok_or_else(|| {
+            value_error("timeline", "format", format!("found {name:?}, expected one of {}", names()))
         }),
-        None => Format::of(path).ok_or_else(|| {
+        None => Format::from_path(path).ok_or_else(|| {
             let ends = Format::ALL.into_iter().flat_map(Format::extensions).copied();
             let ends: Vec<&str> = ends.collect();
             let message = format!(
@@ -60,30 +60,30 @@ fn find_format(name: Option<&str>, path: &Path) -> Result<Format, ConfigError> {
                 ends.join(", "),
                 names()
             );
-            value("timeline", "file", message)
+            value_error("timeline", "file", message)
         }),
     }
 }
 
 /// Splits `A..B`, of which either part may be missing.
-fn ends(text: &str) -> Option<(Option<&str>, Option<&str>)> {
+fn split_range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     let (start, end) = text.split_once("..")?;
     let given = |part: &str| !part.trim().is_empty();
     Some((Some(start).filter(|part| given(part)), Some(end).filter(|part| given(part))))
 }
 
 fn parse_window(text: &str) -> Result<Range<SimTime>, ConfigError> {
-    let window = ends(text).and_then(|(start, end)| {
-        let start = start.map_or(Some(SimTime::ZERO), instant)?;
-        Some(start..end.map_or(Some(SimTime::MAX), instant)?)
+    let window = split_range(text).and_then(|(start, end)| {
+        let start = start.map_or(Some(SimTime::ZERO), parse_instant)?;
+        Some(start..end.map_or(Some(SimTime::MAX), parse_instant)?)
     });
     window.filter(|window| window.start < window.end).ok_or_else(|| {
         let expected = "expected START..END with START before END, such as 10s..12s, 1.5ms.. or ..200us";
-        value("timeline", "window", format!("found {text:?}, {expected}"))
+        value_error("timeline", "window", format!("found {text:?}, {expected}"))
     })
 }
 
-fn instant(text: &str) -> Option<SimTime> {
+fn parse_instant(text: &str) -> Option<SimTime> {
     let text = text.trim();
     let (number, picos) = UNITS.iter().find_map(|&(unit, picos)| Some((text.strip_suffix(unit)?, picos)))?;
     let number: f64 = number.trim().parse().ok()?;
@@ -92,14 +92,14 @@ fn instant(text: &str) -> Option<SimTime> {
 
 fn parse_ranks(text: &str) -> Result<Range<u32>, ConfigError> {
     let number = |text: &str| text.trim().parse().ok();
-    let ranks = ends(text).and_then(|(first, end)| {
+    let ranks = split_range(text).and_then(|(first, end)| {
         let first = first.map_or(Some(0), number)?;
         Some(first..end.map_or(Some(u32::MAX), number)?)
     });
     ranks.filter(|ranks| !ranks.is_empty()).ok_or_else(|| {
         let expected =
             "expected FIRST..END with FIRST below END, which is not part of it, such as 0..64 or 128..";
-        value("timeline", "ranks", format!("found {text:?}, {expected}"))
+        value_error("timeline", "ranks", format!("found {text:?}, {expected}"))
     })
 }
 

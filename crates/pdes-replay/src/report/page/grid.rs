@@ -1,11 +1,11 @@
 //! Maps with a pixel per rank.
 
 /// Largest number of pixels of a map; with more ranks, several share a pixel.
-pub(super) const MOST: usize = 1 << 16;
+pub(super) const MAX_PIXELS: usize = 1 << 16;
 
 /// Returns the means of groups of neighbours, at most one value per pixel.
 pub(super) fn means(times: &[f64]) -> Vec<f64> {
-    let share = times.len().div_ceil(MOST).max(1);
+    let share = times.len().div_ceil(MAX_PIXELS).max(1);
     times.chunks(share).map(|times| times.iter().sum::<f64>() / times.len() as f64).collect()
 }
 
@@ -17,8 +17,8 @@ pub(super) fn width(pixels: usize) -> u32 {
 }
 
 /// Returns the attributes from which the script derives the ranks and the value of a pixel, between `least` and `most` \[s\].
-pub(super) fn data(name: &str, ranks: usize, pixels: usize, (least, most): (f64, f64)) -> String {
-    let (share, width) = (ranks.div_ceil(MOST).max(1), width(pixels));
+pub(super) fn data_attributes(name: &str, ranks: usize, pixels: usize, (least, most): (f64, f64)) -> String {
+    let (share, width) = (ranks.div_ceil(MAX_PIXELS).max(1), width(pixels));
     let name = name.replace('_', " ");
     format!(
         "data-map=\"{name}\" data-columns=\"{width}\" data-share=\"{share}\" data-things=\"{ranks}\" data-least=\"{least:e}\" data-most=\"{most:e}\""
@@ -37,8 +37,8 @@ mod tests {
     #[test]
     fn many_ranks_share_pixels() {
         assert_eq!(means(&[1.0, 2.0]), [1.0, 2.0]);
-        let ranks: Vec<f64> = (0..3 * MOST).map(|rank| rank as f64).collect();
+        let ranks: Vec<f64> = (0..3 * MAX_PIXELS).map(|rank| rank as f64).collect();
         let means = means(&ranks);
-        assert_eq!((means.len(), means[0], means[1]), (MOST, 1.0, 4.0));
+        assert_eq!((means.len(), means[0], means[1]), (MAX_PIXELS, 1.0, 4.0));
     }
 }

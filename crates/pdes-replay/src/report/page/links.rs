@@ -6,16 +6,16 @@ use maud::html;
 
 use super::super::{ContendedLink, Links};
 use super::SavedRun;
-use super::share::from_picos;
+use super::part::from_picos;
 use crate::drawing::{Bins, Figure, Strips, TimeUnit, bytes, rate, seconds};
 use crate::page::{Section, table};
 
 /// Lowest utilisation that is distinguished: a single small message does not justify ten more decades on the axis.
-const LEAST: f64 = 1e-5;
+const MIN_UTILISATION: f64 = 1e-5;
 /// Largest number of links in the drawing.
-const DRAWN: usize = 32;
+const MAX_DRAWN: usize = 32;
 /// Largest number of links in the table.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let links = Rc::new(run.links.clone()?);
@@ -30,7 +30,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
             seconds(from_picos(link.saturated_ps)),
         ]
     };
-    let rows: Vec<_> = links.top.iter().take(LISTED).map(row).collect();
+    let rows: Vec<_> = links.top.iter().take(MAX_LISTED).map(row).collect();
     section.rest = html! {
         h3 { "Most contended" }
         (table(&["link", "capacity", "carried", "used on average", "at most", "full for"], 1, &rows))
@@ -61,9 +61,9 @@ fn over_time(links: Rc<Links>, end: f64) -> Figure {
         // The last bin may extend beyond the end of the run.
         let whole = from_picos(links.bin_ps) * bins as f64;
         Strips {
-            across: format!("simulated time [{}]", unit.name),
+            x_axis: format!("simulated time [{}]", unit.name),
             range: 0.0..(whole / unit.seconds).max(f64::MIN_POSITIVE),
-            rows: links.top.iter().take(DRAWN).map(padded).collect(),
+            rows: links.top.iter().take(MAX_DRAWN).map(padded).collect(),
             ends: ("unused".to_owned(), "full".to_owned()),
             data: format!("data-strips=\"{whole:e}\" data-columns=\"{bins}\""),
         }
@@ -77,7 +77,9 @@ fn distribution(links: Rc<Links>) -> Figure {
         "How much links are used on average, of those that carry anything",
         move |width| {
             let used = links.all.utilisation.iter().copied();
-            let bins = Bins::new(used.filter(|&used| used > 0.0).map(|used| (100.0 * used.max(LEAST), 1.0)));
+            let bins = Bins::new(
+                used.filter(|&used| used > 0.0).map(|used| (100.0 * used.max(MIN_UTILISATION), 1.0)),
+            );
             bins.draw(width, "part of the capacity", |used| format!("{} %", (used * 1e4).round() / 1e4))
         },
     )

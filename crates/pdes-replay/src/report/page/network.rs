@@ -13,9 +13,9 @@ use crate::drawing::{Figure, Map, Maps, Scale};
 use crate::page::Section;
 
 /// Largest number of cables drawn as lines.
-const LINES: usize = 450;
+const MAX_LINES: usize = 450;
 /// Largest number of pixels in a line of a map.
-const ACROSS: usize = 1024;
+const MAX_LINE_PIXELS: usize = 1024;
 
 /// A cable between two nodes and its utilisation in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,7 @@ struct Cable {
 struct Network {
     cables: Vec<Cable>,
     /// Largest utilisation of a cable in either direction.
-    highest: f64,
+    max_utilisation: f64,
 }
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
@@ -59,18 +59,18 @@ impl Network {
             Some(Cable { lower: cable.lower, upper: cable.upper, up: of(cable.up)?, down: of(cable.down)? })
         });
         let cables = cables.collect::<Option<Vec<_>>>()?;
-        let highest = cables.iter().map(Cable::most).fold(0.0, f64::max);
-        (highest > 0.0).then_some(Self { cables, highest })
+        let highest = cables.iter().map(Cable::max_utilisation).fold(0.0, f64::max);
+        (highest > 0.0).then_some(Self { cables, max_utilisation: highest })
     }
 
     /// Returns the labels of both ends of the colour scale.
     fn ends(&self) -> (String, String) {
-        ("unused".to_owned(), share(self.highest))
+        ("unused".to_owned(), share(self.max_utilisation))
     }
 
     /// Returns a map of utilisations; pixels without cables are empty.
     fn map(&self, title: String, columns: usize, values: &[Option<f64>]) -> Map {
-        let values = values.iter().map(|value| value.map(|value| value / self.highest)).collect();
+        let values = values.iter().map(|value| value.map(|value| value / self.max_utilisation)).collect();
         Map { title, columns: columns as u32, values, data: String::new() }
     }
 
@@ -80,19 +80,19 @@ impl Network {
 }
 
 impl Cable {
-    fn most(&self) -> f64 {
+    fn max_utilisation(&self) -> f64 {
         self.up.max(self.down)
     }
 }
 
 /// Raises `place` to `value` if that is larger.
-fn raise(place: &mut Option<f64>, value: f64) {
+fn raise_to(place: &mut Option<f64>, value: f64) {
     *place = Some(place.map_or(value, |most| most.max(value)));
 }
 
 /// Joins neighbours into their maximum, so that at most [`MAX_LINE_PIXELS`] values remain.
-fn narrowed(values: &[Option<f64>]) -> Vec<Option<f64>> {
-    let share = values.len().div_ceil(ACROSS).max(1);
+fn downsampled(values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let share = values.len().div_ceil(MAX_LINE_PIXELS).max(1);
     let most = |values: &[Option<f64>]| values.iter().copied().flatten().reduce(f64::max);
     values.chunks(share).map(most).collect()
 }

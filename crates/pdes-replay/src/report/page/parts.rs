@@ -4,31 +4,31 @@ use maud::html;
 
 use super::super::{CallParts, Parts};
 use super::SavedRun;
-use super::share::{Part, legend};
+use super::part::{Part, legend};
 use crate::drawing::{Bar, Bars, COLOURS, Figure, count, percent, seconds};
 use crate::page::{Section, table};
 
 /// Largest number of kinds of calls in the drawing; the table has all.
-const DRAWN: usize = 12;
+const MAX_DRAWN: usize = 12;
 
 pub(super) fn section(run: &SavedRun) -> Section {
     let mut section = Section::new("time", "Where the time goes");
     match &run.breakdown {
         Some(breakdown) => {
-            let calls = by_time(&breakdown.calls);
+            let calls = sorted_by_time(&breakdown.calls);
             section.lead = html! { p.note {
                 "Times of all ranks together. Transfer: the other side was there, and data were under way. The waits are Scalasca's patterns: \
                  the other side was not there."
             } };
             section.figures = vec![total(breakdown.total), drawing(&calls, breakdown.total)];
-            section.rest = rest(&calls, &breakdown.total);
+            section.rest = call_table(&calls, &breakdown.total);
         }
-        None => without(run, &mut section),
+        None => section_without_breakdown(run, &mut section),
     }
     section
 }
 
-fn by_time(calls: &[CallParts]) -> Vec<CallParts> {
+fn sorted_by_time(calls: &[CallParts]) -> Vec<CallParts> {
     let mut calls: Vec<CallParts> = calls.iter().filter(|call| call.parts.time_s > 0.0).cloned().collect();
     // The sort is stable: kinds with equal times keep their order.
     calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
@@ -51,7 +51,7 @@ fn total(total: Parts) -> Figure {
 }
 
 fn drawing(calls: &[CallParts], total: Parts) -> Figure {
-    let calls: Vec<CallParts> = calls.iter().take(DRAWN).cloned().collect();
+    let calls: Vec<CallParts> = calls.iter().take(MAX_DRAWN).cloned().collect();
     Figure::new("calls", "The same by kind of call", move |width| {
         let parts = Part::occurring(&calls.iter().map(|call| &call.parts).collect::<Vec<_>>());
         let bar = |call: &CallParts| Bar {
@@ -64,7 +64,7 @@ fn drawing(calls: &[CallParts], total: Parts) -> Figure {
     })
 }
 
-fn rest(calls: &[CallParts], total: &Parts) -> maud::Markup {
+fn call_table(calls: &[CallParts], total: &Parts) -> maud::Markup {
     let row = |call: &CallParts| {
         let CallParts { action, count: calls, parts } = call;
         let own = parts.compute_s + parts.sleep_s + parts.library_s;
@@ -83,7 +83,7 @@ fn rest(calls: &[CallParts], total: &Parts) -> maud::Markup {
 }
 
 /// Shows the times by kind of call, if the report has no breakdown.
-fn without(run: &SavedRun, section: &mut Section) {
+fn section_without_breakdown(run: &SavedRun, section: &mut Section) {
     section.lead = html! { p.note {
         "Replay with " code { "analysis.waits = true" } " to see what ranks wait for, and each rank by itself."
     } };
@@ -96,13 +96,13 @@ fn without(run: &SavedRun, section: &mut Section) {
     });
     section.rest = table(&["call", "count", "time of all ranks", "share"], 1, &rows.collect::<Vec<_>>());
     section.figures = vec![Figure::new("calls", "Time of all ranks by kind of call", move |width| {
-        let bar = |action: &super::detail::ActionTime| Bar {
+        let bar = |action: &super::saved_run::ActionTime| Bar {
             label: action.action.clone(),
             parts: vec![action.time_s],
             note: percent(action.time_s, all),
         };
         let parts = vec![("time".to_owned(), COLOURS[0])];
-        Bars { axis: "time of all ranks", parts, bars: actions.iter().take(DRAWN).map(bar).collect() }
+        Bars { axis: "time of all ranks", parts, bars: actions.iter().take(MAX_DRAWN).map(bar).collect() }
             .draw(width)
     })];
 }

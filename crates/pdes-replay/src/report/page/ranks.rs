@@ -5,22 +5,22 @@ use std::rc::Rc;
 use maud::html;
 
 use super::super::Breakdown;
-use super::share::{Part, from_picos, legend, times};
+use super::part::{Part, from_picos, legend, times};
 use super::{SavedRun, grid};
 use crate::drawing::{Bar, Bars, Columns, Figure, Map, Maps, Scale, seconds};
 use crate::page::{Section, table};
 
 /// Largest number of ranks with a bar each.
-const BARS: usize = 32;
+const MAX_BARS: usize = 32;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let breakdown = Rc::new(run.breakdown.clone()?);
     let mut section = Section::new("ranks", "Ranks");
     let ranks = breakdown.ranks.end_ps.len();
-    if ranks <= BARS {
+    if ranks <= MAX_BARS {
         section.figures = vec![bars(Rc::clone(&breakdown))];
     } else {
-        let share = ranks.div_ceil(grid::MOST).max(1);
+        let share = ranks.div_ceil(grid::MAX_PIXELS).max(1);
         section.lead = html! { p.note {
             "Maps have a pixel for " (if share == 1 { "each rank".to_owned() } else { format!("{share} ranks in a row (their mean)") })
             ", rank 0 in the upper left corner, then line by line. Each has the colours of its own range. Point at a pixel to read it."
@@ -48,7 +48,7 @@ fn columns(breakdown: Rc<Breakdown>) -> Figure {
     Figure::new("ranks", "What the time of ranks is for", move |width| {
         let parts = Part::occurring(&[&breakdown.total]);
         let times = parts.iter().map(|part| times(part.column(&breakdown.ranks))).collect();
-        let columns = Columns { across: "rank", axis: "simulated time", parts: legend(&parts), times };
+        let columns = Columns { x_axis: "rank", y_axis: "simulated time", parts: legend(&parts), times };
         columns.draw(width)
     })
 }
@@ -72,7 +72,7 @@ fn map(name: &str, column: &[u64]) -> Map {
         title: format!("{}: {} to {}", name.replace('_', " "), seconds(least), seconds(most)),
         columns: grid::width(times.len()),
         values: values.collect(),
-        data: grid::data(name, column.len(), times.len(), (least, most)),
+        data: grid::data_attributes(name, column.len(), times.len(), (least, most)),
     }
 }
 

@@ -2,19 +2,19 @@
 
 use super::super::RegionParts;
 use super::SavedRun;
-use super::share::{Part, legend};
+use super::part::{Part, legend};
 use crate::drawing::{Bar, Bars, Figure, percent, seconds};
 use crate::page::{Section, table};
 
 /// Largest number of call sites that are shown.
-const LISTED: usize = 15;
+const MAX_LISTED: usize = 15;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let regions = &run.breakdown.as_ref()?.regions;
     if regions.iter().all(|region| region.site.is_none()) {
         return None;
     }
-    let shown: Vec<RegionParts> = regions.iter().take(LISTED).cloned().collect();
+    let shown: Vec<RegionParts> = regions.iter().take(MAX_LISTED).cloned().collect();
     let mut section = Section::new("sites", "Call sites");
     let row = |region: &RegionParts| {
         let parts = &region.parts;
@@ -31,7 +31,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let rows: Vec<_> = shown.iter().map(row).collect();
     section.rest = maud::html! {
         (table(&["call site", "time of all ranks", "compute", "transfer", "waiting", "imbalance", "ranks"], 1, &rows))
-        @if regions.len() > LISTED { p.note { "And " (regions.len() - LISTED) " more with less time." } }
+        @if regions.len() > MAX_LISTED { p.note { "And " (regions.len() - MAX_LISTED) " more with less time." } }
     };
     section.figures =
         vec![Figure::new("sites", "Call sites with most time; behind them their imbalance", move |width| {

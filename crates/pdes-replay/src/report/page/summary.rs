@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::SavedRun;
-use super::share::from_picos;
+use super::part::from_picos;
 use crate::drawing::{bytes, count, percent, seconds};
 use crate::page::Section;
 
@@ -51,9 +51,9 @@ fn replayed(run: &SavedRun) -> Markup {
     let row = |name: &str, value: &str| html! { tr { th { (name) } td.mono { (value) } } };
     html! {
         div.scroll { table { tbody {
-            (row("trace", run.named("trace")))
-            (row("platform", run.named("platform")))
-            (row("model", &format!("{}, preset {}", run.named("model"), run.named("preset"))))
+            (row("trace", run.parameter("trace")))
+            (row("platform", run.parameter("platform")))
+            (row("model", &format!("{}, preset {}", run.parameter("model"), run.parameter("preset"))))
             (row("digest", &run.digest))
         } } }
     }

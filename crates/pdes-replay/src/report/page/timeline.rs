@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use maud::{PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
-use super::share;
+use super::part;
 use crate::drawing::{COLOURS, count};
 use crate::page::Section;
 
 /// Largest number of states, and of messages, on a page: later ones are left out.
-const MOST: usize = 200_000;
+const MAX_ITEMS: usize = 200_000;
 
 /// The reason why a timeline cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum TimelineError {
     },
     /// The file is not a timeline.
     #[error("the timeline {}: expected trace events in JSON (--timeline FILE.json): {message}", path.display())]
-    Form {
+    Format {
         /// The file.
         path: PathBuf,
         /// Error message, with line and column.
@@ -45,7 +45,7 @@ pub enum TimelineError {
 /// A file in the object form of [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU);
 /// the other form is an array of events.
 #[derive(Deserialize)]
-struct Document {
+struct EventFile {
     #[serde(rename = "traceEvents")]
     events: Vec<Event>,
 }
@@ -101,15 +101,15 @@ struct Row {
 }
 
 /// Process and thread of an event.
-type Place = (u64, u64);
+type EventSource = (u64, u64);
 
 /// Contents of a file, before they are laid out in rows.
 #[derive(Default)]
-struct Draft {
+struct TimelineBuilder {
     processes: BTreeMap<u64, String>,
-    threads: BTreeMap<Place, String>,
-    states: Vec<(f64, f64, Place, String)>,
-    messages: Vec<(Place, f64, Place, f64)>,
+    threads: BTreeMap<EventSource, String>,
+    states: Vec<(f64, f64, EventSource, String)>,
+    messages: Vec<(EventSource, f64, EventSource, f64)>,
 }
 
 impl Timeline {
@@ -123,37 +123,38 @@ impl Timeline {
         let events = if is_array {
             serde_json::from_slice(&text)
         } else {
-            serde_json::from_slice(&text).map(|document: Document| document.events)
+            serde_json::from_slice(&text).map(|document: EventFile| document.events)
         };
         let events = events
-            .map_err(|error| TimelineError::Form { path: path.to_owned(), message: error.to_string() })?;
-        Self::new(Draft::of(events)).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
+            .map_err(|error| TimelineError::Format { path: path.to_owned(), message: error.to_string() })?;
+        Self::new(TimelineBuilder::of(events)).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
     }
 
     /// Lays out the contents of a file; `None` if there is no state.
-    fn new(mut draft: Draft) -> Option<Self> {
+    fn new(mut builder: TimelineBuilder) -> Option<Self> {
         // Of states that begin together, the longer one encloses the other: [`flatten`] relies on this order.
-        draft.states.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
-        draft.messages.sort_by(|one, other| one.1.total_cmp(&other.1));
-        let origin = draft.states.first()?.0;
-        let mut rows = draft.rows();
-        let left_out = draft.states.len().saturating_sub(MOST) + draft.messages.len().saturating_sub(MOST);
+        builder.states.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
+        builder.messages.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let origin = builder.states.first()?.0;
+        let mut rows = builder.rows();
+        let left_out =
+            builder.states.len().saturating_sub(MAX_ITEMS) + builder.messages.len().saturating_sub(MAX_ITEMS);
         let mut names: Vec<String> = Vec::new();
         let mut states = vec![Vec::new(); rows.labels.len()];
-        for (begin, length, place, name) in draft.states.into_iter().take(MOST) {
+        for (begin, length, place, name) in builder.states.into_iter().take(MAX_ITEMS) {
             let name = names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1
             });
             states[rows.find(place)].push((rounded(begin - origin), rounded(begin - origin + length), name));
         }
-        let messages = draft.messages.into_iter().take(MOST);
+        let messages = builder.messages.into_iter().take(MAX_ITEMS);
         let messages = messages.map(|(from, sent, to, arrived)| {
             (rows.find(from), rounded(sent - origin), rows.find(to), rounded(arrived - origin))
         });
         let messages = messages.collect();
         let labels = std::mem::take(&mut rows.labels).into_iter().zip(states);
-        let rows = labels.map(|(label, states)| Row { label, states: flat(&states) }).collect();
+        let rows = labels.map(|(label, states)| Row { label, states: flatten(&states) }).collect();
         let colours = colours(&names);
         Some(Self { origin, names, colours, rows, messages, left_out })
     }
@@ -162,23 +163,23 @@ impl Timeline {
 /// The rows of a timeline: one per process if there are several processes, else one per thread.
 struct Rows {
     by_process: bool,
-    places: Vec<Place>,
+    sources: Vec<EventSource>,
     labels: Vec<String>,
 }
 
 impl Rows {
-    fn place(&self, (process, thread): Place) -> Place {
+    fn place(&self, (process, thread): EventSource) -> EventSource {
         if self.by_process { (process, 0) } else { (process, thread) }
     }
 
-    fn find(&self, place: Place) -> usize {
-        self.places.binary_search(&self.place(place)).expect("each place has a row")
+    fn find(&self, place: EventSource) -> usize {
+        self.sources.binary_search(&self.place(place)).expect("each place has a row")
     }
 }
 
 /// Flattens nested states, given by begin and end: a state is cut where others lie in it, so that the result does not overlap. The input
 /// is sorted by begin, longer states first. Returns begins and lengths.
-fn flat(states: &[(f64, f64, usize)]) -> Vec<(f64, f64, usize)> {
+fn flatten(states: &[(f64, f64, usize)]) -> Vec<(f64, f64, usize)> {
     let mut flat = Vec::new();
     let mut put = |from: f64, to: f64, name: usize| {
         if to > from {
@@ -216,31 +217,31 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-impl Draft {
+impl TimelineBuilder {
     /// Determines the rows, in the order of processes and threads.
     fn rows(&self) -> Rows {
         let states = self.states.iter().map(|state| state.2);
         let ends = self.messages.iter().flat_map(|&(from, _, to, _)| [from, to]);
-        let all: BTreeSet<Place> = states.chain(ends).collect();
+        let all: BTreeSet<EventSource> = states.chain(ends).collect();
         let by_process = all.first().map(|place| place.0) != all.last().map(|place| place.0);
-        let mut rows = Rows { by_process, places: Vec::new(), labels: Vec::new() };
-        let places: BTreeSet<Place> = all.into_iter().map(|place| rows.place(place)).collect();
-        rows.places = places.into_iter().collect();
-        let by_process = by_process || rows.places.len() == 1;
-        let label = |place: &Place| {
+        let mut rows = Rows { by_process, sources: Vec::new(), labels: Vec::new() };
+        let places: BTreeSet<EventSource> = all.into_iter().map(|place| rows.place(place)).collect();
+        rows.sources = places.into_iter().collect();
+        let by_process = by_process || rows.sources.len() == 1;
+        let label = |place: &EventSource| {
             let (label, number) = match by_process {
                 true => (self.processes.get(&place.0), place.0),
                 false => (self.threads.get(place), place.1),
             };
             label.cloned().unwrap_or_else(|| format!("rank {number}"))
         };
-        rows.labels = rows.places.iter().map(label).collect();
+        rows.labels = rows.sources.iter().map(label).collect();
         rows
     }
 
     fn of(events: Vec<Event>) -> Self {
-        let mut draft = Self::default();
-        let mut sent: HashMap<String, (Place, f64)> = HashMap::new();
+        let mut builder = Self::default();
+        let mut sent: HashMap<String, (EventSource, f64)> = HashMap::new();
         for event in events {
             let (place, time) = ((event.pid, event.tid), event.ts * 1e3);
             let flow = event.id.as_ref().map(ToString::to_string);
@@ -248,14 +249,14 @@ impl Draft {
                 // Events without duration are invisible.
                 ("X", _) if event.dur > 0.0 => {
                     let name = event.name.unwrap_or_default();
-                    draft.states.push((time, event.dur * 1e3, place, name));
+                    builder.states.push((time, event.dur * 1e3, place, name));
                 }
                 ("M", _) => {
                     let label = event.args.and_then(|arguments| arguments.name);
                     let label = label.as_ref().and_then(|label| label.as_str().map(str::to_owned));
                     match event.name.as_deref() {
-                        Some("process_name") => draft.processes.extend(label.map(|label| (place.0, label))),
-                        Some("thread_name") => draft.threads.extend(label.map(|label| (place, label))),
+                        Some("process_name") => builder.processes.extend(label.map(|label| (place.0, label))),
+                        Some("thread_name") => builder.threads.extend(label.map(|label| (place, label))),
                         _ => {}
                     }
                 }
@@ -264,12 +265,12 @@ impl Draft {
                 }
                 ("f", Some(flow)) => {
                     let begin = sent.remove(&flow);
-                    draft.messages.extend(begin.map(|(from, begin)| (from, begin, place, time)));
+                    builder.messages.extend(begin.map(|(from, begin)| (from, begin, place, time)));
                 }
                 _ => {}
             }
         }
-        draft
+        builder
     }
 }
 
@@ -282,7 +283,7 @@ fn rounded(nanos: f64) -> f64 {
 fn colours(names: &[String]) -> Vec<String> {
     let mut others = COLOURS.iter().cycle();
     let colour = |name: &String| {
-        let colour = share::colour(name).or_else(|| others.next().copied()).unwrap_or(COLOURS[0]);
+        let colour = part::colour(name).or_else(|| others.next().copied()).unwrap_or(COLOURS[0]);
         format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
     };
     names.iter().map(colour).collect()
@@ -388,21 +389,22 @@ mod tests {
             (10.0, 1.0, 3),
             (13.0, 1.0, 0),
         ];
-        assert_eq!(flat(&states), expected);
+        assert_eq!(flatten(&states), expected);
     }
 
     #[test]
-    fn what_is_no_timeline_is_named() {
-        assert!(matches!(read("{\"a\": 1}"), Err(TimelineError::Form { .. })));
+    fn invalid_timelines_are_reported() {
+        assert!(matches!(read("{\"a\": 1}"), Err(TimelineError::Format { .. })));
         assert!(matches!(read("[]"), Err(TimelineError::Empty { .. })));
         assert!(matches!(Timeline::from_path(Path::new("/none.json")), Err(TimelineError::Read { .. })));
     }
 
     #[test]
-    fn what_is_too_much_is_counted() {
+    fn excess_items_are_counted() {
         let state = |number: usize| (number as f64, 1.0, (0, 0), "compute".to_owned());
-        let draft = Draft { states: (0..MOST + 5).map(state).collect(), ..Draft::default() };
-        let timeline = Timeline::new(draft).unwrap();
-        assert_eq!((timeline.rows[0].states.len(), timeline.left_out), (MOST, 5));
+        let builder =
+            TimelineBuilder { states: (0..MAX_ITEMS + 5).map(state).collect(), ..TimelineBuilder::default() };
+        let timeline = Timeline::new(builder).unwrap();
+        assert_eq!((timeline.rows[0].states.len(), timeline.left_out), (MAX_ITEMS, 5));
     }
 }

@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use super::super::Breakdown;
 use super::SavedRun;
-use super::share::{Part, from_picos};
+use super::part::{Part, from_picos};
 use crate::drawing::{Scale, percent, seconds};
 use crate::page::{Section, table};
 
 /// Largest number of ranks in the table.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let breakdown = run.breakdown.as_ref().filter(|breakdown| breakdown.total.waiting_s > 0.0)?;
@@ -68,6 +68,6 @@ fn by_rank(breakdown: &Breakdown, states: &[Part]) -> Markup {
         let most = most.map_or(String::new(), |(name, _)| name.replace('_', " "));
         vec![format!("rank {rank}"), most, seconds(waiting), percent(waiting, end), seconds(end)]
     };
-    let rows: Vec<_> = ranks.iter().take(LISTED).map(row).collect();
+    let rows: Vec<_> = ranks.iter().take(MAX_LISTED).map(row).collect();
     table(&["rank", "most of it", "waiting", "of its time", "end"], 2, &rows)
 }

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::collective::Collective;
 use crate::communicator::CommIdx;
 use crate::record::{CALL, COLLECTIVE, LOOP_BEGIN, LOOP_END, Record};
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::trace::RankTrace;
 
 /// The Mersenne prime modulo which sequences are hashed.
@@ -49,20 +49,20 @@ impl Digest {
 
 /// The collective operations of a rank on each of its communicators.
 #[derive(Debug)]
-pub(super) struct Sequence {
+pub(super) struct CollectiveSequence {
     digests: Vec<Digest>,
     /// Digests before each open loop, and its number of iterations.
     outer: Vec<(Vec<Digest>, u64)>,
 }
 
-impl Sequence {
+impl CollectiveSequence {
     /// Creates the empty sequences of a rank with this number of communicators.
     pub(super) fn new(communicators: usize) -> Self {
         Self { digests: vec![Digest::EMPTY; communicators], outer: Vec::new() }
     }
 
     /// Adds the next record.
-    pub(super) fn push(&mut self, record: Record, side: &Side) {
+    pub(super) fn push(&mut self, record: Record, side: &SideTables) {
         match record.kind() {
             LOOP_BEGIN => {
                 let empty = vec![Digest::EMPTY; self.digests.len()];
@@ -96,7 +96,7 @@ impl Sequence {
     }
 
     /// Returns whether the operations on a communicator equal those of another rank on its communicator `other_on`.
-    pub(super) fn is_same(&self, on: CommIdx, (other, other_on): (&Self, CommIdx)) -> bool {
+    pub(super) fn equals(&self, on: CommIdx, (other, other_on): (&Self, CommIdx)) -> bool {
         self.digests.get(on.index()) == other.digests.get(other_on.index())
     }
 }
@@ -124,18 +124,18 @@ impl Signature {
     }
 
     /// Returns communicator and signature of a collective call.
-    fn of_call(call: &Call, side: &Side) -> Option<(CommIdx, Self)> {
+    fn of_call(call: &Call, side: &SideTables) -> Option<(CommIdx, Self)> {
         let named = |name| Self { name, root: None, bytes: None };
         match *call {
             Call::Collective { operation, communicator, slot } => {
                 let operation = side.collective(operation)?;
                 let signature = Self::of(operation);
-                let name = slot.map_or(signature.name, |_| operation.non_blocking_name());
+                let name = slot.map_or(signature.name, |_| operation.nonblocking_name());
                 Some((communicator, Self { name, ..signature }))
             }
             Call::NeighborAlltoall { communicator, .. } => Some((communicator, named(call.name()))),
             Call::NewCommunicator { kind, parent, new } => {
-                Some((kind.among(parent, new), named(call.name())))
+                Some((kind.collective_on(parent, new), named(call.name())))
             }
             _ => None,
         }
@@ -158,7 +158,7 @@ pub(super) fn first_difference(
 fn signatures(rank: &RankTrace, on: CommIdx) -> impl Iterator<Item = Signature> + '_ {
     let operation = |action| match action {
         Action::Collective(id) => Some((CommIdx::WORLD, Signature::of(rank.collective(id)))),
-        Action::Call(id) => Signature::of_call(rank.call(id), &rank.side),
+        Action::Call(id) => Signature::of_call(rank.call(id), &rank.side_tables),
         _ => None,
     };
     rank.cursor().filter_map(operation).filter(move |(found, _)| *found == on).map(|(_, signature)| signature)

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::call::Call;
 use crate::channel::Slot;
 use crate::record::{CALL, IRECV, ISEND, LOOP_BEGIN, LOOP_END, NULL_REQUEST, Record, TEST, WAIT, WAIT_ALL};
-use crate::side::Side;
+use crate::side_tables::SideTables;
 
 /// State of a request slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum SlotState {
     #[default]
     Free,
     Pending,
@@ -18,189 +18,191 @@ enum Place {
     /// Persistent request that is started.
     Active,
     /// Request that was freed before it was complete; nothing refers to it again.
-    Forgotten,
+    Freed,
 }
 
 /// Effect of a part of a program on a slot: the new state for each old one, or `None` if the part is invalid for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Effect([Option<Place>; Place::ALL.len()]);
+struct Transition([Option<SlotState>; SlotState::ALL.len()]);
 
 /// The requests of a rank.
 ///
 /// One pass over a loop stands for all its iterations: the slots change as in the first iteration, and the effect of the body on
 /// each slot that it uses, raised to a power, gives the others. The cost is logarithmic in the number of iterations.
 #[derive(Debug)]
-pub(super) struct Pending {
-    places: Vec<Place>,
-    loops: Vec<Level>,
+pub(super) struct RequestTracker {
+    slots: Vec<SlotState>,
+    open_loops: Vec<OpenLoop>,
 }
 
 /// A loop in progress.
 #[derive(Debug)]
-struct Level {
+struct OpenLoop {
     count: u64,
-    effects: BTreeMap<u32, Effect>,
+    effects: BTreeMap<u32, Transition>,
     /// Effect on all other slots.
-    on_others: Effect,
+    on_others: Transition,
 }
 
-impl Pending {
+impl RequestTracker {
     pub(super) fn new(slots: u32) -> Self {
-        Self { places: vec![Place::Free; slots as usize], loops: Vec::new() }
+        Self { slots: vec![SlotState::Free; slots as usize], open_loops: Vec::new() }
     }
 
     /// Executes the next record; returns whether it is valid.
-    pub(super) fn push(&mut self, record: Record, side: &Side) -> bool {
+    pub(super) fn push(&mut self, record: Record, side: &SideTables) -> bool {
         match record.kind() {
-            ISEND | IRECV | NULL_REQUEST => self.post(record.slot(), Place::Pending),
+            ISEND | IRECV | NULL_REQUEST => self.post(record.slot(), SlotState::Pending),
             WAIT => self.complete(record.slot()),
-            TEST => self.is_named(record.slot()),
+            TEST => self.has_request(record.slot()),
             CALL => side.calls.get(record.index() as usize).is_some_and(|call| self.call(call)),
             WAIT_ALL => {
-                let wait = |place: &mut Place| {
-                    place.wait();
+                let wait = |place: &mut SlotState| {
+                    place.complete();
                     true
                 };
-                self.places.iter_mut().for_each(Place::wait);
-                if let Some(level) = self.loops.last_mut() {
-                    level.then_on_others(Effect::of(wait), &BTreeMap::new());
+                self.slots.iter_mut().for_each(SlotState::complete);
+                if let Some(level) = self.open_loops.last_mut() {
+                    level.append_to_others(Transition::of(wait), &BTreeMap::new());
                 }
                 true
             }
             LOOP_BEGIN => {
-                self.loops.push(Level::new(record.amount()));
+                self.open_loops.push(OpenLoop::new(record.amount()));
                 true
             }
-            LOOP_END => self.loops.pop().is_some_and(|level| self.leave(level)),
+            LOOP_END => self.open_loops.pop().is_some_and(|level| self.end_loop(level)),
             _ => true,
         }
     }
 
     /// Ends a loop whose first iteration was executed; returns whether the others are valid.
-    fn leave(&mut self, level: Level) -> bool {
-        let Level { count, mut effects, on_others } = level;
+    fn end_loop(&mut self, level: OpenLoop) -> bool {
+        let OpenLoop { count, mut effects, on_others } = level;
         let mut makes_sense = true;
         for (slot, effect) in &mut effects {
-            let place = &mut self.places[*slot as usize];
-            match effect.repeated(count.saturating_sub(1)).on(*place) {
+            let place = &mut self.slots[*slot as usize];
+            match effect.power(count.saturating_sub(1)).apply(*place) {
                 Some(after) => *place = after,
                 None => makes_sense = false,
             }
-            *effect = effect.repeated(count);
+            *effect = effect.power(count);
         }
-        if let Some(outer) = self.loops.last_mut() {
+        if let Some(outer) = self.open_loops.last_mut() {
             for (slot, effect) in &effects {
-                outer.then(*slot, *effect);
+                outer.append(*slot, *effect);
             }
-            outer.then_on_others(on_others, &effects);
+            outer.append_to_others(on_others, &effects);
         }
         makes_sense
     }
 
     fn call(&mut self, call: &Call) -> bool {
         match call {
-            Call::Isend { slot, .. } | Call::Irecv { slot, .. } => self.post(*slot, Place::Pending),
+            Call::Isend { slot, .. } | Call::Irecv { slot, .. } => self.post(*slot, SlotState::Pending),
             Call::Collective { slot, .. } | Call::NeighborAlltoall { slot, .. } => {
-                slot.is_none_or(|slot| self.post(slot, Place::Pending))
+                slot.is_none_or(|slot| self.post(slot, SlotState::Pending))
             }
-            Call::SendInit { slot, .. } | Call::RecvInit { slot, .. } => self.post(*slot, Place::Inactive),
-            Call::Start { slots } => slots
-                .iter()
-                .all(|slot| self.change(*slot, |place| place.becomes(Place::Inactive, Place::Active))),
-            Call::Free { slot } => self.change(*slot, Place::forget),
+            Call::SendInit { slot, .. } | Call::RecvInit { slot, .. } => {
+                self.post(*slot, SlotState::Inactive)
+            }
+            Call::Start { slots } => slots.iter().all(|slot| {
+                self.change(*slot, |place| place.transition(SlotState::Inactive, SlotState::Active))
+            }),
+            Call::Free { slot } => self.change(*slot, SlotState::free),
             Call::Waitall { slots } | Call::Testall { slots, done: true } => {
                 slots.iter().all(|slot| self.complete(*slot))
             }
-            Call::Testall { slots, done: false } => slots.iter().all(|slot| self.is_named(*slot)),
+            Call::Testall { slots, done: false } => slots.iter().all(|slot| self.has_request(*slot)),
             Call::Waitany { slots, done } => self.complete_some(slots, done.as_slice(), true),
             Call::Waitsome { slots, done } => self.complete_some(slots, done, true),
             Call::Testany { slots, done } => self.complete_some(slots, done.as_slice(), false),
             Call::Testsome { slots, done } => self.complete_some(slots, done, false),
             Call::Test { slot, done: true } => self.complete(*slot),
-            Call::Test { slot, done: false } => self.is_named(*slot),
+            Call::Test { slot, done: false } => self.has_request(*slot),
             Call::Cancel { slot, .. } => self.change(*slot, |place| place.is_active()),
             _ => true,
         }
     }
 
-    fn post(&mut self, slot: Slot, to: Place) -> bool {
-        self.change(slot, |place| place.becomes(Place::Free, to))
+    fn post(&mut self, slot: Slot, to: SlotState) -> bool {
+        self.change(slot, |place| place.transition(SlotState::Free, to))
     }
 
     fn complete(&mut self, slot: Slot) -> bool {
         self.change(slot, |place| {
-            let is_named = place.is_named();
-            place.wait();
+            let is_named = place.has_request();
+            place.complete();
             is_named
         })
     }
 
     /// Returns whether a slot has a request that can be referred to.
-    fn is_named(&mut self, slot: Slot) -> bool {
-        self.change(slot, |place| place.is_named())
+    fn has_request(&mut self, slot: Slot) -> bool {
+        self.change(slot, |place| place.has_request())
     }
 
     fn complete_some(&mut self, slots: &[Slot], done: &[Slot], waits: bool) -> bool {
-        let is_active = |place: &mut Place| place.is_active();
+        let is_active = |place: &mut SlotState| place.is_active();
         let is_stuck = waits && done.is_empty();
         (!is_stuck || slots.iter().all(|slot| self.change(*slot, |place| !place.is_active())))
-            && slots.iter().all(|slot| self.is_named(*slot))
+            && slots.iter().all(|slot| self.has_request(*slot))
             && done.iter().all(|slot| self.change(*slot, is_active) && self.complete(*slot))
     }
 
-    fn change(&mut self, slot: Slot, change: impl Fn(&mut Place) -> bool) -> bool {
-        let Some(place) = self.places.get_mut(slot.index()) else { return false };
-        if let Some(level) = self.loops.last_mut() {
-            level.then(slot.get(), Effect::of(&change));
+    fn change(&mut self, slot: Slot, change: impl Fn(&mut SlotState) -> bool) -> bool {
+        let Some(place) = self.slots.get_mut(slot.index()) else { return false };
+        if let Some(level) = self.open_loops.last_mut() {
+            level.append(slot.get(), Transition::of(&change));
         }
         change(place)
     }
 
     /// Returns the number of pending requests.
     pub(super) fn count(&self) -> u64 {
-        self.places.iter().filter(|place| place.is_active()).count() as u64
+        self.slots.iter().filter(|place| place.is_active()).count() as u64
     }
 }
 
-impl Level {
+impl OpenLoop {
     fn new(count: u64) -> Self {
-        Self { count, effects: BTreeMap::new(), on_others: Effect::nothing() }
+        Self { count, effects: BTreeMap::new(), on_others: Transition::identity() }
     }
 
     /// Appends an effect on a slot.
-    fn then(&mut self, slot: u32, next: Effect) {
+    fn append(&mut self, slot: u32, next: Transition) {
         let effect = self.effects.entry(slot).or_insert(self.on_others);
         *effect = effect.then(next);
     }
 
     /// Appends an effect on all slots except `some`.
-    fn then_on_others(&mut self, next: Effect, some: &BTreeMap<u32, Effect>) {
+    fn append_to_others(&mut self, next: Transition, some: &BTreeMap<u32, Transition>) {
         let others = self.effects.iter_mut().filter(|(slot, _)| !some.contains_key(slot));
         others.for_each(|(_, effect)| *effect = effect.then(next));
         self.on_others = self.on_others.then(next);
     }
 }
 
-impl Effect {
-    fn nothing() -> Self {
-        Self(Place::ALL.map(Some))
+impl Transition {
+    fn identity() -> Self {
+        Self(SlotState::ALL.map(Some))
     }
 
     /// Returns the effect of a change that returns whether it is valid.
-    fn of(change: impl Fn(&mut Place) -> bool) -> Self {
-        Self(Place::ALL.map(|mut place| change(&mut place).then_some(place)))
+    fn of(change: impl Fn(&mut SlotState) -> bool) -> Self {
+        Self(SlotState::ALL.map(|mut place| change(&mut place).then_some(place)))
     }
 
-    fn on(self, place: Place) -> Option<Place> {
+    fn apply(self, place: SlotState) -> Option<SlotState> {
         self.0[place as usize]
     }
 
     fn then(self, next: Self) -> Self {
-        Self(self.0.map(|place| place.and_then(|place| next.on(place))))
+        Self(self.0.map(|place| place.and_then(|place| next.apply(place))))
     }
 
-    fn repeated(self, mut count: u64) -> Self {
-        let (mut all, mut power) = (Self::nothing(), self);
+    fn power(self, mut count: u64) -> Self {
+        let (mut all, mut power) = (Self::identity(), self);
         while count > 0 {
             if count % 2 == 1 {
                 all = all.then(power);
@@ -212,9 +214,9 @@ impl Effect {
     }
 }
 
-impl Place {
+impl SlotState {
     /// All states, in the order of their declaration.
-    const ALL: [Self; 5] = [Self::Free, Self::Pending, Self::Inactive, Self::Active, Self::Forgotten];
+    const ALL: [Self; 5] = [Self::Free, Self::Pending, Self::Inactive, Self::Active, Self::Freed];
 
     fn is_active(&self) -> bool {
         matches!(self, Self::Pending | Self::Active)
@@ -224,23 +226,23 @@ impl Place {
         matches!(self, Self::Inactive | Self::Active)
     }
 
-    fn is_named(&self) -> bool {
+    fn has_request(&self) -> bool {
         self.is_active() || self.is_persistent()
     }
 
     /// Completes the request, if any.
-    fn wait(&mut self) {
+    fn complete(&mut self) {
         *self = if self.is_persistent() { Self::Inactive } else { Self::Free };
     }
 
-    fn forget(&mut self) -> bool {
-        let was_named = self.is_named();
-        *self = if self.is_active() { Self::Forgotten } else { Self::Free };
+    fn free(&mut self) -> bool {
+        let was_named = self.has_request();
+        *self = if self.is_active() { Self::Freed } else { Self::Free };
         was_named
     }
 
     /// Changes the state to `to`; returns whether it was `from`.
-    fn becomes(&mut self, from: Self, to: Self) -> bool {
+    fn transition(&mut self, from: Self, to: Self) -> bool {
         std::mem::replace(self, to) == from
     }
 }
@@ -257,12 +259,12 @@ mod tests {
     }
 
     fn follow_calls(records: &[Record], calls: Vec<Call>) -> Option<usize> {
-        let (mut pending, side) = (Pending::new(2), Side { calls, ..Side::default() });
+        let (mut pending, side) = (RequestTracker::new(2), SideTables { calls, ..SideTables::default() });
         records.iter().position(|record| !pending.push(*record, &side))
     }
 
     fn post(slot: u32) -> Record {
-        Record::encode(Action::Null { slot: Some(Slot::new(slot)) })
+        Record::encode(Action::ProcNull { slot: Some(Slot::new(slot)) })
     }
 
     fn wait(slot: u32) -> Record {
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_must_find_what_they_left() {
+    fn every_iteration_must_be_valid() {
         let (begin, end) = (Record::loop_begin(2), Record::loop_end());
         let wait_all = Record::encode(Action::WaitAll);
         assert_eq!(follow(&[begin, post(0), wait(0), end]), None);
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_pending_is_not_waited_for() {
+    fn misused_slots_are_found() {
         assert_eq!(follow(&[wait(0)]), Some(0));
         assert_eq!(follow(&[post(0), post(0)]), Some(1));
         assert_eq!(follow(&[post(5)]), Some(0));
@@ -294,7 +296,7 @@ mod tests {
     fn persistent_requests_are_started_between_completions() {
         let slot = Slot::new(0);
         let calls = vec![
-            Call::RecvInit { from: Source::Nobody, bytes: Bytes::ZERO, slot },
+            Call::RecvInit { from: Source::ProcNull, bytes: Bytes::ZERO, slot },
             Call::Start { slots: [slot].into() },
             Call::Free { slot },
         ];

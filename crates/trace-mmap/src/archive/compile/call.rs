@@ -3,7 +3,7 @@
 use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
-use crate::archive::compile::{Compiler, StructureError, size};
+use crate::archive::compile::{Compiler, StructureError, check_size};
 use crate::structure::{CallOp, Op, Peer, RecvFrom, SendTo};
 use crate::text::TextError;
 
@@ -11,17 +11,17 @@ impl Compiler {
     pub(super) fn call(&mut self, call: &CallOp) -> Result<Action, StructureError> {
         if let CallOp::Collective { operation, communicator, request } = call {
             let refuse = |kind| TextError::Call { action: call.name(), kind };
-            let index = self.draft.communicators.find(*communicator).map_err(refuse)?;
+            let index = self.builder.communicators.find(*communicator).map_err(refuse)?;
             // Operations are deduplicated by their text, from which the request is left out.
             let (operation_only, communicator) = (operation.clone(), *communicator);
             let text =
                 Op::Call(CallOp::Collective { operation: operation_only, communicator, request: None });
-            let id = self.operation(&text, operation, index)?;
-            let resolved = self.draft.collective_call(id, index, *request);
-            return Ok(resolved.map_err(|refusal| refusal.of(call.name()))?);
+            let id = self.intern_collective(&text, operation, index)?;
+            let resolved = self.builder.resolve_collective(id, index, *request);
+            return Ok(resolved.map_err(|refusal| refusal.with_action(call.name()))?);
         }
         self.check_call(call)?;
-        Ok(self.draft.call(call)?)
+        Ok(self.builder.resolve_call(call)?)
     }
 
     /// Checks for numbers that the text parser would have refused.
@@ -40,34 +40,34 @@ impl Compiler {
             }
             CallOp::NeighborAlltoall { communicator, to, from, .. } => {
                 let refuse = |kind| TextError::Call { action: call.name(), kind };
-                let index = self.draft.communicators.find(*communicator).map_err(refuse)?;
-                let ranks = self.draft.communicators.get(index).group.len();
+                let index = self.builder.communicators.find(*communicator).map_err(refuse)?;
+                let ranks = self.builder.communicators.get(index).group.len();
                 to.iter().chain(from).try_for_each(|(rank, bytes)| {
-                    size(*bytes)?;
-                    below(Rank::new(*rank), ranks)
+                    check_size(*bytes)?;
+                    check_rank(Rank::new(*rank), ranks)
                 })
             }
             CallOp::NewCommunicator { new: Some((_, group)), .. } => {
-                group.members().try_for_each(|member| below(member, self.ranks))
+                group.members().try_for_each(|member| check_rank(member, self.ranks))
             }
             _ => Ok(()),
         }
     }
 
     fn check_message(&self, to: &SendTo, bytes: Bytes) -> Result<(), StructureError> {
-        size(bytes)?;
-        self.peer(to.peer).map(|_| ())
+        check_size(bytes)?;
+        self.check_peer(to.peer).map(|_| ())
     }
 
     fn check_receive(&self, from: &RecvFrom, bytes: Bytes) -> Result<(), StructureError> {
-        size(bytes)?;
+        check_size(bytes)?;
         match from.peer {
-            Peer::Rank(rank) | Peer::Any { recorded: Some(rank) } => below(rank, self.ranks),
-            Peer::Nobody | Peer::Any { recorded: None } => Ok(()),
+            Peer::Rank(rank) | Peer::Any { recorded: Some(rank) } => check_rank(rank, self.ranks),
+            Peer::ProcNull | Peer::Any { recorded: None } => Ok(()),
         }
     }
 }
 
-fn below(found: Rank, ranks: u32) -> Result<(), StructureError> {
+fn check_rank(found: Rank, ranks: u32) -> Result<(), StructureError> {
     if found.get() < ranks { Ok(()) } else { Err(StructureError::Peer { found, ranks }) }
 }

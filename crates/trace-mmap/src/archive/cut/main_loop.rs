@@ -11,7 +11,7 @@ use crate::archive::tally::Tally;
 use crate::call::Call;
 use crate::communicator::CommIdx;
 use crate::record::{COLLECTIVE, LOOP_BEGIN, LOOP_END};
-use crate::side::Side;
+use crate::side_tables::SideTables;
 use crate::trace::{RankTrace, Trace};
 
 /// The outermost loop of a rank with most actions; of equals the first.
@@ -22,14 +22,14 @@ pub(super) struct MainLoop {
     /// Number of iterations.
     pub(super) count: u64,
     /// Number of values of each column used before the loop.
-    pub(super) before: Vec<u64>,
+    pub(super) used_before: Vec<u64>,
     /// Sums over all iterations.
-    all: Sums,
+    totals: PartSums,
 }
 
 /// Sums over a part of a program.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct PartSums {
     actions: u64,
     collectives: u64,
     receives_from_any: u64,
@@ -38,11 +38,11 @@ struct Sums {
     receives: Vec<u64>,
 }
 
-impl Sums {
-    fn of(tally: &Tally, side: &Side) -> Self {
+impl PartSums {
+    fn of(tally: &Tally, side: &SideTables) -> Self {
         Self {
             actions: tally.actions,
-            collectives: tally.by_kind[usize::from(COLLECTIVE)] + on_world(tally, side),
+            collectives: tally.by_kind[usize::from(COLLECTIVE)] + count_world_collectives(tally, side),
             receives_from_any: tally.received_from_any(),
             columns: tally.columns.clone(),
             sends: tally.sends.iter().map(|traffic| traffic.messages).collect(),
@@ -68,12 +68,12 @@ impl Sums {
 }
 
 /// Counts the collective calls on the world.
-fn on_world(tally: &Tally, side: &Side) -> u64 {
+fn count_world_collectives(tally: &Tally, side: &SideTables) -> u64 {
     let is_on_world = |call: &Call| match *call {
         Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
             communicator == CommIdx::WORLD
         }
-        Call::NewCommunicator { kind, parent, new } => kind.among(parent, new) == CommIdx::WORLD,
+        Call::NewCommunicator { kind, parent, new } => kind.collective_on(parent, new) == CommIdx::WORLD,
         _ => false,
     };
     let uses = tally.calls.iter().zip(&side.calls).filter(|(_, call)| is_on_world(call));
@@ -84,23 +84,24 @@ impl MainLoop {
     /// Finds the main loop of a rank.
     pub(super) fn find(rank: Rank, trace: &RankTrace) -> Result<Option<Self>, WriteError> {
         let (mut tally, mut depth, mut best) = (Tally::new(), 0_u32, None::<Self>);
-        let (mut begin, mut before) = (0, Sums::default());
+        let (mut begin, mut before) = (0, PartSums::default());
         let mut count = 0;
-        for (index, record) in (0..).zip(trace.body.records()) {
+        for (index, record) in (0..).zip(trace.storage.records()) {
             let record = record.map_err(|damage| damaged(rank, trace, damage))?;
             if record.kind() == LOOP_BEGIN {
                 if depth == 0 {
-                    (begin, count, before) = (index, record.amount(), Sums::of(&tally, &trace.side));
+                    (begin, count, before) =
+                        (index, record.amount(), PartSums::of(&tally, &trace.side_tables));
                 }
                 depth += 1;
             }
-            tally.push(record, &trace.side).map_err(|_| WriteError::TooMany { rank })?;
+            tally.push(record, &trace.side_tables).map_err(|_| WriteError::TooMany { rank })?;
             if record.kind() == LOOP_END {
                 depth -= 1;
                 let actions = tally.actions - before.actions;
-                if depth == 0 && best.as_ref().is_none_or(|best| actions > best.all.actions) {
-                    let all = Sums::of(&tally, &trace.side).since(&before);
-                    best = Some(Self { begin, count, before: before.columns.clone(), all });
+                if depth == 0 && best.as_ref().is_none_or(|best| actions > best.totals.actions) {
+                    let all = PartSums::of(&tally, &trace.side_tables).since(&before);
+                    best = Some(Self { begin, count, used_before: before.columns.clone(), totals: all });
                 }
             }
         }
@@ -108,35 +109,35 @@ impl MainLoop {
     }
 
     /// Returns the share of `iterations` iterations in `all`, the sum over all iterations.
-    fn part(&self, all: u64, iterations: u64) -> u64 {
+    fn share(&self, all: u64, iterations: u64) -> u64 {
         all / self.count * iterations
     }
 
     /// Returns the range of values of a column that the last `iterations` iterations use.
     pub(super) fn used_by_last(&self, column: usize, iterations: u64) -> Range<u64> {
-        let used = self.all.columns.get(column).copied().unwrap_or_default();
-        let end = self.before.get(column).copied().unwrap_or_default() + used;
-        end - self.part(used, iterations)..end
+        let used = self.totals.columns.get(column).copied().unwrap_or_default();
+        let end = self.used_before.get(column).copied().unwrap_or_default() + used;
+        end - self.share(used, iterations)..end
     }
 }
 
 /// Iterations to remove from the main loops.
 #[derive(Debug)]
-pub(super) struct Removal {
+pub(super) struct IterationRemoval {
     pub(super) iterations: u64,
     /// Main loop of each kept rank; `None` if the rank has no actions.
     pub(super) loops: Vec<Option<MainLoop>>,
 }
 
-impl Removal {
+impl IterationRemoval {
     /// Plans to keep `kept` iterations. Folding may begin a loop at any place of its body, and so leave an iteration or two
     /// before and after it. So the number to remove is that of the longest main loop, for all ranks.
     pub(super) fn new(trace: &Trace, ranks: &Range<u32>, kept: u64) -> Result<Self, WriteError> {
         let mut loops = Vec::new();
         for rank in ranks.clone().map(Rank::new) {
-            let ranked = trace.rank(rank);
-            let found = MainLoop::find(rank, ranked)?;
-            if found.is_none() && !ranked.is_empty() {
+            let rank_trace = trace.rank(rank);
+            let found = MainLoop::find(rank, rank_trace)?;
+            if found.is_none() && !rank_trace.is_empty() {
                 return Err(WriteError::CutNoLoop { rank });
             }
             loops.push(found);
@@ -160,18 +161,18 @@ impl Removal {
             if main.count < removed {
                 return Err(WriteError::CutShortLoop { rank: named, iterations, removed });
             }
-            let found = main.part(main.all.collectives, removed);
+            let found = main.share(main.totals.collectives, removed);
             let expected = *collectives.get_or_insert(found);
             if found != expected {
                 return Err(WriteError::CutOtherLoop { rank: named, iterations, removed });
             }
-            from_any.insert(rank, main.all.receives_from_any > 0);
-            let ranked = trace.rank(named);
-            for (channel, all) in ranked.outgoing.iter().zip(&main.all.sends) {
-                pairs.entry((channel.peer.get(), rank)).or_default().0 += main.part(*all, removed);
+            from_any.insert(rank, main.totals.receives_from_any > 0);
+            let rank_trace = trace.rank(named);
+            for (channel, all) in rank_trace.outgoing.iter().zip(&main.totals.sends) {
+                pairs.entry((channel.peer.get(), rank)).or_default().0 += main.share(*all, removed);
             }
-            for (channel, all) in ranked.incoming.iter().zip(&main.all.receives) {
-                pairs.entry((rank, channel.peer.get())).or_default().1 += main.part(*all, removed);
+            for (channel, all) in rank_trace.incoming.iter().zip(&main.totals.receives) {
+                pairs.entry((rank, channel.peer.get())).or_default().1 += main.share(*all, removed);
             }
         }
         // The numbers prove nothing if the trace has unreceived messages anyway or the receiver receives from any source.

@@ -17,7 +17,7 @@ pub(super) const FROM_WEST: Tag = Tag::new(4);
 /// A shift along one dimension (as of `MPI_Cart_shift`): every rank sends to the neighbour on one side and receives from the one on
 /// the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
+pub(super) struct Shift {
     /// The neighbour from which the rank receives.
     pub(super) from: Option<Rank>,
     /// The neighbour to which the rank sends.
@@ -28,28 +28,28 @@ pub(super) struct Stream {
     pub(super) values: u64,
 }
 
-impl Stream {
+impl Shift {
     /// Returns the size of the message.
     fn bytes(&self) -> Bytes {
         Bytes::new(DOUBLE * self.values)
     }
 
     /// Writes a blocking receive.
-    pub(super) fn take(&self, program: &mut ProgramBuilder) {
+    pub(super) fn receive(&self, program: &mut ProgramBuilder) {
         if let Some(from) = self.from {
             program.recv(from, self.tag, self.bytes());
         }
     }
 
     /// Writes a blocking send.
-    pub(super) fn pass(&self, program: &mut ProgramBuilder) {
+    pub(super) fn send(&self, program: &mut ProgramBuilder) {
         if let Some(to) = self.to {
             program.send(to, self.tag, self.bytes());
         }
     }
 
     /// Writes a nonblocking receive, a send and a wait; copying into and out of the buffers costs `flops_per_value`.
-    pub(super) fn swap(&self, program: &mut ProgramBuilder, flops_per_value: f64) {
+    pub(super) fn exchange(&self, program: &mut ProgramBuilder, flops_per_value: f64) {
         let copy = flops_per_value * self.values as f64;
         if let Some(from) = self.from {
             program.irecv(from, self.tag, self.bytes());
@@ -57,7 +57,7 @@ impl Stream {
         if self.to.is_some() {
             program.compute(copy);
         }
-        self.pass(program);
+        self.send(program);
         if let Some(from) = self.from {
             program.wait(from, self.tag);
             program.compute(copy);
@@ -70,6 +70,6 @@ impl Stream {
             program.irecv(from, self.tag, self.bytes());
             program.wait(from, self.tag);
         }
-        self.pass(program);
+        self.send(program);
     }
 }

@@ -5,7 +5,7 @@ use pdes_core::Rank;
 use super::Class;
 
 /// Least number of points per side of a subdomain.
-const LEAST_POINTS: u32 = 3;
+const MIN_POINTS: u32 = 3;
 
 /// The process grid: ranks are numbered down the columns, `rank = row + column * rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,12 @@ impl ProcessGrid {
         let rows =
             (root.max(1)..=2 * root + 1).find(|&rows| ranks.is_multiple_of(rows) && rows >= ranks / rows)?;
         let grid = Self { rows, columns: ranks / rows };
-        (grid.columns > 0 && 2 * grid.columns >= rows && class.points() / rows >= LEAST_POINTS)
-            .then_some(grid)
+        (grid.columns > 0 && 2 * grid.columns >= rows && class.points() / rows >= MIN_POINTS).then_some(grid)
     }
 
     /// Returns the legal counts nearest to an illegal one.
     pub(super) fn nearest(class: Class, ranks: u32) -> (Option<u32>, Option<u32>) {
-        let side = class.points() / LEAST_POINTS;
+        let side = class.points() / MIN_POINTS;
         let most = side * side;
         let legal = |count: &u32| Self::new(class, *count).is_some();
         let below = (1..=most.min(ranks.saturating_sub(1))).rev().find(legal);

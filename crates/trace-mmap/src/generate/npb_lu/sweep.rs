@@ -1,7 +1,7 @@
 //! A sweep: a wavefront of computation through the planes.
 
 use super::Recording;
-use super::exchange::Stream;
+use super::exchange::Shift;
 use crate::generate::program::ProgramBuilder;
 
 /// One of the two sweeps of a time step, as a rank runs it.
@@ -10,7 +10,7 @@ use crate::generate::program::ProgramBuilder;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sweep {
     /// Messages of the wavefront: along the rows, then along the columns.
-    pub(super) streams: [Stream; 2],
+    pub(super) shifts: [Shift; 2],
     /// Number of planes.
     pub(super) planes: u64,
     /// Computation of a plane \[flop\].
@@ -27,10 +27,10 @@ impl Sweep {
     ///
     /// It merges with the computation before the sweep. The caller must therefore add it there, outside of any loop over time steps
     /// that begins with this sweep.
-    pub(super) fn lead(&self) -> f64 {
+    pub(super) fn leading_computation(&self) -> f64 {
         match self.role() {
             Role::Source => self.plane,
-            Role::Alone => self.planes as f64 * self.plane,
+            Role::Single => self.planes as f64 * self.plane,
             Role::Sink | Role::Inner => 0.0,
         }
     }
@@ -39,13 +39,13 @@ impl Sweep {
     pub(super) fn write(&self, program: &mut ProgramBuilder) {
         let more = self.planes - 1;
         match self.role() {
-            Role::Alone => {}
+            Role::Single => {}
             Role::Inner => program.repeat(self.planes, |body| {
                 self.receive(body);
                 body.compute(self.plane);
                 self.send(body);
                 if self.recording == Recording::EveryGap {
-                    body.compute(self.copy(1));
+                    body.compute(self.copy_computation(1));
                 }
             }),
             Role::Source => {
@@ -67,38 +67,38 @@ impl Sweep {
     }
 
     fn role(&self) -> Role {
-        let receives = self.streams.iter().any(|stream| stream.from.is_some());
-        let sends = self.streams.iter().any(|stream| stream.to.is_some());
+        let receives = self.shifts.iter().any(|stream| stream.from.is_some());
+        let sends = self.shifts.iter().any(|stream| stream.to.is_some());
         match (receives, sends) {
             (true, true) => Role::Inner,
             (true, false) => Role::Sink,
             (false, true) => Role::Source,
-            (false, false) => Role::Alone,
+            (false, false) => Role::Single,
         }
     }
 
     fn receive(&self, program: &mut ProgramBuilder) {
-        let [first, second] = &self.streams;
-        first.take(program);
+        let [first, second] = &self.shifts;
+        first.receive(program);
         if first.from.is_some() && second.from.is_some() {
-            program.compute(self.copy(0));
+            program.compute(self.copy_computation(0));
         }
-        second.take(program);
+        second.receive(program);
     }
 
     fn send(&self, program: &mut ProgramBuilder) {
-        let [first, second] = &self.streams;
-        first.pass(program);
+        let [first, second] = &self.shifts;
+        first.send(program);
         let recorded = self.recording != Recording::Receives;
         if recorded && first.to.is_some() && second.to.is_some() {
-            program.compute(self.copy(1));
+            program.compute(self.copy_computation(1));
         }
-        second.pass(program);
+        second.send(program);
     }
 
     /// Returns the computation of copying a message \[flop\].
-    fn copy(&self, stream: usize) -> f64 {
-        self.flops_per_value * self.streams[stream].values as f64
+    fn copy_computation(&self, stream: usize) -> f64 {
+        self.flops_per_value * self.shifts[stream].values as f64
     }
 }
 
@@ -106,7 +106,7 @@ impl Sweep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// The only rank.
-    Alone,
+    Single,
     /// The wavefront starts here.
     Source,
     /// The wavefront passes through.

@@ -3,7 +3,7 @@
 use crate::call::CallError;
 use crate::communicator::{CommId, Communicator};
 use crate::structure::{Peer, RequestName};
-use crate::text::call::CallLine;
+use crate::text::call::CallReader;
 use crate::text::fields::integer;
 use crate::text::keys::Key;
 use crate::text::reader::invalid;
@@ -15,9 +15,9 @@ const DONE: Field = Field::new("outcome (done=)");
 const COMMUNICATOR: Field = Field::new("communicator (comm=)");
 const RECORDED: Field = Field::new("recorded source (source=)");
 
-impl CallLine<'_, '_> {
+impl CallReader<'_, '_> {
     /// Takes the recorded source of a wildcard receive.
-    pub(super) fn recorded(&mut self, peer: Peer) -> Result<Peer, TextError> {
+    pub(super) fn recorded_source(&mut self, peer: Peer) -> Result<Peer, TextError> {
         let Peer::Any { .. } = peer else { return Ok(peer) };
         let Some(found) = self.keys.take(Key::Source) else { return Ok(peer) };
         let number = integer(found).ok_or_else(|| invalid(RECORDED, found, "a rank"))?;
@@ -31,12 +31,12 @@ impl CallLine<'_, '_> {
     }
 
     pub(super) fn mandatory_communicator(&mut self) -> Result<CommId, TextError> {
-        if self.keys.has(Key::Comm) { self.communicator() } else { Err(self.missing(COMMUNICATOR)) }
+        if self.keys.has(Key::Comm) { self.communicator() } else { Err(self.missing_error(COMMUNICATOR)) }
     }
 
     pub(super) fn known_communicator(&self, id: CommId) -> Result<&Communicator, TextError> {
-        let communicators = &self.reader.rank.communicators;
-        let index = communicators.find(id).map_err(|kind| self.refuse(kind))?;
+        let communicators = &self.reader.builder.communicators;
+        let index = communicators.find(id).map_err(|kind| self.call_error(kind))?;
         Ok(communicators.get(index))
     }
 
@@ -46,7 +46,7 @@ impl CallLine<'_, '_> {
     }
 
     pub(super) fn mandatory_request(&mut self) -> Result<RequestName, TextError> {
-        self.request()?.ok_or_else(|| self.missing(REQUEST))
+        self.request()?.ok_or_else(|| self.missing_error(REQUEST))
     }
 
     pub(super) fn requests(&mut self) -> Result<Vec<RequestName>, TextError> {
@@ -69,7 +69,7 @@ impl CallLine<'_, '_> {
 
     pub(super) fn done_one(&mut self) -> Result<Option<RequestName>, TextError> {
         let found = self.mandatory(Key::Done, DONE)?;
-        match (found, list::numbers(found, u64::from(u32::MAX)).as_deref()) {
+        match (found, list::parse_numbers(found, u64::from(u32::MAX)).as_deref()) {
             (b"-", _) => Ok(None),
             (_, Some([number])) => Ok(Some(RequestName::new(*number as u32))),
             _ => Err(invalid(DONE, found, "a request, or - for none")),
@@ -113,18 +113,18 @@ impl CallLine<'_, '_> {
         expected: &'static str,
     ) -> Result<Vec<u64>, TextError> {
         let found = self.mandatory(key, field)?;
-        list::numbers(found, max).ok_or_else(|| invalid(field, found, expected))
+        list::parse_numbers(found, max).ok_or_else(|| invalid(field, found, expected))
     }
 
     pub(super) fn mandatory(&mut self, key: Key, field: Field) -> Result<&[u8], TextError> {
-        self.keys.take(key).ok_or_else(|| self.missing(field))
+        self.keys.take(key).ok_or_else(|| self.missing_error(field))
     }
 
-    pub(super) fn missing(&self, field: Field) -> TextError {
+    pub(super) fn missing_error(&self, field: Field) -> TextError {
         TextError::MissingField { action: self.reader.verb.name(), field }
     }
 
-    pub(super) fn refuse(&self, kind: CallError) -> TextError {
+    pub(super) fn call_error(&self, kind: CallError) -> TextError {
         TextError::Call { action: self.reader.verb.name(), kind }
     }
 }

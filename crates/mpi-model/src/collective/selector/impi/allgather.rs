@@ -1,6 +1,6 @@
 //! Intel MPI's decision table for allgather.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::allgather::direct::ring;
 use crate::collective::allgather::doubling::{bruck, recursive};
 use crate::collective::allgather::gather_bcast::gather_bcast;
@@ -8,7 +8,7 @@ use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of a block.
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (
         1,
         &[
@@ -107,5 +107,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.sent.bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.sent.bytes().get())(member, args)
 }

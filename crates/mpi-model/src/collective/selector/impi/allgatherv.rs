@@ -1,6 +1,6 @@
 //! Intel MPI's decision table for allgatherv.
 
-use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
+use super::super::{DecisionTable, MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::allgather::direct::ring;
 use crate::collective::allgather::doubling::{bruck, recursive_unless_empty};
 use crate::collective::allgather::gather_bcast::gather_bcast;
@@ -8,7 +8,7 @@ use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
 /// Table for nodes of 4 ranks, and for those of 16.
-const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
+const FOUR_OR_SIXTEEN: DecisionTable<Algorithm> = &[
     (9, &[(2554, recursive_unless_empty), (REST, ring)]),
     (17, &[(272, recursive_unless_empty), (657, bruck), (2078, recursive_unless_empty), (REST, ring)]),
     (33, &[(1081, recursive_unless_empty), (REST, ring)]),
@@ -26,7 +26,7 @@ const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
 ];
 
 /// Tables by ranks per node; columns by the size of all blocks.
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (
         1,
         &[
@@ -117,5 +117,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.blocks.total(member.size).bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.blocks.total(member.size).bytes().get())(member, args)
 }

@@ -1,16 +1,16 @@
 //! Intel MPI's decision table for allreduce.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::allreduce::{
-    Algorithm, halve_then_allgather, halving_doubling, recursive_doubling as doubling,
-    reduce_broadcast as redbcast, segmented_ring as ring, smp_binomial, two_level_of_mpich as two_level,
+    Algorithm, halve_then_allgather, halving_doubling, mpich_two_level as two_level,
+    recursive_doubling as doubling, reduce_broadcast as redbcast, segmented_ring as ring, smp_binomial,
 };
 use crate::collective::member::Elements;
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (3, &[
             (6, ring), (85, doubling), (192, ring), (853, doubling), (1279, ring), (16684, doubling),
@@ -117,7 +117,7 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    pick_by_node(TABLES, member, data.bytes().get())(member, data)
+    look_up_by_node_size(TABLES, member, data.bytes().get())(member, data)
 }
 
 /// Rabenseifner's algorithm: SimGrid's for powers of two; MPICH's for other numbers of ranks, which SimGrid's does not

@@ -1,15 +1,15 @@
 //! Intel MPI's decision table for alltoall.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::alltoall::bruck::bruck;
 use crate::collective::alltoall::pairwise::pair;
-use crate::collective::alltoall::windows::with_itself as scatter_dest;
+use crate::collective::alltoall::windows::including_self as scatter_dest;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::selector::mvapich2::alltoall as mvapich2;
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of the block for one rank.
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (
         1,
         &[
@@ -203,5 +203,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects; in place of its `Plum's algorithm`, which is not public, that of MVAPICH2.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.sent.of(0).get())(member, args)
+    look_up_by_node_size(TABLES, member, args.sent.bytes_of(0).get())(member, args)
 }

@@ -1,12 +1,12 @@
 //! Intel MPI's decision table for barrier.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::barrier::{Algorithm, linear, recursive_doubling as doubling};
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (3, &[(REST, doubling)]),
         (5, &[(REST, linear)]),
@@ -43,5 +43,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
-    pick_by_node(TABLES, member, 1)(member)
+    look_up_by_node_size(TABLES, member, 1)(member)
 }

@@ -1,6 +1,6 @@
 //! Intel MPI's decision table for bcast.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::bcast::{
     Algorithm, Args, binomial_tree as binomial, chain_pipeline as chain, smp_binomial, smp_linear,
 };
@@ -9,7 +9,7 @@ use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (3, &[
             (1, chain), (402, mvapich2), (682, chain), (1433, smp_binomial), (5734, mvapich2),
@@ -54,5 +54,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.data.bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.data.bytes().get())(member, args)
 }

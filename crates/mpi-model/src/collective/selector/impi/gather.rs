@@ -1,13 +1,13 @@
 //! Intel MPI's decision table for gather.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::gather::{Algorithm, Args, binomial};
 use crate::collective::selector::mvapich2::gather as mvapich2;
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of a block.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (9, &[(17561, mvapich2), (44791, binomial), (REST, mvapich2)]),
         (17, &[
@@ -36,5 +36,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.block(member.rank).bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.block(member.rank).bytes().get())(member, args)
 }

@@ -1,13 +1,13 @@
 //! Intel MPI's decision table for reduce.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::reduce::{Algorithm, Args};
 use crate::collective::selector::mvapich2::reduce as mvapich2;
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (MORE, &[(REST, mvapich2)]),
     ]),
@@ -32,5 +32,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.data.bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.data.bytes().get())(member, args)
 }

@@ -1,6 +1,6 @@
 //! Intel MPI's decision table for reduce-scatter.
 
-use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
+use super::super::{DecisionTable, MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::blocks::Blocks;
 use crate::collective::reduce_scatter::Algorithm;
 use crate::collective::reduce_scatter::halving::{doubling, recursive};
@@ -9,7 +9,7 @@ use crate::collective::reduce_scatter::rounds::pair;
 use crate::collective::{Member, Schedule};
 
 /// Table for nodes of 4 ranks, and for those of 16.
-const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
+const FOUR_OR_SIXTEEN: DecisionTable<Algorithm> = &[
     (
         5,
         &[
@@ -61,7 +61,7 @@ const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
 ];
 
 /// Tables by ranks per node; columns by the size of the whole vector.
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (
         1,
         &[
@@ -216,5 +216,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.total(member.size).bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.total(member.size).bytes().get())(member, args)
 }

@@ -1,13 +1,13 @@
 //! Intel MPI's decision table for scatter.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::scatter::{Algorithm, Args, binomial};
 use crate::collective::selector::mvapich2::scatter as mvapich2;
 use crate::collective::{Member, Schedule};
 
 /// Tables by ranks per node; columns by the size of a block.
 #[rustfmt::skip]
-const TABLES: NodeTables<Algorithm> = &[
+const TABLES: NodeDecisionTables<Algorithm> = &[
     (1, &[
         (3, &[(16391, binomial), (REST, mvapich2)]),
         (5, &[
@@ -52,5 +52,5 @@ const TABLES: NodeTables<Algorithm> = &[
 
 /// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick_by_node(TABLES, member, args.block(member.rank).bytes().get())(member, args)
+    look_up_by_node_size(TABLES, member, args.block(member.rank).bytes().get())(member, args)
 }

@@ -1,6 +1,6 @@
 //! MPICH's decision table for allreduce.
 
-use crate::collective::allreduce::{halving_doubling, recursive_doubling, two_level_of_mpich};
+use crate::collective::allreduce::{halving_doubling, mpich_two_level, recursive_doubling};
 use crate::collective::member::Elements;
 use crate::collective::{Member, Schedule};
 
@@ -12,7 +12,7 @@ const SHORT: u64 = 2048;
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let few = data.count < 1 << member.size.ilog2();
     match () {
-        () if !member.within_levels => two_level_of_mpich(member, data),
+        () if !member.within_levels => mpich_two_level(member, data),
         () if few || data.bytes().get() <= SHORT => recursive_doubling(member, data),
         () => halving_doubling(member, data),
     }

@@ -1,6 +1,6 @@
 //! MPICH's decision table for reduce.
 
-use crate::collective::reduce::{Args, binomial, scatter_gather, two_level_of_mpich};
+use crate::collective::reduce::{Args, binomial, mpich_two_level, scatter_gather};
 use crate::collective::{Member, Schedule};
 
 /// Size below which vectors take a binomial tree \[B\].
@@ -11,7 +11,7 @@ const SHORT: u64 = 2048;
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let few = args.data.count < 1 << member.size.ilog2();
     match () {
-        () if !member.within_levels => two_level_of_mpich(member, args),
+        () if !member.within_levels => mpich_two_level(member, args),
         () if few || args.data.bytes().get() < SHORT => binomial(member, args),
         () => scatter_gather(member, args),
     }

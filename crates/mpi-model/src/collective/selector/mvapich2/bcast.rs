@@ -1,11 +1,11 @@
 //! MVAPICH2's decision table for bcast.
 
 use super::super::mpich;
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::bcast::{
     Algorithm, Args, Levels, binomial_tree, doubling_allgather as doubling, ring_allgather as ring, two_level,
 };
-use crate::collective::member::nothing;
+use crate::collective::member::empty_schedule;
 use crate::collective::{Member, Schedule};
 
 /// The algorithm of the leaders before their nodes broadcast, or of all ranks.
@@ -24,7 +24,7 @@ const FLAT_RING: Choice = Choice::All(ring);
 
 /// Columns by the size of the vector.
 #[rustfmt::skip]
-const TABLE: Table<Choice> = &[
+const TABLE: DecisionTable<Choice> = &[
     (17, &[
         (8193, PIPELINE), (16385, BINOMIAL), (65537, PIPELINE), (262_145, RING), (524_289, DOUBLING), (REST, RING),
     ]),
@@ -38,9 +38,9 @@ const TABLE: Table<Choice> = &[
 /// Returns the schedule that MVAPICH2 selects. Nodes take MPICH's selection in place of shared memory.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
-    match pick(TABLE, member.size, args.data.bytes().get()) {
+    match look_up(TABLE, member.size, args.data.bytes().get()) {
         Choice::Leaders(leaders) => two_level(member, args, Levels { leaders, node: mpich::bcast }),
         Choice::All(algorithm) => algorithm(member, args),
     }

@@ -1,11 +1,11 @@
 //! MVAPICH2's decision table for gather.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::gather::{Algorithm, Args, binomial, in_turn as direct, two_level};
 use crate::collective::{Member, Schedule};
 
 /// Columns by the size of a block. Two levels are binomial on the nodes in all rows that have them.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (17, &[(524_289, direct), (REST, binomial)]),
     (33, &[(16385, direct), (131_073, binomial), (REST, two_level)]),
     (65, &[(257, two_level), (16385, direct), (REST, two_level)]),
@@ -17,5 +17,5 @@ pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Sched
     if !member.layout.is_blocked() {
         return binomial(member, args);
     }
-    pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
+    look_up(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
 }

@@ -1,8 +1,10 @@
 //! MVAPICH2's decision table for reduce.
 
-use super::super::{MORE, REST, Table, pick};
-use crate::collective::member::nothing;
-use crate::collective::reduce::{Algorithm, Args, OnNode, binomial, knomial_of, scatter_gather, two_level};
+use super::super::{DecisionTable, MORE, REST, look_up};
+use crate::collective::member::empty_schedule;
+use crate::collective::reduce::{
+    Algorithm, Args, OnNode, binomial, knomial_with_degree, scatter_gather, two_level,
+};
 use crate::collective::{Member, Schedule};
 
 /// The algorithm of the leaders after their nodes have reduced, or of all ranks.
@@ -16,7 +18,7 @@ enum Choice {
 const DEGREE: u32 = 4;
 
 fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    knomial_of(DEGREE, member, args)
+    knomial_with_degree(DEGREE, member, args)
 }
 
 /// A scatter and gather if there are at least as many elements as the largest power of two of ranks, else a binomial tree.
@@ -33,7 +35,7 @@ const LONG: Choice = Choice::All(long);
 
 /// Columns by the size of the vector.
 #[rustfmt::skip]
-const TABLE: Table<Choice> = &[
+const TABLE: DecisionTable<Choice> = &[
     (17, &[(262_145, KNOMIAL), (1_048_577, FLAT_BINOMIAL), (REST, LONG)]),
     (33, &[
         (32769, KNOMIAL), (65537, BINOMIAL), (262_145, FLAT_KNOMIAL), (1_048_577, FLAT_BINOMIAL), (REST, LONG),
@@ -58,7 +60,7 @@ const LOCAL_BINOMIAL: Option<Algorithm> = Some(binomial);
 
 /// The algorithm of the nodes before their leaders; columns by the size of the vector.
 #[rustfmt::skip]
-const ON_NODE: Table<Option<Algorithm>> = &[
+const ON_NODE: DecisionTable<Option<Algorithm>> = &[
     (17, &[(65537, SHARED), (REST, LOCAL_BINOMIAL)]),
     (33, &[(8193, SHARED), (16385, LOCAL_KNOMIAL), (262_145, SHARED), (REST, LOCAL_BINOMIAL)]),
     (1025, &[
@@ -70,12 +72,12 @@ const ON_NODE: Table<Option<Algorithm>> = &[
 /// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.count == 0 {
-        return nothing();
+        return empty_schedule();
     }
     let bytes = args.data.bytes().get();
-    match pick(TABLE, member.size, bytes) {
+    match look_up(TABLE, member.size, bytes) {
         Choice::Leaders(leaders) => {
-            let algorithm = pick(ON_NODE, member.size, bytes);
+            let algorithm = look_up(ON_NODE, member.size, bytes);
             two_level(member, args, leaders, OnNode { algorithm, degree: DEGREE })
         }
         Choice::All(algorithm) => algorithm(member, args),

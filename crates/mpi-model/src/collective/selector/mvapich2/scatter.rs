@@ -1,6 +1,6 @@
 //! MVAPICH2's decision table for scatter.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeDecisionTables, REST, look_up_by_node_size};
 use crate::collective::scatter::{Algorithm, Args, binomial, in_turn as direct, two_level};
 use crate::collective::{Member, Schedule};
 
@@ -21,7 +21,7 @@ const B_B: Choice = Choice::Levels(binomial, binomial);
 
 /// Columns by the size of a block. Multicasts are what follows them, without hardware for them.
 #[rustfmt::skip]
-const TABLES: NodeTables<Choice> = &[
+const TABLES: NodeDecisionTables<Choice> = &[
     (1, &[
         (3, &[(REST, BINOMIAL)]),
         (33, &[(REST, DIRECT)]),
@@ -47,7 +47,7 @@ const TABLES: NodeTables<Choice> = &[
 
 /// Returns the schedule that MVAPICH2 selects. Two levels need block mapping; otherwise the tree is binomial.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    match pick_by_node(TABLES, member, args.block(member.rank).bytes().get()) {
+    match look_up_by_node_size(TABLES, member, args.block(member.rank).bytes().get()) {
         Choice::All(algorithm) => algorithm(member, args),
         Choice::Levels(leaders, on_node) if member.layout.is_blocked() => {
             two_level(member, args, leaders, on_node)

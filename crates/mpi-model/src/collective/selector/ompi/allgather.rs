@@ -1,6 +1,6 @@
 //! Open MPI's decision table for allgather.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::allgather::direct::{pair, ring};
 use crate::collective::allgather::doubling::{bruck, recursive};
 use crate::collective::allgather::neighbors::neighbor_exchange;
@@ -8,7 +8,7 @@ use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
 /// Columns by the size of a block.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (3, &[(REST, pair)]),
     (32, &[(REST, recursive)]),
     (64, &[(1024, recursive), (65536, neighbor_exchange), (REST, ring)]),
@@ -65,5 +65,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    pick(TABLE, member.size, args.sent.bytes().get())(member, args)
+    look_up(TABLE, member.size, args.sent.bytes().get())(member, args)
 }

@@ -1,6 +1,6 @@
 //! Open MPI's decision table for allgatherv.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::allgather::direct::pair;
 use crate::collective::allgather::doubling::bruck;
 use crate::collective::allgather::gather_bcast::gather_bcast;
@@ -10,7 +10,7 @@ use crate::collective::allgatherv::segmented_ring::segmented_ring;
 use crate::collective::{Member, Schedule};
 
 /// Columns by the mean size of a block.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (3, &[(2048, segmented_ring), (4096, pair), (8192, segmented_ring), (REST, pair)]),
     (
         8,
@@ -45,5 +45,5 @@ const TABLE: Table<Algorithm> = &[
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
-    pick(TABLE, member.size, mean)(member, args)
+    look_up(TABLE, member.size, mean)(member, args)
 }

@@ -1,6 +1,6 @@
 //! Open MPI's decision table for allreduce.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::allreduce::{
     Algorithm, halving_doubling as halving, recursive_doubling as doubling, reduce_broadcast as redbcast,
     ring, segmented_ring as segmented,
@@ -10,7 +10,7 @@ use crate::collective::{Member, Schedule};
 
 /// Columns by the size of the vector.
 #[rustfmt::skip]
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[
         (8, ring), (4096, doubling), (8192, ring), (16384, doubling), (65536, ring), (262_144, segmented),
         (REST, halving),
@@ -29,5 +29,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    pick(TABLE, member.size, data.bytes().get())(member, data)
+    look_up(TABLE, member.size, data.bytes().get())(member, data)
 }

@@ -1,6 +1,6 @@
 //! Open MPI's decision table for alltoall. Its `linear_sync` counts as linear.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::alltoall::bruck::bruck;
 use crate::collective::alltoall::linear::from_next as linear;
 use crate::collective::alltoall::pairwise::pair;
@@ -8,7 +8,7 @@ use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
 /// Columns by the size of the block for one rank.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (
         3,
         &[
@@ -37,5 +37,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    pick(TABLE, member.size, args.sent.of(0).get())(member, args)
+    look_up(TABLE, member.size, args.sent.bytes_of(0).get())(member, args)
 }

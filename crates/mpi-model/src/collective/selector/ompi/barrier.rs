@@ -1,11 +1,11 @@
 //! Open MPI's decision table for barrier.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::barrier::{Algorithm, dissemination, linear, recursive_doubling as doubling, tree};
 use crate::collective::{Member, Schedule};
 
 /// Rows by the number of ranks; the size does not matter.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[(REST, doubling)]),
     (8, &[(REST, linear)]),
     (64, &[(REST, doubling)]),
@@ -18,5 +18,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
-    pick(TABLE, member.size, 0)(member)
+    look_up(TABLE, member.size, 0)(member)
 }

@@ -1,6 +1,6 @@
 //! Open MPI's decision table for bcast.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::bcast::{
     Algorithm, Args, binary_pipeline as heap, binomial_tree as binomial, chain_by_two as pipeline,
     chain_pipeline as chain, doubling_allgather as doubling, knomial, split_binary as split,
@@ -9,7 +9,7 @@ use crate::collective::{Member, Schedule};
 
 /// Columns by the size of the vector.
 #[rustfmt::skip]
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[
         (32, pipeline), (256, heap), (512, pipeline), (1024, knomial), (32768, chain), (131_072, heap),
         (262_144, pipeline), (524_288, chain), (1_048_576, binomial), (REST, heap),
@@ -28,5 +28,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick(TABLE, member.size, args.data.bytes().get())(member, args)
+    look_up(TABLE, member.size, args.data.bytes().get())(member, args)
 }

@@ -1,6 +1,6 @@
 //! Open MPI's decision table for reduce.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::reduce::{
     Algorithm, Args, binary, binomial_segments as binomial, chains, in_order_binary as in_order,
     in_turn as linear, pipeline,
@@ -9,7 +9,7 @@ use crate::collective::{Member, Schedule};
 
 /// Columns by the size of the vector.
 #[rustfmt::skip]
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[
         (8, linear), (16, binary), (32, pipeline), (262_144, linear), (524_288, pipeline),
         (1_048_576, chains), (REST, pipeline),
@@ -32,5 +32,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick(TABLE, member.size, args.data.bytes().get())(member, args)
+    look_up(TABLE, member.size, args.data.bytes().get())(member, args)
 }

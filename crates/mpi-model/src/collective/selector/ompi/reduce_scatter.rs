@@ -1,6 +1,6 @@
 //! Open MPI's decision table for reduce-scatter.
 
-use super::super::{MORE, REST, Table, pick};
+use super::super::{DecisionTable, MORE, REST, look_up};
 use crate::collective::blocks::Blocks;
 use crate::collective::reduce_scatter::Algorithm;
 use crate::collective::reduce_scatter::butterfly::butterfly;
@@ -10,7 +10,7 @@ use crate::collective::reduce_scatter::rounds::ring;
 use crate::collective::{Member, Schedule};
 
 /// Columns by the size of the whole vector.
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[(65536, ring), (131_072, butterfly), (REST, ring)]),
     (8, &[(8, by_regularity), (262_144, recursive), (REST, ring)]),
     (32, &[(262_144, recursive), (REST, ring)]),
@@ -32,5 +32,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
-    pick(TABLE, member.size, args.total(member.size).bytes().get())(member, args)
+    look_up(TABLE, member.size, args.total(member.size).bytes().get())(member, args)
 }

@@ -1,12 +1,14 @@
 //! Open MPI's decision table for scatter.
 
-use super::super::{MORE, REST, Table, pick};
-use crate::collective::scatter::{Algorithm, Args, all_then_wait as at_once, binomial, in_turn as linear};
+use super::super::{DecisionTable, MORE, REST, look_up};
+use crate::collective::scatter::{
+    Algorithm, Args, binomial, in_turn as linear, linear_nonblocking as at_once,
+};
 use crate::collective::{Member, Schedule};
 
 /// Columns by the size of a block.
 #[rustfmt::skip]
-const TABLE: Table<Algorithm> = &[
+const TABLE: DecisionTable<Algorithm> = &[
     (4, &[(2, at_once), (131_072, linear), (262_144, at_once), (REST, linear)]),
     (8, &[
         (2048, binomial), (4096, linear), (8192, binomial), (32768, linear), (1_048_576, at_once),
@@ -20,5 +22,5 @@ const TABLE: Table<Algorithm> = &[
 
 /// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
+    look_up(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
 }

@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 
 use netmodel::DragonflyShape;
 
-use super::{Cable, LINES, Network, raise};
-use crate::drawing::{Edge, Figure, Map, Net, Node};
+use super::{Cable, MAX_LINES, Network, raise_to};
+use crate::drawing::{Edge, Figure, GraphDrawing, Map, Node};
 
 pub(super) const NOTE: &str = "Few routers stand on a ring, group by group, with their hosts outside. Of more there are maps: the cables from a group (line) to \
     another (column), and, a line for each group and a pixel for each of its routers, the cables to others of the group and those of hosts. Of several cables, and of the two directions, the one that is used most counts.";
@@ -27,7 +27,7 @@ pub(super) fn figure(network: Network, shape: DragonflyShape) -> Figure {
         sizes.groups, sizes.per_group, sizes.nodes
     );
     Figure::new("network", title, move |width| {
-        if network.cables.len() <= LINES {
+        if network.cables.len() <= MAX_LINES {
             sizes.net(&network).draw(width)
         } else {
             network.maps(sizes.maps(&network)).draw(width)
@@ -49,28 +49,28 @@ impl Sizes {
         (0.5 + radius * angle.cos(), 0.5 + radius * angle.sin())
     }
 
-    fn net(&self, network: &Network) -> Net {
+    fn net(&self, network: &Network) -> GraphDrawing {
         let place = |router: usize, shift: f64, radius: f64| {
             let inside = ((router % self.per_group) as f64 + 0.5 + shift) / self.per_group as f64;
             self.on_ring(router / self.per_group, inside, radius)
         };
         let host = |host: usize| {
             let shift = ((host % self.nodes) as f64 + 0.5) / self.nodes as f64 - 0.5;
-            Node { place: place(host / self.nodes, shift, 0.44), size: 2 }
+            Node { position: place(host / self.nodes, shift, 0.44), size: 2 }
         };
-        let router = |router: usize| Node { place: place(router, 0.0, 0.38), size: 4 };
+        let router = |router: usize| Node { position: place(router, 0.0, 0.38), size: 4 };
         let edge = |cable: &Cable| Edge {
             ends: (cable.lower as usize, cable.upper as usize),
-            value: cable.most() / network.highest,
+            value: cable.max_utilisation() / network.max_utilisation,
         };
-        Net {
+        GraphDrawing {
             nodes: (0..self.hosts).map(host).chain((0..self.routers).map(router)).collect(),
             edges: network.cables.iter().map(edge).collect(),
             labels: (0..self.groups)
                 .map(|group| (format!("group {group}"), self.on_ring(group, 0.5, 0.49)))
                 .collect(),
             aspect: 1.0,
-            widest: 560,
+            max_width: 560,
             ends: network.ends(),
         }
     }
@@ -81,15 +81,17 @@ impl Sizes {
         for cable in &network.cables {
             let upper = cable.upper as usize - self.hosts;
             let Some(lower) = (cable.lower as usize).checked_sub(self.hosts) else {
-                raise(&mut hosts[upper], cable.most());
+                raise_to(&mut hosts[upper], cable.max_utilisation());
                 continue;
             };
             let (from, to) = (lower / self.per_group, upper / self.per_group);
             if from == to {
-                [lower, upper].into_iter().for_each(|router| raise(&mut inside[router], cable.most()));
+                [lower, upper]
+                    .into_iter()
+                    .for_each(|router| raise_to(&mut inside[router], cable.max_utilisation()));
             } else {
-                raise(&mut between[from * self.groups + to], cable.up);
-                raise(&mut between[to * self.groups + from], cable.down);
+                raise_to(&mut between[from * self.groups + to], cable.up);
+                raise_to(&mut between[to * self.groups + from], cable.down);
             }
         }
         vec![
@@ -112,13 +114,13 @@ mod tests {
         let sizes = Sizes::new(shape);
         let cable = |lower, upper, up, down| Cable { lower, upper, up, down };
         let cables = vec![cable(0, 4, 0.5, 0.0), cable(4, 5, 0.25, 0.125), cable(5, 6, 1.0, 0.75)];
-        let network = Network { cables, highest: 1.0 };
+        let network = Network { cables, max_utilisation: 1.0 };
         let maps = sizes.maps(&network);
         assert_eq!(maps[0].values, [None, Some(1.0), Some(0.75), None]);
         assert_eq!(maps[1].values, [Some(0.25), Some(0.25), None, None]);
         assert_eq!(maps[2].values, [Some(0.5), None, None, None]);
         let net = sizes.net(&network);
         assert_eq!((net.nodes.len(), net.edges.len(), net.labels.len()), (8, 3, 2));
-        assert!(net.nodes.iter().all(|node| (0.0..=1.0).contains(&node.place.0)));
+        assert!(net.nodes.iter().all(|node| (0.0..=1.0).contains(&node.position.0)));
     }
 }

@@ -1,6 +1,6 @@
 //! Torus: a grid of hosts and cables for each plane.
 
-use super::{Network, raise};
+use super::{Network, raise_to};
 use crate::drawing::{Figure, Map};
 
 pub(super) const NOTE: &str = "Each plane is a woven grid: hosts stand where lines and columns cross, in the colour of the cables that lead \
@@ -81,7 +81,7 @@ impl Planes {
                 dimension if dimension == self.down => (y + 1) * columns + x,
                 _ => y * columns + x,
             };
-            raise(&mut planes[plane].1[place], cable.most());
+            raise_to(&mut planes[plane].1[place], cable.max_utilisation());
             planes[plane].0 = name;
         }
         planes.into_iter().map(|(name, values)| network.map(self.title(&name), columns, &values)).collect()
@@ -110,7 +110,8 @@ mod tests {
         let planes = Planes::new(&[2, 4, 3]);
         assert_eq!((planes.across, planes.down, planes.grid()), (1, 2, (8, 6)));
         let cable = |host: u64| Cable { lower: host, upper: 0, up: 0.0, down: 0.0 };
-        let mut network = Network { cables: (0..72).map(|number| cable(number / 3)).collect(), highest: 1.0 };
+        let mut network =
+            Network { cables: (0..72).map(|number| cable(number / 3)).collect(), max_utilisation: 1.0 };
         // Host (1, 2, 1) is 1 + 2 * (2 + 4 * 1) = 13: its cables along x, y and z.
         network.cables[39].up = 0.25;
         network.cables[40].down = 0.5;
@@ -127,7 +128,7 @@ mod tests {
     fn a_ring_is_a_line() {
         let planes = Planes::new(&[4]);
         let cable = |host: u64| Cable { lower: host, upper: 0, up: 0.5, down: 0.0 };
-        let maps = planes.maps(&Network { cables: (0..4).map(cable).collect(), highest: 1.0 });
+        let maps = planes.maps(&Network { cables: (0..4).map(cable).collect(), max_utilisation: 1.0 });
         assert_eq!(maps[0].values, [None, Some(0.5)].repeat(4));
     }
 }

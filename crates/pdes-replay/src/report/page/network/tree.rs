@@ -2,8 +2,8 @@
 
 use netmodel::FatTreeLevel;
 
-use super::{Cable, LINES, Network, narrowed, raise};
-use crate::drawing::{Edge, Figure, Map, Net, Node};
+use super::{Cable, MAX_LINES, Network, downsampled, raise_to};
+use crate::drawing::{Edge, Figure, GraphDrawing, Map, Node};
 
 pub(super) const NOTE: &str = "Hosts are below, the top switches above. Where cables are too many to be lines, each level is a band with a pixel for each node at \
     their lower ends: above what they carry up, below what they carry down. Of several cables the one that is used most counts.";
@@ -15,7 +15,7 @@ pub(super) fn figure(network: Network, levels: &[FatTreeLevel]) -> Figure {
     let starts = Levels::new(levels);
     let title = format!("Fat tree of {} hosts, levels of {} switches", starts.count(0), starts.sizes());
     Figure::new("network", title, move |width| {
-        if network.cables.len() <= LINES {
+        if network.cables.len() <= MAX_LINES {
             starts.net(&network).draw(width)
         } else {
             network.maps(starts.bands(&network)).draw(width)
@@ -48,29 +48,30 @@ impl Levels {
     }
 
     /// Returns the level of a node, and its index in that level.
-    fn find(&self, station: u64) -> (usize, u64) {
-        let level = self.0.iter().rposition(|&start| start <= station).unwrap_or_default().min(self.last());
-        (level, station - self.0[level])
+    fn find(&self, node_index: u64) -> (usize, u64) {
+        let level =
+            self.0.iter().rposition(|&start| start <= node_index).unwrap_or_default().min(self.last());
+        (level, node_index - self.0[level])
     }
 
-    fn net(&self, network: &Network) -> Net {
-        let node = |station: u64| {
-            let (level, place) = self.find(station);
+    fn net(&self, network: &Network) -> GraphDrawing {
+        let node = |node_index: u64| {
+            let (level, place) = self.find(node_index);
             let x = (place as f64 + 0.5) / self.count(level) as f64;
             let y = 1.0 - level as f64 / self.last() as f64;
-            Node { place: (x, y), size: if level == 0 { 2 } else { 4 } }
+            Node { position: (x, y), size: if level == 0 { 2 } else { 4 } }
         };
-        let stations = self.0[self.0.len() - 1];
+        let node_count = self.0[self.0.len() - 1];
         let edge = |cable: &Cable| Edge {
             ends: (cable.lower as usize, cable.upper as usize),
-            value: cable.most() / network.highest,
+            value: cable.max_utilisation() / network.max_utilisation,
         };
-        Net {
-            nodes: (0..stations).map(node).collect(),
+        GraphDrawing {
+            nodes: (0..node_count).map(node).collect(),
             edges: network.cables.iter().map(edge).collect(),
             labels: Vec::new(),
             aspect: 0.14 + 0.13 * self.last() as f64,
-            widest: u32::MAX,
+            max_width: u32::MAX,
             ends: network.ends(),
         }
     }
@@ -81,11 +82,11 @@ impl Levels {
         let mut bands: Vec<_> = (0..self.last()).map(|level| [empty(level), empty(level)]).collect();
         for cable in &network.cables {
             let (level, place) = self.find(cable.lower);
-            raise(&mut bands[level][0][place as usize], cable.up);
-            raise(&mut bands[level][1][place as usize], cable.down);
+            raise_to(&mut bands[level][0][place as usize], cable.up);
+            raise_to(&mut bands[level][1][place as usize], cable.down);
         }
         let map = |(level, [up, down]): (usize, &[Vec<Option<f64>>; 2])| {
-            let lines = [narrowed(up), narrowed(down)];
+            let lines = [downsampled(up), downsampled(down)];
             let name = if level == 0 { "hosts".to_owned() } else { format!("switches of level {level}") };
             let title = format!(
                 "{} {name}, to and from {} of level {}",
@@ -112,12 +113,12 @@ mod tests {
         assert_eq!((levels.find(3), levels.find(5), levels.find(7)), ((0, 3), (1, 1), (2, 1)));
         let cable = |lower, upper, up, down| Cable { lower, upper, up, down };
         let cables = vec![cable(3, 5, 0.5, 0.25), cable(5, 6, 0.125, 0.0), cable(5, 7, 1.0, 0.5)];
-        let network = Network { cables, highest: 1.0 };
+        let network = Network { cables, max_utilisation: 1.0 };
         let bands = levels.bands(&network);
         assert_eq!(bands[0].values, [None, Some(1.0), None, Some(0.5)]);
         assert_eq!(bands[1].values[3], Some(0.5));
         let net = levels.net(&network);
         assert_eq!((net.nodes.len(), net.edges.len()), (8, 3));
-        assert_eq!((net.nodes[7].place, net.nodes[0].place), ((0.75, 0.0), (0.125, 1.0)));
+        assert_eq!((net.nodes[7].position, net.nodes[0].position), ((0.75, 0.0), (0.125, 1.0)));
     }
 }

@@ -1,0 +1,210 @@
+//! State shared by all ranks of a replay.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pdes_core::{Outbox, Rank};
+use trace_mmap::{CommId, Communicator, Trace};
+
+use super::path_store::PathStores;
+use super::{RankProcess, RankState, RestoreError};
+use crate::collective::Layout;
+use crate::distribution::{Distributions, SharedHistograms};
+use crate::error::ReplayError;
+use crate::machine::Machine;
+use crate::parameters::Parameters;
+use crate::timeline::Recording;
+use crate::token::Token;
+
+/// A replay: a trace on a machine with the parameters of an MPI library, and the options of the analysis.
+///
+/// It makes the processes of ranks and is shared by them.
+#[derive(Debug)]
+pub struct Replay<'t, M> {
+    pub(super) machine: &'t M,
+    pub(super) parameters: &'t Parameters,
+    pub(super) trace: &'t Trace,
+    layouts: BTreeMap<CommId, OnceLock<Layout>>,
+    pub(super) tests: FailedPolls,
+    pub(super) probes: FailedPolls,
+    /// One rank of each other process of the operating system.
+    other_processes: Vec<Rank>,
+    /// Stops ranks at the boundaries of iterations.
+    pub(super) stops_at_iterations: bool,
+    /// Requests breakdowns of the time of ranks.
+    pub(super) has_breakdowns: bool,
+    /// Histograms of messages and waits, if requested.
+    pub(super) histograms: Option<SharedHistograms>,
+    /// Critical paths in flight with messages, if they are followed.
+    pub(super) path_stores: Option<PathStores>,
+    /// Recording of a timeline, if requested.
+    pub(super) recording: Option<Recording<'t>>,
+}
+
+/// One plus the number of failed polls of all ranks since the last successful one. Read and written only in turns that the
+/// engine has granted, which are totally ordered; changes are broadcast to other processes of the operating system.
+#[derive(Debug)]
+pub(super) struct FailedPolls(AtomicU64);
+
+impl FailedPolls {
+    /// Returns the price of the next poll, as a multiple of the first.
+    pub(super) fn price_factor(&self) -> u64 {
+        // Relaxed: granted turns are ordered by the engine's quiescence.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn record_success(&self) {
+        self.set(1);
+    }
+
+    pub(super) fn record_failure(&self) {
+        self.set(self.price_factor() + 1);
+    }
+
+    fn set(&self, factor: u64) {
+        self.0.store(factor, Ordering::Relaxed);
+    }
+}
+
+impl<'t, M: Machine> Replay<'t, M> {
+    /// Creates the replay of a trace on a machine. Only ranks that the trace [holds](Trace::load_ranks) can be replayed.
+    pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
+        let looks = || FailedPolls(AtomicU64::new(1));
+        let communicators = trace.loaded_ranks().flat_map(|rank| trace.rank(rank).communicators());
+        let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
+        let (tests, probes) = (looks(), looks());
+        Self {
+            machine,
+            parameters,
+            trace,
+            layouts,
+            tests,
+            probes,
+            other_processes: Vec::new(),
+            stops_at_iterations: false,
+            has_breakdowns: false,
+            histograms: None,
+            path_stores: None,
+            recording: None,
+        }
+    }
+
+    /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
+    /// has ranks.
+    pub fn with_other_processes(self, other_processes: Vec<Rank>) -> Self {
+        Self { other_processes, ..self }
+    }
+
+    /// Stops ranks at the boundaries of iterations that similar ones follow, so that these can be fast-forwarded: see
+    /// [`RankProcess::snapshot`].
+    pub fn stopping_at_iterations(self) -> Self {
+        Self { stops_at_iterations: true, ..self }
+    }
+
+    /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
+    pub fn with_breakdowns(self, has_breakdowns: bool) -> Self {
+        Self { has_breakdowns, ..self }
+    }
+
+    /// Requests histograms of messages and waits, which need [breakdowns](Replay::with_breakdowns).
+    pub fn with_distributions(self, counts: bool) -> Self {
+        Self { histograms: counts.then(SharedHistograms::default), ..self }
+    }
+
+    /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
+    /// unless there are [other processes](Replay::with_other_processes).
+    ///
+    /// Memory: 1 kB more per rank, 110 B per request, 300 B per port, and 90 B per message that is in flight to a port at the same
+    /// time as others, their number rounded up to a power of two.
+    pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
+        Self { path_stores: Some(PathStores::new(of, self.trace)), ..self }
+    }
+
+    /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
+    ///
+    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
+    /// part of the [state](RankProcess::save) of a rank.
+    pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
+        Self { recording, ..self }
+    }
+
+    /// Returns the histograms of all completed messages and waits, where requested.
+    pub fn distributions(&self) -> Option<Distributions> {
+        self.histograms.as_ref().map(SharedHistograms::distributions)
+    }
+
+    /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
+    /// [other processes](Replay::with_other_processes).
+    pub fn path_tokens(&self) -> u64 {
+        self.path_stores.as_ref().map_or(0, PathStores::fragments)
+    }
+
+    /// Returns the price of the next test and of the next probe, as multiples of the first: the only state of a replay outside its
+    /// ranks.
+    pub fn poll_prices(&self) -> (u64, u64) {
+        (self.tests.price_factor(), self.probes.price_factor())
+    }
+
+    /// Sets the prices of polls to those of another process, or of a checkpoint.
+    pub fn set_poll_prices(&self, tests: u64, probes: u64) {
+        self.tests.set(tests);
+        self.probes.set(probes);
+    }
+
+    /// Broadcasts changed prices of polls to other processes. They arrive before the next poll is granted: that happens at global
+    /// quiescence, when no token is in transit.
+    pub(super) fn broadcast_poll_prices<O: Copy>(&self, before: (u64, u64), outbox: &mut Outbox<Token, O>) {
+        let (tests, probes) = self.poll_prices();
+        if (tests, probes) != before {
+            self.other_processes
+                .iter()
+                .for_each(|&rank| outbox.send(rank, Token::FailedPolls { tests, probes }));
+        }
+    }
+
+    /// Returns the layout of a communicator on nodes, computed once.
+    pub(super) fn layout(&self, communicator: &Communicator) -> &Layout {
+        self.layouts[&communicator.id].get_or_init(|| {
+            let nodes: Vec<u32> = communicator.group.members().map(|rank| self.machine.node(rank)).collect();
+            Layout::new(&nodes)
+        })
+    }
+
+    /// Returns the processes of all ranks, in their order.
+    ///
+    /// # Errors
+    /// Two ranks that the trace connects have no route.
+    pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
+        self.processes_of((0..self.trace.ranks()).map(Rank::new))
+    }
+
+    /// Returns the processes of some ranks, in this order.
+    ///
+    /// # Errors
+    /// One of them has no route from a rank that sends to it.
+    pub fn processes_of(
+        &'t self,
+        ranks: impl Iterator<Item = Rank>,
+    ) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
+        ranks.map(|rank| RankProcess::new(self, rank)).collect()
+    }
+
+    /// Returns the process of a rank that continues from a [state](RankProcess::save).
+    ///
+    /// # Errors
+    /// The rank has no route from a rank that sends to it, or the state is not one of this rank.
+    pub fn restore_process(
+        &'t self,
+        rank: Rank,
+        state: RankState,
+    ) -> Result<RankProcess<'t, M>, RestoreError<M::Error>>
+    where
+        M: Machine<WorkRequest = Infallible>,
+    {
+        let mut process = RankProcess::new(self, rank)?;
+        process.restore(state)?;
+        Ok(process)
+    }
+}

@@ -1,0 +1,59 @@
+//! Storage of a region's scheduled events.
+
+use super::message::{FlowKey, MessageSpec};
+
+/// A scheduled event of a region.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RegionEvent<T> {
+    /// A message is sent.
+    Send(MessageSpec<T>),
+    /// The flow of a message begins that concerns no other region, on this route.
+    StartFlow(FlowKey, u32, MessageSpec<T>),
+    /// A computation on a host of the region begins.
+    Compute(u32, f64, T),
+    /// A message must be announced to other regions, on this route.
+    Announce(u32, MessageSpec<T>),
+}
+
+/// Identifier of a stored event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EventSlot(u32);
+
+/// The scheduled events of a region, stored apart from the event queues, which move their entries.
+#[derive(Debug)]
+pub(super) struct EventStore<T> {
+    list: Vec<Option<RegionEvent<T>>>,
+    free_slots: Vec<EventSlot>,
+}
+
+impl<T> Default for EventStore<T> {
+    fn default() -> Self {
+        Self { list: Vec::new(), free_slots: Vec::new() }
+    }
+}
+
+impl<T: Copy> EventStore<T> {
+    /// Stores an event.
+    pub(super) fn add(&mut self, event: RegionEvent<T>) -> EventSlot {
+        let slot = self.free_slots.pop().unwrap_or(EventSlot(self.list.len() as u32));
+        match self.list.get_mut(slot.0 as usize) {
+            Some(place) => *place = Some(event),
+            None => self.list.push(Some(event)),
+        }
+        slot
+    }
+
+    /// Removes an event.
+    ///
+    /// # Panics
+    /// If it was removed before.
+    pub(super) fn take(&mut self, slot: EventSlot) -> RegionEvent<T> {
+        self.free_slots.push(slot);
+        self.list[slot.0 as usize].take().expect("an event is taken once")
+    }
+
+    /// Returns all stored events.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RegionEvent<T>> {
+        self.list.iter().flatten()
+    }
+}

@@ -1,0 +1,389 @@
+//! The epoch model region by region, for parallel engines.
+
+mod wire;
+
+use std::ops::Range;
+
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+
+use super::message::{FlowUpdate, MessageSpec, Outbox};
+use super::region::Region;
+use super::route::NetworkContext;
+use super::{EpochError, link_totals, make_context, make_regions};
+use crate::flow::event_queue::EventQueue;
+use crate::link_load::{LinkLoads, LinkTotals};
+use crate::region::RegionId;
+use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
+
+/// Context that the regions of a machine share.
+#[derive(Debug)]
+pub struct EpochMachine<'p> {
+    context: NetworkContext<'p>,
+    epoch: SimDuration,
+    records_loads: bool,
+}
+
+/// A region of a machine. During an epoch it depends on nothing outside.
+///
+/// At a boundary regions have two exchanges. In the first, of two rounds, they announce the flows between them that begin in
+/// the epoch, and offer them initial rates. In the second they find the rates of all other flows, in as many rounds as it
+/// takes.
+///
+/// The model is that of [`EpochNetwork`](crate::EpochNetwork). Flows between regions that begin at one instant, at one host,
+/// are ordered by their sending time, order number and submitter, so that the arrival order of requests in other regions
+/// does not matter.
+#[derive(Debug)]
+pub struct EpochRegion<'g, 'p, T> {
+    machine: &'g EpochMachine<'p>,
+    region: Region<T>,
+    /// Messages to other regions that have no key yet.
+    requests: Vec<PendingRequest<T>>,
+    /// Earliest begin of their flows.
+    first_request: Option<SimTime>,
+    timers: EventQueue<T>,
+    now: SimTime,
+    /// Time of the next event, if known.
+    upcoming: Option<SimTime>,
+    /// Tags completed at the boundary that the region crossed last.
+    done: Vec<T>,
+    outbox: Outbox<T>,
+    solves: u64,
+}
+
+/// Message between regions.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionMessage<T>(MessageKind<T>);
+
+#[derive(Clone, Copy, Debug)]
+enum MessageKind<T> {
+    /// A remote rank sends a message from a host of the receiving region.
+    Request(RemoteFlowRequest<T>),
+    Update(FlowUpdate<T>),
+    /// To the region itself, which has announced flows and takes part in the next round.
+    Reminder,
+}
+
+/// A request whose message must be announced to other regions.
+#[derive(Debug)]
+struct PendingRequest<T> {
+    request: RemoteFlowRequest<T>,
+    route: u32,
+    /// Begin of its flow.
+    begin: SimTime,
+}
+
+/// A message to be sent, with its position in the order of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct RemoteFlowRequest<T> {
+    /// Sending time.
+    pub at: SimTime,
+    /// Order number among the messages of that instant.
+    pub order: u64,
+    /// Rank that submitted it.
+    pub submitter: Rank,
+    /// The host that sends it.
+    pub src: HostId,
+    /// The host that receives it.
+    pub dst: HostId,
+    /// Its size on the wire.
+    pub size: Bytes,
+    /// Tag of the caller, reported on arrival in the regions of both hosts.
+    pub tag: T,
+}
+
+impl<'p> EpochMachine<'p> {
+    /// Makes a machine.
+    ///
+    /// # Errors
+    /// If the epoch is zero, or longer than [`Regions::lookahead`].
+    pub fn new(
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+        regions: Regions,
+        epoch: SimDuration,
+    ) -> Result<Self, EpochError> {
+        Ok(Self { context: make_context(platform, parameters, regions, epoch)?, epoch, records_loads: false })
+    }
+
+    /// Enables or disables the recording of link loads: a kilobyte for each link that carries anything.
+    pub fn with_link_loads(self, records: bool) -> Self {
+        Self { records_loads: records, ..self }
+    }
+
+    /// Returns the link loads up to an instant at which all regions, given in their order, have ended; empty unless
+    /// they were [recorded](EpochMachine::with_link_loads).
+    pub fn link_loads<'r, 'g: 'r, T: Copy + 'r>(
+        &self,
+        regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
+        end: SimTime,
+    ) -> LinkLoads
+    where
+        'p: 'g,
+    {
+        let links = self.context.regions.links_by_region();
+        let regions = regions.map(|part| &mut part.region);
+        LinkLoads::new(self.context.platform, end, link_totals(&links, regions, end))
+    }
+
+    /// Returns the length of an epoch.
+    pub fn epoch(&self) -> SimDuration {
+        self.epoch
+    }
+
+    /// Returns the regions.
+    pub fn regions(&self) -> &Regions {
+        &self.context.regions
+    }
+
+    /// Writes the link loads of some of the regions, which end before `end`, for a process that
+    /// [reads](EpochMachine::read_link_loads) them; a kilobyte for each link that carried anything.
+    pub fn write_link_loads<'r, 'g: 'r, T: Copy + 'r>(
+        &self,
+        numbers: Range<u32>,
+        regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
+        end: SimTime,
+    ) -> Vec<u8>
+    where
+        'p: 'g,
+    {
+        let links = self.context.regions.links_by_region();
+        let regions = regions.map(|part| &mut part.region);
+        let links = &links[numbers.start as usize..numbers.end as usize];
+        let mut bytes = Vec::new();
+        let link_totals =
+            link_totals(links, regions, end).filter(|totals| totals.is_reported(self.context.platform));
+        link_totals.for_each(|totals| totals.write(&mut bytes));
+        bytes
+    }
+
+    /// Combines the link loads of all regions; `None` if a part was not [written](EpochMachine::write_link_loads) for
+    /// this machine.
+    pub fn read_link_loads<'b>(
+        &self,
+        parts: impl Iterator<Item = &'b [u8]>,
+        end: SimTime,
+    ) -> Option<LinkLoads> {
+        let (mut link_totals, links) = (Vec::new(), self.context.platform.links().len());
+        for mut part in parts {
+            while !part.is_empty() {
+                link_totals.push(LinkTotals::read(&mut part).filter(|totals| totals.link.index() < links)?);
+            }
+        }
+        Some(LinkLoads::new(self.context.platform, end, link_totals.into_iter()))
+    }
+
+    /// Makes the idle regions of these numbers, in their order.
+    pub fn make_regions<T: Copy>(&self, numbers: Range<u32>) -> Vec<EpochRegion<'_, 'p, T>> {
+        let part = |region: Region<T>| EpochRegion {
+            machine: self,
+            region: region.reporting_both_ends().recording(self.records_loads),
+            requests: Vec::new(),
+            first_request: None,
+            timers: EventQueue::default(),
+            now: SimTime::ZERO,
+            upcoming: None,
+            done: Vec::new(),
+            outbox: Vec::new(),
+            solves: 0,
+        };
+        make_regions(&self.context, self.epoch, numbers).into_iter().map(part).collect()
+    }
+}
+
+impl<T: Copy> EpochRegion<'_, '_, T> {
+    /// Maximum number of rounds of each exchange at a boundary.
+    pub const MAX_ROUNDS: &'static [u32] = &[2, u32::MAX];
+
+    /// Sends a message, or forwards the request to the region of the sending host.
+    ///
+    /// # Errors
+    /// If there is no route.
+    pub fn send(
+        &mut self,
+        request: RemoteFlowRequest<T>,
+        messages: &mut Vec<(u32, RegionMessage<T>)>,
+    ) -> Result<(), RouteError> {
+        self.upcoming = None;
+        let home = self.machine.context.regions.of_host(request.src);
+        if home != self.region.id {
+            messages.push((home.get(), RegionMessage(MessageKind::Request(request))));
+            return Ok(());
+        }
+        self.add_request(request)
+    }
+
+    fn add_request(&mut self, request: RemoteFlowRequest<T>) -> Result<(), RouteError> {
+        let RemoteFlowRequest { at, src, dst, size, tag, .. } = request;
+        let context = &self.machine.context;
+        let spec = MessageSpec { src, dst, size, tag };
+        let route = self.region.routes.find(context, self.region.id, src, dst)?;
+        if self.region.routes.route(route).is_local() {
+            self.region.send_on_route(context, self.now, at, route, spec);
+        } else {
+            let begin = self.region.flow_begin(route, at, size);
+            self.first_request = earlier(self.first_request, Some(begin));
+            self.requests.push(PendingRequest { request, route, begin });
+        }
+        Ok(())
+    }
+
+    /// Runs a computation of `flops` floating-point operations on a host of the region from an instant that is not
+    /// past.
+    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.upcoming = None;
+        let slot = self.machine.context.regions.host_slot(host).slot;
+        self.region.compute(self.now, at, slot, flops, tag);
+    }
+
+    /// Completes `tag` at an instant.
+    pub fn schedule(&mut self, at: SimTime, tag: T) {
+        self.upcoming = None;
+        self.timers.add(at, tag);
+    }
+
+    /// Returns the instant of the last event, or of the last boundary.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Returns the time of the next event of the region.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        if !self.done.is_empty() {
+            return Some(self.now);
+        }
+        if self.upcoming.is_none() {
+            self.upcoming = earlier(self.region.next_event(), self.timers.next());
+        }
+        self.upcoming
+    }
+
+    /// Advances to the next event, and further in its epoch until anything completes, and appends the tags completed
+    /// by then.
+    pub fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.next_event() else { return };
+        let before = done.len();
+        done.append(&mut self.done);
+        let boundary = self.region.boundary_before(now).saturating_add(self.machine.epoch);
+        let mut next = Some(now);
+        while let Some(now) = next {
+            self.step(now, done);
+            let is_silent = done.len() == before;
+            next = if is_silent { self.next_event().filter(|&at| at < boundary) } else { None };
+        }
+    }
+
+    /// Processes the events of an instant.
+    fn step(&mut self, now: SimTime, done: &mut Vec<T>) {
+        self.now = now;
+        self.upcoming = None;
+        self.region.finish(now, done);
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        while let Some((_, tag)) = self.timers.pop_before(end) {
+            done.push(tag);
+        }
+        self.region.begin(&self.machine.context, now);
+    }
+
+    /// Returns the next boundary at which the region has work: its events since the last one have changed the rates
+    /// that its links allow, or a flow to another region begins in the epoch after it.
+    pub fn next_boundary(&self) -> Option<SimTime> {
+        let epoch = self.machine.epoch.as_picos();
+        let requests = self.first_request.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
+        earlier(requests, self.region.next_boundary(self.now))
+    }
+
+    /// Receives a message of another region, or of this one.
+    pub fn receive(&mut self, messages: RegionMessage<T>) {
+        match messages.0 {
+            MessageKind::Request(request) => {
+                // The submitter has looked up the route.
+                self.add_request(request)
+                    .unwrap_or_else(|error| unreachable!("a route that was found is gone: {error}"));
+            }
+            MessageKind::Update(message) => self.region.receive(&self.machine.context, message),
+            MessageKind::Reminder => {}
+        }
+    }
+
+    /// Takes part in a round of an exchange at a boundary.
+    pub fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        exchange: u32,
+        round: u32,
+        messages: &mut Vec<(u32, RegionMessage<T>)>,
+    ) {
+        let context = &self.machine.context;
+        match (exchange, round) {
+            (0, 0) => {
+                self.now = boundary;
+                self.upcoming = None;
+                self.region.finish(boundary, &mut self.done);
+                // Stable: those of one rank stay in the order of submission.
+                self.requests.sort_by_key(
+                    |&PendingRequest {
+                         request: RemoteFlowRequest { at, order: place, submitter: from, .. },
+                         ..
+                     }| { (at, place, from) },
+                );
+                for PendingRequest { request, route, begin } in self.requests.drain(..) {
+                    let RemoteFlowRequest { at, src, dst, size, tag, .. } = request;
+                    self.region.schedule_announcement(
+                        context,
+                        (at, begin),
+                        route,
+                        MessageSpec { src, dst, size, tag },
+                    );
+                }
+                self.first_request = None;
+                self.region.announce(context, boundary, &mut self.outbox);
+                if !self.region.arrivals.is_empty() {
+                    messages.push((self.region.id.get(), RegionMessage(MessageKind::Reminder)));
+                }
+            }
+            (0, 1) => self.region.offer_rates(boundary, &mut self.outbox),
+            (1, _) => {
+                self.solves += 1;
+                self.region.solve(boundary, &mut self.outbox);
+            }
+            _ => {}
+        }
+        let updates = self.outbox.drain(..);
+        messages.extend(
+            updates
+                .map(|(to, message): (RegionId, _)| (to.get(), RegionMessage(MessageKind::Update(message)))),
+        );
+    }
+
+    /// Begins the epoch at a boundary.
+    pub fn begin_epoch(&mut self, boundary: SimTime) {
+        self.upcoming = None;
+        self.region.begin_epoch(boundary);
+    }
+
+    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
+    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        let requests = self.requests.iter().map(|requests| requests.request.tag);
+        self.region.unfinished().chain(self.timers.iter().copied()).chain(requests)
+    }
+
+    /// Returns the number of solves of the region and of link evaluations in these.
+    pub fn solve_counts(&self) -> (u64, u64) {
+        (self.solves, self.region.solver.evaluations)
+    }
+
+    /// Returns the largest excess load of a link of the region over its capacity in a window of ten epochs, as a
+    /// fraction of the capacity.
+    pub fn capacity_violation(&self) -> f64 {
+        self.region.capacity_violation()
+    }
+}
+
+/// Returns the earlier of two optional instants.
+#[inline]
+pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

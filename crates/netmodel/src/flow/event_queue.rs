@@ -1,0 +1,234 @@
+//! Event queues.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use pdes_core::SimTime;
+
+/// A time and a number in one integer, for fast comparison by both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EventKey(u128);
+
+impl EventKey {
+    fn new(at: SimTime, number: u64) -> Self {
+        Self(u128::from(at.as_picos()) << 64 | u128::from(number))
+    }
+
+    fn at(self) -> SimTime {
+        SimTime::from_picos((self.0 >> 64) as u64)
+    }
+
+    fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
+
+/// Queue of events at fixed instants, ordered by time and then by insertion.
+#[derive(Debug)]
+pub(crate) struct EventQueue<P> {
+    queue: BinaryHeap<Reverse<Entry<P>>>,
+    added: u64,
+}
+
+/// Ordered by its key, which is unique.
+#[derive(Clone, Copy, Debug)]
+struct Entry<P> {
+    key: EventKey,
+    event: P,
+}
+
+impl<P> PartialEq for Entry<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<P> Eq for Entry<P> {}
+
+impl<P> PartialOrd for Entry<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Entry<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<P> Default for EventQueue<P> {
+    fn default() -> Self {
+        Self { queue: BinaryHeap::new(), added: 0 }
+    }
+}
+
+impl<P> EventQueue<P> {
+    /// Adds an event. `O(log n)`.
+    pub(crate) fn add(&mut self, at: SimTime, event: P) {
+        self.added += 1;
+        self.queue.push(Reverse(Entry { key: EventKey::new(at, self.added), event }));
+    }
+
+    /// Returns the number of events added so far.
+    pub(crate) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Returns the queued events in unspecified order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.queue.iter().map(|entry| &entry.0.event)
+    }
+
+    /// Returns the time of the first event.
+    pub(crate) fn next(&self) -> Option<SimTime> {
+        self.queue.peek().map(|entry| entry.0.key.at())
+    }
+
+    /// Removes the first event if its time is before `end` and it is one of the first `added` that were added. `O(log
+    /// n)`.
+    pub(crate) fn pop_early(&mut self, end: SimTime, added: u64) -> Option<(SimTime, P)> {
+        if self.queue.peek()?.0.key.number() > added {
+            return None;
+        }
+        self.pop_before(end)
+    }
+
+    /// Removes the first event if its time is before `end`. `O(log n)`.
+    pub(crate) fn pop_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
+        if self.next()? >= end {
+            return None;
+        }
+        self.queue.pop().map(|Reverse(Entry { key: moment, event })| (moment.at(), event))
+    }
+}
+
+/// Indexed binary heap of the earliest event of each group; an event can move in both directions.
+#[derive(Debug, Default)]
+pub(crate) struct IndexedEventHeap {
+    /// Heap by time and group: no event is before its parent at half its position, counted from 1. An event that
+    /// moves a little, as all do when a change reaches everything, mostly keeps its position.
+    heap: Vec<EventKey>,
+    /// Heap position of the event of each group, or [`NO_POSITION`].
+    positions: Vec<u32>,
+}
+
+const NO_POSITION: u32 = u32::MAX;
+
+impl IndexedEventHeap {
+    /// Makes room for this many groups.
+    pub(crate) fn grow(&mut self, groups: usize) {
+        if self.positions.len() < groups {
+            self.positions.resize(groups, NO_POSITION);
+        }
+    }
+
+    /// Sets the earliest event of a group. `O(log n)`.
+    pub(crate) fn set(&mut self, group: u32, at: Option<SimTime>) {
+        let place = self.positions[group as usize];
+        match at {
+            Some(at) if place == NO_POSITION => {
+                let event = EventKey::new(at, group.into());
+                self.heap.push(event);
+                self.sift_up(self.heap.len() - 1, event);
+            }
+            Some(at) => self.reposition(place as usize, EventKey::new(at, group.into())),
+            None if place == NO_POSITION => {}
+            None => self.remove(place as usize),
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.positions[self.heap[place].number() as usize] = NO_POSITION;
+        if let Some(last) = self.heap.pop()
+            && place < self.heap.len()
+        {
+            self.reposition(place, last);
+        }
+    }
+
+    /// Moves an event to its position, starting from that of another one.
+    fn reposition(&mut self, place: usize, event: EventKey) {
+        if place > 0 && event < self.heap[(place - 1) / 2] {
+            self.sift_up(place, event);
+        } else {
+            self.sift_down(place, event);
+        }
+    }
+
+    fn sift_up(&mut self, mut place: usize, event: EventKey) {
+        while place > 0 {
+            let above = (place - 1) / 2;
+            if self.heap[above] < event {
+                break;
+            }
+            self.put(place, self.heap[above]);
+            place = above;
+        }
+        self.put(place, event);
+    }
+
+    fn sift_down(&mut self, mut place: usize, event: EventKey) {
+        while let Some(&one) = self.heap.get(2 * place + 1) {
+            let other = self.heap.get(2 * place + 2).copied().unwrap_or(one);
+            let (below, first) = (2 * place + 1 + usize::from(other < one), one.min(other));
+            if event < first {
+                break;
+            }
+            self.put(place, first);
+            place = below;
+        }
+        self.put(place, event);
+    }
+
+    fn put(&mut self, place: usize, event: EventKey) {
+        self.heap[place] = event;
+        self.positions[event.number() as usize] = place as u32;
+    }
+
+    /// Returns the time of the earliest event.
+    pub(crate) fn next(&self) -> Option<SimTime> {
+        self.heap.first().map(|event| event.at())
+    }
+
+    /// Removes the earliest event if it is before `end`; returns its group, which then has none. On a tie the group
+    /// of the lowest number comes first. `O(log n)`.
+    pub(crate) fn pop_before(&mut self, end: SimTime) -> Option<u32> {
+        let event = self.heap.first().filter(|event| event.at() < end)?;
+        let group = event.number() as u32;
+        self.remove(0);
+        Some(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{IndexedEventHeap, SimTime};
+
+    proptest! {
+        #[test]
+        fn the_earliest_of_groups_is_that_of_a_list(
+            changes in proptest::collection::vec((0_u32..700, proptest::option::of(0_u64..50), any::<bool>()), 1..300),
+        ) {
+            let mut earliest = IndexedEventHeap::default();
+            let mut list = Vec::new();
+            for (group, at, takes) in changes {
+                let at = at.map(|at| if at == 49 { SimTime::MAX } else { SimTime::from_picos(at) });
+                earliest.grow(group as usize + 1);
+                list.resize(list.len().max(group as usize + 1), None);
+                earliest.set(group, at);
+                list[group as usize] = at;
+                let first = (0..).zip(&list).filter_map(|(group, &at)| Some((at?, group))).min();
+                prop_assert_eq!(earliest.next(), first.map(|(at, _)| at));
+                let end = SimTime::from_picos(25);
+                if takes {
+                    let taken = first.filter(|&(at, _)| at < end).map(|(_, group)| group);
+                    prop_assert_eq!(earliest.pop_before(end), taken);
+                    taken.into_iter().for_each(|group| list[group as usize] = None);
+                }
+            }
+        }
+    }
+}

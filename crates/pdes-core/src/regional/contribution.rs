@@ -1,0 +1,57 @@
+//! The contribution of regions to the reduction over workers and members at a barrier.
+
+use crate::SimTime;
+
+/// Number of words of a contribution to a [barrier](crate::Barrier).
+pub(super) const WORDS: usize = 5;
+
+/// The contribution of one or more regions: a sum and four minima, of which [`SimTime::MAX`] means none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contribution {
+    /// Number of messages sent in this phase.
+    pub(super) messages: u64,
+    /// Time of the next event.
+    pub(super) event: SimTime,
+    /// Next boundary at which a region is active.
+    pub(super) boundary: SimTime,
+    /// Time of the earliest failure.
+    pub(super) failure: SimTime,
+    /// Time of a conditional event for which a process has paused.
+    pub(super) conditional: SimTime,
+}
+
+impl Contribution {
+    pub(super) const IDENTITY: Self = Self {
+        messages: 0,
+        event: SimTime::MAX,
+        boundary: SimTime::MAX,
+        failure: SimTime::MAX,
+        conditional: SimTime::MAX,
+    };
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.event = self.event.min(other.event);
+        self.boundary = self.boundary.min(other.boundary);
+        self.failure = self.failure.min(other.failure);
+        self.conditional = self.conditional.min(other.conditional);
+    }
+
+    /// Encodes the contribution for a [barrier](crate::Barrier).
+    pub(super) fn words(self) -> [u64; WORDS] {
+        let Self { messages, event, boundary, failure, conditional } = self;
+        let [event, boundary, failure, conditional] =
+            [event, boundary, failure, conditional].map(SimTime::as_picos);
+        [messages, event, boundary, failure, conditional]
+    }
+
+    /// Reduces the contributions of all workers.
+    pub(super) fn reduce(contributions: impl Iterator<Item = [u64; WORDS]>) -> Self {
+        let mut all = Self::IDENTITY;
+        for [messages, times @ ..] in contributions {
+            let [event, boundary, failure, conditional] = times.map(SimTime::from_picos);
+            all.merge(Self { messages, event, boundary, failure, conditional });
+        }
+        all
+    }
+}

@@ -1,0 +1,284 @@
+//! The workers of the regional engine, and the phases in which they run all region groups.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::balance::LoadBalance;
+use super::contribution::{Contribution, WORDS};
+use super::gateway::RegionGateway;
+use super::mailboxes::{Mailboxes, OutgoingBuffers, RegionMessages};
+use super::region_group::RegionGroup;
+use super::timing::Stopwatch;
+use super::{ExchangeCounts, ProcessLocation, Region, RegionIndex};
+use crate::{Barrier, Process, Progress, SimDuration, SimTime};
+
+/// The state that the workers of a member share.
+pub(super) struct SharedState<'a, P: Process, R: Region<P>> {
+    /// Region groups of this member.
+    groups: &'a [Mutex<RegionGroup<P, R>>],
+    /// Indices of the regions of this member.
+    regions: Range<RegionIndex>,
+    locations: &'a [ProcessLocation],
+    mailboxes: &'a Mailboxes<P::Token, R::Message>,
+    /// Last phase in which each region group was claimed by a worker.
+    claims: Box<[AtomicU64]>,
+    balance: LoadBalance,
+    barrier: Barrier<WORDS>,
+    epoch: SimDuration,
+    /// True if other members have regions, too; the first worker communicates with them.
+    is_distributed: bool,
+    progress: &'a Progress,
+}
+
+/// The task of all region groups in a phase.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    /// Run the events before the end of the epoch.
+    Run,
+    /// Deliver the messages that were sent in the phase before.
+    Deliver,
+    /// Take part in a round of an exchange.
+    ExchangeRound { exchange: u32, round: u32 },
+    /// Begin the next epoch.
+    BeginEpoch,
+}
+
+/// A worker: a thread that claims region groups and runs them, phase by phase.
+pub(super) struct RegionWorker<'c, 'a, 'g, P: Process, R: Region<P>> {
+    shared: &'c SharedState<'a, P, R>,
+    me: usize,
+    phase: u64,
+    epochs: u64,
+    /// Region group that this worker claims first in each phase.
+    first_group: usize,
+    barriers: usize,
+    /// Boundary at the end of the present epoch.
+    end: SimTime,
+    /// Time of the earliest known failure of all members.
+    failure: SimTime,
+    steps: u64,
+    counts: ExchangeCounts,
+    messages: RegionMessages<P::Token, R::Message>,
+    outgoing: OutgoingBuffers<P::Token, R::Message>,
+    pub(super) stopwatch: Option<Stopwatch>,
+    pub(super) gateway: Option<RegionGateway<'g, P::Token, R::Message>>,
+}
+
+/// The result of a worker.
+pub(super) struct WorkerResult<'a, T, M> {
+    pub(super) exchange_counts: ExchangeCounts,
+    pub(super) stopwatch: Option<Stopwatch>,
+    pub(super) gateway: Option<RegionGateway<'a, T, M>>,
+}
+
+impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
+    pub(super) fn new(
+        domains: &'a [Mutex<RegionGroup<P, R>>],
+        own: Range<RegionIndex>,
+        seats: &'a [ProcessLocation],
+        office: &'a Mailboxes<P::Token, R::Message>,
+        (epoch, workers): (SimDuration, usize),
+        progress: &'a Progress,
+    ) -> Self {
+        let claims = domains.iter().map(|_| AtomicU64::new(0)).collect();
+        let balance = LoadBalance::new(domains.len(), workers);
+        let (meeting, is_part) = (Barrier::new(workers), false);
+        Self {
+            groups: domains,
+            regions: own,
+            locations: seats,
+            mailboxes: office,
+            claims,
+            balance,
+            barrier: meeting,
+            epoch,
+            is_distributed: is_part,
+            progress,
+        }
+    }
+
+    /// Sets whether the first worker communicates with other members through its [gateway](RegionWorker::gateway).
+    pub(super) fn with_distributed(self, is_part: bool) -> Self {
+        Self { is_distributed: is_part, ..self }
+    }
+}
+
+impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
+    pub(super) fn new(commons: &'c SharedState<'a, P, R>, me: usize) -> Self {
+        let end = SimTime::ZERO.saturating_add(commons.epoch);
+        let (failure, messages) = (SimTime::MAX, Vec::new());
+        let counts = ExchangeCounts::default();
+        let bags = OutgoingBuffers::new(commons.mailboxes.regions());
+        Self {
+            shared: commons,
+            me,
+            phase: 0,
+            epochs: 0,
+            first_group: commons.balance.first_group(me),
+            barriers: 0,
+            end,
+            failure,
+            steps: 0,
+            counts,
+            messages,
+            outgoing: bags,
+            stopwatch: None,
+            gateway: None,
+        }
+    }
+
+    /// Runs epochs until no event is left, or a worker panics, or another member has left.
+    pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
+        while self.run_epoch().is_some() {}
+        let Self { counts: crossings, stopwatch, gateway, .. } = self;
+        WorkerResult { exchange_counts: crossings, stopwatch, gateway }
+    }
+
+    /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
+    fn run_epoch(&mut self) -> Option<()> {
+        let mut all = self.run_phase(Task::Run)?;
+        // A process that gets a token may send further ones: repeat until none is sent.
+        while all.messages > 0 {
+            self.count(all);
+            all = self.run_phase(Task::Deliver)?;
+        }
+        if all.conditional != SimTime::MAX {
+            return None;
+        }
+        if all.boundary <= self.end && all.failure >= self.end {
+            self.counts.boundaries += 1;
+            for (exchange, &most) in (0..).zip(R::MAX_ROUNDS) {
+                for round in 0..most {
+                    let all = self.run_phase(Task::ExchangeRound { exchange, round })?;
+                    if all.messages == 0 {
+                        break;
+                    }
+                    self.count(all);
+                }
+            }
+            all = self.run_phase(Task::BeginEpoch)?;
+        }
+        self.shared.progress.publish(self.me, self.steps, self.end);
+        if self.shared.balance.is_sampled(self.epochs) {
+            self.first_group = self.shared.balance.first_group(self.me);
+        }
+        self.epochs += 1;
+        self.end = self.next_epoch_end(all)?;
+        Some(())
+    }
+
+    fn count(&mut self, all: Contribution) {
+        self.counts.rounds += 1;
+        self.counts.messages += all.messages;
+    }
+
+    /// Returns the end of the next epoch that has an event or an active boundary; `None` if the run is over.
+    fn next_epoch_end(&self, all: Contribution) -> Option<SimTime> {
+        let next = all.event.min(all.boundary);
+        if next == SimTime::MAX || next > all.failure || all.failure < self.end {
+            return None;
+        }
+        let epoch = self.shared.epoch.as_picos();
+        let of_event = (all.event.as_picos() / epoch).saturating_add(1).saturating_mul(epoch);
+        Some(SimTime::from_picos(of_event).min(all.boundary))
+    }
+
+    /// Runs a task on all region groups, together with the other workers; returns the reduction over all members.
+    fn run_phase(&mut self, task: Task) -> Option<Contribution> {
+        let _guard = self.shared.barrier.abort_on_panic();
+        self.phase += 1;
+        let count = self.shared.groups.len();
+        // Work stealing: each worker begins with its own block of region groups, and then claims those of others.
+        let first = self.first_group;
+        let mut contribution = Contribution::IDENTITY;
+        for number in (first..count).chain(0..first) {
+            let claim = &self.shared.claims[number];
+            // Relaxed: the mutex of the region group orders accesses to it.
+            if claim.load(Ordering::Relaxed) < self.phase
+                && claim.fetch_max(self.phase, Ordering::Relaxed) < self.phase
+            {
+                contribution.merge(self.run_group(number, task));
+            }
+        }
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.end_phase();
+        }
+        let mut all = self.reduce_workers(contribution)?;
+        if self.shared.is_distributed {
+            all = self.reduce_members(all)?;
+        }
+        self.failure = all.failure;
+        Some(all)
+    }
+
+    /// Reduces the contributions of this member's workers.
+    fn reduce_workers(&mut self, contribution: Contribution) -> Option<Contribution> {
+        let contribution = self.shared.barrier.all_reduce(self.barriers, self.me, contribution.words());
+        self.barriers += 1;
+        contribution.map(Contribution::reduce)
+    }
+
+    /// Reduces the contributions of all members, of which `here` is that of this one, and receives the messages of their
+    /// regions. The first worker does so; a second barrier passes the result on to the other workers.
+    fn reduce_members(&mut self, here: Contribution) -> Option<Contribution> {
+        let result = match &mut self.gateway {
+            Some(gateway) => {
+                let all = gateway.all_reduce(self.shared.mailboxes, self.phase + 1, here);
+                if all.is_none() {
+                    self.shared.barrier.abort();
+                }
+                all?
+            }
+            None => Contribution::IDENTITY,
+        };
+        self.reduce_workers(result)
+    }
+
+    fn run_group(&mut self, place: usize, task: Task) -> Contribution {
+        let SharedState { groups: domains, locations: seats, mailboxes: office, .. } = *self.shared;
+        let number = self.shared.regions.start + place as RegionIndex;
+        let mut domain = domains[place].lock().expect("no worker has panicked");
+        let has_letters = office.has_messages(self.phase, number);
+        let is_called = has_letters
+            || match task {
+                Task::Run => !domain.is_idle_until(self.end),
+                Task::BeginEpoch | Task::ExchangeRound { round: 0, .. } => !domain.is_inactive(),
+                Task::Deliver | Task::ExchangeRound { .. } => false,
+            };
+        if !is_called {
+            return domain.contribution();
+        }
+        let is_sampled = self.shared.balance.is_sampled(self.epochs);
+        let started = (is_sampled || self.stopwatch.is_some()).then(Instant::now);
+        let before = domain.steps();
+        if has_letters {
+            office.take(self.phase, number, &mut self.messages);
+            domain.deliver_messages(&mut self.messages, self.failure, seats);
+        }
+        match task {
+            Task::Run => domain.run(self.end, self.failure, seats),
+            Task::Deliver => domain.update_contribution(),
+            Task::ExchangeRound { exchange, round } => domain.exchange_round(self.end, exchange, round),
+            Task::BeginEpoch => domain.begin_epoch(self.end),
+        }
+        self.steps += domain.steps() - before;
+        let messages = if domain.outgoing.is_empty() {
+            0
+        } else {
+            office.send(self.phase, number, domain.outgoing.drain(), &mut self.outgoing)
+        };
+        let standing = Contribution { messages, ..domain.contribution() };
+        if let Some(started) = started {
+            let taken = started.elapsed().as_nanos() as u64;
+            if let Some(stopwatch) = &mut self.stopwatch {
+                stopwatch.add(place, taken);
+            }
+            if is_sampled {
+                self.shared.balance.add(place, self.epochs, taken);
+            }
+        }
+        standing
+    }
+}

@@ -1,0 +1,138 @@
+//! The run queue of logical processes that submit work to a resource, on one thread.
+
+use std::collections::VecDeque;
+use std::vec::Drain;
+
+use crate::engine::first_fault::FirstFault;
+use crate::engine::jitter::Jitter;
+use crate::{Outbox, Pause, Process, Rank, SimTime, SubmittedWork, Turn, Wake};
+
+/// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
+const STEPS_PER_TURN: u32 = 1 << 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    Blocked,
+    /// The clock is past the failure that ends the run.
+    Parked,
+    Finished,
+    Failed,
+}
+
+/// A run queue of processes, named by their local indices, with the tokens and the work that they submit.
+pub(crate) struct ResourceRunQueue<P: Process> {
+    pub(crate) processes: Vec<P>,
+    states: Vec<State>,
+    ready: VecDeque<u32>,
+    pub(crate) fault: FirstFault<P::Error>,
+    pub(crate) outbox: Outbox<P::Token, P::WorkRequest>,
+    pub(crate) steps: u64,
+    jitter: Option<Jitter>,
+}
+
+impl<P: Process> ResourceRunQueue<P> {
+    pub(crate) fn new(processes: Vec<P>, jitter: Option<Jitter>) -> Self {
+        Self {
+            states: vec![State::Ready; processes.len()],
+            ready: (0..processes.len() as u32).collect(),
+            processes,
+            fault: FirstFault::none(),
+            outbox: Outbox::new(),
+            steps: 0,
+            jitter,
+        }
+    }
+
+    /// Returns true if a process is ready or has submitted work.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.outbox.submitted.is_empty()
+    }
+
+    /// Pops the next ready process.
+    pub(crate) fn next_ready(&mut self) -> Option<u32> {
+        if let Some(jitter) = &mut self.jitter
+            && !self.ready.is_empty()
+        {
+            let pick = jitter.below(self.ready.len());
+            self.ready.swap(0, pick);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Resumes a process; returns the time of the conditional event for which it pauses, if it does.
+    pub(crate) fn resume(
+        &mut self,
+        place: u32,
+        rank: Rank,
+        cutoff: SimTime,
+        granted: bool,
+    ) -> Option<SimTime> {
+        let index = place as usize;
+        let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
+        let mut turn = Turn { horizon: cutoff.min(self.fault.cutoff()), steps, granted };
+        self.outbox.sender = rank;
+        let result = self.processes[index].resume(&mut turn, &mut self.outbox);
+        self.steps += u64::from(steps - turn.steps);
+        let mut conditional = None;
+        self.states[index] = match result {
+            Ok(Pause::Blocked) => State::Blocked,
+            Ok(Pause::Horizon) => State::Parked,
+            Ok(Pause::OutOfSteps | Pause::AtCheckpoint) => {
+                self.ready.push_back(place);
+                State::Ready
+            }
+            Ok(Pause::Conditional(at)) => {
+                conditional = Some(at);
+                State::Blocked
+            }
+            Ok(Pause::Finished) => State::Finished,
+            Err(fault) => {
+                self.fault.record(rank, fault);
+                State::Failed
+            }
+        };
+        conditional
+    }
+
+    /// Delivers a token; returns its effect on a blocked process, which is queued if it becomes ready.
+    pub(crate) fn deliver(&mut self, place: u32, rank: Rank, token: P::Token) -> Wake {
+        let index = place as usize;
+        self.outbox.sender = rank;
+        match self.processes[index].deliver(token, &mut self.outbox) {
+            Ok(wake) if self.states[index] == State::Blocked => {
+                if wake == Wake::Ready {
+                    self.states[index] = State::Ready;
+                    self.ready.push_back(place);
+                }
+                wake
+            }
+            Ok(_) => Wake::No,
+            // The process continues: its actions before the failure's time may lead to an earlier failure.
+            Err(fault) => {
+                self.fault.record(rank, fault);
+                Wake::No
+            }
+        }
+    }
+
+    /// Sorts the submitted work, so that its order does not depend on that of the turns.
+    #[inline]
+    pub(crate) fn sort_submitted(&mut self) {
+        // Stable: work of one process with equal time and tie-break stays in the order of submission.
+        self.outbox.submitted.sort_by_key(|filed| (filed.at, filed.tie_break, filed.from));
+    }
+
+    /// Drains the submitted work, sorted.
+    pub(crate) fn drain_submitted(&mut self) -> Drain<'_, SubmittedWork<P::WorkRequest>> {
+        self.sort_submitted();
+        self.outbox.submitted.drain(..)
+    }
+
+    /// Returns the local indices of the processes that have not finished.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = usize> + '_ {
+        let states = self.states.iter().enumerate();
+        states.filter(|(_, state)| **state != State::Finished).map(|(place, _)| place)
+    }
+}

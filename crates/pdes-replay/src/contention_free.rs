@@ -1,0 +1,51 @@
+//! The machine without contention that the MPI model uses: a platform, a network model, and the placement of ranks.
+
+use std::convert::Infallible;
+
+use mpi_model::{Machine, UncontendedTransfer};
+use netmodel::{ContentionFree, PathCost, Platform, RouteError};
+use pdes_core::{Bytes, Rank, SimDuration};
+
+use crate::Placement;
+
+/// A platform with placed ranks, without contention.
+#[derive(Debug)]
+pub struct ContentionFreeMachine<'a> {
+    platform: &'a Platform,
+    placement: &'a Placement,
+    model: ContentionFree,
+}
+
+impl<'a> ContentionFreeMachine<'a> {
+    /// Creates the machine of ranks placed on a platform.
+    pub fn new(platform: &'a Platform, placement: &'a Placement, model: ContentionFree) -> Self {
+        Self { platform, placement, model }
+    }
+}
+
+impl Machine for ContentionFreeMachine<'_> {
+    type Route = PathCost;
+    type WorkRequest = Infallible;
+    type Error = RouteError;
+
+    fn route(&self, from: Rank, to: Rank) -> Result<PathCost, RouteError> {
+        self.model.path_cost(self.platform, self.placement.host(from), self.placement.host(to))
+    }
+
+    #[inline]
+    fn transfer(&self, path: PathCost, bytes: Bytes) -> Option<SimDuration> {
+        self.model.try_duration(path, bytes)
+    }
+
+    fn uncontended(&self, path: PathCost, bytes: Bytes) -> UncontendedTransfer {
+        UncontendedTransfer::new(self.transfer(path, bytes), self.model.latency(path, bytes))
+    }
+
+    fn speed(&self, rank: Rank) -> f64 {
+        self.platform.host(self.placement.host(rank)).speed
+    }
+
+    fn node(&self, rank: Rank) -> u32 {
+        self.placement.host(rank).get()
+    }
+}

@@ -1,0 +1,157 @@
+//! Fast-forward: counts iterations that only shift all ranks in time instead of replaying them.
+//!
+//! The replay runs in segments. A segment ends when every rank has stopped at the boundary of an iteration, has ended, or waits
+//! for a rank that has stopped. If all ranks have the states of some iterations before, except for one common shift in time, the
+//! next iterations repeat them (see `mpi_model::Snapshot`).
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use mpi_model::{Machine, RankProcess, Repetition, Snapshot};
+use pdes_core::{Ending, Engine, Progress, Run};
+use serde::Serialize;
+
+/// Longest period that is detected \[segments\].
+const MAX_PERIOD: usize = 8;
+/// Number of segments without a match after which segments become twice as long, so that loops that never repeat take little longer.
+const MAX_FRUITLESS_SEGMENTS: u32 = 8;
+/// Largest number of snapshots kept, of all ranks together: some 400 MB.
+const MAX_SNAPSHOTS: usize = 1 << 20;
+
+/// Iterations that were counted instead of replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FastForward {
+    /// Iterations skipped by each rank; if ranks differ, by the rank that skipped most.
+    pub skipped_iterations: u64,
+    /// Actions skipped, of all ranks.
+    pub skipped_actions: u64,
+    /// Iterations after which the states of all ranks repeat; of several periods the longest.
+    pub period: u64,
+    /// Number of iteration boundaries at which all ranks stopped and were compared.
+    pub iteration_boundaries: u64,
+}
+
+/// A repetition that was found.
+struct Recurrence {
+    /// Index of its first boundary in the history.
+    start: usize,
+    /// Number of times it is to be repeated.
+    repetitions: u64,
+    /// Iterations of the rank that has most.
+    iterations: u64,
+}
+
+/// The last iteration boundaries at which all ranks stopped.
+struct SnapshotHistory {
+    boundaries: VecDeque<Vec<Snapshot>>,
+    capacity: usize,
+    /// Iterations per segment, and the number of segments of this length without a match.
+    stride: u64,
+    fruitless: u32,
+    found: FastForward,
+}
+
+impl SnapshotHistory {
+    fn new(ranks: usize) -> Self {
+        let most = (MAX_SNAPSHOTS / ranks.max(1)).clamp(1, MAX_PERIOD);
+        Self {
+            boundaries: VecDeque::new(),
+            capacity: most,
+            stride: 1,
+            fruitless: 0,
+            found: FastForward::default(),
+        }
+    }
+
+    /// Compares ranks that have stopped, skips the iterations that repeat, and sets the length of the next segment.
+    fn examine<M: Machine<WorkRequest = Infallible>>(&mut self, processes: &mut [RankProcess<'_, M>]) {
+        self.fruitless += 1;
+        self.compare(processes);
+        if self.fruitless == MAX_FRUITLESS_SEGMENTS {
+            (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
+        }
+        processes.iter_mut().for_each(|process| process.skip_boundaries(self.stride - 1));
+    }
+
+    /// Starts again, because all ranks have reached another loop.
+    fn reset(&mut self) {
+        self.boundaries.clear();
+        (self.stride, self.fruitless) = (1, 0);
+    }
+
+    fn compare<M: Machine<WorkRequest = Infallible>>(&mut self, processes: &mut [RankProcess<'_, M>]) {
+        let Some(now) = processes.iter().map(RankProcess::snapshot).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        self.found.iteration_boundaries += 1;
+        let is_of_loop =
+            |before: &Vec<Snapshot>| now.iter().zip(before).all(|(now, before)| now.is_in_loop_of(before));
+        if !self.boundaries.back().is_none_or(is_of_loop) {
+            self.reset();
+        }
+        if let Some(Recurrence { start: since, repetitions: again, iterations }) = self.recurrence(&now) {
+            for ((process, now), before) in processes.iter_mut().zip(&now).zip(&self.boundaries[since]) {
+                process.fast_forward(now, before, again);
+                self.found.skipped_actions += process.actions() - now.actions();
+            }
+            self.found.skipped_iterations += iterations * again;
+            self.found.period = self.found.period.max(iterations);
+            self.reset();
+            return;
+        }
+        if self.boundaries.len() == self.capacity {
+            self.boundaries.pop_front();
+        }
+        self.boundaries.push_back(now);
+    }
+
+    /// Finds the latest boundary since which all ranks have been shifted in time and have changed in nothing else.
+    fn recurrence(&self, now: &[Snapshot]) -> Option<Recurrence> {
+        (0..self.boundaries.len()).rev().find_map(|since| {
+            let before = &self.boundaries[since];
+            let (mut shift, mut again, mut iterations) = (None, u64::MAX, 0);
+            for (now, before) in now.iter().zip(before) {
+                let Repetition::Iterations { count, repeats: more, time } = now.repetition_since(before)?
+                else {
+                    continue;
+                };
+                // One shift for all ranks: different shifts would change the order in which messages arrive.
+                if *shift.get_or_insert(time) != time {
+                    return None;
+                }
+                (again, iterations) = (again.min(more), iterations.max(count));
+            }
+            let is_possible = iterations > 0 && again > 0;
+            let can_repeat =
+                || now.iter().zip(before).all(|(now, before)| now.can_fast_forward(before, again));
+            (is_possible && can_repeat()).then_some(Recurrence {
+                start: since,
+                repetitions: again,
+                iterations,
+            })
+        })
+    }
+}
+
+/// Runs processes that stop at iteration boundaries to their end. Returns `None` if one of them fails: the first failure in time
+/// order is only known in a run without such stops.
+pub(crate) fn run<'t, M: Machine<WorkRequest = Infallible>>(
+    engine: &Engine,
+    mut processes: Vec<RankProcess<'t, M>>,
+    progress: &Progress,
+) -> Option<(Run<RankProcess<'t, M>>, FastForward)> {
+    let mut history = SnapshotHistory::new(processes.len());
+    let mut steps = 0;
+    loop {
+        let run = engine.run_with_progress(processes, progress);
+        steps += run.steps;
+        match run.ending {
+            Ending::StoppedAtCheckpoint => {}
+            Ending::Failed(..) => return None,
+            _ => return Some((Run { steps, ..run }, history.found)),
+        }
+        processes = run.processes;
+        history.examine(&mut processes);
+        progress.continue_after(steps + history.found.skipped_actions);
+    }
+}

@@ -1,0 +1,142 @@
+//! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
+
+use std::ops::Range;
+
+use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
+use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
+use netmodel::{LinkLoads, RouteError};
+use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
+
+use crate::Placement;
+use crate::contention::{EpochSummary, HostPair, SharedMachine, WorkRequest, end_of_time_error};
+
+/// Latest time of an event: work that does not end by then never ends.
+const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
+
+/// A region of a machine, as the shared resource of the ranks on its hosts.
+#[derive(Debug)]
+pub(crate) struct RegionAdapter<'a> {
+    index: RegionIndex,
+    region: EpochRegion<'a, 'a, Completion>,
+    placement: &'a Placement,
+    /// Region of each rank.
+    homes: &'a [RegionIndex],
+    completions: Vec<Completion>,
+}
+
+impl<'a> RegionAdapter<'a> {
+    /// Creates the regions `numbers` of a machine, idle.
+    pub(crate) fn create_all(
+        numbers: Range<RegionIndex>,
+        machine: &'a EpochMachine<'a>,
+        placement: &'a Placement,
+        homes: &'a [RegionIndex],
+    ) -> Vec<Self> {
+        let adapter = |(index, region)| Self { index, region, placement, homes, completions: Vec::new() };
+        numbers.clone().zip(machine.make_regions(numbers)).map(adapter).collect()
+    }
+
+    /// Returns the loads of the links of all regions up to the end of a run.
+    pub(crate) fn link_loads(machine: &EpochMachine<'a>, adapters: &mut [Self], end: SimTime) -> LinkLoads {
+        machine.link_loads(adapters.iter_mut().map(|adapter| &mut adapter.region), end)
+    }
+
+    /// Writes the loads of the links of these regions up to the end of a run, for the process that combines those of all regions.
+    pub(crate) fn write_link_loads(
+        machine: &EpochMachine<'a>,
+        numbers: Range<RegionIndex>,
+        adapters: &mut [Self],
+        end: SimTime,
+    ) -> Vec<u8> {
+        let regions = adapters.iter_mut().map(|adapter| &mut adapter.region);
+        machine.write_link_loads(numbers, regions, end)
+    }
+
+    /// Sums up the epoch statistics of a run.
+    pub(crate) fn summary(adapters: &[Self], crossings: ExchangeCounts) -> EpochSummary {
+        let ExchangeCounts { boundaries, rounds, messages: letters } = crossings;
+        let mut counts = EpochCounts { boundaries, rounds, messages: letters, ..EpochCounts::default() };
+        for adapter in adapters {
+            let (settlements, evaluations) = adapter.region.solve_counts();
+            counts.solves += settlements;
+            counts.evaluations += evaluations;
+        }
+        let violations = adapters.iter().map(|adapter| adapter.region.capacity_violation());
+        EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
+    }
+}
+
+impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_> {
+    type Message = RegionMessage<Completion>;
+    const MAX_ROUNDS: &'static [u32] = EpochRegion::<Completion>::MAX_ROUNDS;
+
+    fn submit(
+        &mut self,
+        filed: SubmittedWork<WorkRequest>,
+        mail: &mut Vec<(RegionIndex, RegionMessage<Completion>)>,
+    ) {
+        let SubmittedWork { at, tie_break: place, from, request: WorkRequest { work, completion: notice } } =
+            filed;
+        match work {
+            Work::Transfer { route: HostPair { src, dst }, bytes } => {
+                let booking = RemoteFlowRequest {
+                    at,
+                    order: place,
+                    submitter: from,
+                    src,
+                    dst,
+                    size: bytes,
+                    tag: notice,
+                };
+                self.region.send(booking, mail).expect("a rank resolves its route before it sends");
+            }
+            Work::Compute { rank, flops } => {
+                self.region.compute(at, self.placement.host(rank), flops, notice);
+            }
+            Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), notice),
+        }
+    }
+
+    fn next_event_time(&mut self) -> Option<SimTime> {
+        self.region.next_event().map(|at| at.min(END_OF_TIME))
+    }
+
+    fn advance(
+        &mut self,
+        outbox: &mut Outbox<Token, WorkRequest>,
+    ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
+        self.region.advance(&mut self.completions);
+        let at = self.region.now();
+        if at >= END_OF_TIME {
+            return Err(end_of_time_error(self.region.unfinished()));
+        }
+        let Self { index, homes, .. } = *self;
+        for notice in &self.completions {
+            notice.deliver_to_some(at, outbox, |rank| homes[rank.index()] == index);
+        }
+        self.completions.clear();
+        Ok(())
+    }
+
+    fn receive(&mut self, mail: RegionMessage<Completion>) {
+        self.region.receive(mail);
+    }
+
+    fn next_boundary(&self) -> Option<SimTime> {
+        self.region.next_boundary().map(|at| at.min(END_OF_TIME))
+    }
+
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        conversation: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, RegionMessage<Completion>)>,
+    ) {
+        self.region.exchange_round(boundary, conversation, round, mail);
+    }
+
+    fn begin_epoch(&mut self, boundary: SimTime) {
+        self.region.begin_epoch(boundary);
+    }
+}

@@ -1,0 +1,213 @@
+//! Cutter of folded programs: loops and columns are cut in their folded form.
+
+use std::io::BufWriter;
+
+use tempfile::SpooledTempFile;
+
+use crate::archive::cut::main_loop::MainLoop;
+use crate::archive::cut::renumbering::{RemovedRequests, Renumbering, UsedIds};
+use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
+use crate::archive::tally::Tally;
+use crate::archive::{ArchivedRank, Damage, MAX_DEPTH};
+use crate::column::{BLOCK_VALUES, BlockWriter, Column, ColumnBuilder, ColumnReader, ColumnStorage};
+use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL, Record};
+use crate::side_tables::SideTables;
+use crate::trace::RankTrace;
+
+/// Size up to which blocks are kept in memory [B].
+const IN_MEMORY: usize = 1 << 20;
+
+/// Main loop and number of its iterations to remove, if any.
+pub(super) type LoopRemoval<'a> = Option<(&'a MainLoop, u64)>;
+
+/// A part of a program.
+enum Node {
+    Act(Record),
+    Loop { count: u64, body: Vec<Node> },
+}
+
+/// Parses a program as a tree, without the removed iterations of the main loop.
+fn parse_tree(
+    records: &[Record],
+    body: &ArchivedRank,
+    removal: LoopRemoval<'_>,
+) -> Result<Vec<Node>, Damage> {
+    let bad_loop = Damage::Loop { limit: MAX_DEPTH as u64 };
+    let mut open: Vec<(u64, Vec<Node>)> = Vec::new();
+    let mut nodes = Vec::new();
+    for (index, record) in (0..).zip(records) {
+        match record.kind() {
+            LOOP_BEGIN if record.amount() == 0 || open.len() == MAX_DEPTH => return Err(bad_loop),
+            LOOP_BEGIN => {
+                let removal =
+                    removal.filter(|(main, _)| main.begin == index).map_or(0, |(_, removal)| removal);
+                open.push((record.amount() - removal, std::mem::take(&mut nodes)));
+            }
+            LOOP_END => {
+                let (count, outer) = open.pop().ok_or(bad_loop)?;
+                let body = std::mem::replace(&mut nodes, outer);
+                nodes.push(Node::Loop { count, body });
+            }
+            COLUMN | OPTIONAL if record.index() as usize >= body.class.columns.len() => {
+                return Err(Damage::Column);
+            }
+            COLUMN | OPTIONAL => nodes.push(Node::Act(*record)),
+            _ if body.class.limits.admit(*record) => nodes.push(Node::Act(*record)),
+            _ => return Err(Damage::of(*record)),
+        }
+    }
+    if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
+}
+
+/// Checks that each column has as many values as the records use; only forged archives fail.
+fn check_columns(records: &[Record], body: &ArchivedRank, side: &SideTables) -> Result<(), Damage> {
+    let mut tally = Tally::new();
+    for record in records {
+        tally.push(*record, side).map_err(|_| Damage::of(*record))?;
+    }
+    let uses = tally.columns.iter().copied().chain(std::iter::repeat(0));
+    let is_right =
+        |(column, uses): (&Column, u64)| column.len == uses && (column.absent == 0 || !column.is_constant());
+    if body.class.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
+}
+
+/// Writer of the kept records of a program.
+struct ProgramFilter<'a> {
+    renumbering: &'a Renumbering,
+    removed: RemovedRequests,
+    records: Vec<Record>,
+}
+
+impl ProgramFilter<'_> {
+    fn keep(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Act(record) => {
+                    self.records.extend(self.renumbering.renumber_record(*record, &mut self.removed))
+                }
+                Node::Loop { count: 0, .. } => {}
+                Node::Loop { count: 1, body } => self.keep(body),
+                Node::Loop { count, body } => self.keep_loop(*count, body),
+            }
+        }
+    }
+
+    /// Writes a loop. If the first iteration finds other removed requests than the next ones, which find those posted by an
+    /// iteration, it is written out before the loop.
+    fn keep_loop(&mut self, count: u64, body: &[Node]) {
+        let (begin, before) = (self.records.len(), self.removed.clone());
+        self.keep_body(count, body);
+        if self.removed == before {
+            return;
+        }
+        self.records.truncate(begin);
+        self.removed = before;
+        self.keep(body);
+        self.keep_body(count - 1, body);
+    }
+
+    fn keep_body(&mut self, count: u64, body: &[Node]) {
+        let begin = self.records.len();
+        self.records.push(Record::loop_begin(count));
+        self.keep(body);
+        if self.records.len() == begin + 1 {
+            self.records.pop();
+        } else {
+            self.records.push(Record::loop_end());
+        }
+    }
+}
+
+/// The kept part of a program.
+pub(super) struct KeptProgram {
+    pub(super) records: Vec<Record>,
+    pub(super) used: UsedIds,
+    pub(super) removed: RemovedRequests,
+}
+
+impl KeptProgram {
+    /// Cuts the program of a rank.
+    pub(super) fn new(
+        trace: &RankTrace,
+        body: &ArchivedRank,
+        names: &Renumbering,
+        removal: LoopRemoval<'_>,
+    ) -> Result<Self, Damage> {
+        let records = body.records().collect::<Result<Vec<_>, _>>()?;
+        let nodes = parse_tree(&records, body, removal)?;
+        check_columns(&records, body, &trace.side_tables)?;
+        let mut keeper = ProgramFilter {
+            renumbering: names,
+            removed: RemovedRequests::new(trace.slots),
+            records: Vec::new(),
+        };
+        keeper.keep(&nodes);
+        let ProgramFilter { mut records, removed: gone, .. } = keeper;
+        let used = UsedIds::from_records(records.iter().copied(), names);
+        records.iter_mut().for_each(|record| *record = used.renumber(*record));
+        Ok(Self { records, used, removed: gone })
+    }
+
+    /// Encodes the kept program with the amounts that it still uses.
+    pub(super) fn encode(
+        &self,
+        body: &ArchivedRank,
+        side: &SideTables,
+        removal: LoopRemoval<'_>,
+    ) -> Result<Encoded, EncodeError> {
+        let (mut program, mut tally) = (ProgramBytes::new(), Tally::new());
+        for record in &self.records {
+            tally.push(*record, side)?;
+            program.push(*record)?;
+        }
+        let mut blocks = BlockWriter::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+        let mut directories = Vec::new();
+        let mut columns = Vec::with_capacity(body.class.columns.len());
+        for (number, column) in body.class.columns.iter().enumerate() {
+            let removed_values = removal.map_or(0..0, |(main, removal)| main.used_by_last(number, removal));
+            columns.push(match column.storage {
+                ColumnStorage::Constant(_) => {
+                    Column { len: column.len - (removed_values.end - removed_values.start), ..*column }
+                }
+                ColumnStorage::Blocks(_) => {
+                    let mut kept = ColumnBuilder::default();
+                    copy_values(
+                        &mut ColumnReader::at(column, 0),
+                        body,
+                        removed_values.start,
+                        &mut kept,
+                        &mut blocks,
+                    )?;
+                    copy_values(
+                        &mut ColumnReader::at(column, removed_values.end),
+                        body,
+                        column.len - removed_values.end,
+                        &mut kept,
+                        &mut blocks,
+                    )?;
+                    kept.finish(&mut blocks, &mut directories)?
+                }
+            });
+        }
+        let (blocks, blocks_len) = (Spool::new(blocks.sink)?, blocks.len);
+        Ok(Encoded { program, tally, columns, has_inserts: false, blocks, blocks_len, directories })
+    }
+}
+
+/// Copies the next values of a column.
+fn copy_values<'a>(
+    reader: &mut ColumnReader<'a>,
+    body: &'a ArchivedRank,
+    mut len: u64,
+    column: &mut ColumnBuilder,
+    blocks: &mut BlockWriter<BufWriter<SpooledTempFile>>,
+) -> Result<(), EncodeError> {
+    let mut values = [0; BLOCK_VALUES as usize];
+    while len > 0 {
+        let places = &mut values[..len.min(BLOCK_VALUES) as usize];
+        let read = reader.unpack(body.shard(), body.blocks_offset, places)?;
+        places[..read].iter().try_for_each(|value| column.push(*value, blocks))?;
+        len -= read as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! Renumbering of the channels, slots and calls of a rank after ranks are removed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pdes_core::Rank;
+
+use crate::action::SendRecv;
+use crate::archive::WriteError;
+use crate::archive::cut::calls::KeptCalls;
+use crate::builder::assign_ports;
+use crate::call::Call;
+use crate::channel::{Arrival, InIdx, OutIdx, Outgoing, Slot};
+use crate::collective::Collective;
+use crate::record::{CALL, IRECV, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, WAIT, WAIT_ALL};
+use crate::side_tables::{SideTables, TableRequirements};
+use crate::trace::RankTrace;
+
+/// New numbers of channels, `None` for those to and from removed ranks, and the kept calls.
+#[derive(Clone, Debug)]
+pub(super) struct Renumbering {
+    outgoing: Vec<Option<u32>>,
+    incoming: Vec<Option<u32>>,
+    kept_calls: KeptCalls,
+}
+
+/// Removed pending requests, by their slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RemovedRequests(Vec<bool>);
+
+impl RemovedRequests {
+    pub(super) fn new(slots: u32) -> Self {
+        Self(vec![false; slots as usize])
+    }
+
+    fn set(&mut self, slot: Slot, is_gone: bool) {
+        if let Some(removed) = self.0.get_mut(slot.index()) {
+            *removed = is_gone;
+        }
+    }
+
+    fn contains(&self, slot: Slot) -> bool {
+        self.0.get(slot.index()).copied().unwrap_or_default()
+    }
+}
+
+impl Renumbering {
+    /// Renumbers the kept entries of the tables of a rank; returns these tables without the side tables.
+    ///
+    /// # Errors
+    /// Fails as [`KeptCalls::new`].
+    pub(super) fn new(
+        rank: Rank,
+        trace: &RankTrace,
+        ranks: &Range<u32>,
+    ) -> Result<(Self, RankTrace), WriteError> {
+        let outgoing = number_kept(trace.outgoing.iter().map(|channel| channel.peer), ranks);
+        let incoming = number_kept(trace.incoming.iter().map(|channel| channel.peer), ranks);
+        let mut names = Self { outgoing, incoming, kept_calls: KeptCalls::default() };
+        names.kept_calls = KeptCalls::new(rank, trace, &names, ranks)?;
+        let peer = |peer: Rank| Rank::new(peer.get() - ranks.start);
+        let kept = trace.outgoing.iter().filter(|channel| ranks.contains(&channel.peer.get()));
+        let outgoing =
+            kept.map(|out| Outgoing::new(peer(out.peer), out.tag, out.communicator, Arrival::Unmatched));
+        let kept = trace.incoming.iter().filter(|channel| ranks.contains(&channel.peer.get()));
+        let receiving: Vec<_> =
+            kept.map(|channel| (peer(channel.peer), channel.tag, channel.communicator)).collect();
+        let (incoming, ports) = assign_ports(&receiving);
+        let tables = RankTrace {
+            outgoing: outgoing.collect(),
+            incoming,
+            ports,
+            has_named_requests: trace.has_named_requests,
+            communicators: names.kept_calls.communicators.clone().into(),
+            ..RankTrace::default()
+        };
+        Ok((names, tables))
+    }
+
+    /// Returns whether there are channels to or from removed ranks.
+    pub(super) fn removes_channels(&self) -> bool {
+        self.outgoing.iter().chain(&self.incoming).any(Option::is_none)
+    }
+
+    pub(super) fn new_outgoing(&self, to: OutIdx) -> Option<OutIdx> {
+        self.outgoing[to.index()].map(OutIdx::new)
+    }
+
+    pub(super) fn new_incoming(&self, from: InIdx) -> Option<InIdx> {
+        self.incoming[from.index()].map(InIdx::new)
+    }
+
+    /// Adds the side tables, with the calls that are used, to the tables of the rank.
+    pub(super) fn add_side_tables(
+        &self,
+        tables: &mut RankTrace,
+        side: &SideTables,
+        ranks: &Range<u32>,
+        used: &UsedIds,
+    ) {
+        let send_recv = |both: &SendRecv| SendRecv {
+            to: both.to.and_then(|to| self.new_outgoing(to)),
+            from: both.from.and_then(|from| self.new_incoming(from)),
+            ..*both
+        };
+        let group_ranks: Vec<u32> = ranks.clone().collect();
+        let side = SideTables {
+            collectives: side
+                .collectives
+                .iter()
+                .map(|kept| restrict_collective(kept, &group_ranks))
+                .collect(),
+            group_collectives: self.kept_calls.collectives.clone(),
+            send_recvs: side.send_recvs.iter().map(send_recv).collect(),
+            locations: side.locations.clone(),
+            calls: used.renumber_calls(&self.kept_calls.calls),
+        };
+        tables.has_timing_dependent_matching = TableRequirements::of(&side).has_timing_dependent_matching;
+        tables.slots = used.slots();
+        tables.side_tables = Arc::new(side);
+    }
+
+    fn call(&self, record: Record) -> Option<&Call> {
+        self.kept_calls.calls.get(record.index() as usize)?.as_ref()
+    }
+
+    /// Returns the renumbered record; `None` for messages to and from removed ranks and for their requests.
+    pub(super) fn renumber_record(&self, record: Record, removed: &mut RemovedRequests) -> Option<Record> {
+        let index = record.index() as usize;
+        let channel = match record.kind() {
+            SEND | ISEND => self.outgoing.get(index).copied().flatten(),
+            RECV | IRECV => self.incoming.get(index).copied().flatten(),
+            _ => Some(record.index()),
+        };
+        match record.kind() {
+            ISEND | IRECV => removed.set(record.slot(), channel.is_none()),
+            NULL_REQUEST => removed.set(record.slot(), false),
+            CALL => return self.keeps_call(record, removed).then_some(record),
+            WAIT if removed.contains(record.slot()) => {
+                removed.set(record.slot(), false);
+                return None;
+            }
+            TEST if removed.contains(record.slot()) => return None,
+            WAIT_ALL => removed.0.fill(false),
+            _ => {}
+        }
+        Some(record.with_index(channel?))
+    }
+
+    /// Returns whether a call is kept.
+    fn keeps_call(&self, record: Record, removed: &mut RemovedRequests) -> bool {
+        match self.call(record) {
+            Some(call) => {
+                posted_slot(call).into_iter().for_each(|slot| removed.set(slot, false));
+                true
+            }
+            None => {
+                let went = self.kept_calls.posted_slots.get(record.index() as usize);
+                went.copied().flatten().into_iter().for_each(|slot| removed.set(slot, true));
+                false
+            }
+        }
+    }
+}
+
+/// Returns whether a record has a slot.
+fn has_slot(record: Record) -> bool {
+    matches!(record.kind(), ISEND | IRECV | NULL_REQUEST | WAIT | TEST)
+}
+
+/// New numbers of slots and calls: those in use are numbered consecutively.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsedIds {
+    slots: Vec<Option<u32>>,
+    calls: Vec<Option<u32>>,
+}
+
+impl UsedIds {
+    /// Numbers the slots and calls that records use.
+    pub(super) fn from_records(records: impl Iterator<Item = Record>, names: &Renumbering) -> Self {
+        let mut used = Self::default();
+        for record in records {
+            if has_slot(record) {
+                mark_used(&mut used.slots, record.slot().index());
+            }
+            if record.kind() == CALL
+                && let Some(mut call) = names.call(record).cloned()
+            {
+                mark_used(&mut used.calls, record.index() as usize);
+                call.visit_slots(|slot| mark_used(&mut used.slots, slot.index()));
+            }
+        }
+        for numbers in [&mut used.slots, &mut used.calls] {
+            numbers.iter_mut().flatten().zip(0..).for_each(|(number, next)| *number = next);
+        }
+        used
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.slots.iter().flatten().count() as u32
+    }
+
+    /// Returns the new slots of the pending requests that were not removed.
+    pub(super) fn renumber_pending(&self, slots: &[Slot], removed: &RemovedRequests) -> Vec<Slot> {
+        slots
+            .iter()
+            .filter(|slot| !removed.contains(**slot))
+            .filter_map(|slot| self.new_slot(*slot))
+            .collect()
+    }
+
+    fn new_slot(&self, slot: Slot) -> Option<Slot> {
+        self.slots.get(slot.index()).copied().flatten().map(Slot::new)
+    }
+
+    /// Returns a record with the new number of its slot or call.
+    pub(super) fn renumber(&self, record: Record) -> Record {
+        if record.kind() == CALL {
+            let number = self.calls.get(record.index() as usize).copied().flatten();
+            return number.map_or(record, |number| record.with_index(number));
+        }
+        let slot = if has_slot(record) { self.new_slot(record.slot()) } else { None };
+        slot.map_or(record, |slot| record.with_slot(slot))
+    }
+
+    /// Returns the used calls with renumbered slots.
+    fn renumber_calls(&self, calls: &[Option<Call>]) -> Vec<Call> {
+        let used = calls.iter().zip(&self.calls).filter(|(_, number)| number.is_some());
+        let mut used: Vec<Call> = used.filter_map(|(call, _)| call.clone()).collect();
+        for call in &mut used {
+            call.visit_slots(|slot| *slot = self.new_slot(*slot).unwrap_or(*slot));
+        }
+        used
+    }
+}
+
+fn mark_used(numbers: &mut Vec<Option<u32>>, index: usize) {
+    if numbers.len() <= index {
+        numbers.resize(index + 1, None);
+    }
+    numbers[index] = Some(0);
+}
+
+/// Returns the slot of the request that a call posts, if any.
+pub(super) fn posted_slot(call: &Call) -> Option<Slot> {
+    match *call {
+        Call::Isend { slot, .. }
+        | Call::Irecv { slot, .. }
+        | Call::SendInit { slot, .. }
+        | Call::RecvInit { slot, .. } => Some(slot),
+        Call::Collective { slot, .. } | Call::NeighborAlltoall { slot, .. } => slot,
+        _ => None,
+    }
+}
+
+fn number_kept(peers: impl Iterator<Item = Rank>, ranks: &Range<u32>) -> Vec<Option<u32>> {
+    let mut next = 0..;
+    peers.map(|peer| ranks.contains(&peer.get()).then(|| next.next()).flatten()).collect()
+}
+
+/// Restricts an operation to the ranks `group_ranks` of its communicator; a removed root is replaced by the first rank.
+pub(super) fn restrict_collective(collective: &Collective, group_ranks: &[u32]) -> Collective {
+    let mut kept = collective.clone();
+    let part = |counts: &mut Box<[u64]>| {
+        *counts = group_ranks.iter().map(|group_rank| counts[*group_rank as usize]).collect();
+    };
+    match &mut kept {
+        Collective::Bcast { root, .. }
+        | Collective::Reduce { root, .. }
+        | Collective::Gather { root, .. }
+        | Collective::Scatter { root, .. }
+        | Collective::Gatherv { root, .. }
+        | Collective::Scatterv { root, .. } => {
+            let number = group_ranks.binary_search(&root.get()).unwrap_or(0);
+            *root = Rank::new(number as u32);
+        }
+        _ => {}
+    }
+    match &mut kept {
+        Collective::Alltoallv { send_counts, recv_counts, .. } => {
+            part(send_counts);
+            part(recv_counts);
+        }
+        Collective::Gatherv { recv_counts, .. }
+        | Collective::Allgatherv { recv_counts, .. }
+        | Collective::ReduceScatter { recv_counts, .. } => part(recv_counts),
+        Collective::Scatterv { send_counts, .. } => part(send_counts),
+        _ => {}
+    }
+    kept
+}

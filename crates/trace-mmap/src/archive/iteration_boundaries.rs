@@ -1,0 +1,203 @@
+//! Boundaries between iterations of outermost loops, and how many upcoming iterations equal the last one. A replay that reaches
+//! a steady state can skip these.
+
+use crate::archive::{ArchivedRank, Damage, InsertCursor};
+use crate::column::{ColumnReader, PrefetchedColumns};
+
+/// Largest number of values of a column per iteration that are compared; iterations with more do not count as equal.
+const MAX_VALUES_PER_ITERATION: u64 = 1 << 20;
+
+/// Equal iterations have boundaries only if they hold at least 1/64 of the actions of their rank: stopping at others costs more
+/// than it can save.
+const MIN_SHARE_INVERSE: u64 = 64;
+
+/// The boundary between two iterations of an outermost loop that is followed by iterations equal to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IterationBoundary {
+    /// Identifies the loop among those of the rank.
+    pub loop_id: u64,
+    /// Number of upcoming iterations with the same actions and amounts as the last one; at least one.
+    pub upcoming_equal: u64,
+    /// Number of consecutive equal iterations up to here; at least one.
+    pub completed_equal: u64,
+}
+
+/// Tracks the iterations of the current outermost loop of a cursor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IterationBoundaries {
+    /// Index of the first record of the body.
+    body: u64,
+    /// Index of the record after the end of the loop, which is known after one iteration.
+    pub(crate) after_loop: u64,
+    /// Number of completed iterations.
+    completed: u64,
+    /// Read position at the start of this iteration.
+    iteration_start: ReadPosition,
+    /// Number of actions of the last iteration.
+    actions_per_iteration: u64,
+    /// Number of records of the last iteration, without loop begins and ends.
+    records_per_iteration: u64,
+    upcoming_equal: u64,
+    completed_equal: u64,
+    /// Whether the start of this iteration is a boundary.
+    is_at_boundary: bool,
+    /// Number of boundaries that the cursor passes over before it stops at one.
+    pub(crate) boundaries_to_pass: u64,
+    /// Uses of the columns that are not constant.
+    column_uses: Box<[ColumnUse]>,
+}
+
+/// Read position of a cursor.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadPosition {
+    /// Number of actions read.
+    pub(crate) actions: u64,
+    /// Number of records read, without loop begins and ends.
+    pub(crate) records: u64,
+    pub(crate) inserts: InsertCursor,
+}
+
+/// Use of a column by an outermost loop.
+#[derive(Clone, Copy, Debug)]
+struct ColumnUse {
+    column: u32,
+    /// Number of values used before this iteration.
+    used_before: u64,
+    /// Number of values used in the last iteration.
+    per_iteration: u64,
+}
+
+impl IterationBoundaries {
+    pub(crate) fn new(rank: &ArchivedRank) -> Self {
+        let columns = (0..)
+            .zip(&rank.class.columns[..rank.class.program_columns])
+            .filter(|(_, column)| !column.is_constant());
+        let columns =
+            columns.map(|(column, _)| ColumnUse { column, used_before: 0, per_iteration: 0 }).collect();
+        Self { column_uses: columns, ..Self::default() }
+    }
+
+    /// Returns the boundary at `position`, if there is one.
+    pub(crate) fn boundary_at(&self, position: u64) -> Option<IterationBoundary> {
+        let Self { body, upcoming_equal: alike, completed_equal: repeated, .. } = *self;
+        (self.is_at_boundary && self.iteration_start.actions == position).then_some(IterationBoundary {
+            loop_id: body,
+            upcoming_equal: alike,
+            completed_equal: repeated,
+        })
+    }
+
+    /// Begins to track an outermost loop.
+    pub(crate) fn enter_loop(
+        &mut self,
+        body: u64,
+        reached: ReadPosition,
+        prefetched: &PrefetchedColumns<'_>,
+    ) {
+        (self.body, self.iteration_start) = (body, reached);
+        (
+            self.completed,
+            self.upcoming_equal,
+            self.completed_equal,
+            self.is_at_boundary,
+            self.boundaries_to_pass,
+        ) = (0, 0, 0, false, 0);
+        self.column_uses.iter_mut().for_each(|uses| uses.used_before = prefetched.taken(uses.column));
+    }
+
+    /// Records the end of an iteration, with `left` iterations to come; returns whether the cursor stops at this boundary.
+    pub(crate) fn end_iteration(
+        &mut self,
+        left: u64,
+        reached: ReadPosition,
+        prefetched: &PrefetchedColumns<'_>,
+        rank: &ArchivedRank,
+    ) -> Result<bool, Damage> {
+        self.completed += 1;
+        let before = std::mem::replace(&mut self.iteration_start, reached);
+        self.actions_per_iteration = reached.actions.saturating_sub(before.actions);
+        self.records_per_iteration = reached.records.saturating_sub(before.records);
+        for uses in &mut self.column_uses {
+            let used = prefetched.taken(uses.column);
+            (uses.per_iteration, uses.used_before) = (used.saturating_sub(uses.used_before), used);
+        }
+        if self.upcoming_equal > 0 {
+            (self.upcoming_equal, self.completed_equal) = (self.upcoming_equal - 1, self.completed_equal + 1);
+        } else if self.completed.is_power_of_two() {
+            // Searching only after 1, 2, 4, 8, ... iterations bounds the cost if amounts never repeat.
+            let is_alone = reached.inserts.upcoming() != before.inserts.upcoming();
+            let alike = if is_alone { 0 } else { self.count_upcoming_equal(left, rank)? };
+            (self.upcoming_equal, self.completed_equal) = (alike, 1);
+        }
+        let iterations = self.upcoming_equal.saturating_add(self.completed_equal);
+        let share = self.actions_per_iteration.saturating_mul(iterations).saturating_mul(MIN_SHARE_INVERSE);
+        // A replay needs two boundaries to see what an iteration changes, and a third iteration that it can skip.
+        let is_head = self.upcoming_equal > 0 && iterations > 2 && share >= rank.class.actions;
+        self.is_at_boundary = is_head && self.boundaries_to_pass == 0;
+        self.boundaries_to_pass = self.boundaries_to_pass.saturating_sub(is_head.into());
+        Ok(self.is_at_boundary)
+    }
+
+    /// Counts the upcoming iterations that equal the last one.
+    fn count_upcoming_equal(&self, left: u64, rank: &ArchivedRank) -> Result<u64, Damage> {
+        // A computation inserted after the last record of an iteration belongs to that iteration.
+        let records = self.iteration_start.inserts.records_until_next_after(self.iteration_start.records, 1);
+        let mut alike = left.min(records / self.records_per_iteration.max(1));
+        for uses in self.column_uses.iter().filter(|uses| uses.per_iteration > 0) {
+            alike = alike.min(uses.count_upcoming_equal(alike, rank)?);
+        }
+        Ok(alike)
+    }
+
+    /// Skips `iterations` upcoming iterations, which equal the last one.
+    pub(crate) fn skip_iterations(&mut self, iterations: u64, prefetched: &mut PrefetchedColumns<'_>) {
+        self.completed += iterations;
+        self.upcoming_equal -= iterations;
+        self.iteration_start.actions += self.actions_per_iteration.saturating_mul(iterations);
+        // From here on the cursor counts records and actions alike.
+        self.iteration_start.records = self.iteration_start.actions;
+        for uses in &mut self.column_uses {
+            uses.used_before = uses.used_before.saturating_add(uses.per_iteration.saturating_mul(iterations));
+            prefetched.seek(uses.column, uses.used_before);
+        }
+        self.is_at_boundary &= self.upcoming_equal > 0;
+    }
+
+    /// Returns the number of actions before this iteration.
+    pub(crate) fn position(&self) -> u64 {
+        self.iteration_start.actions
+    }
+
+    /// Returns the number of records of the last iteration, without loop begins and ends.
+    pub(crate) fn records_per_iteration(&self) -> u64 {
+        self.records_per_iteration
+    }
+}
+
+impl ColumnUse {
+    /// Counts the upcoming iterations, up to `most`, whose values equal those of the last one.
+    fn count_upcoming_equal(&self, most: u64, rank: &ArchivedRank) -> Result<u64, Damage> {
+        if self.per_iteration > MAX_VALUES_PER_ITERATION {
+            return Ok(0);
+        }
+        let (shard, column) = (rank.shard(), &rank.class.columns[self.column as usize]);
+        let mut pattern = vec![0; self.per_iteration as usize];
+        let (mut reader, mut filled) = (ColumnReader::at(column, self.used_before - self.per_iteration), 0);
+        while filled < pattern.len() {
+            filled += reader.unpack(shard, rank.blocks_offset, &mut pattern[filled..])?;
+        }
+        let end = most.saturating_mul(self.per_iteration).min(column.len.saturating_sub(self.used_before));
+        let (mut compared, mut values) = (0, [0; 64]);
+        while compared < end {
+            let room = (end - compared).min(values.len() as u64) as usize;
+            let len = reader.unpack(shard, rank.blocks_offset, &mut values[..room])?;
+            for value in &values[..len] {
+                if *value != pattern[(compared % self.per_iteration) as usize] {
+                    return Ok(compared / self.per_iteration);
+                }
+                compared += 1;
+            }
+        }
+        Ok(compared / self.per_iteration)
+    }
+}
