@@ -149,6 +149,7 @@ pub(super) enum ModelName {
     /// Messages share links, computations share cores.
     Flow,
     /// No contention.
+    #[serde(rename = "loggps")]
     ContentionFree,
     /// GOAL schedules with the costs of LogGOPSim.
     LogGops,
