@@ -10,6 +10,7 @@ use pdes_replay::{Config, Digest, Outcome, PartitionSource, Simulation};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
+use crate::forward::digest_of_one;
 use crate::reference;
 use crate::trace_commands::trace;
 
@@ -108,7 +109,7 @@ pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
         let all = statistics.breakdown().expect("it is asked for by default").all();
         assert_eq!(all.time.as_picos(), end.as_picos(), "rank {rank}");
         assert_eq!(all.waited() + all.transfer + all.own(), all.time, "rank {rank}");
-        statistics.write(&mut bytes);
+        bytes.extend(digest_of_one(statistics));
     }
     (digest(outcome), bytes)
 }

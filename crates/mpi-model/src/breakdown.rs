@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{SimDuration, Wire};
+use pdes_core::SimDuration;
 use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
@@ -172,35 +172,6 @@ impl Breakdown {
         later.totals_at_entry = self.totals_at_entry.extrapolate(&before.totals_at_entry, times)?;
         Some(later)
     }
-
-    /// Writes the regions for another process of the operating system.
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        (self.regions.len() as u32).write(bytes);
-        for region in &self.regions {
-            (region.site.map(LocationId::get), region.shares.len() as u8).write(bytes);
-            for (kind, share) in region.shares() {
-                kind.write(bytes);
-                share.write(bytes);
-            }
-        }
-    }
-
-    /// Reads the output of [`write`](Breakdown::write); `None` where the bytes are malformed.
-    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let mut breakdown = Self::default();
-        for _ in 0..u32::read(bytes)? {
-            let (site, shares): (Option<u32>, u8) = Wire::read(bytes)?;
-            match site {
-                Some(site) => breakdown.set_site(LocationId::new(site)),
-                None => breakdown.current = 0,
-            }
-            for _ in 0..shares {
-                let kind = ActionKind::read(bytes)?;
-                *breakdown.regions[breakdown.current].share_mut(kind) = Share::read(bytes)?;
-            }
-        }
-        Some(breakdown)
-    }
 }
 
 /// The positions of kinds follow from the shares.
@@ -300,26 +271,6 @@ impl Share {
     }
 }
 
-/// All numbers, in the order of the fields.
-impl Wire for Share {
-    const SIZE: usize = (3 + WaitState::COUNT) * u64::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        (self.count, self.time.as_picos(), self.transfer.as_picos()).write(bytes);
-        self.waiting.iter().for_each(|waiting| waiting.as_picos().write(bytes));
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (count, time, transfer) = Wire::read(bytes)?;
-        let mut waiting = [SimDuration::ZERO; WaitState::COUNT];
-        for sum in &mut waiting {
-            *sum = SimDuration::from_picos(Wire::read(bytes)?);
-        }
-        let [time, transfer] = [time, transfer].map(SimDuration::from_picos);
-        Some(Self { count, time, waiting, transfer })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,11 +326,6 @@ mod tests {
         let (mut breakdown, mut totals) = (Breakdown::default(), Totals::default());
         iteration(&mut breakdown, &mut totals);
         breakdown.attribute(&totals);
-        let mut bytes = Vec::new();
-        breakdown.write(&mut bytes);
-        assert_eq!(Breakdown::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
-        let rest = &mut bytes.as_slice();
-        assert_eq!(Breakdown::read(rest), Some(breakdown));
-        assert!(rest.is_empty());
+        crate::round_trip::assert_round_trip(&breakdown);
     }
 }

@@ -1,19 +1,18 @@
 //! Completions: messages to ranks that a machine has finished their work.
 
-mod wire;
-
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
+use serde::{Deserialize, Serialize};
 
 use crate::request::{OperationIndex, RequestId};
 use crate::token::{EagerMessageId, Side, Token};
 
 /// Handle with which a machine reports the end of some work to the ranks that wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion(Waiters);
 
 const _: () = assert!(size_of::<Completion>() <= 32);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Waiters {
     /// Work of a rank: of its program, or of one of its operations.
     Work { me: Rank, operation: Option<OperationIndex> },
@@ -86,6 +85,42 @@ impl Completion {
                 tell(sender, Token::Arrived { request: send, at, side });
             }
             Waiters::Eager { receiver, id } => tell(receiver, Token::EagerArrived { id, at }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::request::Requests;
+    use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
+
+    #[test]
+    fn completions_survive_a_round_trip() {
+        let mut requests = Requests::new(3);
+        let (of_program, of_operation) = (requests.blocking_receive(), requests.add_part(OperationIndex(2)));
+        let [one, other] = [7, u32::MAX].map(Rank::new);
+        let completions = [
+            Completion::of_work(one, None),
+            Completion::of_work(other, Some(OperationIndex(u32::MAX))),
+            Completion::detached(one, of_operation, Bytes::new(u64::MAX)),
+            Completion::rendezvous((one, of_program), SimTime::MAX, (other, of_operation)),
+            Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
+        ];
+        completions.iter().for_each(assert_round_trip);
+    }
+
+    proptest::proptest! {
+        /// Any bytes are either refused, or read as a completion that survives a round trip.
+        #[test]
+        fn any_bytes_are_a_completion_or_refused(
+            kind in 0_u8..5,
+            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
+        ) {
+            let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();
+            assert_refused_or_round_trip::<Completion>(&bytes);
         }
     }
 }

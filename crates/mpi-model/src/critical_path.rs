@@ -4,7 +4,8 @@ mod rank_history;
 
 use std::sync::Arc;
 
-use pdes_core::{Rank, SimDuration, SimTime, Wire};
+use pdes_core::{Rank, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use crate::machine::UncontendedTransfer;
 use crate::statistics::ActionKind;
@@ -25,7 +26,8 @@ pub use rank_history::Segment;
 /// # Cost
 /// Paths fork with nearly every message, so copies are small: older sums are shared by all paths that descend from them
 /// (copy on write). The shared part changes when a path holds more kinds of actions than fit inline, or when a bin of time ends.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(into = "EncodedPath", from = "EncodedPath")]
 pub struct CriticalPath {
     inline: InlineSums,
     /// End of the current bin of the rank history in `shared`.
@@ -114,6 +116,20 @@ impl InlineSums {
 pub(crate) struct SharedSums {
     /// Times by kind of action.
     times: [SimDuration; ActionKind::ALL.len()],
+    history: RankHistory,
+}
+
+/// A path as it is encoded for another process: with all sums in one place.
+#[derive(Serialize, Deserialize)]
+struct EncodedPath {
+    rank: Rank,
+    end: SimTime,
+    hops: u64,
+    latency: u64,
+    bandwidth: u64,
+    waiting: u64,
+    /// Times of the kinds of actions that take any.
+    calls: Vec<(ActionKind, SimDuration)>,
     history: RankHistory,
 }
 
@@ -334,30 +350,23 @@ impl CriticalPath {
         self.inline.hops += u64::from(self.inline.rank != rank);
         self.inline.rank = rank;
     }
+}
 
-    /// Writes the path for another process of the operating system.
-    pub fn write(&self, bytes: &mut Vec<u8>) {
-        let InlineSums { rank, end, hops, latency, bandwidth, waiting, .. } = self.inline;
-        (rank, end, hops).write(bytes);
-        (latency, bandwidth, waiting).write(bytes);
-        (self.calls().count() as u8).write(bytes);
-        self.calls().for_each(|(kind, time)| (kind, time.as_picos()).write(bytes));
-        self.shared.history.write(bytes);
+impl From<CriticalPath> for EncodedPath {
+    fn from(path: CriticalPath) -> Self {
+        let InlineSums { rank, end, hops, latency, bandwidth, waiting, .. } = path.inline;
+        let (calls, history) = (path.calls().collect(), path.shared.history.clone());
+        Self { rank, end, hops, latency, bandwidth, waiting, calls, history }
     }
+}
 
-    /// Reads the output of [`write`](CriticalPath::write); `None` where the bytes are malformed.
-    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (rank, end, hops) = Wire::read(bytes)?;
-        let (latency, bandwidth, waiting) = Wire::read(bytes)?;
-        let Self { inline: recent, shared, .. } = Self::new(rank);
-        let mut shared = (*shared).clone();
-        for _ in 0..u8::read(bytes)? {
-            let (kind, time): (ActionKind, u64) = Wire::read(bytes)?;
-            shared.times[kind as usize] = SimDuration::from_picos(time);
-        }
-        shared.history = RankHistory::read(bytes)?;
-        let recent = InlineSums { end, hops, latency, bandwidth, waiting, ..recent };
-        Some(Self::from_sums(recent, &Arc::new(shared)))
+impl From<EncodedPath> for CriticalPath {
+    fn from(encoded: EncodedPath) -> Self {
+        let EncodedPath { rank, end, hops, latency, bandwidth, waiting, calls, history } = encoded;
+        let mut times = [SimDuration::ZERO; ActionKind::ALL.len()];
+        calls.into_iter().for_each(|(kind, time)| times[kind as usize] = time);
+        let inline = InlineSums { end, hops, latency, bandwidth, waiting, ..InlineSums::new(rank) };
+        Self::from_sums(inline, &Arc::new(SharedSums { times, history }))
     }
 }
 
@@ -431,13 +440,6 @@ mod tests {
 
     #[test]
     fn paths_survive_a_round_trip() {
-        let mut bytes = Vec::new();
-        path().write(&mut bytes);
-        for length in 0..bytes.len() {
-            assert_eq!(CriticalPath::read(&mut &bytes[..length]), None, "too short");
-        }
-        let rest = &mut bytes.as_slice();
-        assert_eq!(CriticalPath::read(rest), Some(path()));
-        assert!(rest.is_empty());
+        crate::round_trip::assert_round_trip(&path());
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use hdrhistogram::Histogram;
-use pdes_core::Wire;
+use hdrhistogram::{Histogram, RecordError};
+use serde::{Deserialize, Serialize};
 
 /// Number of values that a rank buffers before it locks the shared histograms.
 const BUFFER_SIZE: usize = 64;
@@ -28,7 +28,8 @@ impl Quantity {
 /// Histograms of messages and waits, to three decimal digits.
 ///
 /// Counts are sums, so that the result does not depend on the order of counting.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Counts", try_from = "Counts")]
 pub struct Distributions {
     /// Payload of received messages \[B\].
     pub bytes: Histogram<u64>,
@@ -37,6 +38,9 @@ pub struct Distributions {
     /// Time that a blocked call waited for another rank \[ps\], where it was not zero.
     pub waiting: Histogram<u64>,
 }
+
+/// Distinct values in each histogram, and their counts.
+type Counts = [Vec<(u64, u64)>; 3];
 
 impl Default for Distributions {
     fn default() -> Self {
@@ -72,26 +76,25 @@ impl Distributions {
             .iter_recorded()
             .map(move |found| (lowest(found.value_iterated_to()), found.count_at_value()))
     }
+}
 
-    /// Writes the counts for another process of the operating system.
-    pub fn write(&self, bytes: &mut Vec<u8>) {
-        for histogram in self.histograms() {
-            let counts: Vec<(u64, u64)> = Self::counts(histogram).collect();
-            (counts.len() as u64).write(bytes);
-            counts.iter().for_each(|count| count.write(bytes));
-        }
+/// Encodes the distinct values of each histogram, with their counts.
+impl From<Distributions> for Counts {
+    fn from(distributions: Distributions) -> Self {
+        distributions.histograms().map(|histogram| Distributions::counts(histogram).collect())
     }
+}
 
-    /// Reads the output of [`write`](Distributions::write); `None` where the bytes are malformed.
-    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
+impl TryFrom<Counts> for Distributions {
+    type Error = RecordError;
+
+    fn try_from(counts: Counts) -> Result<Self, RecordError> {
         let mut distributions = Self::default();
-        for quantity in Quantity::ALL {
-            for _ in 0..u64::read(bytes)? {
-                let (value, count) = Wire::read(bytes)?;
-                distributions.histogram_mut(quantity).record_n(value, count).ok()?;
-            }
+        for (quantity, counts) in Quantity::ALL.into_iter().zip(counts) {
+            let histogram = distributions.histogram_mut(quantity);
+            counts.into_iter().try_for_each(|(value, count)| histogram.record_n(value, count))?;
         }
-        Some(distributions)
+        Ok(distributions)
     }
 }
 
@@ -177,12 +180,6 @@ mod tests {
 
     #[test]
     fn distributions_survive_a_round_trip() {
-        let found = pool((0..2000).map(|value| value * value * value));
-        let mut bytes = Vec::new();
-        found.write(&mut bytes);
-        assert_eq!(Distributions::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
-        let rest = &mut bytes.as_slice();
-        assert_eq!(Distributions::read(rest), Some(found));
-        assert!(rest.is_empty());
+        crate::round_trip::assert_round_trip(&pool((0..2000).map(|value| value * value * value)));
     }
 }

@@ -56,6 +56,8 @@ mod overhead;
 mod parameters;
 mod replay;
 mod request;
+#[cfg(test)]
+mod round_trip;
 mod slab_queue;
 mod statistics;
 mod timeline;

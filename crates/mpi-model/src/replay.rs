@@ -28,7 +28,8 @@ mod transfer_times;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{Action, CommId, Cursor, LocationId, RankTrace, SendRecv, Slot};
 
 use crate::breakdown::region_name;
@@ -124,7 +125,7 @@ struct ColdState<M: Machine> {
 }
 
 /// Reason why a rank is blocked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitReason {
     /// Event for which it waits.
     pub awaited: Awaited,
@@ -132,20 +133,6 @@ pub struct WaitReason {
     pub action: u64,
     /// Collective operation to which the wait belongs.
     pub operation: Option<ActionKind>,
-}
-
-/// For the process of the operating system that reports deadlocks.
-impl Wire for WaitReason {
-    const SIZE: usize = <(Awaited, u64, Option<ActionKind>)>::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        (self.awaited, self.action, self.operation).write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (awaited, action, operation) = Wire::read(bytes)?;
-        Some(Self { awaited, action, operation })
-    }
 }
 
 /// Returns the factor of the duration of computations in a region.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime, Wire};
+use pdes_core::{Bytes, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
@@ -31,16 +31,6 @@ impl RequestId {
         Self(number.expect("the operations of a rank have fewer than 2^31 requests"))
     }
 
-    /// Returns the number in the wire format, never 0.
-    pub(crate) fn number(self) -> u32 {
-        self.0.get()
-    }
-
-    /// Returns the request with this number; `None` where the number is invalid.
-    pub(crate) fn from_number(number: u32) -> Option<Self> {
-        NonZeroU32::new(number).filter(|&number| number.get() != PART).map(Self)
-    }
-
     /// Returns the index of a request of the program, or as `Err` that of a part of an operation.
     #[inline]
     pub(crate) fn index_or_part(self) -> Result<usize, usize> {
@@ -58,7 +48,7 @@ impl RequestId {
 
 impl From<RequestId> for u32 {
     fn from(request: RequestId) -> Self {
-        request.number()
+        request.0.get()
     }
 }
 
@@ -66,7 +56,8 @@ impl TryFrom<u32> for RequestId {
     type Error = &'static str;
 
     fn try_from(number: u32) -> Result<Self, Self::Error> {
-        Self::from_number(number).ok_or("no request has this number")
+        let number = NonZeroU32::new(number).filter(|&number| number.get() != PART);
+        number.map(Self).ok_or("no request has this number")
     }
 }
 
@@ -104,32 +95,6 @@ impl Awaited {
             Self::Receiver(rank) | Self::Sender(rank) => Some(rank),
             Self::AnySender | Self::Operation(_) => None,
         }
-    }
-}
-
-/// One byte for the variant, then a rank or the kind of an operation.
-impl Wire for Awaited {
-    const SIZE: usize = u8::SIZE + u32::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        match *self {
-            Self::Receiver(rank) => (0_u8, rank.get()),
-            Self::Sender(rank) => (1, rank.get()),
-            Self::AnySender => (2, 0),
-            Self::Operation(kind) => (3, kind as u32),
-        }
-        .write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (what, number): (u8, u32) = Wire::read(bytes)?;
-        Some(match what {
-            0 => Self::Receiver(Rank::new(number)),
-            1 => Self::Sender(Rank::new(number)),
-            2 => Self::AnySender,
-            3 => Self::Operation(ActionKind::from_number(number)?),
-            _ => return None,
-        })
     }
 }
 

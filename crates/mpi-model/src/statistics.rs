@@ -2,7 +2,7 @@
 
 mod kind;
 
-use pdes_core::{Bytes, SimDuration, Wire};
+use pdes_core::{Bytes, SimDuration};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Collective, LocationId};
 
@@ -142,19 +142,6 @@ impl ActionKind {
     /// Returns the kind with this number, the inverse of `kind as u32`.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(number as usize).copied()
-    }
-}
-
-/// One byte, the number of the kind.
-impl Wire for ActionKind {
-    const SIZE: usize = 1;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        (*self as u8).write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Self::from_number(u8::read(bytes)?.into())
     }
 }
 
@@ -331,41 +318,6 @@ impl Statistics {
         }
     }
 
-    /// Writes the totals for another process of the operating system.
-    pub fn write(&self, bytes: &mut Vec<u8>) {
-        let kinds = || self.totals.kinds();
-        (kinds().count() as u8).write(bytes);
-        for kind in kinds() {
-            (kind, self.count(kind), self.time(kind).as_picos()).write(bytes);
-        }
-        (self.messages, self.bytes).write(bytes);
-        let OutcomeCount { decided, different, first_different } = self.outcomes();
-        (decided, different, first_different).write(bytes);
-        u8::from(self.breakdown.is_some()).write(bytes);
-        if let Some(breakdown) = &self.breakdown {
-            breakdown.write(bytes);
-        }
-    }
-
-    /// Reads the output of [`write`](Statistics::write); `None` where the bytes are malformed.
-    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let mut totals = Self::default();
-        for _ in 0..u8::read(bytes)? {
-            let (kind, count, time): (ActionKind, u64, u64) = Wire::read(bytes)?;
-            *totals.totals.of_mut(kind) = Total { time: SimDuration::from_picos(time), count };
-        }
-        (totals.messages, totals.bytes) = Wire::read(bytes)?;
-        let (decided, different, first_different) = Wire::read(bytes)?;
-        let outcomes = OutcomeCount { decided, different, first_different };
-        totals.outcomes = (outcomes != OutcomeCount::default()).then(|| Box::new(outcomes));
-        totals.breakdown = match u8::read(bytes)? {
-            0 => None,
-            1 => Some(Box::new(Breakdown::read(bytes)?)),
-            _ => return None,
-        };
-        Some(totals)
-    }
-
     #[inline]
     pub(crate) fn add_message(&mut self, bytes: Bytes) {
         self.messages += 1;
@@ -437,6 +389,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::round_trip::assert_round_trip;
 
     #[test]
     fn kinds_are_numbered_in_the_order_of_the_list() {
@@ -476,13 +429,8 @@ mod tests {
             totals.add_message(Bytes::new(77));
             totals.add_outcome(9, false);
             totals.add_outcome(10, true);
-            let mut bytes = Vec::new();
-            totals.write(&mut bytes);
-            assert_eq!(Statistics::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
-            let rest = &mut bytes.as_slice();
-            assert_eq!(Statistics::read(rest), Some(totals));
-            assert!(rest.is_empty());
+            assert_round_trip(&totals);
         }
-        assert_eq!(Statistics::read(&mut [1, ActionKind::ALL.len() as u8].as_slice()), None);
+        assert!(postcard::from_bytes::<ActionKind>(&[ActionKind::ALL.len() as u8]).is_err());
     }
 }

@@ -1,7 +1,5 @@
 //! Tokens: the timestamped messages between the logical processes of ranks.
 
-mod wire;
-
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimTime};
@@ -11,7 +9,7 @@ use trace_mmap::{CommId, PortId};
 use crate::request::{OperationIndex, RequestId};
 
 /// A timestamped message from one logical process to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Token {
     /// A message of the program has been sent: its envelope.
     Message {
@@ -65,7 +63,7 @@ pub enum Token {
 }
 
 /// Queue of the receiver to which a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReceiveQueue {
     /// Port of the trace.
     Port(PortId),
@@ -78,7 +76,7 @@ pub enum ReceiveQueue {
 }
 
 /// Side of a message, with what it needs to know of the other one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// The sender.
     Sender {
@@ -117,3 +115,61 @@ pub(crate) type Fragment = [u8; 32];
 /// Number of an eager message among those of its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EagerMessageId(pub(crate) NonZeroU32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Requests;
+    use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
+
+    fn message(queue: ReceiveQueue, reply: Option<RequestId>) -> Token {
+        let message = Message {
+            posted: SimTime::from_picos(u64::MAX - 1),
+            bytes: Bytes::new(1 << 48),
+            tag: u32::MAX,
+            communicator: CommId::new(7),
+            reply,
+            round: 3,
+        };
+        Token::Message { queue, message }
+    }
+
+    #[test]
+    fn tokens_survive_a_round_trip() {
+        let mut requests = Requests::new(3);
+        let (of_program, of_operation) = (requests.blocking_receive(), requests.add_part(OperationIndex(2)));
+        let at = SimTime::from_picos(12);
+        let tokens = [
+            message(ReceiveQueue::Port(PortId::new(5)), Some(of_program)),
+            message(ReceiveQueue::Collective(6), Some(of_operation)),
+            message(ReceiveQueue::Mailbox(7), None),
+            message(ReceiveQueue::Time(8), None),
+            Token::MatchError,
+            Token::Arrived {
+                request: of_operation,
+                at,
+                side: Side::Receiver { detached: Some(Bytes::new(9)) },
+            },
+            Token::Arrived { request: of_program, at, side: Side::Receiver { detached: None } },
+            Token::Arrived { request: of_program, at, side: Side::Sender { received: SimTime::MAX } },
+            Token::EagerArrived { id: EagerMessageId(NonZeroU32::MAX), at },
+            Token::WorkDone { at, operation: Some(OperationIndex(0)) },
+            Token::WorkDone { at, operation: None },
+            Token::FailedPolls { tests: 10, probes: u64::MAX },
+            Token::PathFragment { from: Rank::new(9), fragment: [7; 32] },
+        ];
+        tokens.iter().for_each(assert_round_trip);
+    }
+
+    proptest::proptest! {
+        /// Any bytes are either refused, or read as a token that survives a round trip.
+        #[test]
+        fn any_bytes_are_a_token_or_refused(
+            kind in 0_u8..8,
+            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..64),
+        ) {
+            let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();
+            assert_refused_or_round_trip::<Token>(&bytes);
+        }
+    }
+}

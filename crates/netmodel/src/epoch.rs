@@ -117,7 +117,7 @@ pub struct EpochNetwork<'p, T> {
 }
 
 /// Cost of boundaries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EpochCounts {
     /// Number of boundaries with work.
     pub boundaries: u64,

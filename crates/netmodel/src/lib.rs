@@ -94,7 +94,7 @@ pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
 pub use identifier::{HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
-pub use link_load::{LinkLoad, LinkLoads};
+pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;

@@ -5,7 +5,8 @@ pub(crate) mod load_integrator;
 
 use std::borrow::Cow;
 
-use pdes_core::{SimDuration, SimTime, Wire};
+use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use crate::{LinkId, Platform, Sharing};
 use bins::Bins;
@@ -37,8 +38,8 @@ pub struct LinkLoad {
 }
 
 /// Totals of a link at the end of a run.
-#[derive(Debug)]
-pub(crate) struct LinkTotals<'a> {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LinkTotals<'a> {
     pub(crate) link: LinkId,
     pub(crate) bytes: u64,
     /// Time during which the link was a bottleneck [ps].
@@ -72,18 +73,9 @@ impl LinkTotals<'_> {
         self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
     }
 
-    /// Writes the totals for another process of the operating system.
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { link, bytes: carried, saturated, capacity, ref bins } = *self;
-        (link.get(), carried, (saturated, capacity.to_bits())).write(bytes);
-        bins.write(bytes);
-    }
-
-    /// Reads totals; `None` if the bytes hold none.
-    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (link, carried, (saturated, capacity)) = Wire::read(bytes)?;
-        let (link, capacity) = (LinkId::new(link), f64::from_bits(capacity));
-        Some(Self { link, bytes: carried, saturated, capacity, bins: Cow::Owned(Bins::read(bytes)?) })
+    /// Copies the bins out of the region that holds them.
+    pub(crate) fn into_owned(self) -> LinkTotals<'static> {
+        LinkTotals { bins: Cow::Owned(self.bins.into_owned()), ..self }
     }
 
     fn load(&self, scale: u32, end: u64) -> LinkLoad {

@@ -24,7 +24,7 @@ use crate::platform::routing::Routing;
 use crate::{HostId, LinkId, Platform};
 
 /// Identifier of a region; regions are numbered from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct RegionId(u32);
 
 impl RegionId {

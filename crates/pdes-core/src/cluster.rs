@@ -3,6 +3,7 @@
 mod backend;
 pub(crate) mod backoff;
 mod collective;
+pub(crate) mod encoding;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -11,6 +12,8 @@ mod transport;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::thread;
+
+use serde::{Deserialize, Serialize};
 
 use crate::SimTime;
 use backend::Backend;
@@ -62,13 +65,13 @@ pub enum ClusterError {
 }
 
 /// The parameters of a run, on which all members must agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunParameters {
     /// Number of ranks of the simulation.
     pub ranks: u32,
     /// Number of workers of each member.
     pub workers: u32,
-    /// Size of an encoded token \[B\].
+    /// Size of a token in memory \[B\], of the largest type of message.
     pub token_bytes: u32,
 }
 
@@ -166,6 +169,12 @@ impl Cluster {
             let cause = DepartureCause { member: self.member(), message: message.map(str::to_owned) };
             self.transport.announce_departure(self.completed, &cause);
         }
+    }
+
+    /// Fails the present call for all members because this one received data that it cannot decode.
+    pub(crate) fn fail_undecodable(&mut self) -> ClusterError {
+        self.fail(None);
+        ClusterError::Undecodable { receiver: self.member() }
     }
 
     /// Leaves the cluster after all queued frames have been sent.

@@ -17,9 +17,9 @@ use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 
 use crate::cluster::{Cluster, ClusterError, RunParameters};
-use crate::{Fault, Interrupt, Process, Progress, Rank, SimDuration, Wire};
+use crate::{Fault, Interrupt, Process, Progress, Rank, SimDuration};
 use first_fault::FirstFault;
-use frame::{RunSummary, TokenCodec};
+use frame::RunSummary;
 use gateway::ClusterGateway;
 use partition::MemberPartition;
 pub use partition::Partition;
@@ -253,7 +253,6 @@ impl Engine {
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
     where
         P: Process<WorkRequest = Infallible>,
-        P::Token: Wire,
     {
         let share = self.member_partition(cluster.member(), cluster.members(), ranks);
         assert_eq!(processes.len(), share.slots().len(), "the processes of a member are those of its ranks");
@@ -270,16 +269,14 @@ impl Engine {
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
     where
         P: Process<WorkRequest = Infallible>,
-        P::Token: Wire,
     {
         let shared = SharedState::new(self.workers, cluster.member(), cluster.members());
-        let codec = TokenCodec::new();
-        let terms = RunParameters { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
+        let token_bytes = size_of::<P::Token>() as u32;
+        let terms = RunParameters { ranks, workers: self.workers as u32, token_bytes };
         // A single member has no peers, hence no gateway.
-        let remote = (cluster.members() > 1).then(|| {
-            (codec, ClusterGateway::new(cluster, &shared.lower_bounds, share.clone(), terms, progress))
-        });
-        let (whole, gateway) = self.run_workers(processes, share, &shared, progress, remote);
+        let gateway = (cluster.members() > 1)
+            .then(|| ClusterGateway::new(cluster, &shared.lower_bounds, share.clone(), terms, progress));
+        let (whole, gateway) = self.run_workers(processes, share, &shared, progress, gateway);
         let MemberResult { processes, waiting, fault, steps, .. } = whole;
         let tally = RunSummary { fault: fault.key(), steps, waiting };
         let all = match gateway {
@@ -300,12 +297,11 @@ impl Engine {
         share: &MemberPartition,
         shared: &'a SharedState,
         progress: &'a Progress,
-        remote: Option<(TokenCodec<P::Token>, ClusterGateway<'a>)>,
+        gateway: Option<ClusterGateway<'a>>,
     ) -> (MemberResult<P>, Option<ClusterGateway<'a>>)
     where
         P: Process<WorkRequest = Infallible>,
     {
-        let (codec, gateway) = remote.unzip();
         let batch = self.batch;
         let mut rest = processes;
         let mut parts = Vec::with_capacity(self.workers);
@@ -320,12 +316,12 @@ impl Engine {
             let threads: Vec<_> = parts
                 .map(|(processes, builder)| {
                     scope.spawn(move || {
-                        let exchange = builder.build(share, batch, codec, shared, None);
+                        let exchange = builder.build(share, batch, shared, None);
                         Worker::new(self, processes, exchange, shared, progress).run().0
                     })
                 })
                 .collect();
-            let exchange = builder.build(share, batch, codec, shared, gateway);
+            let exchange = builder.build(share, batch, shared, gateway);
             let (first, gateway) = Worker::new(self, processes, exchange, shared, progress).run();
             let mut whole = MemberResult::new(first);
             for thread in threads {

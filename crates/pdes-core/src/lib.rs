@@ -82,7 +82,6 @@ mod regional;
 mod resource_run_queue;
 mod shared_resource;
 mod time;
-mod wire;
 
 pub use barrier::Barrier;
 #[cfg(feature = "mpi")]
@@ -102,4 +101,3 @@ pub use regional::{
 };
 pub use shared_resource::SharedResource;
 pub use time::{SimDuration, SimTime};
-pub use wire::Wire;

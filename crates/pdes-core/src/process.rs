@@ -2,6 +2,9 @@
 
 use std::convert::Infallible;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::{Rank, SimTime, SubmittedWork};
 
 /// A logical process (LP): a sequential program with its own clock that reads and writes timestamped tokens.
@@ -16,8 +19,8 @@ use crate::{Rank, SimTime, SubmittedWork};
 /// 3. `resume` never branches on whether a token has arrived: a missing token always means [`Pause::Blocked`]. The
 ///    only exception is a turn with [`Turn::granted`].
 pub trait Process: Send {
-    /// Message that processes send to each other.
-    type Token: Copy + Send;
+    /// Message that processes send to each other; encoded only on its way to another member of a [`Cluster`](crate::Cluster).
+    type Token: Copy + Send + Serialize + DeserializeOwned;
     /// Work that processes submit to a [`SharedResource`](crate::SharedResource) or a [`Region`](crate::Region);
     /// [`Infallible`] where there is none.
     type WorkRequest: Copy + Send;

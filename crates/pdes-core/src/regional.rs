@@ -11,10 +11,13 @@ mod worker;
 
 use std::sync::Mutex;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::engine::first_fault::FirstFault;
 use crate::engine::frame::RunSummary;
-use crate::{Cluster, ClusterError, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime, Wire};
-use gateway::{MessageCodec, RegionGateway, RegionalSummary};
+use crate::{Cluster, ClusterError, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime};
+use gateway::{RegionGateway, RegionalSummary};
 use mailboxes::Mailboxes;
 use region_group::RegionGroup;
 use timing::Stopwatch;
@@ -36,8 +39,8 @@ pub use timing::{RegionalLevel, RegionalTiming};
 /// 3. Tokens and messages from one region to another take effect at the end of the epoch at the earliest: a process that
 ///    gets such a token does not act before.
 pub trait Region<P: Process>: Send {
-    /// Message between regions.
-    type Message: Send;
+    /// Message between regions; encoded only on its way to another member of a [`Cluster`].
+    type Message: Send + Serialize + DeserializeOwned;
     /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
     /// are received with the next exchange.
     const MAX_ROUNDS: &'static [u32];
@@ -205,9 +208,7 @@ impl RegionalEngine {
     ) -> Result<Result<RegionalMemberRun<P, R>, UnorderedConditional>, ClusterError>
     where
         P: Process,
-        P::Token: Wire,
         R: Region<P>,
-        R::Message: Wire,
     {
         assert_eq!(blocks.members(), cluster.members(), "there is a block for each member");
         cluster.reporting_panics(|cluster| {
@@ -215,16 +216,7 @@ impl RegionalEngine {
             let locations = locate_processes(blocks, me);
             // A single member has no peers, hence no gateway.
             let gateway = (cluster.members() > 1)
-                .then(|| {
-                    RegionGateway::new(
-                        cluster,
-                        blocks,
-                        &locations,
-                        progress,
-                        MessageCodec::new(),
-                        self.workers,
-                    )
-                })
+                .then(|| RegionGateway::new(cluster, blocks, &locations, progress, self.workers))
                 .transpose()?;
             let part = (processes, regions);
             let (whole, worker_result) =

@@ -14,8 +14,9 @@ use std::convert::Infallible;
 
 use pdes_core::{
     Cluster, ClusterError, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, RunAhead,
-    RunParameters, SimDuration, SimTime, Turn, Wake, Wire,
+    RunParameters, SimDuration, SimTime, Turn, Wake,
 };
+use serde::{Deserialize, Serialize};
 
 fn member_left(member: usize, message: Option<&str>) -> ClusterError {
     ClusterError::MemberLeft { member, message: message.map(str::to_owned) }
@@ -100,7 +101,7 @@ fn members_with_different_parameters_get_an_error() {
             let network = ring(6 + cluster.member() as u32, 3, 10);
             network.run_part(&Engine::new(1), &mut cluster, &Log::default()).map(|run| run.ending)
         });
-        let terms = |ranks| RunParameters { ranks, workers: 1, token_bytes: 29 };
+        let terms = |ranks| RunParameters { ranks, workers: 1, token_bytes: 32 };
         let mismatch = |member, theirs, ours| ClusterError::Mismatch {
             member,
             theirs: terms(theirs),
@@ -171,7 +172,7 @@ fn collective_calls_work_between_runs() {
                 assert!(all == expected, "{size} bytes of each");
                 let run = ring(6, 3, 10).run_part(&Engine::new(1), &mut cluster, &Log::default());
                 assert_eq!(run.map(|run| run.ending), Ok(Ending::Completed));
-                assert!(cluster.broadcast(mine(me)) == Ok(mine(0)), "{size} bytes for all");
+                assert!(cluster.broadcast(Some(mine(me))) == Ok(mine(0)), "{size} bytes for all");
             }
             assert_eq!(cluster.first_failure(true), Ok(None));
             cluster.first_failure(me == 0)
@@ -192,19 +193,34 @@ fn a_member_that_leaves_fails_collective_calls() {
     });
 }
 
+#[test]
+fn undecodable_values_end_the_call_for_all() {
+    guarded(|| {
+        let parts = Cluster::in_memory(2, |mut cluster| match cluster.member() {
+            0 => cluster.gather(true).map(drop),
+            _ => cluster.gather(7_u8).and_then(|_| cluster.broadcast::<bool>(None).map(drop)),
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert_eq!(parts, [Err(ClusterError::Undecodable { receiver: 0 }), Err(member_left(0, None))]);
+    });
+}
+
 /// A token that can be encoded but not decoded.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
 struct Foreign;
 
-impl Wire for Foreign {
-    const SIZE: usize = 1;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.push(0);
+impl From<Foreign> for u8 {
+    fn from(Foreign: Foreign) -> Self {
+        0
     }
+}
 
-    fn read(_: &mut &[u8]) -> Option<Self> {
-        None
+impl TryFrom<u8> for Foreign {
+    type Error = &'static str;
+
+    fn try_from(_: u8) -> Result<Self, &'static str> {
+        Err("foreign")
     }
 }
 

@@ -6,9 +6,10 @@ use std::collections::BinaryHeap;
 use pdes_core::{
     Cluster, ClusterError, Ending, ExchangeCounts, Fault, Outbox, Pause, Process, Progress, Rank, Region,
     RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, RunParameters, SimDuration,
-    SimTime, SubmittedWork, Turn, UnorderedConditional, Wake, Wire,
+    SimTime, SubmittedWork, Turn, UnorderedConditional, Wake,
 };
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 
 const EPOCH: u64 = 1000;
 
@@ -34,23 +35,11 @@ struct TestRegion {
     rounds: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Parcel {
     at: SimTime,
     from: Rank,
     to: Rank,
-}
-
-impl Wire for Parcel {
-    const SIZE: usize = <(SimTime, Rank, Rank)>::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        (self.at, self.from, self.to).write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Wire::read(bytes).map(|(at, from, to)| Self { at, from, to })
-    }
 }
 
 impl TestRegion {

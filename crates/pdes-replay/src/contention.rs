@@ -8,7 +8,8 @@ use netmodel::{
     ContentionFree, EpochNetwork, FlowNetwork, HostId, LinkLoads, NetworkParameters, Platform, Regions,
     RouteError,
 };
-use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime, Wire};
+use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -169,7 +170,7 @@ fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> Si
 }
 
 /// Epoch statistics of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EpochSummary {
     /// Costs of the epoch boundaries.
     pub counts: EpochCounts,
@@ -178,19 +179,11 @@ pub struct EpochSummary {
 }
 
 impl EpochSummary {
-    /// Writes the statistics that only this process knows: those of its regions.
-    pub(crate) fn write_part(&self, bytes: &mut Vec<u8>) {
-        let EpochCounts { solves: settlements, evaluations, .. } = self.counts;
-        (settlements, evaluations, self.capacity_violation.to_bits()).write(bytes);
-    }
-
-    /// Adds the statistics that another process has [written](EpochSummary::write_part); `None` if the bytes are invalid.
-    pub(crate) fn add_part(&mut self, mut bytes: &[u8]) -> Option<()> {
-        let (settlements, evaluations, violation): (u64, u64, u64) = Wire::read(&mut bytes)?;
-        self.counts.solves += settlements;
-        self.counts.evaluations += evaluations;
-        self.capacity_violation = self.capacity_violation.max(f64::from_bits(violation));
-        Some(())
+    /// Adds the statistics that only another process knows: those of its regions.
+    pub(crate) fn add_part(&mut self, part: &Self) {
+        self.counts.solves += part.counts.solves;
+        self.counts.evaluations += part.counts.evaluations;
+        self.capacity_violation = self.capacity_violation.max(part.capacity_violation);
     }
 }
 

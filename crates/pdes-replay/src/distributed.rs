@@ -10,7 +10,7 @@ use mpi_model::{
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
     Cluster, Ending, ExchangeCounts, Partition, Process, Progress, Rank, RegionBlocks, RegionalRun, Run,
-    SimTime, UnorderedConditional, Wire,
+    SimTime, UnorderedConditional,
 };
 use trace_mmap::TraceError;
 
@@ -41,7 +41,7 @@ impl Simulation {
     pub fn load_distributed(job: &Job, actions: &AtomicU64, cluster: &mut Cluster) -> Result<Self, RunError> {
         let mut simulation = agree(cluster, Self::open(job, actions))?;
         let own = simulation.fingerprint();
-        let first = cluster.broadcast(own.clone())?;
+        let first = cluster.broadcast(Some(own))?;
         agree(cluster, if own == first { Ok(()) } else { Err(RunError::ProcessMismatch) })?;
         let (me, members, ranks) = (cluster.member(), cluster.members(), simulation.trace().ranks());
         let mine = match job.model {
@@ -95,21 +95,20 @@ impl Simulation {
 
     /// Checks that the ranks of all processes together have as many actions as the archive says.
     fn check_total_actions(&self, cluster: &mut Cluster) -> Result<(), RunError> {
-        let held = cluster.gather(to_bytes(&self.trace().loaded_actions()))?;
-        let held = held.iter().filter_map(|bytes| u64::read(&mut bytes.as_slice()));
-        let all = held.fold(0, u64::saturating_add);
+        let held = cluster.gather(self.trace().loaded_actions())?;
+        let all = held.into_iter().fold(0, u64::saturating_add);
         let own = if cluster.member() == 0 { self.trace().check_actions(all) } else { Ok(()) };
         agree(cluster, own.map_err(|error| TraceError::from(error).into()))
     }
 
     /// Returns a hash of everything that must be the same on all processes.
-    fn fingerprint(&self) -> Vec<u8> {
+    fn fingerprint(&self) -> [u8; 32] {
         let job = Job { reading_threads: 0, ..self.job().clone() };
         let trace = (self.trace().ranks(), self.trace().actions());
         let epochs = self.epochs().map(|plan| (plan.epoch(), plan.regions()));
         let costs = self.region_costs();
         let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
-        blake3::hash(text.as_bytes()).as_bytes().to_vec()
+        blake3::hash(text.as_bytes()).into()
     }
 
     /// Replays the trace on all processes of a cluster. The first process gets the outcome, which is that of
@@ -135,9 +134,8 @@ impl Simulation {
                 agree(cluster, own)?
             }
         };
-        let peaks = cluster.gather(to_bytes(&peak_rss_bytes()))?;
-        let peaks = peaks.iter().filter_map(|bytes| Option::<u64>::read(&mut bytes.as_slice())?);
-        let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.max());
+        let peaks = cluster.gather(peak_rss_bytes())?;
+        let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.into_iter().flatten().max());
         Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes, ..outcome }))
     }
 
@@ -225,22 +223,14 @@ impl Simulation {
         let ranks_of = |member| blocks.ranks(member).collect();
         let outcome = self.gather_outcome(cluster, started, (&world, spool.as_ref()), ranks_of, run)?;
         // A single process sends no critical paths between regions: subtract theirs, so that the counts are equal.
-        let paths = cluster.gather(to_bytes(&world.path_tokens()))?;
-        let paths: u64 = paths.iter().filter_map(|part| u64::read(&mut part.as_slice())).sum();
+        let paths: u64 = cluster.gather(world.path_tokens())?.iter().sum();
         let crossings = ExchangeCounts { messages: crossings.messages.saturating_sub(paths), ..crossings };
         let epochs = gather_epochs(cluster, RegionAdapter::summary(&regions, crossings))?;
         let links = if self.records_links() {
-            let end = cluster.broadcast(
-                outcome.as_ref().map_or(Vec::new(), |outcome| to_bytes(&outcome.simulated_time())),
-            )?;
-            let end = SimTime::read(&mut end.as_slice()).ok_or(RunError::ProcessMismatch)?;
-            let own = RegionAdapter::write_link_loads(&epoch_machine, numbers, &mut regions, end);
-            let parts = cluster.gather(own)?;
-            Some(
-                epoch_machine
-                    .read_link_loads(parts.iter().map(Vec::as_slice), end)
-                    .ok_or(RunError::ProcessMismatch)?,
-            )
+            let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
+            let own = RegionAdapter::link_totals(&epoch_machine, numbers, &mut regions, end);
+            let totals = cluster.gather(own)?.into_iter().flatten().collect();
+            Some(epoch_machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
         } else {
             None
         };
@@ -287,8 +277,11 @@ impl Simulation {
         }
         let empty = Outcome::empty(self.trace().ranks(), replay_time);
         let mut outcome = Outcome { distributions, critical_path, timeline, ..empty };
-        for (member, part) in parts.iter().enumerate() {
-            outcome.add_ranks(&ranks_of(member), part);
+        for (member, part) in parts.into_iter().enumerate() {
+            for (rank, (end, statistics)) in ranks_of(member).into_iter().zip(part) {
+                outcome.ends[rank.index()] = end;
+                outcome.statistics[rank.index()] = statistics;
+            }
         }
         Ok(Some(outcome))
     }
@@ -302,14 +295,10 @@ impl Simulation {
         let own = (cluster.member() == 0).then(|| self.job().partition.assign(self.trace(), workers));
         let own = agree(cluster, own.transpose().map_err(RunError::from))?;
         let ranks = || (0..self.trace().ranks()).map(Rank::new);
-        let mut owners = Vec::new();
-        if let Some(RankAssignment { partition, .. }) = &own {
-            ranks().for_each(|rank| (partition.worker(rank) as u32).write(&mut owners));
-        }
-        let received = cluster.broadcast(owners)?;
-        let mut received = received.as_slice();
-        let owners: Option<Vec<u32>> = ranks().map(|_| Wire::read(&mut received)).collect();
-        let owners = owners.ok_or(RunError::ProcessMismatch)?;
+        let owners = own.as_ref().map(|RankAssignment { partition, .. }| {
+            ranks().map(|rank| partition.worker(rank) as u32).collect::<Vec<_>>()
+        });
+        let owners = cluster.broadcast(owners)?;
         let cuts = own.and_then(|division| division.cuts);
         Ok(RankAssignment { partition: Partition::new(&owners, workers), cuts })
     }
@@ -320,18 +309,14 @@ impl Simulation {
         cluster: &mut Cluster,
         mine: &[Rank],
         run: Run<RankProcess<'_, M>, Option<Failure>>,
-    ) -> Result<Vec<Vec<u8>>, RunError>
+    ) -> Result<Vec<Vec<(SimTime, Statistics)>>, RunError>
     where
         M: Machine<Error = RouteError>,
     {
         match run.ending {
             Ending::Completed => {
-                let mut bytes = Vec::new();
-                for process in &run.processes {
-                    process.clock().write(&mut bytes);
-                    process.statistics().write(&mut bytes);
-                }
-                Ok(cluster.gather(bytes)?)
+                let result = |process: RankProcess<'_, M>| (process.clock(), process.into_statistics());
+                Ok(cluster.gather(run.processes.into_iter().map(result).collect())?)
             }
             Ending::Failed(_, fault) => {
                 let own = fault.error.map_or(Ok(Vec::new()), |error| Err(self.locate(error)));
@@ -341,11 +326,9 @@ impl Simulation {
             Ending::Deadlocked(ranks) => {
                 let waits = mine.iter().zip(&run.processes);
                 let waits = waits.filter_map(|(&rank, process)| Some((rank, process.wait_reason()?)));
-                let mut bytes = Vec::new();
-                waits.for_each(|wait| wait.write(&mut bytes));
-                let parts = cluster.gather(bytes)?;
+                let waits = cluster.gather(waits.collect::<Vec<_>>())?;
                 let own = if cluster.member() == 0 {
-                    Err(RunError::Deadlock(self.deadlock(&ranks, &parts)))
+                    Err(RunError::Deadlock(self.deadlock(&ranks, waits.into_iter().flatten())))
                 } else {
                     Ok(Vec::new())
                 };
@@ -354,13 +337,9 @@ impl Simulation {
         }
     }
 
-    fn deadlock(&self, stalled: &[Rank], parts: &[Vec<u8>]) -> Deadlock {
+    fn deadlock(&self, stalled: &[Rank], reasons: impl Iterator<Item = (Rank, WaitReason)>) -> Deadlock {
         let mut waits = vec![None; self.trace().ranks() as usize];
-        for mut part in parts.iter().map(Vec::as_slice) {
-            while let Some((rank, waiting)) = <(Rank, WaitReason)>::read(&mut part) {
-                waits[rank.index()] = Some(waiting);
-            }
-        }
+        reasons.for_each(|(rank, waiting)| waits[rank.index()] = Some(waiting));
         Deadlock::find(self.trace(), stalled, |rank| waits[rank.index()])
     }
 }
@@ -371,60 +350,21 @@ fn gather_distributions(
     own: Option<Distributions>,
 ) -> Result<Option<Distributions>, RunError> {
     let Some(own) = own else { return Ok(None) };
-    let mut bytes = Vec::new();
-    own.write(&mut bytes);
     let mut all = Distributions::default();
-    for (process, part) in cluster.gather(bytes)?.iter().enumerate() {
-        let Some(part) = Distributions::read(&mut part.as_slice()) else {
-            panic!("the histograms of process {process} are those of another version of this program");
-        };
-        all.add(&part);
-    }
+    cluster.gather(own)?.iter().for_each(|part| all.add(part));
     Ok(Some(all))
 }
 
 /// Returns the path that ends last of all processes, on the first one.
 fn gather_path(cluster: &mut Cluster, own: Option<CriticalPath>) -> Result<Option<CriticalPath>, RunError> {
-    let mut bytes = Vec::new();
-    own.iter().for_each(|path| path.write(&mut bytes));
-    let paths = cluster.gather(bytes)?.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
-    Ok(latest_path(paths.map(|(process, part)| {
-        let path = CriticalPath::read(&mut part.as_slice());
-        path.unwrap_or_else(|| {
-            panic!("the path of process {process} is that of another version of this program")
-        })
-    })))
+    Ok(latest_path(cluster.gather(own)?.into_iter().flatten()))
 }
 
 /// Adds up the epoch statistics of all processes on the first one; the others get their own.
 fn gather_epochs(cluster: &mut Cluster, own: EpochSummary) -> Result<EpochSummary, RunError> {
-    let (mut all, mut bytes) = (own, Vec::new());
-    own.write_part(&mut bytes);
-    for part in cluster.gather(bytes)?.iter().skip(1) {
-        all.add_part(part).ok_or(RunError::ProcessMismatch)?;
-    }
+    let mut all = own;
+    cluster.gather(own)?.iter().skip(1).for_each(|part| all.add_part(part));
     Ok(all)
 }
 
 type Failure = Box<ReplayError<RouteError>>;
-
-fn to_bytes(value: &impl Wire) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    value.write(&mut bytes);
-    bytes
-}
-
-impl Outcome {
-    /// Adds the results that another process has computed for `ranks`.
-    fn add_ranks(&mut self, ranks: &[Rank], mut part: &[u8]) {
-        for rank in ranks {
-            let end = SimTime::read(&mut part);
-            let totals = Statistics::read(&mut part);
-            let (Some(end), Some(totals)) = (end, totals) else {
-                panic!("the results of rank {rank} are those of another version of this program");
-            };
-            self.ends[rank.index()] = end;
-            self.statistics[rank.index()] = totals;
-        }
-    }
-}

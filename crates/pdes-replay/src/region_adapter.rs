@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
-use netmodel::{LinkLoads, RouteError};
+use netmodel::{LinkLoads, LinkTotals, RouteError};
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
 
 use crate::Placement;
@@ -41,15 +41,15 @@ impl<'a> RegionAdapter<'a> {
         machine.link_loads(adapters.iter_mut().map(|adapter| &mut adapter.region), end)
     }
 
-    /// Writes the loads of the links of these regions up to the end of a run, for the process that combines those of all regions.
-    pub(crate) fn write_link_loads(
+    /// Returns the totals of the links of these regions up to the end of a run, for the process that combines those of all regions.
+    pub(crate) fn link_totals(
         machine: &EpochMachine<'a>,
         numbers: Range<RegionIndex>,
         adapters: &mut [Self],
         end: SimTime,
-    ) -> Vec<u8> {
+    ) -> Vec<LinkTotals<'static>> {
         let regions = adapters.iter_mut().map(|adapter| &mut adapter.region);
-        machine.write_link_loads(numbers, regions, end)
+        machine.link_totals(numbers, regions, end)
     }
 
     /// Sums up the epoch statistics of a run.

@@ -7,7 +7,8 @@ use ::timeline::{
     Format, Merge, Record, RecordStreams, SortedRecords, Spool, Summary, TimelineError, Writer,
 };
 use mpi_model::{Excerpt, Recording};
-use pdes_core::{Cluster, Rank, Wire};
+use pdes_core::{Cluster, Rank};
+use serde::{Deserialize, Serialize};
 
 use crate::distributed::agree;
 use crate::simulation::{RunError, Simulation};
@@ -55,17 +56,15 @@ impl TimelinePlan {
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
         let own = agree(cluster, spool.finish().map_err(RunError::from))?;
-        let mut ranks = Vec::new();
-        own.ranks().for_each(|rank| rank.write(&mut ranks));
-        let parts = cluster.gather(ranks)?;
+        let ranks = cluster.gather(own.ranks().collect::<Vec<_>>())?;
         if cluster.member() > 0 {
             let sent = send_batches(own, cluster)?;
             agree(cluster, sent.map_err(RunError::from))?;
             return agree(cluster, Ok(None));
         }
-        let written = self.collect(own, &parts, cluster);
+        let written = self.collect(own, ranks.into_iter().flatten(), cluster);
         // The other processes wait for requests, whatever has happened here.
-        cluster.broadcast(encode_request(None))?;
+        cluster.broadcast(Some(Request::End))?;
         let writer = agree(cluster, written)?;
         agree(cluster, writer.finish().map(Some).map_err(RunError::from))
     }
@@ -74,10 +73,10 @@ impl TimelinePlan {
     fn collect(
         &self,
         own: SortedRecords,
-        parts: &[Vec<u8>],
+        ranks: impl Iterator<Item = Rank>,
         cluster: &mut Cluster,
     ) -> Result<Writer, RunError> {
-        let mut writer = self.writer(parts.iter().flat_map(|part| decode_ranks(part)))?;
+        let mut writer = self.writer(ranks)?;
         let members = cluster.members();
         let mut merge = Merge::new(ProcessStreams { own, cluster }, members)?;
         while let Some(record) = merge.next()? {
@@ -134,10 +133,19 @@ impl RecordStreams for ProcessStreams<'_> {
         if member == 0 {
             return Ok(self.own.next_batch(BATCH_EVENTS)?);
         }
-        self.cluster.broadcast(encode_request(Some(member as u32)))?;
-        let parts = self.cluster.gather(Vec::new())?;
+        self.cluster.broadcast(Some(Request::Batch { member }))?;
+        let parts = self.cluster.gather(Vec::<u8>::new())?;
         Ok(Record::from_bytes(&parts[member]))
     }
+}
+
+/// A request of the first process to all others.
+#[derive(Serialize, Deserialize)]
+enum Request {
+    /// The next events of a process.
+    Batch { member: usize },
+    /// No more events.
+    End,
 }
 
 /// Sends events of this process as long as the first process requests them. A process that fails reports it after the last request.
@@ -147,11 +155,9 @@ fn send_batches(
 ) -> Result<Result<(), TimelineError>, RunError> {
     let mut failure = Ok(());
     loop {
-        let asked = cluster.broadcast(Vec::new())?;
-        let asked: Option<u32> = Wire::read(&mut asked.as_slice()).ok_or(RunError::ProcessMismatch)?;
-        let Some(member) = asked else { return Ok(failure) };
+        let Request::Batch { member } = cluster.broadcast(None)? else { return Ok(failure) };
         let mut bytes = Vec::new();
-        if member as usize == cluster.member() && failure.is_ok() {
+        if member == cluster.member() && failure.is_ok() {
             match own.next_batch(BATCH_EVENTS) {
                 Ok(piece) => piece.iter().for_each(|record| bytes.extend_from_slice(record.as_bytes())),
                 Err(error) => failure = Err(error),
@@ -159,16 +165,4 @@ fn send_batches(
         }
         cluster.gather(bytes)?;
     }
-}
-
-/// Encodes a request for events of `member`, or the end of requests.
-fn encode_request(member: Option<u32>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    member.write(&mut bytes);
-    bytes
-}
-
-/// Decodes the ranks for which a process has events.
-fn decode_ranks(mut bytes: &[u8]) -> impl Iterator<Item = Rank> + '_ {
-    std::iter::from_fn(move || Rank::read(&mut bytes))
 }

@@ -1,6 +1,7 @@
 //! History of the ranks of a critical path, in bounded memory.
 
-use pdes_core::{Rank, SimTime, Wire};
+use pdes_core::{Rank, SimTime};
+use serde::{Deserialize, Serialize};
 
 /// Number of bins.
 const BINS: usize = 128;
@@ -11,7 +12,8 @@ const NO_RANK: Rank = Rank::new(0);
 ///
 /// Bins are `2^scale` picoseconds long. When they are used up, pairs are merged into bins of twice the length, which keep the rank
 /// of the later one: the ranks at all multiples of the bin length are exact, whatever the order of merges.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "EncodedHistory", try_from = "EncodedHistory")]
 pub(super) struct RankHistory {
     scale: u32,
     /// Number of bins that have ended.
@@ -87,24 +89,28 @@ impl RankHistory {
         }
         segments
     }
+}
 
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
-        (self.scale as u8, self.ended_bins as u8).write(bytes);
-        self.ranks[..self.ended_bins as usize].iter().for_each(|rank| rank.write(bytes));
+/// The logarithm of the bin length, and the ranks of the bins that have ended.
+type EncodedHistory = (u32, Vec<Rank>);
+
+impl From<RankHistory> for EncodedHistory {
+    fn from(history: RankHistory) -> Self {
+        (history.scale, history.ranks[..history.ended_bins as usize].to_vec())
     }
+}
 
-    /// Reads the output of [`write`](RankHistory::write); `None` where the bytes are malformed.
-    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (scale, ended): (u8, u8) = Wire::read(bytes)?;
-        if u32::from(scale) >= u64::BITS || usize::from(ended) > BINS {
-            return None;
+impl TryFrom<EncodedHistory> for RankHistory {
+    type Error = &'static str;
+
+    fn try_from((scale, ended): EncodedHistory) -> Result<Self, Self::Error> {
+        if scale >= u64::BITS || ended.len() > BINS {
+            return Err("no path has so many bins");
         }
-        let mut history = Self { scale: scale.into(), ended_bins: ended.into(), ..Self::default() };
-        for rank in &mut history.ranks[..usize::from(ended)] {
-            *rank = Wire::read(bytes)?;
-        }
+        let mut history = Self { scale, ended_bins: ended.len() as u32, ..Self::default() };
+        history.ranks[..ended.len()].copy_from_slice(&ended);
         history.update_bin_end();
-        Some(history)
+        Ok(history)
     }
 }
 
@@ -159,9 +165,7 @@ mod tests {
                 let of_stay = stays.iter().find(|&&(end, _)| end >= bin << history.scale);
                 prop_assert_eq!(Some(history.ranks[bin as usize - 1].get()), of_stay.map(|&(_, rank)| rank));
             }
-            let mut bytes = Vec::new();
-            history.write(&mut bytes);
-            prop_assert_eq!(RankHistory::read(&mut bytes.as_slice()), Some(history));
+            crate::round_trip::assert_round_trip(&history);
         }
     }
 }

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pdes_core::{Rank, SimTime, Wire};
+use pdes_core::{Rank, SimTime};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId, RankTrace, Trace};
 
 use super::path_channel::PathChannel;
@@ -16,7 +17,7 @@ use crate::request::RequestId;
 use crate::token::{Fragment, Message, ReceiveQueue};
 
 /// Key of a path in flight to a rank: the message or arrival with which it was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum PathKey {
     /// A message to a port of the trace.
     Port(PortMessage),
@@ -27,7 +28,7 @@ pub(super) enum PathKey {
 }
 
 /// Key of a message to a port, by the time and round of its post: all messages to a port are from one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct PortMessage {
     pub(super) port: PortId,
     pub(super) posted: SimTime,
@@ -60,36 +61,6 @@ impl PathKey {
             ReceiveQueue::Collective(from) | ReceiveQueue::Mailbox(from) | ReceiveQueue::Time(from) => {
                 Self::Message { from: Rank::new(from), round, posted, tag, communicator }
             }
-        }
-    }
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        match *self {
-            Self::Port(PortMessage { port, posted, round }) => {
-                (2_u8, port.get(), round).write(bytes);
-                posted.write(bytes);
-            }
-            Self::Message { from, round, posted, tag, communicator } => {
-                (0_u8, from, round).write(bytes);
-                (posted, tag, communicator.get()).write(bytes);
-            }
-            Self::Arrival(request) => (1_u8, request.number()).write(bytes),
-        }
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        match u8::read(bytes)? {
-            0 => {
-                let (from, round) = Wire::read(bytes)?;
-                let (posted, tag, communicator) = Wire::read(bytes)?;
-                Some(Self::Message { from, round, posted, tag, communicator: CommId::new(communicator) })
-            }
-            2 => {
-                let (port, round): (u32, u32) = Wire::read(bytes)?;
-                Some(Self::Port(PortMessage { port: PortId::new(port), posted: Wire::read(bytes)?, round }))
-            }
-            1 => RequestId::from_number(Wire::read(bytes)?).map(Self::Arrival),
-            _ => None,
         }
     }
 }
@@ -166,9 +137,7 @@ impl PathStore {
 
 /// Splits a path and its key into fragments for another process, the first of which begins with their length.
 pub(super) fn split(key: PathKey, path: &CriticalPath) -> Vec<Fragment> {
-    let mut bytes = vec![0; u16::SIZE];
-    key.write(&mut bytes);
-    path.write(&mut bytes);
+    let mut bytes = postcard::to_extend(&(key, path), vec![0; size_of::<u16>()]).expect("a vector grows");
     let length = (bytes.len() as u16).to_le_bytes();
     bytes[..length.len()].copy_from_slice(&length);
     let fragment = |bytes: &[u8]| {
@@ -185,14 +154,14 @@ pub(super) fn split(key: PathKey, path: &CriticalPath) -> Vec<Fragment> {
 /// The fragments are malformed.
 pub(super) fn join(bytes: &mut Vec<u8>, fragment: Fragment) -> Option<(PathKey, CriticalPath)> {
     bytes.extend(fragment);
-    let mut rest = bytes.as_slice();
-    let length = u16::read(&mut rest)?;
-    if bytes.len() < usize::from(length) {
+    let (length, rest) = bytes.split_first_chunk()?;
+    if bytes.len() < usize::from(u16::from_le_bytes(*length)) {
         return None;
     }
-    let found = PathKey::read(&mut rest).zip(CriticalPath::read(&mut rest));
+    let (found, _) = postcard::take_from_bytes(rest)
+        .expect("fragments arrive in order, from a process of the same version");
     bytes.clear();
-    Some(found.expect("fragments arrive in order, from a process of the same version"))
+    Some(found)
 }
 
 #[cfg(test)]

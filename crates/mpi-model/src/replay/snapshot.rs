@@ -7,7 +7,8 @@
 
 use std::convert::Infallible;
 
-use pdes_core::{SimDuration, SimTime, Wire};
+use pdes_core::{SimDuration, SimTime};
+use serde::Serialize;
 use trace_mmap::{CommId, IterationBoundary, Slot};
 
 use super::RankProcess;
@@ -137,7 +138,7 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         for (port, receive) in self.ports.posted_receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        (self.statistics.current_region() as u64, self.compute_factor.to_bits()).write(&mut rest);
+        encode(&(self.statistics.current_region(), self.compute_factor), &mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }
@@ -167,13 +168,13 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
     /// Writes the state of a request. The time of a past completion does not matter.
     fn write_request(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
         match self.requests.get(request) {
-            Request::Inactive => 0_u8.write(rest),
-            Request::Pending(awaited) => (1_u8, awaited).write(rest),
+            Request::Inactive => encode(&0_u8, rest),
+            Request::Pending(awaited) => encode(&(1_u8, awaited), rest),
             Request::Complete(completion) if completion.at <= self.thread.clock => {
-                (2_u8, completion.received).write(rest);
+                encode(&(2_u8, completion.received), rest);
             }
             Request::Complete(completion) => {
-                (3_u8, completion.received).write(rest);
+                encode(&(3_u8, completion.received), rest);
                 times.push(completion.at);
                 self.write_peer(request, rest, times);
             }
@@ -185,7 +186,7 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         let Some(peer_readiness) = self.peer_readiness.as_deref() else { return };
         let Peer { ready, state } = peer_readiness.get(request);
         let will_be_there = ready > self.thread.clock;
-        (u8::from(will_be_there), state as u8).write(rest);
+        encode(&(will_be_there, state), rest);
         times.extend(will_be_there.then_some(ready));
     }
 
@@ -205,8 +206,7 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         times.push(unexpected.message.posted);
         // Rounds only order flows that share the network.
         let message = Message { posted: SimTime::ZERO, round: 0, ..unexpected.message };
-        (self.trace_port(port)?, u8::from(was_sent)).write(rest);
-        message.write(rest);
+        encode(&(self.trace_port(port)?, was_sent, message), rest);
         Some(())
     }
 
@@ -219,8 +219,8 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
     ) -> Option<()> {
         times.push(receive.posted);
         let ago = self.cursor.position().checked_sub(receive.action)?;
-        (self.trace_port(port)?, ago, (receive.request.number(), receive.capacity, receive.wanted.tag()))
-            .write(rest);
+        let port = self.trace_port(port)?;
+        encode(&(port, ago, receive.request, receive.capacity, receive.wanted.tag()), rest);
         Some(())
     }
 
@@ -271,4 +271,9 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         }
         self.cursor.skip_iterations(count * times);
     }
+}
+
+/// Appends the encoding of a part of the state.
+fn encode(part: &impl Serialize, rest: &mut Vec<u8>) {
+    *rest = postcard::to_extend(part, std::mem::take(rest)).expect("a vector grows");
 }

@@ -1,10 +1,9 @@
 //! The epoch model region by region, for parallel engines.
 
-mod wire;
-
 use std::ops::Range;
 
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use super::message::{FlowUpdate, MessageSpec, Outbox};
 use super::region::Region;
@@ -51,10 +50,10 @@ pub struct EpochRegion<'g, 'p, T> {
 }
 
 /// Message between regions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RegionMessage<T>(MessageKind<T>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum MessageKind<T> {
     /// A remote rank sends a message from a host of the receiving region.
     Request(RemoteFlowRequest<T>),
@@ -73,7 +72,7 @@ struct PendingRequest<T> {
 }
 
 /// A message to be sent, with its position in the order of messages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RemoteFlowRequest<T> {
     /// Sending time.
     pub at: SimTime,
@@ -135,41 +134,31 @@ impl<'p> EpochMachine<'p> {
         &self.context.regions
     }
 
-    /// Writes the link loads of some of the regions, which end before `end`, for a process that
-    /// [reads](EpochMachine::read_link_loads) them; a kilobyte for each link that carried anything.
-    pub fn write_link_loads<'r, 'g: 'r, T: Copy + 'r>(
+    /// Returns the totals of the links of some of the regions, which end before `end`, for a process that
+    /// [combines](EpochMachine::combine_link_totals) them; a kilobyte for each link that carried anything.
+    pub fn link_totals<'r, 'g: 'r, T: Copy + 'r>(
         &self,
         numbers: Range<u32>,
         regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
         end: SimTime,
-    ) -> Vec<u8>
+    ) -> Vec<LinkTotals<'static>>
     where
         'p: 'g,
     {
         let links = self.context.regions.links_by_region();
         let regions = regions.map(|part| &mut part.region);
         let links = &links[numbers.start as usize..numbers.end as usize];
-        let mut bytes = Vec::new();
-        let link_totals =
+        let totals =
             link_totals(links, regions, end).filter(|totals| totals.is_reported(self.context.platform));
-        link_totals.for_each(|totals| totals.write(&mut bytes));
-        bytes
+        totals.map(LinkTotals::into_owned).collect()
     }
 
-    /// Combines the link loads of all regions; `None` if a part was not [written](EpochMachine::write_link_loads) for
-    /// this machine.
-    pub fn read_link_loads<'b>(
-        &self,
-        parts: impl Iterator<Item = &'b [u8]>,
-        end: SimTime,
-    ) -> Option<LinkLoads> {
-        let (mut link_totals, links) = (Vec::new(), self.context.platform.links().len());
-        for mut part in parts {
-            while !part.is_empty() {
-                link_totals.push(LinkTotals::read(&mut part).filter(|totals| totals.link.index() < links)?);
-            }
-        }
-        Some(LinkLoads::new(self.context.platform, end, link_totals.into_iter()))
+    /// Combines the [totals](EpochMachine::link_totals) of the links of all regions; `None` if some are not of this
+    /// machine.
+    pub fn combine_link_totals(&self, totals: Vec<LinkTotals<'_>>, end: SimTime) -> Option<LinkLoads> {
+        let links = self.context.platform.links().len();
+        let is_known = totals.iter().all(|totals| totals.link.index() < links);
+        is_known.then(|| LinkLoads::new(self.context.platform, end, totals.into_iter()))
     }
 
     /// Makes the idle regions of these numbers, in their order.
@@ -385,5 +374,38 @@ pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<Si
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoch::message::FlowKey;
+
+    #[test]
+    fn messages_survive_a_round_trip() {
+        let flow = FlowKey { begin: SimTime::from_picos(u64::MAX - 1), src: HostId::new(2), count: 3 };
+        let [src, dst] = [4, u32::MAX].map(HostId::new);
+        let (size, tag) = (Bytes::new(1 << 50), u64::MAX - 2);
+        let (at, submitter) = (SimTime::from_picos(8), Rank::new(9));
+        let request = RemoteFlowRequest { at, order: u64::MAX, submitter, src, dst, size, tag };
+        let kinds = [
+            MessageKind::Request(request),
+            MessageKind::Update(FlowUpdate::Announcement { flow, spec: MessageSpec { src, dst, size, tag } }),
+            MessageKind::Update(FlowUpdate::Offer { flow, rate: u64::MAX }),
+            MessageKind::Update(FlowUpdate::Advert { flow, from: RegionId::new(5), level: 6 }),
+            MessageKind::Reminder,
+        ];
+        for kind in kinds {
+            let mut bytes = postcard::to_stdvec(&RegionMessage(kind)).expect("the message is encoded");
+            let (found, rest) =
+                postcard::take_from_bytes::<RegionMessage<u64>>(&bytes).expect("the message is decoded");
+            assert_eq!(format!("{:?}", found.0), format!("{kind:?}"));
+            assert!(rest.is_empty());
+            let shorter = &bytes[..bytes.len() - 1];
+            assert!(postcard::from_bytes::<RegionMessage<u64>>(shorter).is_err(), "too short");
+            bytes[0] = 5;
+            assert!(postcard::from_bytes::<RegionMessage<u64>>(&bytes).is_err(), "no such kind");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Sums over bins of time, in bounded memory.
 
-use pdes_core::Wire;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of bins. When they do not reach an instant, bins are merged in pairs.
 pub(crate) const MAX_BINS: usize = 128;
@@ -11,10 +11,27 @@ pub(crate) fn scale_of(now: u64) -> u32 {
 }
 
 /// Sums over bins of `2^scale` picoseconds, from time zero. Takes a kilobyte once anything is added.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EncodedBins")]
 pub(crate) struct Bins {
     scale: u32,
     sums: Vec<f64>,
+}
+
+/// Bins that were not checked.
+#[derive(Deserialize)]
+struct EncodedBins {
+    scale: u32,
+    sums: Vec<f64>,
+}
+
+impl TryFrom<EncodedBins> for Bins {
+    type Error = &'static str;
+
+    fn try_from(EncodedBins { scale, sums }: EncodedBins) -> Result<Self, Self::Error> {
+        let is_valid = scale < u64::BITS && matches!(sums.len(), 0 | MAX_BINS);
+        is_valid.then_some(Self { scale, sums }).ok_or("no link has so many bins")
+    }
 }
 
 impl Bins {
@@ -25,22 +42,6 @@ impl Bins {
 
     pub(crate) fn scale(&self) -> u32 {
         self.scale
-    }
-
-    /// Writes the sums for another process of the operating system.
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        (self.scale, self.sums.len() as u32).write(bytes);
-        self.sums.iter().for_each(|sum| sum.to_bits().write(bytes));
-    }
-
-    /// Reads sums; `None` if the bytes hold none.
-    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (scale, count): (u32, u32) = Wire::read(bytes)?;
-        if scale >= u64::BITS || !matches!(count as usize, 0 | MAX_BINS) {
-            return None;
-        }
-        let sums: Option<_> = (0..count).map(|_| u64::read(bytes).map(f64::from_bits)).collect();
-        Some(Self { scale, sums: sums? })
     }
 
     /// Adds an amount at an instant.
@@ -122,10 +123,11 @@ mod tests {
             let scale = bins.scale() + coarser;
             let expected: Vec<f64> = all.chunks(1 << scale).map(|picos| picos.iter().sum()).collect();
             prop_assert_eq!(bins.coarsened(scale, now), expected);
-            let mut bytes = Vec::new();
-            bins.write(&mut bytes);
-            prop_assert_eq!(Bins::read(&mut &bytes[..bytes.len() - 1]), None);
-            prop_assert_eq!(Bins::read(&mut bytes.as_slice()), Some(bins));
+            let bytes = postcard::to_stdvec(&bins).unwrap();
+            prop_assert!(postcard::from_bytes::<Bins>(&bytes[..bytes.len() - 1]).is_err(), "too short");
+            prop_assert_eq!(postcard::from_bytes(&bytes), Ok(bins));
+            prop_assert!(postcard::from_bytes::<Bins>(&[64, 0]).is_err(), "too long bins");
+            prop_assert!(postcard::from_bytes::<Bins>(&[&[0, 1][..], &[0; 8]].concat()).is_err(), "too few bins");
         }
     }
 }

@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::backoff::Backoff;
-use super::{Cluster, ClusterError};
-use crate::{SimTime, Wire};
+use super::{Cluster, ClusterError, encoding};
+use crate::SimTime;
 
 /// Maximum size of a fragment \[B\].
 const FRAGMENT_BYTES: usize = 3_900;
@@ -17,44 +20,64 @@ const LAST: u8 = 101;
 /// # Collective calls
 /// Every member makes these calls, in the same order, also with respect to runs.
 impl Cluster {
-    /// Gathers the bytes of each member at member 0; returns them there, in the order of the members, and an empty list at
+    /// Gathers a value of each member at member 0; returns them there, in the order of the members, and an empty list at
     /// the others.
     ///
     /// # Errors
-    /// If a member has left the cluster.
+    /// If a member has left the cluster, or sends what is no such value.
     ///
     /// # Panics
     /// If this member has failed before.
-    pub fn gather(&mut self, own: Vec<u8>) -> Result<Vec<Vec<u8>>, ClusterError> {
+    pub fn gather<T: Serialize + DeserializeOwned>(&mut self, own: T) -> Result<Vec<T>, ClusterError> {
         self.begin();
         let mut all = Vec::new();
         if self.member() == 0 {
-            all = self.receive_all(1..self.members())?;
-            all.insert(0, own);
+            let others = self.receive_all(1..self.members())?;
+            all.push(own);
+            for bytes in others {
+                all.push(self.decode(&bytes)?);
+            }
         } else {
-            self.enqueue_fragmented(0, &own);
+            self.enqueue_value(0..1, &own);
         }
         self.complete_call()?;
         Ok(all)
     }
 
-    /// Broadcasts the bytes of member 0 to all members; the arguments of the others are ignored.
+    /// Broadcasts the value of member 0 to all members; those that others pass are ignored.
     ///
     /// # Errors
-    /// If a member has left the cluster.
+    /// If a member has left the cluster, or member 0 sends what is no such value.
     ///
     /// # Panics
-    /// If this member has failed before.
-    pub fn broadcast(&mut self, bytes_of_first: Vec<u8>) -> Result<Vec<u8>, ClusterError> {
+    /// If member 0 passes no value, and if this member has failed before.
+    pub fn broadcast<T: Serialize + DeserializeOwned>(
+        &mut self,
+        of_first: Option<T>,
+    ) -> Result<T, ClusterError> {
         self.begin();
-        let mut found = bytes_of_first;
-        if self.member() == 0 {
-            (1..self.members()).for_each(|member| self.enqueue_fragmented(member, &found));
+        let value = if self.member() == 0 {
+            let value = of_first.expect("member 0 has the value to broadcast");
+            self.enqueue_value(1..self.members(), &value);
+            value
         } else {
-            found = self.receive_all(0..1)?.pop().unwrap_or_default();
-        }
+            let bytes = self.receive_all(0..1)?.pop().unwrap_or_default();
+            self.decode(&bytes)?
+        };
         self.complete_call()?;
-        Ok(found)
+        Ok(value)
+    }
+
+    fn enqueue_value<T: Serialize>(&mut self, to: Range<usize>, value: &T) {
+        let mut bytes = Vec::new();
+        encoding::append(value, &mut bytes);
+        to.for_each(|member| self.enqueue_fragmented(member, &bytes));
+    }
+
+    /// Decodes a message that holds one value, or fails the call for all members.
+    fn decode<T: DeserializeOwned>(&mut self, mut bytes: &[u8]) -> Result<T, ClusterError> {
+        let value = encoding::take(&mut bytes).filter(|_| bytes.is_empty());
+        value.ok_or_else(|| self.fail_undecodable())
     }
 
     /// Returns, on all members, the lowest member that has not succeeded in its own work, if there is one. Each member
@@ -76,13 +99,8 @@ impl Cluster {
     /// assert!(failures.into_iter().all(|failure| failure.unwrap() == Ok(Some(1))));
     /// ```
     pub fn first_failure(&mut self, succeeded: bool) -> Result<Option<usize>, ClusterError> {
-        let all = self.gather(vec![u8::from(succeeded)])?;
-        let failed = all.iter().position(|one| one.as_slice() != [1]).map(|member| member as u32);
-        let mut bytes = Vec::new();
-        failed.write(&mut bytes);
-        let result = self.broadcast(bytes)?;
-        let failed: Option<u32> = Wire::read(&mut result.as_slice()).expect("member 0 tells what it found");
-        Ok(failed.map(|member| member as usize))
+        let all = self.gather(succeeded)?;
+        self.broadcast(Some(all.iter().position(|succeeded| !succeeded)))
     }
 
     /// Queues a message of any length, in fragments, for a member that receives it with

@@ -3,8 +3,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::backend::{Backend, Messages};
-use crate::{SimTime, Wire};
+use super::encoding;
+use crate::SimTime;
 
 /// Maximum size of a message \[B\], unless a single frame is longer. MPI libraries send messages up to this size eagerly.
 const MESSAGE_BYTES: usize = 4000;
@@ -12,37 +15,16 @@ const MESSAGE_BYTES: usize = 4000;
 const CREDITS: u32 = 64;
 
 /// The header of a message.
+#[derive(Serialize, Deserialize)]
 struct Header {
-    /// True if the sender leaves the cluster; a [`DepartureCause`] follows then, and no frames.
-    is_departure: bool,
+    /// Cause for which the sender leaves the cluster, if it does; no frames follow then.
+    departure: Option<DepartureCause>,
     /// Run to which the frames belong; in a departure, the last one that the sender completed.
     run: u32,
     /// Number of messages with frames that the sender has received from the receiver (the acknowledgement).
     received: u32,
     /// Least clock of the sender.
     lower_bound: SimTime,
-}
-
-impl Header {
-    const SIZE: usize = u8::SIZE + 2 * u32::SIZE + SimTime::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        u8::from(self.is_departure).write(bytes);
-        self.run.write(bytes);
-        self.received.write(bytes);
-        self.lower_bound.write(bytes);
-    }
-
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        let bytes = &mut bytes;
-        let farewell = u8::read(bytes)? != 0;
-        Some(Self {
-            is_departure: farewell,
-            run: Wire::read(bytes)?,
-            received: Wire::read(bytes)?,
-            lower_bound: Wire::read(bytes)?,
-        })
-    }
 }
 
 /// The transport of frames to and from other members.
@@ -82,25 +64,12 @@ struct Departure {
 }
 
 /// The cause of a departure: the member that left first, and its panic message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DepartureCause {
     /// First member to leave; a member that leaves because another one has left names that one.
     pub(super) member: usize,
     /// Message of its panic.
     pub(super) message: Option<String>,
-}
-
-impl DepartureCause {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        (self.member as u32).write(bytes);
-        bytes.extend_from_slice(self.message.as_deref().unwrap_or_default().as_bytes());
-    }
-
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        let member = u32::read(&mut bytes)? as usize;
-        let message = (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned());
-        Some(Self { member, message })
-    }
 }
 
 /// A received message and the position up to which its frames are read.
@@ -116,9 +85,9 @@ impl ReceivedMessage {
     /// Returns the next frame.
     pub(crate) fn next_frame(&mut self) -> Option<&[u8]> {
         let mut rest = &self.bytes[self.position..];
-        let length = u32::read(&mut rest)? as usize;
-        self.position += u32::SIZE + length;
-        rest.get(..length)
+        let frame = encoding::take(&mut rest)?;
+        self.position = self.bytes.len() - rest.len();
+        Some(frame)
     }
 }
 
@@ -164,12 +133,13 @@ impl Transport {
     /// Queues a frame, in the last message if it fits there.
     pub(crate) fn enqueue(&mut self, to: usize, frame: &[u8]) {
         let backlog = &mut self.peers[to].backlog;
-        let bytes = u32::SIZE + frame.len();
+        let bytes = size_of::<u32>() + frame.len();
         if backlog.back().is_none_or(|message| message.len() + bytes > MESSAGE_BYTES) {
             backlog.push_back(Vec::with_capacity(bytes.max(256)));
         }
         let message = backlog.back_mut().expect("a message has just been begun");
-        (frame.len() as u32).write(message);
+        // The encoding of a slice.
+        encoding::append(&frame.len(), message);
         message.extend_from_slice(frame);
     }
 
@@ -189,7 +159,7 @@ impl Transport {
                 peer.backlog.clear();
                 continue;
             }
-            let header = Header { is_departure: false, run, received: peer.received, lower_bound: floor };
+            let header = Header { departure: None, run, received: peer.received, lower_bound: floor };
             peer.send_ready(&header, |message| self.outgoing.push_back((to, message)));
         }
         self.backend.exchange(&mut self.outgoing, &mut self.arrived);
@@ -199,20 +169,19 @@ impl Transport {
     }
 
     fn accept(&mut self, from: usize, message: Vec<u8>) {
-        let Some(header) = Header::read(&message) else {
+        let mut rest = message.as_slice();
+        let Some(header) = encoding::take::<Header>(&mut rest) else {
             panic!("member {from} sends a message of {} bytes, which is no header", message.len());
         };
+        let position = message.len() - rest.len();
         let peer = &mut self.peers[from];
         peer.acknowledged = header.received;
-        if header.is_departure {
-            let cause = DepartureCause::read(&message[Header::SIZE..])
-                .unwrap_or(DepartureCause { member: from, message: None });
+        if let Some(cause) = header.departure {
             peer.departure = Some(Departure { completed: header.run, cause });
             return;
         }
-        peer.received = peer.received.wrapping_add(u32::from(message.len() > Header::SIZE));
-        let delivery =
-            ReceivedMessage { from, lower_bound: header.lower_bound, bytes: message, position: Header::SIZE };
+        peer.received = peer.received.wrapping_add(u32::from(position < message.len()));
+        let delivery = ReceivedMessage { from, lower_bound: header.lower_bound, bytes: message, position };
         if header.run == self.run {
             self.incoming.push_back(delivery);
         } else if header.run > self.run {
@@ -253,14 +222,13 @@ impl Transport {
     pub(super) fn announce_departure(&mut self, completed: u32, cause: &DepartureCause) {
         for to in self.others() {
             let header = Header {
-                is_departure: true,
+                departure: Some(cause.clone()),
                 run: completed,
                 received: self.peers[to].received,
                 lower_bound: SimTime::MAX,
             };
             let mut bytes = Vec::new();
-            header.write(&mut bytes);
-            cause.write(&mut bytes);
+            encoding::append(&header, &mut bytes);
             self.outgoing.push_back((to, bytes));
         }
         self.backend.exchange(&mut self.outgoing, &mut self.arrived);
@@ -287,8 +255,8 @@ impl Peer {
             if self.sent.wrapping_sub(self.acknowledged) >= CREDITS {
                 break;
             }
-            let mut message = Vec::with_capacity(Header::SIZE + frames.len());
-            header.write(&mut message);
+            let mut message = Vec::with_capacity(size_of::<Header>() + frames.len());
+            encoding::append(header, &mut message);
             message.extend_from_slice(frames);
             self.backlog.pop_front();
             self.sent = self.sent.wrapping_add(1);
@@ -297,8 +265,8 @@ impl Peer {
             hand_over(message);
         }
         if due {
-            let mut message = Vec::with_capacity(Header::SIZE);
-            header.write(&mut message);
+            let mut message = Vec::new();
+            encoding::append(header, &mut message);
             hand_over(message);
             self.acknowledged_to_peer = self.received;
         }

@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::frame::TokenCodec;
+use super::frame::{decode_tokens, encode_tokens};
 use super::gateway::{Arrival, ClusterGateway};
 use super::partition::MemberPartition;
 use super::quiescence::{Decision, Quiescence};
@@ -13,7 +15,7 @@ use super::worker::SharedState;
 use crate::cluster::backoff::Backoff;
 use crate::{Rank, SimTime};
 
-/// Maximum size of a frame with tokens \[B\]: it fills a message.
+/// Maximum size of the tokens of a frame in memory \[B\]: encoded they are smaller, and fit into a message.
 const FRAME_BYTES: usize = 3_900;
 /// Number of turns between two polls of other members, and between two flushes of the tokens for them.
 const TURNS_PER_POLL: u32 = 64;
@@ -43,7 +45,7 @@ enum Destination<T> {
     /// A thread of this member, perhaps this one.
     Thread(Sender<Message<T>>),
     /// A worker of another member.
-    Member { member: usize, worker: usize, codec: TokenCodec<T> },
+    Member { member: usize, worker: usize },
 }
 
 /// The builder of an endpoint, which can be sent to the thread of its worker.
@@ -67,7 +69,8 @@ pub(crate) struct WorkerEndpoint<'a, T> {
     member_batch: usize,
     counts: MessageCounts,
     lower_bounds: &'a LowerBounds,
-    codec: Option<TokenCodec<T>>,
+    /// True if there are workers of other members.
+    is_distributed: bool,
     backlog: &'a Backlog,
     /// Gateway to other members; only the first worker of a member of a cluster has it.
     gateway: Option<ClusterGateway<'a>>,
@@ -104,35 +107,31 @@ pub(crate) fn connect<T>(workers: usize) -> Vec<EndpointBuilder<T>> {
 }
 
 impl<T> EndpointBuilder<T> {
-    /// Builds the endpoint. In a cluster there is a codec, and the first worker has the gateway.
+    /// Builds the endpoint. In a cluster the first worker has the gateway.
     pub(crate) fn build<'a>(
         self,
         share: &MemberPartition,
         batch: usize,
-        codec: Option<TokenCodec<T>>,
         commons: &'a SharedState,
         gateway: Option<ClusterGateway<'a>>,
     ) -> WorkerEndpoint<'a, T> {
         let (here, _) = share.locate_worker(share.first_worker());
-        let endpoint = |worker| match (share.locate_worker(worker), codec) {
-            ((member, worker), Some(codec)) if member != here => {
-                Destination::Member { member, worker, codec }
-            }
-            ((_, worker), _) => Destination::Thread(self.peers[worker].clone()),
+        let endpoint = |worker| match share.locate_worker(worker) {
+            (member, worker) if member != here => Destination::Member { member, worker },
+            (_, worker) => Destination::Thread(self.peers[worker].clone()),
         };
-        let packet_bytes = codec.map_or(1, |codec| size_of::<u32>() + codec.token_bytes as usize);
         WorkerEndpoint {
             destinations: (0..share.global.workers()).map(endpoint).collect(),
             outgoing: (0..share.global.workers()).map(|_| Vec::new()).collect(),
             me: self.me,
             partition: share.clone(),
             inbox: self.inbox,
+            is_distributed: share.global.workers() > self.peers.len(),
             peers: self.peers,
             batch,
-            member_batch: batch.min(FRAME_BYTES / packet_bytes).max(1),
+            member_batch: batch.min(FRAME_BYTES / size_of::<(Rank, T)>()).max(1),
             counts: MessageCounts::default(),
             lower_bounds: &commons.lower_bounds,
-            codec,
             backlog: &commons.backlog,
             gateway,
             turns: 0,
@@ -172,63 +171,6 @@ impl<'a, T> WorkerEndpoint<'a, T> {
         self.destinations.len()
     }
 
-    /// Queues a token for a process of another worker, and sends the batch if it is full.
-    pub(crate) fn enqueue(&mut self, to: Rank, token: T) {
-        let owner = self.partition.global.worker(to);
-        let batch = &mut self.outgoing[owner];
-        batch.push((to, token));
-        let full = match self.destinations[owner] {
-            Destination::Thread(_) => self.batch,
-            Destination::Member { .. } => self.member_batch,
-        };
-        if batch.len() >= full {
-            self.send(owner);
-        }
-    }
-
-    /// Sends all queued tokens. A worker must do so before it waits, else the run could deadlock.
-    pub(crate) fn flush(&mut self) {
-        self.send_where(|_, _| true);
-    }
-
-    /// Sends the tokens queued for idle workers, and every 64th time those for other members, whose workers may be idle.
-    pub(crate) fn flush_to_idle(&mut self) {
-        self.turns = self.turns.wrapping_add(1);
-        let abroad = self.turns.is_multiple_of(TURNS_PER_POLL);
-        self.send_where(|endpoint, worker| match endpoint.destinations[worker] {
-            Destination::Thread(_) => {
-                endpoint.lower_bounds.is_idle(endpoint.partition.locate_worker(worker).1)
-            }
-            Destination::Member { .. } => abroad,
-        });
-    }
-
-    fn send_where(&mut self, which: impl Fn(&Self, usize) -> bool) {
-        for worker in 0..self.outgoing.len() {
-            if !self.outgoing[worker].is_empty() && which(self, worker) {
-                self.send(worker);
-            }
-        }
-    }
-
-    fn send(&mut self, worker: usize) {
-        match &self.destinations[worker] {
-            Destination::Thread(peer) => {
-                let room = Vec::with_capacity(self.batch.min(256));
-                let batch = std::mem::replace(&mut self.outgoing[worker], room);
-                self.counts.sent += 1;
-                self.lower_bounds.lower_to_sender(self.me, worker - self.partition.first_worker());
-                let _ = peer.send(Message::Batch(batch));
-            }
-            &Destination::Member { member, worker: of_member, codec } => {
-                let frame = codec.frame(of_member, &self.outgoing[worker]);
-                self.outgoing[worker].clear();
-                self.lower_bounds.lower_member_to_sender(self.me, member);
-                self.send_to_member(member, frame);
-            }
-        }
-    }
-
     fn send_to_member(&mut self, member: usize, frame: Vec<u8>) {
         match &mut self.gateway {
             Some(gateway) => gateway.send(member, &frame),
@@ -261,7 +203,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
     /// Returns true if too many bytes wait to be sent to other members. Other members receive in every state, so this
     /// cannot last.
     pub(crate) fn is_congested(&self) -> bool {
-        self.codec.is_some() && self.backlog.is_long()
+        self.is_distributed && self.backlog.is_long()
     }
 
     /// Returns the next message; polls other members every 64 turns only.
@@ -342,7 +284,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
             return self.wait_with_gateway(quiescence);
         }
         match quiescent {
-            Some(_) if self.codec.is_some() => self.send_uncounted(0, Message::Quiescent),
+            Some(_) if self.is_distributed => self.send_uncounted(0, Message::Quiescent),
             // The cut-off is read after all have arrived: it may be lower than when the candidate was registered.
             Some(quiescent) => {
                 self.execute(Decision::new(quiescent.0, self.lower_bounds.cutoff()), quiescence)
@@ -409,17 +351,76 @@ impl<'a, T> WorkerEndpoint<'a, T> {
         }
     }
 
-    /// Decodes tokens from another member; `None` if they are not tokens for processes of this worker.
-    pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(Rank, T)>> {
-        let packets = self.codec.as_ref()?.packets(frame)?;
-        let (whole, places) = (&self.partition.global, self.partition.global.slots(self.global_index()));
-        let is_here = |to: Rank| to.get() < whole.len() && places.contains(&whole.slot(to));
-        packets.iter().all(|&(to, _)| is_here(to)).then_some(packets)
-    }
-
     /// Takes the gateway to other members out.
     pub(crate) fn take_gateway(&mut self) -> Option<ClusterGateway<'a>> {
         self.gateway.take()
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> WorkerEndpoint<'_, T> {
+    /// Queues a token for a process of another worker, and sends the batch if it is full.
+    pub(crate) fn enqueue(&mut self, to: Rank, token: T) {
+        let owner = self.partition.global.worker(to);
+        let batch = &mut self.outgoing[owner];
+        batch.push((to, token));
+        let full = match self.destinations[owner] {
+            Destination::Thread(_) => self.batch,
+            Destination::Member { .. } => self.member_batch,
+        };
+        if batch.len() >= full {
+            self.send(owner);
+        }
+    }
+
+    /// Sends all queued tokens. A worker must do so before it waits, else the run could deadlock.
+    pub(crate) fn flush(&mut self) {
+        self.send_where(|_, _| true);
+    }
+
+    /// Sends the tokens queued for idle workers, and every 64th time those for other members, whose workers may be idle.
+    pub(crate) fn flush_to_idle(&mut self) {
+        self.turns = self.turns.wrapping_add(1);
+        let abroad = self.turns.is_multiple_of(TURNS_PER_POLL);
+        self.send_where(|endpoint, worker| match endpoint.destinations[worker] {
+            Destination::Thread(_) => {
+                endpoint.lower_bounds.is_idle(endpoint.partition.locate_worker(worker).1)
+            }
+            Destination::Member { .. } => abroad,
+        });
+    }
+
+    fn send_where(&mut self, which: impl Fn(&Self, usize) -> bool) {
+        for worker in 0..self.outgoing.len() {
+            if !self.outgoing[worker].is_empty() && which(self, worker) {
+                self.send(worker);
+            }
+        }
+    }
+
+    fn send(&mut self, worker: usize) {
+        match &self.destinations[worker] {
+            Destination::Thread(peer) => {
+                let room = Vec::with_capacity(self.batch.min(256));
+                let batch = std::mem::replace(&mut self.outgoing[worker], room);
+                self.counts.sent += 1;
+                self.lower_bounds.lower_to_sender(self.me, worker - self.partition.first_worker());
+                let _ = peer.send(Message::Batch(batch));
+            }
+            &Destination::Member { member, worker: of_member } => {
+                let frame = encode_tokens(of_member, &self.outgoing[worker]);
+                self.outgoing[worker].clear();
+                self.lower_bounds.lower_member_to_sender(self.me, member);
+                self.send_to_member(member, frame);
+            }
+        }
+    }
+
+    /// Decodes tokens from another member; `None` if they are not tokens for processes of this worker.
+    pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(Rank, T)>> {
+        let packets = decode_tokens(frame)?;
+        let (whole, places) = (&self.partition.global, self.partition.global.slots(self.global_index()));
+        let is_here = |to: Rank| to.get() < whole.len() && places.contains(&whole.slot(to));
+        packets.iter().all(|&(to, _)| is_here(to)).then_some(packets)
     }
 }
 

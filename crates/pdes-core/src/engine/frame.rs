@@ -1,16 +1,19 @@
 //! The frames that members of a cluster exchange during a run, and their encoding.
 
-use crate::cluster::RunParameters;
-use crate::{Rank, SimTime, Wire};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::{RunParameters, encoding};
+use crate::{Rank, SimTime};
 
 /// A control or data unit from one member to another. Counted frames may activate the receiver; an idle member reports how
 /// many of them it has sent and received.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Frame<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Frame {
     /// Parameters of the sender's run; the first frame of a run.
     Parameters(RunParameters),
-    /// Counted: tokens for this worker of the receiver.
-    Tokens { worker: u32, packets: &'a [u8] },
+    /// Counted: tokens for this worker of the receiver, which [follow](decode_tokens) the frame.
+    Tokens { worker: usize },
     /// Counted: the conditional event of this process is committed.
     Commit(Rank),
     /// To member 0: no worker of the sender can run.
@@ -28,7 +31,7 @@ pub(crate) enum Frame<'a> {
 }
 
 /// The report of an idle member, for termination detection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// Number of counted frames to each member.
     pub(crate) sent: Vec<u64>,
@@ -41,7 +44,7 @@ pub(crate) struct Report {
 }
 
 /// The summary of a run, over some or all processes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunSummary {
     /// Time, rank and order of the earliest failure.
     pub(crate) fault: Option<(SimTime, Rank, u64)>,
@@ -58,145 +61,27 @@ impl RunSummary {
         self.steps += other.steps;
         self.waiting.extend(other.waiting);
     }
-
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        (self.fault, self.steps).write(bytes);
-        write_list(&self.waiting, bytes);
-    }
-
-    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { fault: Wire::read(bytes)?, steps: Wire::read(bytes)?, waiting: read_list(bytes)? })
-    }
 }
 
-const PARAMETERS: u8 = 0;
-const TOKENS: u8 = 1;
-const COMMIT: u8 = 2;
-const IDLE: u8 = 3;
-const CUTOFF: u8 = 4;
-const REQUEST_BOUND: u8 = 5;
-const STOP: u8 = 6;
-const SUMMARY: u8 = 7;
-const PROGRESS: u8 = 8;
-
-impl<'a> Frame<'a> {
+impl Frame {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        match self {
-            Self::Parameters(RunParameters { ranks, workers, token_bytes }) => {
-                (PARAMETERS, *ranks, (*workers, *token_bytes)).write(&mut bytes);
-            }
-            Self::Tokens { worker, packets } => {
-                (TOKENS, *worker).write(&mut bytes);
-                bytes.extend_from_slice(packets);
-            }
-            Self::Commit(rank) => (COMMIT, *rank).write(&mut bytes),
-            Self::Idle(report) => {
-                IDLE.write(&mut bytes);
-                write_list(&report.sent, &mut bytes);
-                write_list(&report.received, &mut bytes);
-                report.candidate.write(&mut bytes);
-                report.cutoff.write(&mut bytes);
-            }
-            Self::Cutoff(at) => (CUTOFF, *at).write(&mut bytes),
-            Self::RequestBound(floor) => (REQUEST_BOUND, *floor).write(&mut bytes),
-            Self::Progress(steps, reached) => (PROGRESS, *steps, *reached).write(&mut bytes),
-            Self::Stop => STOP.write(&mut bytes),
-            Self::Summary(summary) => {
-                SUMMARY.write(&mut bytes);
-                summary.write(&mut bytes);
-            }
-        }
+        encoding::append(self, &mut bytes);
         bytes
     }
-
-    pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
-        let rest = &mut bytes;
-        Some(match u8::read(rest)? {
-            PARAMETERS => {
-                let (ranks, (workers, token_bytes)) = Wire::read(rest)?;
-                Self::Parameters(RunParameters { ranks, workers, token_bytes })
-            }
-            TOKENS => Self::Tokens { worker: Wire::read(rest)?, packets: rest },
-            COMMIT => Self::Commit(Wire::read(rest)?),
-            IDLE => Self::Idle(Report {
-                sent: read_list(rest)?,
-                received: read_list(rest)?,
-                candidate: Wire::read(rest)?,
-                cutoff: Wire::read(rest)?,
-            }),
-            CUTOFF => Self::Cutoff(Wire::read(rest)?),
-            REQUEST_BOUND => Self::RequestBound(Wire::read(rest)?),
-            PROGRESS => {
-                let (steps, reached) = Wire::read(rest)?;
-                Self::Progress(steps, reached)
-            }
-            STOP => Self::Stop,
-            SUMMARY => Self::Summary(RunSummary::read(rest)?),
-            _ => return None,
-        })
-    }
 }
 
-fn write_list<T: Wire>(list: &[T], bytes: &mut Vec<u8>) {
-    (list.len() as u32).write(bytes);
-    list.iter().for_each(|item| item.write(bytes));
+/// Encodes a frame with these tokens and their receivers, for a worker of another member.
+pub(crate) fn encode_tokens<T: Serialize>(worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of::<Frame>() + size_of_val(packets));
+    encoding::append(&Frame::Tokens { worker }, &mut bytes);
+    packets.iter().for_each(|packet| encoding::append(packet, &mut bytes));
+    bytes
 }
 
-fn read_list<T: Wire>(bytes: &mut &[u8]) -> Option<Vec<T>> {
-    (0..u32::read(bytes)?).map(|_| T::read(bytes)).collect()
-}
-
-/// The encoder and decoder of tokens with their receivers. They are function pointers, so that a run on threads only does
-/// not require tokens that implement [`Wire`].
-pub(crate) struct TokenCodec<T> {
-    pub(crate) token_bytes: u32,
-    encode: fn(&[(Rank, T)], &mut Vec<u8>),
-    decode: fn(&[u8]) -> Option<AddressedTokens<T>>,
-}
-
-/// Tokens with their receivers.
-type AddressedTokens<T> = Vec<(Rank, T)>;
-
-impl<T> Clone for TokenCodec<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for TokenCodec<T> {}
-
-impl<T: Copy + Wire> TokenCodec<T> {
-    pub(crate) fn new() -> Self {
-        Self {
-            token_bytes: T::SIZE as u32,
-            encode: |packets, bytes| {
-                bytes.reserve(packets.len() * <(Rank, T)>::SIZE);
-                packets.iter().for_each(|packet| packet.write(bytes));
-            },
-            decode: |mut bytes| {
-                let mut packets = Vec::with_capacity(bytes.len() / <(Rank, T)>::SIZE);
-                while !bytes.is_empty() {
-                    packets.push(Wire::read(&mut bytes)?);
-                }
-                Some(packets)
-            },
-        }
-    }
-}
-
-impl<T> TokenCodec<T> {
-    /// Encodes a frame with these tokens for a worker of another member.
-    pub(crate) fn frame(&self, worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
-        let mut bytes = Frame::Tokens { worker: worker as u32, packets: &[] }.to_bytes();
-        (self.encode)(packets, &mut bytes);
-        bytes
-    }
-
-    /// Decodes the tokens of a frame; `None` if that is impossible because the members run different programs.
-    pub(crate) fn packets(&self, bytes: &[u8]) -> Option<AddressedTokens<T>> {
-        (self.decode)(bytes)
-    }
+/// Decodes the tokens of a frame; `None` if that is impossible because the members run different programs.
+pub(crate) fn decode_tokens<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<Vec<(Rank, T)>> {
+    std::iter::from_fn(|| (!bytes.is_empty()).then(|| encoding::take(&mut bytes))).collect()
 }
 
 #[cfg(test)]
@@ -209,7 +94,7 @@ mod tests {
         let candidate = Some((at(5), Rank::new(6)));
         let frames = [
             Frame::Parameters(RunParameters { ranks: 1, workers: 2, token_bytes: 3 }),
-            Frame::Tokens { worker: 4, packets: &[5, 6, 7] },
+            Frame::Tokens { worker: 4 },
             Frame::Commit(Rank::new(9)),
             Frame::Idle(Report { sent: vec![1, 2], received: vec![3, 4], candidate, cutoff: at(7) }),
             Frame::Cutoff(at(10)),
@@ -219,20 +104,18 @@ mod tests {
             Frame::Summary(RunSummary { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
         ];
         for frame in frames {
-            assert_eq!(Frame::read(&frame.to_bytes()), Some(frame));
+            assert_eq!(encoding::take(&mut frame.to_bytes().as_slice()), Some(frame));
         }
-        assert_eq!(Frame::read(&[99]), None);
+        assert_eq!(encoding::take::<Frame>(&mut [99].as_slice()), None);
     }
 
     #[test]
     fn tokens_come_back() {
-        let codec = TokenCodec::<u16>::new();
         let packets = [(Rank::new(1), 2_u16), (Rank::new(3), 4)];
-        let frame = codec.frame(5, &packets);
-        let Some(Frame::Tokens { worker: 5, packets: bytes }) = Frame::read(&frame) else {
-            panic!("no tokens")
-        };
-        assert_eq!(codec.packets(bytes).as_deref(), Some(&packets[..]));
-        assert_eq!(codec.packets(&bytes[1..]), None);
+        let frame = encode_tokens(5, &packets);
+        let rest = &mut frame.as_slice();
+        assert_eq!(encoding::take(rest), Some(Frame::Tokens { worker: 5 }));
+        assert_eq!(decode_tokens(rest).as_deref(), Some(&packets[..]));
+        assert_eq!(decode_tokens::<u16>(&rest[1..]), None);
     }
 }

@@ -8,7 +8,7 @@ use super::quiescence::{Decision, Quiescent};
 use super::run_ahead::LowerBounds;
 use super::termination::TerminationDetector;
 use crate::cluster::backoff::Backoff;
-use crate::cluster::{Cluster, ClusterError, ReceivedMessage, RunParameters};
+use crate::cluster::{Cluster, ClusterError, ReceivedMessage, RunParameters, encoding};
 use crate::{Progress, Rank, SimTime};
 
 /// Period at which the other members send their progress to member 0.
@@ -103,11 +103,11 @@ impl<'a> ClusterGateway<'a> {
         self.cluster.transport().enqueue(member, frame);
     }
 
-    fn send_uncounted(&mut self, member: usize, frame: &Frame<'_>) {
+    fn send_uncounted(&mut self, member: usize, frame: &Frame) {
         self.cluster.transport().enqueue(member, &frame.to_bytes());
     }
 
-    fn broadcast(&mut self, frame: &Frame<'_>) {
+    fn broadcast(&mut self, frame: &Frame) {
         self.cluster.transport().others().for_each(|member| self.send_uncounted(member, frame));
     }
 
@@ -137,7 +137,9 @@ impl<'a> ClusterGateway<'a> {
             };
             let ReceivedMessage { from, lower_bound: floor, .. } = delivery;
             while let Some(frame) = delivery.next_frame() {
-                if let Some(arrival) = self.handle(from, floor, Frame::read(frame)) {
+                let mut rest = frame;
+                let frame = encoding::take(&mut rest);
+                if let Some(arrival) = self.handle(from, floor, frame, rest) {
                     self.unread = Some(delivery);
                     return Some(arrival);
                 }
@@ -196,7 +198,8 @@ impl<'a> ClusterGateway<'a> {
         Some(delivery)
     }
 
-    fn handle(&mut self, from: usize, floor: SimTime, frame: Option<Frame<'_>>) -> Option<Arrival> {
+    /// Handles a frame, and the bytes that follow it.
+    fn handle(&mut self, from: usize, floor: SimTime, frame: Option<Frame>, rest: &[u8]) -> Option<Arrival> {
         match frame {
             Some(Frame::Parameters(theirs)) if theirs == self.parameters => {}
             Some(Frame::Parameters(theirs)) => {
@@ -205,11 +208,10 @@ impl<'a> ClusterGateway<'a> {
                 self.cluster.fail(None);
                 return Some(Arrival::Stop);
             }
-            Some(Frame::Tokens { worker, packets }) => {
+            Some(Frame::Tokens { worker }) => {
                 self.received[from] += 1;
-                let worker = worker as usize;
                 self.lower_bounds.lower(worker, floor);
-                return Some(Arrival::Tokens { worker, packets: packets.to_vec() });
+                return Some(Arrival::Tokens { worker, packets: rest.to_vec() });
             }
             Some(Frame::Commit(rank)) => {
                 self.received[from] += 1;
@@ -280,8 +282,7 @@ impl<'a> ClusterGateway<'a> {
 
     /// Fails the run for all members because this one received data that it cannot decode.
     pub(crate) fn fail_undecodable(self) -> ClusterError {
-        self.cluster.fail(None);
-        ClusterError::Undecodable { receiver: self.me() }
+        self.cluster.fail_undecodable()
     }
 
     /// Exchanges the summaries of all members; returns their sum.

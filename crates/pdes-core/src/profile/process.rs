@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Bins, Blocks};
 use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 
@@ -25,7 +27,7 @@ pub struct Profiled<P: Process> {
 }
 
 /// A token with its depth, the length of the longest chain of steps that led to it, and its send time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TokenWithDepth<T> {
     token: T,
     depth: u64,

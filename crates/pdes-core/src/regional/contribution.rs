@@ -1,12 +1,14 @@
 //! The contribution of regions to the reduction over workers and members at a barrier.
 
+use serde::{Deserialize, Serialize};
+
 use crate::SimTime;
 
 /// Number of words of a contribution to a [barrier](crate::Barrier).
 pub(super) const WORDS: usize = 5;
 
 /// The contribution of one or more regions: a sum and four minima, of which [`SimTime::MAX`] means none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contribution {
     /// Number of messages sent in this phase.
     pub(super) messages: u64,

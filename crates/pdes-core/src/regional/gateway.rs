@@ -1,12 +1,15 @@
 //! The gateway of a member to the other members of its cluster, in a run of the regional engine.
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use super::blocks::RegionBlocks;
 use super::contribution::Contribution;
 use super::mailboxes::{Mailboxes, RegionMessage, RegionMessages};
 use super::{ProcessLocation, RegionIndex};
-use crate::cluster::{Cluster, ClusterError, FragmentAssembler, RunParameters};
+use crate::cluster::{Cluster, ClusterError, FragmentAssembler, RunParameters, encoding};
 use crate::engine::frame::RunSummary;
-use crate::{Progress, Rank, SimTime, Wire};
+use crate::{Progress, Rank, SimTime};
 
 /// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
 ///
@@ -21,7 +24,6 @@ pub(super) struct RegionGateway<'a, T, M> {
     blocks: &'a RegionBlocks,
     locations: &'a [ProcessLocation],
     progress: &'a Progress,
-    codec: MessageCodec<T, M>,
     /// Encoded messages for the regions of each member, own and forwarded ones.
     parcels: Box<[Vec<u8>]>,
     assembler: FragmentAssembler,
@@ -30,7 +32,7 @@ pub(super) struct RegionGateway<'a, T, M> {
 }
 
 /// The contribution of the regions of several members, and the steps of their processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct MemberContribution {
     contribution: Contribution,
     steps: u64,
@@ -40,7 +42,7 @@ struct MemberContribution {
 ///
 /// Each member is counted once, for any number of members: `recent` covers twice as many members after each stride, `rest`
 /// those of the binary digits of the number of members.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PartialReduction {
     /// Reduction over the last `stride` members up to this one, for the next stride.
     recent: MemberContribution,
@@ -49,50 +51,18 @@ struct PartialReduction {
 }
 
 /// The summary of a run over the regions of one member, or of all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RegionalSummary {
     pub(super) summary: RunSummary,
     /// Earliest conditional event for which a process has paused.
     pub(super) conditional: Option<(SimTime, Rank)>,
 }
 
-/// The encoder and decoder of messages between regions. They are function pointers, so that a run on one member does not
-/// require messages that implement [`Wire`].
-pub(super) struct MessageCodec<T, M> {
-    /// Maximum size of a token with its receiver, or of a region's message \[B\].
-    message_bytes: u32,
-    write: fn(&RegionMessage<T, M>, &mut Vec<u8>),
-    read: fn(&mut &[u8]) -> Option<RegionMessage<T, M>>,
-}
-
-const TOKEN: u8 = 0;
-const REGION: u8 = 1;
-
-impl<T: Wire, M: Wire> MessageCodec<T, M> {
-    pub(super) fn new() -> Self {
-        let size = <(Rank, T)>::SIZE.max(M::SIZE);
-        Self {
-            message_bytes: size as u32,
-            write: |message, bytes| match message {
-                RegionMessage::Token(to, token) => {
-                    (TOKEN, *to).write(bytes);
-                    token.write(bytes);
-                }
-                RegionMessage::Region(mail) => {
-                    REGION.write(bytes);
-                    mail.write(bytes);
-                }
-            },
-            read: |bytes| match u8::read(bytes)? {
-                TOKEN => Some(RegionMessage::Token(Wire::read(bytes)?, Wire::read(bytes)?)),
-                REGION => Some(RegionMessage::Region(Wire::read(bytes)?)),
-                _ => None,
-            },
-        }
-    }
-}
-
-impl<'a, T, M> RegionGateway<'a, T, M> {
+impl<'a, T, M> RegionGateway<'a, T, M>
+where
+    T: Serialize + DeserializeOwned,
+    M: Serialize + DeserializeOwned,
+{
     /// Begins a run, and checks that all members have the same parameters.
     ///
     /// # Errors
@@ -102,13 +72,12 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
         blocks: &'a RegionBlocks,
         seats: &'a [ProcessLocation],
         progress: &'a Progress,
-        codec: MessageCodec<T, M>,
         workers: usize,
     ) -> Result<Self, ClusterError> {
         let ours = RunParameters {
             ranks: seats.len() as u32,
             workers: workers as u32,
-            token_bytes: codec.message_bytes,
+            token_bytes: size_of::<T>().max(size_of::<M>()) as u32,
         };
         cluster.begin();
         let members = cluster.members();
@@ -119,20 +88,19 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
             blocks,
             locations: seats,
             progress,
-            codec,
             parcels,
             assembler: pieces,
             messages,
             error: None,
         };
         for parcel in &mut gateway.parcels {
-            (ours.ranks, ours.workers, ours.token_bytes).write(parcel);
+            encoding::append(&ours, parcel);
         }
         gateway.exchange_parcels()?;
         for member in gateway.others() {
-            let terms = Wire::read(&mut gateway.assembler.take(member).as_slice());
-            let Some((ranks, workers, token_bytes)) = terms else { return Err(gateway.fail_undecodable()) };
-            let theirs = RunParameters { ranks, workers, token_bytes };
+            let Some(theirs) = encoding::take(&mut gateway.assembler.take(member).as_slice()) else {
+                return Err(gateway.cluster.fail_undecodable());
+            };
             if theirs != ours {
                 gateway.cluster.fail(None);
                 return Err(ClusterError::Mismatch { member, theirs, ours });
@@ -154,12 +122,6 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
         }
         let members = self.cluster.members();
         self.cluster.receive_from_each(&mut self.assembler, 0..members)
-    }
-
-    /// Fails the run for all members because this one received data that it cannot decode.
-    fn fail_undecodable(&mut self) -> ClusterError {
-        self.cluster.fail(None);
-        ClusterError::Undecodable { receiver: self.cluster.member() }
     }
 
     /// Reduces the contributions of all members, of which `here` is that of this one, and exchanges the messages that their
@@ -185,8 +147,7 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
                 if mailboxes.has_messages(phase, to) {
                     mailboxes.take(phase, to, &mut self.messages);
                     for (from, message) in self.messages.drain(..) {
-                        (from, to).write(parcel);
-                        (self.codec.write)(&message, parcel);
+                        encoding::append(&(from, to, message), parcel);
                     }
                 }
             }
@@ -202,7 +163,7 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
             self.cluster.receive_from_each(&mut self.assembler, before..before + 1)?;
             let message = self.assembler.take(before);
             let Some(theirs) = self.decode(mailboxes, phase, &message) else {
-                return Err(self.fail_undecodable());
+                return Err(self.cluster.fail_undecodable());
             };
             partial.combine(theirs, stride, members);
         }
@@ -218,12 +179,13 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
     fn encode(&mut self, partial: &PartialReduction, stride: usize) -> Vec<u8> {
         let (me, members) = (self.cluster.member(), self.cluster.members());
         let mut message = Vec::new();
-        partial.write(&mut message);
+        encoding::append(partial, &mut message);
         for distance in (1..members).filter(|distance| distance & stride != 0) {
             let to = (me + distance) % members;
             let parcel = &mut self.parcels[to];
             if !parcel.is_empty() {
-                (to as u32, parcel.len() as u32).write(&mut message);
+                // The encoding of a slice follows the receiver.
+                encoding::append(&(to, parcel.len()), &mut message);
                 message.append(parcel);
             }
         }
@@ -239,15 +201,13 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
         mut bytes: &[u8],
     ) -> Option<PartialReduction> {
         let bytes = &mut bytes;
-        let partial = PartialReduction::read(bytes)?;
+        let partial = encoding::take(bytes)?;
         while !bytes.is_empty() {
-            let (to, length): (u32, u32) = Wire::read(bytes)?;
-            let (parcel, rest) = bytes.split_at_checked(length as usize)?;
-            *bytes = rest;
-            if to as usize == self.cluster.member() {
+            let (to, parcel): (usize, &[u8]) = encoding::take(bytes)?;
+            if to == self.cluster.member() {
                 self.deliver(mailboxes, phase, parcel)?;
             } else {
-                self.parcels.get_mut(to as usize)?.extend_from_slice(parcel);
+                self.parcels.get_mut(to)?.extend_from_slice(parcel);
             }
         }
         Some(partial)
@@ -261,8 +221,7 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
             |region: RegionIndex| !here.contains(&region) && (region as usize) < self.blocks.count();
         let mut receiver = None;
         while !bytes.is_empty() {
-            let (from, to): (RegionIndex, RegionIndex) = Wire::read(bytes)?;
-            let message = (self.codec.read)(bytes)?;
+            let (from, to, message) = encoding::take(bytes)?;
             let is_here = match message {
                 RegionMessage::Token(rank, _) => {
                     self.locations.get(rank.index()).is_some_and(|seat| seat.region == to)
@@ -291,31 +250,19 @@ impl<'a, T, M> RegionGateway<'a, T, M> {
 
     /// Exchanges the summaries of all members; returns their sum.
     pub(super) fn finish(mut self, own: RegionalSummary) -> Result<RegionalSummary, ClusterError> {
-        self.parcels.iter_mut().for_each(|parcel| own.write(parcel));
+        self.parcels.iter_mut().for_each(|parcel| encoding::append(&own, parcel));
         self.exchange_parcels()?;
         let mut all = own;
         for member in self.others() {
             let parcel = self.assembler.take(member);
             let rest = &mut parcel.as_slice();
-            let Some(tally) = RegionalSummary::read(rest).filter(|_| rest.is_empty()) else {
-                return Err(self.fail_undecodable());
+            let Some(tally) = encoding::take(rest).filter(|_| rest.is_empty()) else {
+                return Err(self.cluster.fail_undecodable());
             };
             all.merge(tally);
         }
         self.cluster.complete_call()?;
         Ok(all)
-    }
-}
-
-impl Contribution {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { messages, event, boundary, failure, conditional } = *self;
-        (messages, (event, boundary), (failure, conditional)).write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (messages, (event, boundary), (failure, conditional)) = Wire::read(bytes)?;
-        Some(Self { messages, event, boundary, failure, conditional })
     }
 }
 
@@ -325,15 +272,6 @@ impl MemberContribution {
     fn combined_with(mut self, other: Self) -> Self {
         self.contribution.merge(other.contribution);
         Self { steps: self.steps + other.steps, ..self }
-    }
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        self.contribution.write(bytes);
-        self.steps.write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { contribution: Contribution::read(bytes)?, steps: Wire::read(bytes)? })
     }
 }
 
@@ -354,28 +292,9 @@ impl PartialReduction {
     fn result(&self, members: usize) -> MemberContribution {
         if members.is_power_of_two() { self.recent } else { self.remainder }
     }
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        self.recent.write(bytes);
-        self.remainder.write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { recent: MemberContribution::read(bytes)?, remainder: MemberContribution::read(bytes)? })
-    }
 }
 
 impl RegionalSummary {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        self.conditional.write(bytes);
-        self.summary.write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let conditional = Wire::read(bytes)?;
-        Some(Self { summary: RunSummary::read(bytes)?, conditional })
-    }
-
     fn merge(&mut self, other: Self) {
         self.conditional = self.conditional.into_iter().chain(other.conditional).min();
         self.summary.merge(other.summary);
@@ -385,15 +304,6 @@ impl RegionalSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn contributions_round_trip() {
-        let [event, boundary, failure, conditional] = [3, 4, 5, 6].map(SimTime::from_picos);
-        let standing = Contribution { messages: 2, event, boundary, failure, conditional };
-        let mut bytes = Vec::new();
-        standing.write(&mut bytes);
-        assert_eq!(Contribution::read(&mut bytes.as_slice()), Some(standing));
-    }
 
     #[test]
     fn every_member_is_counted_once() {
@@ -432,10 +342,8 @@ mod tests {
             },
             conditional: (rank == 7).then_some((at(1), Rank::new(3))),
         });
-        let mut bytes = Vec::new();
-        other.write(&mut bytes);
         let mut all = one;
-        all.merge(RegionalSummary::read(&mut bytes.as_slice()).unwrap());
+        all.merge(other);
         let expected = RegionalSummary {
             summary: RunSummary {
                 fault: Some((at(4), Rank::new(7), 0)),
@@ -445,19 +353,5 @@ mod tests {
             conditional: Some((at(1), Rank::new(3))),
         };
         assert_eq!(all, expected);
-        assert_eq!(RegionalSummary::read(&mut &bytes[1..]), None);
-    }
-
-    #[test]
-    fn messages_round_trip() {
-        let codec = MessageCodec::<u16, u64>::new();
-        assert_eq!(codec.message_bytes, 8);
-        let mut bytes = Vec::new();
-        (codec.write)(&RegionMessage::Token(Rank::new(4), 5), &mut bytes);
-        (codec.write)(&RegionMessage::Region(6), &mut bytes);
-        let rest = &mut bytes.as_slice();
-        assert!(matches!((codec.read)(rest), Some(RegionMessage::Token(rank, 5)) if rank == Rank::new(4)));
-        assert!(matches!((codec.read)(rest), Some(RegionMessage::Region(6))));
-        assert!((codec.read)(&mut [2, 0, 0].as_slice()).is_none(), "neither token nor mail");
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::RegionIndex;
 use crate::Rank;
 
 /// A message to a region or to one of its processes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RegionMessage<T, M> {
     /// Token of a process to this process.
     Token(Rank, T),

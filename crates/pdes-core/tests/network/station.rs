@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use serde::{Deserialize, Serialize};
 
 /// One operation of a program; times are in picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ pub(crate) enum Lane {
     Answer,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Kind {
     Data,
     Question,
@@ -56,7 +57,7 @@ enum Kind {
     Poison,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Token {
     from: u32,
     kind: Kind,
@@ -64,29 +65,11 @@ pub(crate) struct Token {
 }
 
 /// The send time and the arrival time of a token, and its sender's digest at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     sent: SimTime,
     arrives: SimTime,
     digest: u64,
-}
-
-impl Wire for Token {
-    const SIZE: usize = u32::SIZE + u8::SIZE + 2 * SimTime::SIZE + u64::SIZE;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        let Stamp { sent, arrives, digest } = self.stamp;
-        (self.from, self.kind as u8).write(bytes);
-        (sent, arrives, digest).write(bytes);
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (from, kind): (u32, u8) = Wire::read(bytes)?;
-        let kinds = [Kind::Data, Kind::Question, Kind::Answer, Kind::Poison];
-        let kind = kinds.into_iter().find(|of| *of as u8 == kind)?;
-        let (sent, arrives, digest) = Wire::read(bytes)?;
-        Some(Self { from, kind, stamp: Stamp { sent, arrives, digest } })
-    }
 }
 
 /// The reason for which a station fails.
