@@ -23,6 +23,7 @@ mod automatic;
 mod barrier;
 mod bcast;
 mod blocks;
+mod decision_table;
 mod doubling;
 mod gather;
 mod halving;
@@ -46,8 +47,20 @@ mod virtual_ranks;
 use pdes_core::{Bytes, Rank, SimDuration};
 use trace_mmap::Collective;
 
+use allgather::Allgather;
+use allgatherv::Allgatherv;
+use allreduce::Allreduce;
+use alltoall::Alltoall;
+use alltoallv::Alltoallv;
+use barrier::Barrier;
+use bcast::Bcast;
 use blocks::Blocks;
+use gather::Gather;
 use member::{Elements, size_of};
+use operation::Selectable;
+use reduce::Reduce;
+use reduce_scatter::ReduceScatter;
+use scatter::Scatter;
 
 pub use layout::Layout;
 pub use member::Member;
@@ -199,20 +212,20 @@ pub enum Step {
 /// If a vector of the operation has fewer entries than there are members.
 pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'a> {
     match *operation {
-        Collective::Barrier => barrier::selected(member),
+        Collective::Barrier => Barrier::selected(member, ()),
         Collective::Bcast { count, root, datatype } => {
-            bcast::selected(member, bcast::Args { root: root.get(), data: Elements::new(count, datatype) })
+            Bcast::selected(member, bcast::Args { root: root.get(), data: Elements::new(count, datatype) })
         }
         Collective::Reduce { count, flops, root, datatype } => {
             let args = reduce::Args { root: root.get(), data: Elements::new(count, datatype) };
-            Box::new(reduce::selected(member, args).then(reduction_step(flops)))
+            Box::new(Reduce::selected(member, args).then(reduction_step(flops)))
         }
         Collective::Allreduce { count, flops, datatype } => {
-            Box::new(allreduce::selected(member, Elements::new(count, datatype)).then(reduction_step(flops)))
+            Box::new(Allreduce::selected(member, Elements::new(count, datatype)).then(reduction_step(flops)))
         }
         Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
             let sent = Blocks::equal(send_count, send_type);
-            alltoall::selected(
+            Alltoall::selected(
                 member,
                 alltoall::Args { sent, received: Blocks::equal(recv_count, recv_type) },
             )
@@ -220,12 +233,12 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => {
             let sent = Blocks::per_rank(send_counts, send_type);
             let received = Blocks::per_rank(recv_counts, recv_type);
-            alltoallv::selected(member, alltoall::Args { sent, received })
+            Alltoallv::selected(member, alltoall::Args { sent, received })
         }
         Collective::Gather { send_count, recv_count, root, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
             let received = Elements::new(recv_count, recv_type);
-            gather::selected(member, gather::Args { root: root.get(), sent, received })
+            Gather::selected(member, gather::Args { root: root.get(), sent, received })
         }
         Collective::Gatherv { send_count, root, send_type, .. } if member.selection.is_analytic() => {
             analytic::gatherv(member, root.get(), size_of(send_count, send_type))
@@ -237,7 +250,7 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         Collective::Scatter { send_count, recv_count, root, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
             let received = Elements::new(recv_count, recv_type);
-            scatter::selected(member, scatter::Args { root: root.get(), sent, received })
+            Scatter::selected(member, scatter::Args { root: root.get(), sent, received })
         }
         Collective::Scatterv { ref send_counts, recv_count, root, send_type, recv_type } => {
             let sent = move |rank: u32| size_of(send_counts[rank as usize], send_type);
@@ -248,7 +261,7 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::Allgather { send_count, recv_count, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
-            allgather::selected(
+            Allgather::selected(
                 member,
                 allgather::Args { sent, blocks: Blocks::equal(recv_count, recv_type) },
             )
@@ -256,11 +269,11 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         Collective::Allgatherv { send_count, ref recv_counts, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
             let blocks = Blocks::per_rank(recv_counts, recv_type);
-            allgatherv::selected(member, allgather::Args { sent, blocks })
+            Allgatherv::selected(member, allgather::Args { sent, blocks })
         }
         Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
             let blocks = Blocks::per_rank(recv_counts, datatype);
-            Box::new(reduce_scatter::selected(member, blocks).then(reduction_step(flops)))
+            Box::new(ReduceScatter::selected(member, blocks).then(reduction_step(flops)))
         }
         Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
             let algorithm = if member.selection.is_analytic() { analytic::scan } else { scan::linear };

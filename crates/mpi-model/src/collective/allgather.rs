@@ -9,11 +9,11 @@ pub(super) mod neighbors;
 mod smp;
 pub(super) mod two_level;
 
-use super::automatic::{self, power_of_two, uniform_and_blocked};
+use super::automatic::{power_of_two, uniform_and_blocked};
 use super::blocks::Blocks;
 use super::member::Elements;
 use super::mesh::{in_2d_exists, in_3d_exists};
-use super::operation::{Entry, Operation};
+use super::operation::{Entry, Operation, Selectable};
 use super::selector::{impi, mpich, mvapich2, ompi};
 use super::{Member, RankRequirement, Schedule, analytic};
 
@@ -28,39 +28,45 @@ pub(super) struct Args<'a> {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", direct::linear),
-    Entry::tried_if("2dmesh", in_2d_exists, mesh::in_two_dimensions),
-    Entry::tried_if("3dmesh", in_3d_exists, mesh::in_three_dimensions),
-    Entry::new("bruck", doubling::bruck),
-    Entry::new("GB", gather_bcast::gather_bcast),
-    Entry::new("loosely_lr", smp::loose_rings),
-    Entry::new("NTSLR", logical_ring::blocking),
-    Entry::new("NTSLR_NB", logical_ring::non_blocking),
-    Entry::tried_if("pair", power_of_two, direct::pair),
-    Entry::new("rdb", doubling::recursive),
-    Entry::requiring(RankRequirement::PowerOfTwo, "rhv", doubling::halving_distance),
-    Entry::new("ring", direct::ring),
-    Entry::new("SMP_NTS", smp::ring_of_nodes),
-    Entry::new("smp_simple", smp::simple),
-    Entry::new("spreading_simple", direct::spreading_simple),
-    Entry::new("ompi", ompi::allgather),
-    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
-    Entry::new("mvapich2", mvapich2::allgather),
-    Entry::tried_if("mvapich2_smp", uniform_and_blocked, two_level::two_level),
-    Entry::new("mpich", mpich::allgather),
-    Entry::new("impi", impi::allgather),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::allgather),
-];
+/// The operation allgather.
+pub(super) enum Allgather {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Allgather {
+    type Args<'a> = Args<'a>;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let place = member.selection.algorithm_index(Operation::Allgather, member.size, args.sent.bytes().get());
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Allgather;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", direct::linear),
+        Entry::tried_if("2dmesh", in_2d_exists, mesh::in_two_dimensions),
+        Entry::tried_if("3dmesh", in_3d_exists, mesh::in_three_dimensions),
+        Entry::new("bruck", doubling::bruck),
+        Entry::new("GB", gather_bcast::gather_bcast),
+        Entry::new("loosely_lr", smp::loose_rings),
+        Entry::new("NTSLR", logical_ring::blocking),
+        Entry::new("NTSLR_NB", logical_ring::non_blocking),
+        Entry::tried_if("pair", power_of_two, direct::pair),
+        Entry::new("rdb", doubling::recursive),
+        Entry::requiring(RankRequirement::PowerOfTwo, "rhv", doubling::halving_distance),
+        Entry::new("ring", direct::ring),
+        Entry::new("SMP_NTS", smp::ring_of_nodes),
+        Entry::new("smp_simple", smp::simple),
+        Entry::new("spreading_simple", direct::spreading_simple),
+        Entry::table("ompi", &ompi::ALLGATHER),
+        Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
+        Entry::table("mvapich2", &mvapich2::ALLGATHER),
+        Entry::tried_if("mvapich2_smp", uniform_and_blocked, two_level::two_level),
+        Entry::table("mpich", &mpich::ALLGATHER),
+        Entry::table("impi", &impi::ALLGATHER),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::allgather),
+    ];
+
+    fn data(_: Member<'_>, args: Args<'_>) -> Elements {
+        args.sent
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

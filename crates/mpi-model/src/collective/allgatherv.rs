@@ -4,35 +4,43 @@ pub(super) mod segmented_ring;
 
 use super::allgather::{Algorithm, Args, direct, doubling, gather_bcast, neighbors};
 use super::automatic::power_of_two;
-use super::operation::{Entry, Operation};
+use super::decision_table::Measure;
+use super::member::Elements;
+use super::operation::{Entry, Operation, Selectable};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::{Member, Schedule, analytic};
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", direct::linear),
-    Entry::new("GB", gather_bcast::gather_bcast),
-    Entry::tried_if("pair", power_of_two, direct::pair),
-    Entry::new("ring", direct::ring),
-    Entry::new("ompi", ompi::allgatherv),
-    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
-    Entry::new("ompi_bruck", doubling::bruck),
-    Entry::new("mpich", mpich::allgatherv),
-    Entry::new("mpich_rdb", doubling::recursive_unless_empty),
-    Entry::new("mpich_ring", segmented_ring::segmented_ring),
-    Entry::new("mvapich2", mvapich2::allgatherv),
-    Entry::new("impi", impi::allgatherv),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::allgather),
-];
+/// The operation allgatherv.
+pub(super) enum Allgatherv {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Allgatherv {
+    type Args<'a> = Args<'a>;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
-    let place = member.selection.algorithm_index(Operation::Allgatherv, member.size, mean);
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Allgatherv;
+    const SIZE: Measure = Measure::BytesPerRank;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", direct::linear),
+        Entry::new("GB", gather_bcast::gather_bcast),
+        Entry::tried_if("pair", power_of_two, direct::pair),
+        Entry::new("ring", direct::ring),
+        Entry::table("ompi", &ompi::ALLGATHERV),
+        Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
+        Entry::new("ompi_bruck", doubling::bruck),
+        Entry::table("mpich", &mpich::ALLGATHERV),
+        Entry::new("mpich_rdb", doubling::recursive_unless_empty),
+        Entry::new("mpich_ring", segmented_ring::segmented_ring),
+        Entry::table("mvapich2", &mvapich2::ALLGATHERV),
+        Entry::table("impi", &impi::ALLGATHERV),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::allgather),
+    ];
+
+    fn data(member: Member<'_>, args: Args<'_>) -> Elements {
+        args.blocks.total(member.size)
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

@@ -10,10 +10,11 @@ pub(super) mod windows;
 
 use super::automatic::power_of_two;
 use super::blocks::Blocks;
+use super::member::Elements;
 use super::mesh::{in_2d_exists, in_3d_exists};
-use super::operation::{Entry, Operation};
+use super::operation::{Entry, Operation, Selectable};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::{Member, Schedule, analytic};
 
 /// The arguments of an alltoall or alltoallv: the blocks for each rank and those from each rank.
 #[derive(Clone, Copy, Debug)]
@@ -24,43 +25,44 @@ pub(super) struct Args<'a> {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", ompi::alltoall),
-    Entry::tried_if("2dmesh", in_2d_exists, mesh::in_two_dimensions),
-    Entry::tried_if("3dmesh", in_3d_exists, mesh::in_three_dimensions),
-    Entry::new("basic_linear", linear::from_next),
-    Entry::new("bruck", bruck::bruck),
-    Entry::tried_if("pair", power_of_two, pairwise::pair),
-    Entry::new("pair_rma", one_sided::pair),
-    Entry::tried_if("pair_light_barrier", power_of_two, pairwise::pair_light_barrier),
-    Entry::tried_if("pair_mpi_barrier", power_of_two, pairwise::pair_mpi_barrier),
-    Entry::tried_if("pair_one_barrier", power_of_two, pairwise::pair_one_barrier),
-    Entry::new("rdb", via_allgather::doubling),
-    Entry::new("ring", pairwise::ring),
-    Entry::new("ring_light_barrier", pairwise::ring_light_barrier),
-    Entry::new("ring_mpi_barrier", pairwise::ring_mpi_barrier),
-    Entry::new("ring_one_barrier", pairwise::ring_one_barrier),
-    Entry::new("mvapich2", mvapich2::alltoall),
-    Entry::new("mvapich2_scatter_dest", windows::including_self),
-    Entry::new("ompi", ompi::alltoall),
-    Entry::new("mpich", mpich::alltoall),
-    Entry::new("impi", impi::alltoall),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::alltoall),
-];
+/// The operation alltoall.
+pub(super) enum Alltoall {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Alltoall {
+    type Args<'a> = Args<'a>;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let place = member.selection.algorithm_index(Operation::Alltoall, member.size, block(args));
-    (ALGORITHMS[place].algorithm)(member, args)
-}
+    const OPERATION: Operation = Operation::Alltoall;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::table("default", &ompi::ALLTOALL),
+        Entry::tried_if("2dmesh", in_2d_exists, mesh::in_two_dimensions),
+        Entry::tried_if("3dmesh", in_3d_exists, mesh::in_three_dimensions),
+        Entry::new("basic_linear", linear::from_next),
+        Entry::new("bruck", bruck::bruck),
+        Entry::tried_if("pair", power_of_two, pairwise::pair),
+        Entry::new("pair_rma", one_sided::pair),
+        Entry::tried_if("pair_light_barrier", power_of_two, pairwise::pair_light_barrier),
+        Entry::tried_if("pair_mpi_barrier", power_of_two, pairwise::pair_mpi_barrier),
+        Entry::tried_if("pair_one_barrier", power_of_two, pairwise::pair_one_barrier),
+        Entry::new("rdb", via_allgather::doubling),
+        Entry::new("ring", pairwise::ring),
+        Entry::new("ring_light_barrier", pairwise::ring_light_barrier),
+        Entry::new("ring_mpi_barrier", pairwise::ring_mpi_barrier),
+        Entry::new("ring_one_barrier", pairwise::ring_one_barrier),
+        Entry::table("mvapich2", &mvapich2::ALLTOALL),
+        Entry::new("mvapich2_scatter_dest", windows::including_self),
+        Entry::table("ompi", &ompi::ALLTOALL),
+        Entry::table("mpich", &mpich::ALLTOALL),
+        Entry::table("impi", &impi::ALLTOALL),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::alltoall),
+    ];
 
-/// Returns the size of the block for each rank.
-fn block(args: Args<'_>) -> u64 {
-    args.sent.bytes_of(0).get()
+    fn data(_: Member<'_>, args: Args<'_>) -> Elements {
+        args.sent.elements(0)
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

@@ -3,7 +3,7 @@
 use pdes_core::Bytes;
 
 use super::member::Elements;
-use super::operation::Entry;
+use super::operation::Selectable;
 use super::steps::concatenate;
 use super::{Member, Schedule, Steps, barrier, reduce};
 
@@ -12,20 +12,17 @@ use super::{Member, Schedule, Steps, barrier, reduce};
 /// `analytic` is left out.
 ///
 /// The cost is the sum of all, and 3 alpha for each. Source: SimGrid's `automatic`; the order is that of the table.
-pub(super) fn run_all<'a, A: Copy + Send + Sync>(
-    member: Member<'a>,
-    algorithms: &'static [Entry<A>],
-    begin: impl Fn(A) -> Schedule<'a> + Send + 'a,
-) -> Schedule<'a> {
+pub(super) fn run_all<'a, O: Selectable>(member: Member<'a>, args: O::Args<'a>) -> Schedule<'a> {
     let time = Elements { count: 1, element_size: Bytes::new(8) };
-    let tried = algorithms.iter().filter(|entry| !["default", "automatic", "analytic"].contains(&entry.name));
+    let tried =
+        O::ALGORITHMS.iter().filter(|entry| !["default", "automatic", "analytic"].contains(&entry.name));
     concatenate(tried.map(move |entry| {
         let together = barrier::linear(member);
         if !entry.requirement.is_met(member.size) || !(entry.is_tried)(member) {
             return together;
         }
         let measured = reduce::linear(member, reduce::Args { root: 0, data: time });
-        Box::new(together.then(begin(entry.algorithm)).then(measured))
+        Box::new(together.then(O::by_choice(&entry.choice, member, args)).then(measured))
     }))
 }
 

@@ -13,9 +13,9 @@ mod split_binary;
 mod two_level;
 
 use super::member::Elements;
-use super::operation::{Entry, Operation};
+use super::operation::{Entry, Operation, Selectable};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::{Member, Schedule, analytic};
 
 use arrival::{arrival_aware, arrival_aware_in_sweeps};
 use arrival_scatter::arrival_scatter;
@@ -38,42 +38,48 @@ pub(super) struct Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", binomial_tree),
-    Entry::new("arrival_pattern_aware", arrival_aware),
-    Entry::new("arrival_pattern_aware_wait", arrival_aware_in_sweeps),
-    Entry::new("arrival_scatter", arrival_scatter),
-    Entry::new("binomial_tree", binomial_tree),
-    Entry::new("flattree", flat),
-    Entry::new("flattree_pipeline", flat_pipelined),
-    Entry::new("NTSB", binary_pipeline),
-    Entry::new("NTSL", chain_pipeline),
-    Entry::new("NTSL_Isend", chain_pipeline),
-    Entry::new("scatter_LR_allgather", ring_allgather),
-    Entry::new("scatter_rdb_allgather", doubling_allgather),
-    Entry::new("SMP_binary", smp_binary),
-    Entry::new("SMP_binomial", smp_binomial),
-    Entry::new("SMP_linear", smp_linear),
-    Entry::new("ompi", ompi::bcast),
-    Entry::new("ompi_split_bintree", split_binary),
-    Entry::new("ompi_pipeline", chain_by_two),
-    Entry::new("mpich", mpich::bcast),
-    Entry::new("mvapich2", mvapich2::bcast),
-    Entry::new("mvapich2_inter_node", inter_node),
-    Entry::new("mvapich2_intra_node", intra_node),
-    Entry::new("mvapich2_knomial_intra_node", knomial),
-    Entry::new("impi", impi::bcast),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::bcast),
-];
+/// The operation bcast.
+pub(super) enum Bcast {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Bcast {
+    type Args<'a> = Args;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let place = member.selection.algorithm_index(Operation::Bcast, member.size, args.data.bytes().get());
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Bcast;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", binomial_tree),
+        Entry::new("arrival_pattern_aware", arrival_aware),
+        Entry::new("arrival_pattern_aware_wait", arrival_aware_in_sweeps),
+        Entry::new("arrival_scatter", arrival_scatter),
+        Entry::new("binomial_tree", binomial_tree),
+        Entry::new("flattree", flat),
+        Entry::new("flattree_pipeline", flat_pipelined),
+        Entry::new("NTSB", binary_pipeline),
+        Entry::new("NTSL", chain_pipeline),
+        Entry::new("NTSL_Isend", chain_pipeline),
+        Entry::new("scatter_LR_allgather", ring_allgather),
+        Entry::new("scatter_rdb_allgather", doubling_allgather),
+        Entry::new("SMP_binary", smp_binary),
+        Entry::new("SMP_binomial", smp_binomial),
+        Entry::new("SMP_linear", smp_linear),
+        Entry::table("ompi", &ompi::BCAST),
+        Entry::new("ompi_split_bintree", split_binary),
+        Entry::new("ompi_pipeline", chain_by_two),
+        Entry::table("mpich", &mpich::BCAST),
+        Entry::table("mvapich2", &mvapich2::BCAST),
+        Entry::new("mvapich2_inter_node", inter_node),
+        Entry::new("mvapich2_intra_node", intra_node),
+        Entry::new("mvapich2_knomial_intra_node", knomial),
+        Entry::table("impi", &impi::BCAST),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::bcast),
+    ];
+
+    fn data(_: Member<'_>, args: Args) -> Elements {
+        args.data
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

@@ -5,9 +5,9 @@ mod linear;
 mod two_level;
 
 use super::member::Elements;
-use super::operation::{Entry, Operation};
-use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::operation::{Entry, Operation, Selectable};
+use super::selector::{impi, mvapich2, ompi};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, in_turn, linear, synchronised};
@@ -32,28 +32,33 @@ impl Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", all_at_once),
-    Entry::new("ompi", ompi::gather),
-    Entry::new("ompi_basic_linear", in_turn),
-    Entry::new("ompi_binomial", binomial),
-    Entry::new("ompi_linear_sync", synchronised),
-    Entry::new("mpich", mpich::gather),
-    Entry::new("mvapich2", mvapich2::gather),
-    Entry::new("mvapich2_two_level", two_level),
-    Entry::new("impi", impi::gather),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::gather),
-];
+/// The operation gather.
+pub(super) enum Gather {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Gather {
+    type Args<'a> = Args;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let block = args.block(member.rank).bytes().get();
-    let place = member.selection.algorithm_index(Operation::Gather, member.size, block);
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Gather;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", all_at_once),
+        Entry::table("ompi", &ompi::GATHER),
+        Entry::new("ompi_basic_linear", in_turn),
+        Entry::new("ompi_binomial", binomial),
+        Entry::new("ompi_linear_sync", synchronised),
+        Entry::new("mpich", binomial),
+        Entry::table("mvapich2", &mvapich2::GATHER),
+        Entry::new("mvapich2_two_level", two_level),
+        Entry::table("impi", &impi::GATHER),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::gather),
+    ];
+
+    fn data(member: Member<'_>, args: Args) -> Elements {
+        args.block(member.rank)
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

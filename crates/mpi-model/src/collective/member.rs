@@ -128,6 +128,9 @@ pub(super) struct Elements {
 }
 
 impl Elements {
+    /// No elements.
+    pub(super) const NONE: Self = Self { count: 0, element_size: Bytes::ZERO };
+
     pub(super) fn new(count: u64, datatype: Datatype) -> Self {
         Self { count, element_size: datatype.size() }
     }

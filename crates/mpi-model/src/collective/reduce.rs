@@ -11,9 +11,9 @@ mod scatter_gather;
 mod two_level;
 
 use super::member::Elements;
-use super::operation::{Entry, Operation};
-use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::operation::{Entry, Operation, Selectable};
+use super::selector::{mpich, mvapich2, ompi};
+use super::{Member, Schedule, analytic};
 
 use arrival::arrival_aware;
 pub(super) use binomial::binomial;
@@ -34,37 +34,43 @@ pub(super) struct Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", linear),
-    Entry::new("arrival_pattern_aware", arrival_aware),
-    Entry::new("binomial", binomial),
-    Entry::new("flat_tree", in_turn),
-    Entry::new("NTSL", chain_pipeline),
-    Entry::new("scatter_gather", scatter_gather),
-    Entry::new("ompi", ompi::reduce),
-    Entry::new("ompi_chain", chains),
-    Entry::new("ompi_pipeline", pipeline),
-    Entry::new("ompi_basic_linear", in_turn),
-    Entry::new("ompi_in_order_binary", in_order_binary),
-    Entry::new("ompi_binary", binary),
-    Entry::new("ompi_binomial", binomial_segments),
-    Entry::new("mpich", mpich::reduce),
-    Entry::new("mvapich2", mvapich2::reduce),
-    Entry::new("mvapich2_knomial", knomial),
-    Entry::new("mvapich2_two_level", mpich_two_level),
-    Entry::new("impi", impi::reduce),
-    Entry::new("rab", rabenseifner),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::reduce),
-];
+/// The operation reduce.
+pub(super) enum Reduce {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Reduce {
+    type Args<'a> = Args;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let place = member.selection.algorithm_index(Operation::Reduce, member.size, args.data.bytes().get());
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Reduce;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", linear),
+        Entry::new("arrival_pattern_aware", arrival_aware),
+        Entry::new("binomial", binomial),
+        Entry::new("flat_tree", in_turn),
+        Entry::new("NTSL", chain_pipeline),
+        Entry::new("scatter_gather", scatter_gather),
+        Entry::table("ompi", &ompi::REDUCE),
+        Entry::new("ompi_chain", chains),
+        Entry::new("ompi_pipeline", pipeline),
+        Entry::new("ompi_basic_linear", in_turn),
+        Entry::new("ompi_in_order_binary", in_order_binary),
+        Entry::new("ompi_binary", binary),
+        Entry::new("ompi_binomial", binomial_segments),
+        Entry::table("mpich", &mpich::REDUCE),
+        Entry::table("mvapich2", &mvapich2::REDUCE),
+        Entry::new("mvapich2_knomial", knomial),
+        Entry::new("mvapich2_two_level", mpich_two_level),
+        Entry::table("impi", &mvapich2::REDUCE),
+        Entry::new("rab", rabenseifner),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::reduce),
+    ];
+
+    fn data(_: Member<'_>, args: Args) -> Elements {
+        args.data
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

@@ -5,9 +5,9 @@ mod linear;
 mod two_level;
 
 use super::member::Elements;
-use super::operation::{Entry, Operation};
-use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic, automatic};
+use super::operation::{Entry, Operation, Selectable};
+use super::selector::{impi, mvapich2, ompi};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, in_turn, linear, linear_nonblocking};
@@ -32,29 +32,34 @@ impl Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
-    Entry::new("default", all_at_once),
-    Entry::new("ompi", ompi::scatter),
-    Entry::new("ompi_basic_linear", in_turn),
-    Entry::new("ompi_linear_nb", linear_nonblocking),
-    Entry::new("ompi_binomial", binomial),
-    Entry::new("mpich", mpich::scatter),
-    Entry::new("mvapich2", mvapich2::scatter),
-    Entry::new("mvapich2_two_level_binomial", two_level_binomial),
-    Entry::new("mvapich2_two_level_direct", two_level_direct),
-    Entry::new("impi", impi::scatter),
-    Entry::new("automatic", automatic),
-    Entry::new("analytic", analytic::scatter),
-];
+/// The operation scatter.
+pub(super) enum Scatter {}
 
-/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
-fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    automatic::run_all(member, ALGORITHMS, move |algorithm| algorithm(member, args))
-}
+impl Selectable for Scatter {
+    type Args<'a> = Args;
+    type Algorithm = Algorithm;
 
-/// Returns the schedule of the selected algorithm.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let block = args.block(member.rank).bytes().get();
-    let place = member.selection.algorithm_index(Operation::Scatter, member.size, block);
-    (ALGORITHMS[place].algorithm)(member, args)
+    const OPERATION: Operation = Operation::Scatter;
+    const ALGORITHMS: &'static [Entry<Algorithm>] = &[
+        Entry::new("default", all_at_once),
+        Entry::table("ompi", &ompi::SCATTER),
+        Entry::new("ompi_basic_linear", in_turn),
+        Entry::new("ompi_linear_nb", linear_nonblocking),
+        Entry::new("ompi_binomial", binomial),
+        Entry::new("mpich", binomial),
+        Entry::table("mvapich2", &mvapich2::SCATTER),
+        Entry::new("mvapich2_two_level_binomial", two_level_binomial),
+        Entry::new("mvapich2_two_level_direct", two_level_direct),
+        Entry::table("impi", &impi::SCATTER),
+        Entry::AUTOMATIC,
+        Entry::new("analytic", analytic::scatter),
+    ];
+
+    fn data(member: Member<'_>, args: Args) -> Elements {
+        args.block(member.rank)
+    }
+
+    fn run<'a>(algorithm: Algorithm, member: Member<'a>, args: Args) -> Schedule<'a> {
+        algorithm(member, args)
+    }
 }

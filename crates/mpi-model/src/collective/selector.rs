@@ -1,11 +1,14 @@
 //! Selectors: the decision tables by which MPI libraries select algorithms.
 
+// The tables are laid out by hand: as many columns to a line as fit.
+#[rustfmt::skip]
 pub(super) mod impi;
+#[rustfmt::skip]
 pub(super) mod mpich;
+#[rustfmt::skip]
 pub(super) mod mvapich2;
+#[rustfmt::skip]
 pub(super) mod ompi;
-
-use super::Member;
 
 /// Rule of an MPI library that selects algorithms by operation, size and number of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,37 +52,4 @@ impl Selector {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|selector| selector.name() == name)
     }
-}
-
-/// A decision table: the first row whose bound exceeds the number of ranks, in it the first column whose bound exceeds the
-/// size \[B\]. The last row, and the last column of each row, hold for all remaining calls.
-pub(super) type DecisionTable<A> = &'static [(u32, &'static [(u64, A)])];
-
-/// Bound of the last row of a [`DecisionTable`].
-pub(super) const MORE: u32 = u32::MAX;
-
-/// Bound of the last column of a [`DecisionTable`].
-pub(super) const REST: u64 = u64::MAX;
-
-/// Looks up a call in a decision table.
-pub(super) fn look_up<A: Copy>(table: DecisionTable<A>, ranks: u32, bytes: u64) -> A {
-    let row = table.iter().find(|&&(below, _)| ranks < below).or(table.last());
-    let columns = row.expect("a table has rows").1;
-    let column = columns.iter().find(|&&(below, _)| bytes < below).or(columns.last());
-    column.expect("a row has columns").1
-}
-
-/// Decision tables by the number of ranks per node; the first one also holds for numbers without a table, and for nodes
-/// with different numbers of ranks.
-pub(super) type NodeDecisionTables<A> = &'static [(u32, DecisionTable<A>)];
-
-/// Looks up a call in the decision table for the communicator's number of ranks per node.
-pub(super) fn look_up_by_node_size<A: Copy>(
-    tables: NodeDecisionTables<A>,
-    member: Member<'_>,
-    bytes: u64,
-) -> A {
-    let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
-    let table = tables.iter().find(|&&(number, _)| number == cores).or(tables.first());
-    look_up(table.expect("there are tables").1, member.size, bytes)
 }

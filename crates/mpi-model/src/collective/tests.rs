@@ -2,6 +2,7 @@
 //! buffered, each message has a receive with a buffer of its size, and each member gets the data that it needs.
 
 mod calls;
+mod decisions;
 mod rendezvous;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::collective::blocks::Blocks;
-use crate::collective::{Member, Schedule, Steps, bcast, gather};
+use crate::collective::{Bcast, Gather, Member, Schedule, Selectable, Steps, bcast, gather};
 
 /// The communicator's gather and broadcast; for blocks of different sizes, the linear gather. Source: Open MPI's `default`.
 ///
@@ -11,12 +11,12 @@ use crate::collective::{Member, Schedule, Steps, bcast, gather};
 pub(in crate::collective) fn gather_bcast<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let gathered = match args.blocks {
         Blocks::Equal(received) => {
-            gather::selected(member, gather::Args { root: 0, sent: args.sent, received })
+            Gather::selected(member, gather::Args { root: 0, sent: args.sent, received })
         }
         Blocks::PerRank { .. } | Blocks::PerNode { .. } => {
             gather::linear(member, 0, args.sent.bytes(), move |rank| args.blocks.bytes_of(rank))
         }
     };
     let all = args.blocks.total(member.size);
-    Box::new(gathered.then(bcast::selected(member, bcast::Args { root: 0, data: all })))
+    Box::new(gathered.then(Bcast::selected(member, bcast::Args { root: 0, data: all })))
 }

@@ -1,10 +1,10 @@
 //! Allgather in two levels: leaders gather, exchange and broadcast.
 
-use super::Args;
+use super::{Allgather, Args};
 use crate::collective::blocks::{Blocks, repeated};
 use crate::collective::member::empty_schedule;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, Steps, allgatherv, bcast, gather};
+use crate::collective::{Allgatherv, Bcast, Gather, Member, Schedule, Selectable, Steps, bcast, gather};
 
 /// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; if nodes have different
 /// numbers of ranks, the communicator's allgatherv), a broadcast of all blocks on each node.
@@ -18,21 +18,25 @@ pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -
     }
     let layout = member.layout;
     let gathered = member
-        .on_node(|local| gather::selected(local, gather::Args { root: 0, sent: args.sent, received: block }));
+        .on_node(|local| Gather::selected(local, gather::Args { root: 0, sent: args.sent, received: block }));
     let own = repeated(block, layout.node_size(member.node()).into());
     let exchanged = member.among_leaders(|leader| {
         if layout.is_uniform() {
-            mpich::allgather(leader, Args { sent: own, blocks: Blocks::Equal(own) })
+            Allgather::by_table(&mpich::ALLGATHER, leader, Args { sent: own, blocks: Blocks::Equal(own) })
         } else {
-            allgatherv::selected(leader, Args { sent: own, blocks: Blocks::PerNode { block, layout } })
+            Allgatherv::selected(leader, Args { sent: own, blocks: Blocks::PerNode { block, layout } })
         }
     });
     let all = repeated(block, member.size.into());
-    let spread = member.on_node(|local| bcast::selected(local, bcast::Args { root: 0, data: all }));
+    let spread = member.on_node(|local| Bcast::selected(local, bcast::Args { root: 0, data: all }));
     Box::new(gathered.then(exchanged).then(spread))
 }
 
 /// [`two_level`] with block mapping, else MPICH's selection. Source: MVAPICH2.
 pub(in crate::collective) fn if_blocked<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    if member.layout.is_blocked() { two_level(member, args) } else { mpich::allgather(member, args) }
+    if member.layout.is_blocked() {
+        two_level(member, args)
+    } else {
+        Allgather::by_table(&mpich::ALLGATHER, member, args)
+    }
 }

@@ -3,7 +3,10 @@
 use crate::collective::blocks::Blocks;
 use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::schedule_builder::build_schedule;
-use crate::collective::{Member, Schedule, Steps, allgather, alltoall, bcast, reduce};
+use crate::collective::{
+    Allgather, Alltoall, Bcast, Member, Reduce, Schedule, Selectable, Steps, allgather, alltoall, bcast,
+    reduce,
+};
 
 /// A linear reduction to rank 0, then a binomial broadcast from there.
 ///
@@ -17,8 +20,8 @@ pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elem
 ///
 /// Cost: the sum of both. Source: Open MPI's `nonoverlapping`; STAR-MPI's `redbcast`.
 pub(in crate::collective) fn reduce_broadcast(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let reduced = reduce::selected(member, reduce::Args { root: 0, data });
-    Box::new(reduced.then(bcast::selected(member, bcast::Args { root: 0, data })))
+    let reduced = Reduce::selected(member, reduce::Args { root: 0, data });
+    Box::new(reduced.then(Bcast::selected(member, bcast::Args { root: 0, data })))
 }
 
 /// Recursive halving, farthest partner first, then the communicator's allgather of the parts.
@@ -38,7 +41,7 @@ pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elem
     });
     Box::new(
         reduced
-            .then(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+            .then(Allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
     )
 }
 
@@ -55,10 +58,10 @@ pub(in crate::collective) fn alltoall_then_allgather(member: Member<'_>, data: E
     };
     let part = data.with_count(filled);
     let blocks = Blocks::Equal(part);
-    let exchanged = alltoall::selected(member, alltoall::Args { sent: blocks, received: blocks });
+    let exchanged = Alltoall::selected(member, alltoall::Args { sent: blocks, received: blocks });
     Box::new(
         exchanged
-            .then(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+            .then(Allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
     )
 }
 

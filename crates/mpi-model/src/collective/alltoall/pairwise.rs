@@ -6,7 +6,7 @@ use pdes_core::Bytes;
 use super::Args;
 use crate::collective::round_peers::{RoundPeers, pairwise_peers, ring_peers};
 use crate::collective::steps::concatenate;
-use crate::collective::{Member, Schedule, Step, Steps, barrier, exchange};
+use crate::collective::{Barrier, Member, Schedule, Selectable, Step, Steps, exchange};
 
 /// Sends to the rank `i` after, receives from that `i` before. Source: Faraj's `ring` (STAR-MPI); MPICH's for long
 /// messages.
@@ -46,12 +46,12 @@ pub(in crate::collective) fn pair_mpi_barrier<'a>(member: Member<'a>, args: Args
 
 /// The communicator's barrier, then [`ring`]. Source: Faraj's `ring_one_barrier` (STAR-MPI).
 pub(in crate::collective) fn ring_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    Box::new(barrier::selected(member).then(ring(member, args)))
+    Box::new(Barrier::selected(member, ()).then(ring(member, args)))
 }
 
 /// The communicator's barrier, then [`pair`]. Source: Faraj's `pair_one_barrier` (STAR-MPI).
 pub(in crate::collective) fn pair_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    Box::new(barrier::selected(member).then(pair(member, args)))
+    Box::new(Barrier::selected(member, ()).then(pair(member, args)))
 }
 
 type Rounds = fn(Member<'_>, u32) -> RoundPeers;
@@ -77,6 +77,6 @@ fn light_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> S
 fn mpi_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> Schedule<'a> {
     concatenate((0..member.size).map(move |round| -> Schedule<'a> {
         let exchange = (round > 0).then(|| blocks(args, partners(member, round)));
-        Box::new(barrier::selected(member).then(exchange.into_iter()))
+        Box::new(Barrier::selected(member, ()).then(exchange.into_iter()))
     }))
 }

@@ -7,7 +7,7 @@ use std::iter::once;
 
 use pdes_core::{Bytes, Rank, SimDuration};
 
-use super::{Args, selected};
+use super::{Args, Bcast};
 use crate::collective::arrival::{
     ChainLink, PollStrategy, SweepStrategy, announce, header, serve_after_polls, serve_after_sweeps,
     with_received_numbers,
@@ -15,7 +15,7 @@ use crate::collective::arrival::{
 use crate::collective::member::empty_schedule;
 use crate::collective::pipeline::{SendMode, forward_segments, store_and_forward};
 use crate::collective::tree::Tree;
-use crate::collective::{Member, Schedule, Step, Steps, recv, send};
+use crate::collective::{Member, Schedule, Selectable, Step, Steps, recv, send};
 
 /// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
@@ -96,7 +96,8 @@ fn along_chains<'a>(
     }
     let served = if member.rank == 0 { serve(member) } else { forward(member, parts, header, stores) };
     let rest = args.data.with_count(parts.rest);
-    let rest = if rest.count > 0 { selected(member, Args { data: rest, ..args }) } else { empty_schedule() };
+    let rest =
+        if rest.count > 0 { Bcast::selected(member, Args { data: rest, ..args }) } else { empty_schedule() };
     Box::new(to_rank_0(member, args).then(served).then(rest))
 }
 

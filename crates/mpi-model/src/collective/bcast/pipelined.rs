@@ -1,10 +1,10 @@
 //! Broadcasts in segments of 8 KiB, from rank 0 down a chain or a binary tree.
 
-use super::{Args, selected};
+use super::{Args, Bcast};
 use crate::collective::member::empty_schedule;
 use crate::collective::pipeline::{SendMode, forward_segments, store_and_forward};
 use crate::collective::tree::Tree;
-use crate::collective::{Member, Schedule, Steps, recv, send};
+use crate::collective::{Member, Schedule, Selectable, Steps, recv, send};
 
 /// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
@@ -53,6 +53,6 @@ pub(super) fn from_rank_0<'a>(member: Member<'a>, args: Args, tree: Tree, sends:
     }
     let segments = forward_segments(tree, data.count / segment, data.size_of(segment), sends);
     let rest = data.with_count(data.count % segment);
-    let rest = (rest.count > 0).then(|| selected(member, Args { root, data: rest }));
+    let rest = (rest.count > 0).then(|| Bcast::selected(member, Args { root, data: rest }));
     Box::new(to_0.into_iter().then(segments).then(rest.unwrap_or_else(empty_schedule)))
 }

@@ -4,13 +4,13 @@
 //! selection is used.
 
 use super::pipelined::from_rank_0;
-use super::{Args, binomial_tree};
+use super::{Args, Bcast, binomial_tree};
 use crate::collective::pipeline::SendMode;
 use crate::collective::schedule_builder::build_schedule;
 use crate::collective::selector::mpich;
 use crate::collective::tree::Tree;
 use crate::collective::virtual_ranks::broadcast;
-use crate::collective::{Member, Schedule, Steps, recv, send};
+use crate::collective::{Member, Schedule, Selectable, Steps, recv, send};
 
 /// Pipelines of 8 KiB segments along the chain of nodes and along the chain on each node.
 ///
@@ -18,7 +18,7 @@ use crate::collective::{Member, Schedule, Steps, recv, send};
 /// twice where nodes have one rank each, and from the last node back to rank 0; no rank receives those, and they are left
 /// out.
 pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
     let Member { rank, size, .. } = member;
     if size <= cores {
         return binomial_tree(member, args);
@@ -35,7 +35,7 @@ pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> S
 ///
 /// Cost: (2 log2 N + 2 log2 C + 4 n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binary`.
 pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
     let Member { rank, size, .. } = member;
     let (node, core) = (rank / cores, rank % cores);
     let parent = match core {
@@ -53,7 +53,7 @@ pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> S
 ///
 /// Cost: (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binomial`.
 pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
     let (root, bytes, rank) = (args.root, args.data.bytes(), member.rank);
     let to_0 = match rank {
         _ if root == 0 => None,

@@ -1,9 +1,9 @@
 //! Broadcasts among the leaders of the nodes, then on each node.
 
-use super::{Algorithm, Args, binomial_tree, knomial, ring_allgather};
+use super::{Algorithm, Args, Bcast, binomial_tree, knomial, ring_allgather};
 use crate::collective::member::empty_schedule;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, Steps, recv, send};
+use crate::collective::{Member, Schedule, Selectable, Steps, recv, send};
 
 /// Algorithms of the two levels.
 #[derive(Clone, Copy)]
@@ -42,8 +42,9 @@ pub(in crate::collective) fn two_level<'a>(
 /// Source: MVAPICH2's helper for the leaders alone, under whose name SimGrid offers it; here the nodes follow, so that all
 /// ranks get the vector.
 pub(in crate::collective) fn inter_node<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let large: Algorithm = if args.data.bytes().get() > 131_072 { knomial } else { mpich::bcast };
-    two_level(member, args, Levels { leaders: mpich::bcast, node: large })
+    let leaders: Algorithm = |member, args| Bcast::by_table(&mpich::BCAST, member, args);
+    let node = if args.data.bytes().get() > 131_072 { knomial } else { leaders };
+    two_level(member, args, Levels { leaders, node })
 }
 
 /// Two levels between 16 and 512 KiB, and for more than 64 ranks; a binomial tree below; scatter and allgather above.

@@ -1,9 +1,9 @@
 //! Reduction on each node, then among the leaders.
 
-use super::{Algorithm, Args, in_turn, knomial_with_degree};
+use super::{Algorithm, Args, Reduce, in_turn, knomial_with_degree};
 use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, Steps, recv, send};
+use crate::collective::{Member, Schedule, Selectable, Steps, recv, send};
 
 /// Reduction on a node.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,8 @@ pub(in crate::collective) struct OnNode {
 
 /// MPICH's selection on both levels.
 pub(in crate::collective) fn mpich_two_level<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    two_level(member, args, mpich::reduce, OnNode { algorithm: Some(mpich::reduce), degree: 4 })
+    let mpich: Algorithm = |member, args| Reduce::by_table(&mpich::REDUCE, member, args);
+    two_level(member, args, mpich, OnNode { algorithm: Some(mpich), degree: 4 })
 }
 
 /// Each node reduces to its leader, the leaders reduce to the leader of the root's node, and that sends to the root.

@@ -1,8 +1,9 @@
 //! Reduce-scatter as a reduction and a scatter.
 
+use super::ReduceScatter;
 use crate::collective::blocks::Blocks;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, Steps, reduce, scatter};
+use crate::collective::{Member, Schedule, Selectable, Steps, reduce, scatter};
 
 /// A linear reduction of everything to rank 0, then a linear scatter.
 ///
@@ -20,6 +21,6 @@ pub(in crate::collective) fn by_regularity<'a>(member: Member<'a>, blocks: Block
     if (1..member.size).all(|rank| blocks.elements(rank).count == first) {
         reduce_then_scatter(member, blocks)
     } else {
-        mpich::reduce_scatter(member, blocks)
+        ReduceScatter::by_table(&mpich::REDUCE_SCATTER, member, blocks)
     }
 }
