@@ -129,8 +129,11 @@ fn programs_on_many_regions() {
         generated(&folder, "sparse", &["random-sparse", "--ranks=64", "--steps=1", "--rounds=2"]),
         generated(&folder, "allreduce", &["allreduce-loop", "--ranks=48", "--iterations=2"]),
     ];
-    for trace in &traces {
-        for (topology, regions) in [(TREE, 4), (TORUS, 4), (DRAGONFLY, 4)] {
+    for (number, trace) in traces.iter().enumerate() {
+        for (place, (topology, regions)) in [(TREE, 4), (TORUS, 4), (DRAGONFLY, 4)].into_iter().enumerate() {
+            if !reference::is_campaign() && place != number % 3 {
+                continue;
+            }
             // Neighbouring ranks are on distant hosts, so that most messages cross regions.
             let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
             let hosts = folder.write("hosts.txt", &hosts);

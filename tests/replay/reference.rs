@@ -152,6 +152,11 @@ pub(crate) fn try_simulated_time(config: Config) -> Result<f64, String> {
     outcome.map(|outcome| outcome.simulated_time().as_secs_f64()).map_err(|error| error.to_string())
 }
 
+/// Returns whether `tests/campaign` runs: then long matrices are complete, otherwise a part of them is tested.
+pub(crate) fn is_campaign() -> bool {
+    std::env::var_os("PDES_CAMPAIGN").is_some()
+}
+
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

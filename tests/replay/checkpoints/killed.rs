@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::generate;
 use crate::command_line::{DONE, FAILED, Folder};
 use crate::determinism::committed_platform;
+use crate::reference::is_campaign;
 
 /// Largest number of times that a run is killed, so that it ends eventually.
 const KILLS: u32 = 5;
@@ -64,7 +65,9 @@ fn result(report: &serde_json::Value) -> [&serde_json::Value; 5] {
 
 #[test]
 fn runs_that_are_killed_at_any_moment() {
-    for generator in LONG {
+    // Each program takes seconds of waiting for checkpoints.
+    let programs = if is_campaign() { &LONG[..] } else { &LONG[..2] };
+    for &generator in programs {
         let folder = Folder::new();
         let trace = generate(&folder, generator);
         let (whole, parts, checkpoints) =
