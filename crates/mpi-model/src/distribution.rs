@@ -5,8 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use hdrhistogram::{Histogram, RecordError};
 use serde::{Deserialize, Serialize};
 
-/// Number of values that a rank buffers before it locks the shared histograms.
-const BUFFER_SIZE: usize = 64;
 /// Number of significant decimal digits of a value.
 const DIGITS: u8 = 3;
 
@@ -22,7 +20,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    const ALL: [Self; 3] = [Self::Bytes, Self::Latency, Self::Waiting];
+    pub(crate) const ALL: [Self; 3] = [Self::Bytes, Self::Latency, Self::Waiting];
 }
 
 /// Histograms of messages and waits, to three decimal digits.
@@ -108,44 +106,11 @@ impl SharedHistograms {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn record_all(&self, quantity: Quantity, values: &mut Vec<u64>) {
+    pub(crate) fn record_all(&self, quantity: Quantity, values: &mut Vec<u64>) {
         let mut distributions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = distributions.histogram_mut(quantity);
         for value in values.drain(..) {
             histogram.record(value).expect("histograms resize automatically");
-        }
-    }
-}
-
-/// Buffered values of a rank that are not in the shared histograms yet.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SampleBuffer {
-    bytes: Vec<u64>,
-    latency: Vec<u64>,
-    waiting: Vec<u64>,
-}
-
-impl SampleBuffer {
-    pub(crate) fn record(&mut self, quantity: Quantity, value: u64, pool: &SharedHistograms) {
-        let values = self.values_mut(quantity);
-        values.push(value);
-        if values.len() == BUFFER_SIZE {
-            pool.record_all(quantity, values);
-        }
-    }
-
-    /// Moves all buffered values to the shared histograms.
-    pub(crate) fn flush(&mut self, pool: &SharedHistograms) {
-        for quantity in Quantity::ALL {
-            pool.record_all(quantity, self.values_mut(quantity));
-        }
-    }
-
-    fn values_mut(&mut self, quantity: Quantity) -> &mut Vec<u64> {
-        match quantity {
-            Quantity::Bytes => &mut self.bytes,
-            Quantity::Latency => &mut self.latency,
-            Quantity::Waiting => &mut self.waiting,
         }
     }
 }
@@ -155,10 +120,9 @@ mod tests {
     use super::*;
 
     fn pool(values: impl Iterator<Item = u64>) -> Distributions {
-        let (pool, mut samples) = (SharedHistograms::default(), SampleBuffer::default());
-        values.for_each(|value| samples.record(Quantity::Latency, value, &pool));
-        samples.record(Quantity::Bytes, (1 << 62) + 77, &pool);
-        samples.flush(&pool);
+        let pool = SharedHistograms::default();
+        pool.record_all(Quantity::Latency, &mut values.collect());
+        pool.record_all(Quantity::Bytes, &mut vec![(1 << 62) + 77]);
         pool.distributions()
     }
 

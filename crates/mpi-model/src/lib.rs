@@ -9,6 +9,7 @@
 //! - [`Parameters`] are those of the library: envelope, eager and rendezvous thresholds, overheads, collective algorithms.
 //! - Results: [`Statistics`] of each rank, and on request its [`Breakdown`] into wait states, its [`CriticalPath`],
 //!   [`Distributions`] of all ranks, and a timeline of [`Event`]s.
+//! - [`Observer`] is the trait of analyses: implement it to follow the events of ranks.
 //! - [`collective`] holds the algorithms of collective operations; they need no replay.
 //!
 //! # Example
@@ -52,8 +53,10 @@ mod distribution;
 mod error;
 mod machine;
 mod matching;
+mod observer;
 mod overhead;
 mod parameters;
+mod point_to_point;
 mod replay;
 mod request;
 #[cfg(test)]
@@ -71,11 +74,15 @@ pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
 pub use machine::{Machine, UncontendedTransfer, Work};
+pub use observer::{
+    ActionSpan, Analyses, Analysis, Carrier, Match, Network, ObservedRank, Observer, Peer, RankAnalyses,
+    Sent, SentTime, UncontendedMessages, Wait,
+};
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};
 pub use replay::{RankProcess, RankState, Repetition, Replay, RestoreError, Snapshot, WaitReason};
 pub use request::{Awaited, OperationIndex, RequestId};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};
-pub use token::{EagerMessageId, Message, ReceiveQueue, Side, Token};
+pub use token::{EagerMessageId, Fragment, Message, ReceiveQueue, Side, Token};
 pub use wait_state::WaitState;

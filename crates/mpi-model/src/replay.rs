@@ -9,14 +9,9 @@ mod mailbox;
 mod message;
 mod operation;
 mod outcome;
-mod path_channel;
-mod path_store;
-mod path_tracking;
-mod peer_readiness;
 mod pending;
 mod persistent;
 mod probe;
-mod recorder;
 mod shared_state;
 mod slot_map;
 mod snapshot;
@@ -24,7 +19,6 @@ mod state;
 mod tag;
 mod test;
 mod thread;
-mod transfer_times;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,26 +28,27 @@ use trace_mmap::{Action, CommId, Cursor, LocationId, RankTrace, SendRecv, Slot};
 
 use crate::breakdown::region_name;
 use crate::completion::Completion;
+use crate::critical_path::CriticalPath;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
-use crate::matching::{Port, Ports, Receive};
+use crate::matching::Receive;
+use crate::observer::{ActionSpan, Analyses, Analysis, ObservedRank, RankObservers};
 use crate::parameters::Parameters;
+use crate::point_to_point::PointToPoint;
 use crate::request::{Awaited, OperationIndex, Request, RequestCompletion, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::{Message, Side, Token};
-use crate::wait_state::WaitState;
 use eager::EagerMessages;
 use mailbox::Mailbox;
 use operation::Operation;
-use path_tracking::CriticalPathTracker;
-use peer_readiness::PeerReadiness;
 use pending::Pending;
 use persistent::Persistent;
-use recorder::EventRecorder;
 pub use shared_state::Replay;
 use slot_map::SlotMap;
 pub use snapshot::{Repetition, Snapshot};
+use state::SavedRank;
 pub use state::{RankState, RestoreError};
+pub(crate) use tag::{kind_of, number_of};
 use thread::Thread;
 
 /// Every 64th computation that the rank could run ahead of is scheduled instead, which bounds the run-ahead.
@@ -64,8 +59,8 @@ const MAX_AHEAD: u8 = 64;
 /// The engine delivers tokens (envelopes, arrivals, completions) in any wall-clock order and resumes the process; the process
 /// reads actions from its trace until one has to wait. See [`Process`] for the laws that make the result independent of the
 /// schedule.
-pub struct RankProcess<'t, M: Machine> {
-    replay: &'t Replay<'t, M>,
+pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
+    replay: &'t Replay<'t, M, A>,
     me: Rank,
     trace: &'t RankTrace,
     cursor: Cursor<'t>,
@@ -78,7 +73,7 @@ pub struct RankProcess<'t, M: Machine> {
     /// Request for which the rank waits.
     awaited: Option<RequestId>,
     requests: Requests,
-    ports: Ports<M::Route>,
+    point_to_point: PointToPoint<'t, M>,
     /// Collective operations in progress.
     operations: Vec<Option<Box<Operation<'t>>>>,
     /// Number of pending conditional waits besides the action in progress: operations that poll for a member, and one for a
@@ -97,13 +92,7 @@ pub struct RankProcess<'t, M: Machine> {
     picos_per_flop: f64,
     /// Factor of the duration of computations in the current region of the program.
     compute_factor: f64,
-    statistics: Statistics,
-    /// Times at which the peers of requests were ready, where a breakdown is requested.
-    peer_readiness: Option<Box<PeerReadiness>>,
-    /// Critical paths to the clock and to the completions of requests, where they are followed.
-    path_tracker: Option<Box<CriticalPathTracker<'t>>>,
-    /// Recorder of events, where a timeline is requested.
-    recorder: Option<Box<EventRecorder>>,
+    observers: RankObservers<A::Observer<'t>>,
 }
 
 /// State of a rank that only some calls, errors and machines need.
@@ -118,8 +107,6 @@ struct ColdState<M: Machine> {
     /// Number of conditional events granted.
     granted_events: u64,
     persistent: BTreeMap<RequestId, Persistent>,
-    /// Routes to other ranks, looked up by operations in closed form.
-    routes: BTreeMap<Rank, M::Route>,
     /// Announcements to be dropped when they arrive, by port and tag.
     ignored_announcements: Vec<(usize, u32)>,
 }
@@ -149,27 +136,27 @@ enum Control {
 type Failure<E> = Fault<Box<ReplayError<E>>>;
 type Outcome<E> = Result<Control, Failure<E>>;
 
-impl<'t, M: Machine> RankProcess<'t, M> {
-    fn new(replay: &'t Replay<'t, M>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
+impl<M: Machine> RankProcess<'_, M> {
+    /// Returns the critical path to the end of the rank, where [requested](Replay::with_critical_paths).
+    pub fn critical_path(&self) -> Option<&CriticalPath> {
+        self.observer().critical_path()
+    }
+}
+
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
+    fn new(replay: &'t Replay<'t, M, A>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
         let trace = replay.trace.rank(me);
         let mut peers = vec![None; trace.ports() as usize];
         for incoming in trace.incoming() {
             peers[incoming.port.index()] = Some(incoming.peer);
         }
-        let mut ports = Vec::with_capacity(peers.len());
-        // Every port number belongs to an incoming channel.
-        for peer in peers.into_iter().flatten() {
-            let route = route(replay, peer, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
-            ports.push(Port::new(peer, Some(route)));
-        }
-        let requests = Requests::new(trace.slots());
-        let peer_readiness = replay
-            .has_breakdowns
-            .then(|| Box::new(PeerReadiness::new(requests.program_len(), replay.histograms.is_some())));
-        let path_stores = replay.path_stores.as_ref();
-        let path_tracker = path_stores
-            .and_then(|path_stores| CriticalPathTracker::new(me, requests.program_len(), path_stores))
-            .map(Box::new);
+        let peers = peers.into_iter().map(|peer| peer.expect("every port belongs to an incoming channel"));
+        let point_to_point = PointToPoint::new(replay.machine, me, peers).map_err(|kind| ReplayError {
+            rank: me,
+            action: 0,
+            kind,
+        })?;
+        let observed = ObservedRank { rank: me, trace, parameters: replay.parameters };
         Ok(Self {
             replay,
             me,
@@ -179,8 +166,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             action_begin: SimTime::ZERO,
             pending: Pending::Nothing,
             awaited: None,
-            requests,
-            ports: Ports::new(ports),
+            requests: Requests::new(trace.slots()),
+            point_to_point,
             operations: Vec::new(),
             conditional_waits: u32::from(trace.has_timing_dependent_matching()),
             operations_on_world: 0,
@@ -192,14 +179,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             cold: None,
             picos_per_flop: 1e12 / replay.machine.speed(me),
             compute_factor: compute_factor_in(replay.parameters, ""),
-            statistics: if replay.has_breakdowns {
-                Statistics::with_breakdown()
-            } else {
-                Statistics::default()
-            },
-            peer_readiness,
-            path_tracker,
-            recorder: replay.recording.map(|recording| Box::new(EventRecorder::new(recording, me))),
+            observers: RankObservers::new(&replay.analysis, &observed),
         })
     }
 
@@ -215,12 +195,17 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Returns the statistics of the rank.
     pub fn statistics(&self) -> &Statistics {
-        &self.statistics
+        &self.observers.statistics
     }
 
     /// Returns the statistics of the rank, and drops everything else.
     pub fn into_statistics(self) -> Statistics {
-        self.statistics
+        self.observers.statistics
+    }
+
+    /// Returns the observer of the rank.
+    pub fn observer(&self) -> &A::Observer<'t> {
+        &self.observers.others
     }
 
     /// Returns the reason why the rank is blocked, if it is.
@@ -336,10 +321,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Ends the action in progress and attributes its time.
     #[inline]
     fn end(&mut self, kind: ActionKind) -> Control {
-        self.record_state(kind);
-        self.statistics.add_action(kind, self.thread.clock - self.action_begin);
-        self.action_begin = self.thread.clock;
-        self.spend(kind);
+        let action = ActionSpan { kind, begin: self.action_begin, end: self.thread.clock };
+        self.action_begin = action.end;
+        self.observers.action_ended(&action);
         Control::Continue
     }
 
@@ -392,7 +376,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Action::Sleep { seconds } => self.sleep(seconds, outbox),
             Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
             Action::Location(site) => {
-                self.statistics.enter_region(site);
+                self.observers.region_entered(site);
                 self.enter_region(site);
                 Ok(self.end(ActionKind::Marker))
             }
@@ -528,8 +512,24 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Waits for the completion of a request, and charges the receive overhead.
     #[inline]
     fn settle(&mut self, request: RequestId, completion: RequestCompletion, kind: ActionKind) {
-        self.wait_for(request, completion.at, kind);
+        self.wait_for(Some(request), completion.at, kind);
         self.pay(completion);
+    }
+
+    /// Advances the clock to `at`, the completion of a request or of [several](crate::Wait::request), unless it has passed.
+    #[inline(always)]
+    fn wait_for(&mut self, request: Option<RequestId>, at: SimTime, kind: ActionKind) {
+        let now = self.thread.clock;
+        if at > now {
+            self.observers.waited(kind, (now, at), request, &mut self.point_to_point);
+            self.thread.clock = at;
+        }
+    }
+
+    /// Reports that the current thread of control has worked until now, in an action of this kind.
+    #[inline(always)]
+    fn worked(&mut self, kind: ActionKind) {
+        self.observers.worked(kind, self.thread.clock);
     }
 
     /// Charges the receive overhead of a completion.
@@ -575,21 +575,12 @@ impl<M: Machine> Default for ColdState<M> {
             nonblocking_operations: 0,
             granted_events: 0,
             persistent: BTreeMap::new(),
-            routes: BTreeMap::new(),
             ignored_announcements: Vec::new(),
         }
     }
 }
 
-fn route<M: Machine>(
-    replay: &Replay<'_, M>,
-    from: Rank,
-    to: Rank,
-) -> Result<M::Route, ReplayErrorKind<M::Error>> {
-    replay.machine.route(from, to).map_err(|source| ReplayErrorKind::NoRoute { from, to, source })
-}
-
-impl<M: Machine> Process for RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
     type Token = Token;
     type WorkRequest = M::WorkRequest;
     /// Boxed: results are returned for every action.
@@ -610,12 +601,11 @@ impl<M: Machine> Process for RankProcess<'_, M> {
             Token::Arrived { request, at, side } => {
                 let received = match side {
                     Side::Receiver { detached } => {
-                        self.data_arrived(request, at);
+                        self.observers.data_arrived(request, at);
                         detached
                     }
                     Side::Sender { received } => {
-                        self.record_peer(request, WaitState::LateReceiver, received);
-                        self.track_send_arrival(request);
+                        self.observers.send_completed(request, received);
                         None
                     }
                 };
@@ -631,7 +621,7 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                 return Ok(Wake::Ready);
             }
             Token::PathFragment { from, fragment } => {
-                self.fragment_arrived(from, fragment);
+                self.observers.data_received(from, fragment);
                 return Ok(Wake::No);
             }
             Token::FailedPolls { tests, probes } => {

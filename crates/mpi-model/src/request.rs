@@ -234,14 +234,21 @@ impl Requests {
         RequestId::new(self.table.len())
     }
 
-    /// Returns the number of requests of the program, those of blocking calls included.
-    pub(crate) fn program_len(&self) -> usize {
-        self.table.len()
+    /// Returns the requests of the program in `from..to`.
+    pub(crate) fn range(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> + Clone {
+        (from.index()..to.index()).map(RequestId::new)
     }
 
-    /// Returns the requests of the program in `from..to`.
-    pub(crate) fn range(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> {
-        (from.index()..to.index()).map(RequestId::new)
+    /// Returns those requests that are complete after now, with the time of completion.
+    pub(crate) fn complete_after(
+        &self,
+        now: SimTime,
+        requests: impl Iterator<Item = RequestId> + Clone,
+    ) -> impl Iterator<Item = (SimTime, RequestId)> + Clone {
+        requests.filter_map(move |request| match self.get(request) {
+            Request::Complete(RequestCompletion { at, .. }) if at > now => Some((at, request)),
+            _ => None,
+        })
     }
 
     /// Makes a request of an operation.

@@ -1,13 +1,13 @@
 //! Statistics of a rank: number and time of its actions by kind, messages, outcomes that depended on time.
 
+mod events;
 mod kind;
 
 use pdes_core::{Bytes, SimDuration};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Collective, LocationId};
+use trace_mmap::Collective;
 
 use crate::breakdown::Breakdown;
-use crate::wait_state::WaitState;
 
 /// Kind of action, to which time is attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -257,27 +257,6 @@ impl Statistics {
         self.totals.add(ActionKind::Finalize, 0, time);
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.attribute(&self.totals);
-        }
-    }
-
-    /// Adds a wait of an action of this kind: first for another rank, then for data.
-    #[inline(always)]
-    pub(crate) fn add_wait(
-        &mut self,
-        kind: ActionKind,
-        state: WaitState,
-        waiting: SimDuration,
-        transfer: SimDuration,
-    ) {
-        if let Some(breakdown) = &mut self.breakdown {
-            breakdown.add_wait(kind, state, waiting, transfer);
-        }
-    }
-
-    /// Records that the rank goes to another call site.
-    pub(crate) fn enter_region(&mut self, site: LocationId) {
-        if let Some(breakdown) = &mut self.breakdown {
-            breakdown.enter_region(site, &self.totals);
         }
     }
 

@@ -110,7 +110,7 @@ pub struct Message {
 const _: () = assert!(size_of::<Token>() <= 48);
 
 /// Fragment of something larger than a token.
-pub(crate) type Fragment = [u8; 32];
+pub type Fragment = [u8; 32];
 
 /// Number of an eager message among those of its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

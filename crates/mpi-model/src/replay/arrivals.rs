@@ -13,6 +13,7 @@ use crate::collective::Answer;
 use crate::error::ReplayErrorKind;
 use crate::machine::Machine;
 use crate::matching::{Context, Departure, Receive, TagFilter, UnexpectedMessage};
+use crate::observer::Analysis;
 use crate::request::{OperationIndex, RequestId};
 use crate::token::{Message, ReceiveQueue, Token};
 
@@ -21,7 +22,7 @@ const MIN_PRICE: SimDuration = SimDuration::from_picos(1000);
 /// Number of failed polls after which the price doubles: where nobody arrives, simulated time ends soon.
 const POLLS_PER_DOUBLING: u32 = 1 << 16;
 
-impl<'t, M: Machine> RankProcess<'t, M> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Lets an operation poll for the announcement of a member.
     pub(super) fn begin_poll(&mut self, operation: &mut Operation<'t>, from: Rank) {
         let from = operation.communicator.group.member(from.get());
@@ -81,14 +82,21 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
         let now = operation.thread.clock;
         let tag = MessageClass::Announcement.tag_of(operation.tag);
-        let port = self.ports.port_of(Context::Collective(operation.communicator.id), from);
-        let found = self.ports.first_unexpected(port, Some(tag)).is_some_and(|message| message.posted <= now);
+        let port = self.point_to_point.ports.port_of(Context::Collective(operation.communicator.id), from);
+        let found = self
+            .point_to_point
+            .ports
+            .first_unexpected(port, Some(tag))
+            .is_some_and(|message| message.posted <= now);
         if found {
             self.replay.probes.record_success();
             operation.failed_polls = 0;
         } else {
-            let other =
-                self.ports.first_mismatched(port, tag, mismatched).filter(|message| message.posted <= now);
+            let other = self
+                .point_to_point
+                .ports
+                .first_mismatched(port, tag, mismatched)
+                .filter(|message| message.posted <= now);
             if let Some(message) = other {
                 let (expected, found) = (operation.kind, kind_of(message.tag));
                 let kind = ReplayErrorKind::CollectiveMismatch { peer: from, expected, found };
@@ -123,7 +131,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Drops the next announcement of a member, now or on arrival.
     pub(super) fn ignore_announcement(&mut self, operation: &Operation<'t>, from: Rank) {
         let from = operation.communicator.group.member(from.get());
-        let port = self.ports.port_of(Context::Collective(operation.communicator.id), from);
+        let port = self.point_to_point.ports.port_of(Context::Collective(operation.communicator.id), from);
         let tag = MessageClass::Announcement.tag_of(operation.tag);
         if !self.drop_message(port, tag) {
             self.cold().ignored_announcements.push((port, tag));
@@ -131,9 +139,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     fn drop_message(&mut self, port: usize, tag: u32) -> bool {
-        let dropped = self.ports.take_unexpected(port, tag);
+        let dropped = self.point_to_point.ports.take_unexpected(port, tag);
         if let Some(dropped) = &dropped {
-            self.drop_path(port, &dropped.message);
+            let from = self.point_to_point.ports.get(port).peer;
+            self.observers.message_dropped(port, from, &dropped.message);
         }
         if let Some(UnexpectedMessage { departure: Departure::InFlight(id), .. }) = dropped {
             self.cold().eager_messages.discard(id);

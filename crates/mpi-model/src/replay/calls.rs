@@ -9,11 +9,12 @@ use super::persistent::Persistent;
 use super::{Failure, Outcome, RankProcess};
 use crate::collective::{self, Member, Schedule, Step};
 use crate::machine::Machine;
+use crate::observer::Analysis;
 use crate::request::{Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
-impl<'t, M: Machine> RankProcess<'t, M> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     #[inline(never)]
     pub(super) fn call(
         &mut self,

@@ -6,10 +6,11 @@ use trace_mmap::{Call, CallId};
 use super::pending::{Pending, Poll};
 use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
+use crate::observer::Analysis;
 use crate::request::{Request, RequestCompletion};
 use crate::statistics::ActionKind;
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here, because the
     /// program went on to use the message.
     pub(super) fn cancel(&mut self, call: CallId) -> Outcome<M::Error> {
@@ -28,12 +29,12 @@ impl<M: Machine> RankProcess<'_, M> {
         };
         let request = self.request(slot);
         let withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.cancel_receive(request))
-            || self.ports.cancel_receive(request);
+            || self.point_to_point.ports.cancel_receive(request);
         if withdrawn {
             let at: SimTime = self.thread.clock;
             self.requests.set(request, Request::Complete(RequestCompletion { at, received: None }));
         }
-        self.statistics.add_outcome(self.thread.action, withdrawn);
+        self.observers.outcome_decided(self.thread.action, withdrawn);
         self.end(ActionKind::Cancel)
     }
 }

@@ -1,38 +1,18 @@
 //! Exchange of times and numbers between the members of collective operations, without the machine; closed forms use times.
 
-use pdes_core::{Bytes, Outbox, Rank, SimDuration};
+use pdes_core::{Bytes, Outbox, Rank};
 use trace_mmap::CommId;
 
-use super::{Failure, RankProcess, route};
+use super::{Failure, RankProcess};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, UncontendedTransfer};
 use crate::matching::{Context, Departure, Receive, UnexpectedMessage};
+use crate::observer::{Analysis, SentTime, UncontendedMessages};
 use crate::request::{Awaited, Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Message, ReceiveQueue, Token};
 
-/// Duration of messages without contention.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UncontendedMessages {
-    /// Total.
-    pub(super) time: SimDuration,
-    /// Part spent in the libraries of both sides.
-    pub(super) overhead: SimDuration,
-    /// Rest: the transfer.
-    pub(super) transfer: UncontendedTransfer,
-}
-
-impl<M: Machine> RankProcess<'_, M> {
-    /// Returns the route to a rank, looked up once.
-    pub(super) fn route_to(&mut self, to: Rank) -> Result<M::Route, Failure<M::Error>> {
-        if let Some(route) = self.cold().routes.get(&to) {
-            return Ok(*route);
-        }
-        let route = route(self.replay, self.me, to).map_err(|kind| self.fail(kind))?;
-        self.cold().routes.insert(to, route);
-        Ok(route)
-    }
-
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Returns the duration of `times` messages to a rank, one after the other, without contention, with the overheads of both
     /// sides.
     pub(super) fn uncontended(
@@ -41,7 +21,7 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes: Bytes,
         times: u64,
     ) -> Result<UncontendedMessages, Failure<M::Error>> {
-        let route = self.route_to(to)?;
+        let route = self.point_to_point.route_to(to).map_err(|kind| self.fail(kind))?;
         let (parameters, machine) = (self.replay.parameters, self.replay.machine);
         let mut each = parameters.isend.cost(bytes);
         if self.is_detached(bytes) {
@@ -74,7 +54,7 @@ impl<M: Machine> RankProcess<'_, M> {
         // The receiver subtracts the time of the data from its waiting.
         let bytes = Bytes::new(data.time.as_picos());
         let message = Message { posted, bytes, tag, communicator, reply: None, round: 0 };
-        self.send_path_of_time(to, &message, (kind, data), outbox);
+        self.observers.time_sent(&SentTime { to, kind, message: &message, stands_for: &data }, outbox);
         outbox.send(to, Token::Message { queue: ReceiveQueue::Time(self.me.get()), message });
         Ok(())
     }
@@ -86,9 +66,9 @@ impl<M: Machine> RankProcess<'_, M> {
         receive: Receive,
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) {
-        let port = self.ports.port_of(Context::Times(communicator), from);
+        let port = self.point_to_point.ports.port_of(Context::Times(communicator), from);
         self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));
-        if let Some(arrived) = self.ports.post(port, receive) {
+        if let Some(arrived) = self.point_to_point.ports.post(port, receive) {
             self.complete_time(from, arrived.message, receive.request);
         }
         if let Err(failure) = self.check_operations(port) {
@@ -102,8 +82,11 @@ impl<M: Machine> RankProcess<'_, M> {
         from: Rank,
         message: Message,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
-        let port = self.ports.port_of(Context::Times(message.communicator), from);
-        let found = self.ports.arrive(port, UnexpectedMessage { message, departure: Departure::OnMatch });
+        let port = self.point_to_point.ports.port_of(Context::Times(message.communicator), from);
+        let found = self
+            .point_to_point
+            .ports
+            .arrive(port, UnexpectedMessage { message, departure: Departure::OnMatch });
         let request = found.map(|receive| receive.request);
         match request {
             Some(request) => self.complete_time(from, message, request),
@@ -114,7 +97,7 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Completes the receive of a time. The number beside the time is carried in the size of the message.
     fn complete_time(&mut self, from: Rank, message: Message, request: RequestId) {
-        self.track_time(from, &message, request);
+        self.observers.time_received(from, &message, request);
         let completion = RequestCompletion { at: message.posted, received: Some(message.bytes) };
         self.requests.set(request, Request::Complete(completion));
     }

@@ -10,6 +10,7 @@ use super::{Failure, RankProcess};
 use crate::completion::Completion;
 use crate::machine::{Machine, Work};
 use crate::matching::Departure;
+use crate::observer::Analysis;
 use crate::request::{Request, RequestCompletion, RequestId};
 use crate::token::{EagerMessageId, Message, Token};
 
@@ -41,7 +42,7 @@ impl EagerMessages {
     }
 }
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Starts the transfer of an eager message, unless the machine answers at once.
     #[cold]
     pub(super) fn start_eager(
@@ -50,8 +51,8 @@ impl<M: Machine> RankProcess<'_, M> {
         message: Message,
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Departure, Failure<M::Error>> {
-        let route = self.route_of_port(port)?;
-        let peer = self.ports.get(port).peer;
+        let route = self.point_to_point.route_of_port(port).map_err(|kind| self.fail(kind))?;
+        let peer = self.point_to_point.ports.get(port).peer;
         let bytes = message.bytes + self.replay.parameters.envelope;
         let number = NonZeroU32::MIN.saturating_add(self.cold().eager_messages.started);
         let id = EagerMessageId(number);
@@ -79,7 +80,7 @@ impl<M: Machine> RankProcess<'_, M> {
         match eager_messages.states.insert(id, State::Expected { receive, received }) {
             Some(State::Arrived(at)) => {
                 eager_messages.states.remove(&id);
-                self.data_arrived(receive, at);
+                self.observers.data_arrived(receive, at);
                 self.requests.set(receive, Request::Complete(RequestCompletion { at, received }));
                 true
             }
@@ -94,7 +95,7 @@ impl<M: Machine> RankProcess<'_, M> {
         match eager_messages.states.insert(id, State::Arrived(at)) {
             Some(State::Expected { receive, received }) => {
                 eager_messages.states.remove(&id);
-                self.data_arrived(receive, at);
+                self.observers.data_arrived(receive, at);
                 self.requests.set(receive, Request::Complete(RequestCompletion { at, received }));
                 Some(receive)
             }

@@ -16,6 +16,7 @@ use trace_mmap::CommId;
 use super::{Failure, RankProcess};
 use crate::machine::Machine;
 use crate::matching::{Context, Receive, UnexpectedMessage};
+use crate::observer::Analysis;
 use crate::request::RequestId;
 use crate::token::{Message, Token};
 
@@ -178,7 +179,7 @@ impl Mailbox {
     }
 }
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Matches the pair that is due if the granted event belongs to it; returns whether it did.
     pub(super) fn match_due_pair(
         &mut self,
@@ -205,7 +206,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let Pair { from, unexpected, posted } = pair;
         if posted.wanted.source.is_none() {
             let as_recorded = posted.recorded.is_none_or(|recorded| recorded == from);
-            self.statistics.add_outcome(posted.receive.action, as_recorded);
+            self.observers.outcome_decided(posted.receive.action, as_recorded);
         }
         let port = self.mailbox_port(from)?;
         let request = posted.receive.request;
@@ -214,8 +215,8 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Returns the port that holds the route of messages from a rank to the mailbox.
     pub(super) fn mailbox_port(&mut self, from: Rank) -> Result<usize, Failure<M::Error>> {
-        let port = self.ports.port_of(Context::Mailbox, from);
-        self.route_of_port(port)?;
+        let port = self.point_to_point.ports.port_of(Context::Mailbox, from);
+        self.point_to_point.route_of_port(port).map_err(|kind| self.fail(kind))?;
         Ok(port)
     }
 }

@@ -5,18 +5,17 @@ use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Source};
 
 use super::mailbox::PostedReceive;
 use super::tag::{MessageClass, kind_of, mismatched};
-use super::{Failure, RankProcess, route};
+use super::{Failure, RankProcess};
 use crate::completion::Completion;
-use crate::distribution::Quantity;
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
 use crate::matching::{Context, Departure, Port, Receive, TagFilter, UnexpectedMessage};
+use crate::observer::{Analysis, Match, Sent};
 use crate::request::{Awaited, Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Message, ReceiveQueue, Side, Token};
-use crate::wait_state::WaitState;
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn is_detached(&self, bytes: Bytes) -> bool {
         bytes < self.replay.parameters.detached_below
     }
@@ -24,17 +23,6 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Returns whether a message is eager: its data flow before the receive is posted. Never where the sender waits (rendezvous).
     pub(super) fn is_eager(&self, message: &Message) -> bool {
         message.reply.is_none() && message.bytes < self.replay.parameters.eager_below
-    }
-
-    /// Returns the route of a port, looked up on first use.
-    pub(super) fn route_of_port(&mut self, port: usize) -> Result<M::Route, Failure<M::Error>> {
-        let Port { peer, route: known, .. } = *self.ports.get(port);
-        if let Some(route) = known {
-            return Ok(route);
-        }
-        let route = route(self.replay, peer, self.me).map_err(|kind| self.fail(kind))?;
-        self.ports.get_mut(port).route = Some(route);
-        Ok(route)
     }
 
     /// Issues a blocking send; returns the request to wait for, where the message is not detached.
@@ -50,7 +38,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if detached {
             self.thread.clock += self.replay.parameters.send.cost(bytes);
         }
-        self.spend(ActionKind::Send);
+        self.worked(ActionKind::Send);
         self.send_envelope(self.address(to), bytes, detached, request, outbox);
         (!detached).then_some(request)
     }
@@ -65,7 +53,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) {
         self.thread.clock += self.replay.parameters.isend.cost(bytes);
-        self.spend(kind);
+        self.worked(kind);
         self.send_envelope(self.address(to), bytes, detached, request, outbox);
     }
 
@@ -120,11 +108,10 @@ impl<M: Machine> RankProcess<'_, M> {
             (Request::Pending(Awaited::Receiver(to)), Some(request))
         };
         self.requests.set(request, state);
-        self.statistics.add_message(bytes);
+        let round = if queue.is_some() { self.thread.next_round() } else { 0 };
+        let message = Message { posted: self.thread.clock, bytes, tag, communicator, reply, round };
+        self.observers.message_sent(&Sent { to, queue, channel, message, request }, outbox);
         if let Some(queue) = queue {
-            let round = self.thread.next_round();
-            let message = Message { posted: self.thread.clock, bytes, tag, communicator, reply, round };
-            self.send_path((to, queue, channel), &message, request, outbox);
             outbox.send(to, Token::Message { queue, message });
         }
     }
@@ -153,7 +140,7 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     pub(super) fn pay_for_irecv(&mut self, kind: ActionKind) {
         self.thread.clock += self.replay.parameters.irecv;
-        self.spend(kind);
+        self.worked(kind);
     }
 
     /// Posts a receive from any source.
@@ -173,7 +160,7 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     pub(super) fn new_receive(&mut self, capacity: Bytes, tag: Option<u32>, request: RequestId) -> Receive {
         let (round, posted) = (self.thread.next_round(), self.thread.clock);
-        self.track_post(request);
+        self.observers.receive_posted(request, posted);
         let wanted = TagFilter::new(tag);
         Receive { posted, round, request, action: self.thread.action, capacity, wanted }
     }
@@ -204,8 +191,8 @@ impl<M: Machine> RankProcess<'_, M> {
         request: RequestId,
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
-        let port = self.ports.port_of(Context::Collective(communicator), from);
-        self.route_of_port(port)?;
+        let port = self.point_to_point.ports.port_of(Context::Collective(communicator), from);
+        self.point_to_point.route_of_port(port).map_err(|kind| self.fail(kind))?;
         let receive = self.new_receive(capacity, Some(tag), request);
         self.post(port, receive, outbox);
         if let Err(failure) = self.check_operations(port) {
@@ -217,8 +204,8 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Posts a receive.
     #[inline(always)]
     fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token, M::WorkRequest>) {
-        let awaited = Awaited::Sender(self.ports.get(port).peer);
-        let found = self.ports.post(port, receive);
+        let awaited = Awaited::Sender(self.point_to_point.ports.get(port).peer);
+        let found = self.point_to_point.ports.post(port, receive);
         // Pending until a match completes it: it may fail, or take until the data has arrived.
         self.requests.set(receive.request, Request::Pending(awaited));
         if let Some(arrived) = found
@@ -251,17 +238,16 @@ impl<M: Machine> RankProcess<'_, M> {
     ) -> Result<bool, Failure<M::Error>> {
         let &UnexpectedMessage { ref message, departure } = arrived;
         let &Message { posted, bytes, reply, .. } = message;
-        let Port { peer, route, .. } = *self.ports.get(port);
+        let Port { peer, route, .. } = *self.point_to_point.ports.get(port);
         let room = receive.capacity;
         if bytes > room {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room };
             return Err(self.match_failure(*message, receive, kind));
         }
-        self.record_peer(receive.request, WaitState::LateSender, posted);
-        let ready = (receive.request, receive.posted);
-        self.track_match(port, (message, departure), ready, outbox);
-        self.sample(Quantity::Bytes, bytes.get());
-        self.record_match(receive.request, peer, message);
+        let is_eager = departure != Departure::OnMatch;
+        let (request, ready) = (receive.request, receive.posted);
+        let matched = Match { port, from: peer, message: *message, request, posted: ready, is_eager };
+        self.observers.message_matched(&matched, outbox);
         let received = reply.is_none().then_some(bytes);
         if let Departure::InFlight(id) = departure {
             return Ok(self.match_eager(id, receive.request, received));
@@ -295,7 +281,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let side = Side::Sender { received: receive.posted };
             outbox.send(peer, Token::Arrived { request, at, side });
         }
-        self.data_arrived(receive.request, at);
+        self.observers.data_arrived(receive.request, at);
         self.requests.set(receive.request, Request::Complete(RequestCompletion { at, received }));
         Ok(true)
     }
@@ -303,8 +289,10 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Checks for a message and a receive whose operations have one number but different kinds.
     #[inline]
     pub(super) fn check_operations(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
-        match self.ports.find_mismatch(port, mismatched) {
-            Some((message, receive)) => Err(self.mismatch(self.ports.get(port).peer, message, receive)),
+        match self.point_to_point.ports.find_mismatch(port, mismatched) {
+            Some((message, receive)) => {
+                Err(self.mismatch(self.point_to_point.ports.get(port).peer, message, receive))
+            }
             None => Ok(()),
         }
     }
@@ -326,7 +314,7 @@ impl<M: Machine> RankProcess<'_, M> {
             ReceiveQueue::Port(port) => port.index(),
             ReceiveQueue::Collective(from) => {
                 eager |= MessageClass::Put.has_tag(message.tag);
-                self.ports.port_of(Context::Collective(message.communicator), Rank::new(from))
+                self.point_to_point.ports.port_of(Context::Collective(message.communicator), Rank::new(from))
             }
             ReceiveQueue::Mailbox(from) => self.mailbox_port(Rank::new(from))?,
             ReceiveQueue::Time(from) => return self.time_arrived(Rank::new(from), message),
@@ -337,7 +325,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.arrive(Rank::new(from), arrived));
             return pair.map_or(Ok(None), |pair| self.start_pair(pair, outbox));
         }
-        match self.ports.arrive(port, arrived) {
+        match self.point_to_point.ports.arrive(port, arrived) {
             Some(receive) => {
                 let complete = self.start_transfer(port, &arrived, receive, outbox)?;
                 Ok(complete.then_some(receive.request))

@@ -1,22 +1,19 @@
 //! Collective operations in progress.
 
-use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Outbox, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CallId, CollectiveId, CommId, Communicator, Slot};
 
-use super::closed_form::UncontendedMessages;
-use super::peer_readiness::{Peer, WaitAttribution};
 use super::pending::Pending;
 use super::tag::{self, MessageClass};
 use super::thread::Thread;
 use super::{Failure, Outcome, RankProcess};
 use crate::collective::{Answer, Schedule, Step, Steps as _};
-use crate::critical_path::CriticalPath;
 use crate::machine::Machine;
+use crate::observer::{Analysis, UncontendedMessages};
 use crate::request::{Awaited, OperationIndex, Request, RequestCompletion, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
-use crate::wait_state::WaitState;
 
 /// Size of an announcement.
 const ANNOUNCEMENT: Bytes = Bytes::new(1);
@@ -43,10 +40,6 @@ pub(super) struct Operation<'t> {
     pub(super) failed_polls: u32,
     /// Request of the program; `None` for a blocking operation.
     pub(super) request: Option<RequestId>,
-    /// Attribution of its waits.
-    attribution: WaitAttribution,
-    /// Critical path to its clock; `None` for a blocking operation.
-    path: Option<CriticalPath>,
 }
 
 /// Action of the trace that an operation carries out.
@@ -80,22 +73,12 @@ pub(super) struct OperationState {
     wait: Wait,
     failed_polls: u32,
     request: Option<RequestId>,
-    attribution: WaitAttribution,
 }
 
 impl OperationState {
     pub(super) fn of(operation: &Operation<'_>) -> Self {
         let &Operation {
-            origin,
-            tag,
-            steps_taken: taken,
-            answer,
-            thread,
-            wait,
-            failed_polls,
-            request,
-            attribution,
-            ..
+            origin, tag, steps_taken: taken, answer, thread, wait, failed_polls, request, ..
         } = operation;
         let (answers, requests) = (operation.answers.clone(), operation.requests.clone());
         Self {
@@ -109,7 +92,6 @@ impl OperationState {
             wait,
             failed_polls,
             request,
-            attribution,
         }
     }
 }
@@ -143,7 +125,7 @@ pub(super) enum Wait {
     },
 }
 
-impl<'t, M: Machine> RankProcess<'t, M> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Begins an operation and runs it as far as possible.
     pub(super) fn begin_operation(
         &mut self,
@@ -179,14 +161,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             wait: Wait::Nothing,
             failed_polls: 0,
             request,
-            attribution: request.map(|_| Peer::ALWAYS_READY),
-            path: request.and_then(|_| self.fork_path()),
         };
         self.operations[index.index()] = Some(Box::new(operation));
         match request {
             None => self.resume_blocking_operation(index, outbox),
             Some(request) => {
                 self.requests.set(request, Request::Pending(Awaited::Operation(kind)));
+                self.observers.operation_started(index);
                 self.run_operation(index, outbox)?;
                 Ok(self.end(ActionKind::NonBlocking))
             }
@@ -236,11 +217,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let mut operation = taken.expect("an awaited operation is in progress");
         // The operation runs as the current thread of control: its clock, waits and path stand in for those of the program.
         std::mem::swap(&mut self.thread, &mut operation.thread);
-        self.swap_attribution(&mut operation.attribution);
-        self.swap_path(&mut operation.path);
+        let is_beside = operation.request.is_some();
+        if is_beside {
+            self.observers.operation_resumed(index);
+        }
         let ended = self.run_steps(index, &mut operation, outbox);
-        self.swap_path(&mut operation.path);
-        self.swap_attribution(&mut operation.attribution);
+        if is_beside {
+            self.observers.operation_paused(index);
+        }
         std::mem::swap(&mut self.thread, &mut operation.thread);
         if !ended? {
             self.operations[index.index()] = Some(operation);
@@ -252,8 +236,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             None => self.thread = operation.thread,
             Some(request) => {
                 let completion = RequestCompletion { at: operation.thread.clock, received: None };
-                self.record_operation_peer(request, operation.attribution);
-                self.track_operation_end(request, operation.path);
+                self.observers.operation_ended(index, request);
                 self.requests.set(request, Request::Complete(completion));
             }
         }
@@ -278,7 +261,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             match operation.next_step() {
                 Some(step) => self.step(step, index, operation, outbox)?,
                 None => {
-                    self.spend(operation.kind);
+                    self.worked(operation.kind);
                     return Ok(true);
                 }
             }
@@ -305,9 +288,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
             Wait::Nothing | Wait::Work | Wait::Poll { .. } => {}
             Wait::Time(request) => {
-                self.collect_due(|rank, due| due.extend(rank.complete_later([request].into_iter())));
                 if let Some(told) = self.take_part(request) {
-                    self.wait_until(told.at, kind, time_sender(told));
+                    self.wait_for(Some(request), told.at, kind);
                 }
             }
             Wait::Numbers(request) => operation.answer = self.received_numbers(request),
@@ -341,12 +323,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Completes and frees requests, in the order of time, and charges each; among those of one instant, the order does not change
     /// the sum.
     fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
-        let peer = self.last_peer(requests.iter().copied());
-        self.collect_due(|rank, due| due.extend(rank.complete_later(requests.iter().copied())));
+        self.report_completing(requests.iter().copied());
         let completions =
             requests.iter().filter_map(|&request| self.requests.take_completion(request)).collect();
         requests.drain(..).for_each(|request| self.requests.release_part(request));
-        self.settle_all(completions, kind, peer);
+        self.settle_all(completions, kind);
     }
 
     fn step(
@@ -357,7 +338,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<(), Failure<M::Error>> {
         let parameters = self.replay.parameters;
-        self.spend(operation.kind);
+        self.worked(operation.kind);
         match step {
             Step::Send { to, bytes } => {
                 if self.is_detached(bytes) {
@@ -405,7 +386,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.send_time(to, operation.communicator.id, told, data, outbox)?;
                 if bytes.is_some_and(|bytes| !self.is_detached(bytes)) {
                     self.thread.clock += data.time;
-                    self.add_transfer(operation.kind, data);
+                    self.observers.messages_charged(operation.kind, &data);
                 }
             }
             Step::RecvToken { from } => {
@@ -421,7 +402,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.advance(Some(data.time), "a collective operation", || {
                     format!("{times} messages of {bytes}")
                 })?;
-                self.add_transfer(operation.kind, data);
+                self.observers.messages_charged(operation.kind, &data);
             }
             Step::Compute { flops } => {
                 if self.start_computation(flops, Some(index), outbox)? {
@@ -483,7 +464,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     ) {
         let to = operation.communicator.group.member(to.get());
         let tag = class.tag_of(operation.tag);
-        self.spend(operation.kind);
+        self.worked(operation.kind);
         self.send_collective(to, operation.communicator.id, tag, bytes, request, outbox);
     }
 
@@ -554,15 +535,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 }
 
-/// Returns the readiness of the member that sent the time, which is earlier by the duration of the data.
-fn time_sender(told: RequestCompletion) -> Peer {
-    let delay = told.received.map_or(SimDuration::ZERO, |picos| SimDuration::from_picos(picos.get()));
-    let ready =
-        told.at.checked_since(SimTime::ZERO + delay).map_or(SimTime::ZERO, |since| SimTime::ZERO + since);
-    Peer { ready, state: WaitState::LateSender }
-}
-
-impl<'t, M: Machine> RankProcess<'t, M> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Restores an operation from a state; `None` where the trace has no such operation.
     pub(super) fn restore_operation(&self, state: OperationState) -> Option<Operation<'t>> {
         let OperationState {
@@ -576,7 +549,6 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             wait,
             failed_polls,
             request,
-            attribution,
         } = state;
         let OperationPlan { kind, communicator, mut schedule, .. } = self.plan(origin)?;
         let (mut given, mut next) = (answers.iter(), Answer::Nothing);
@@ -603,8 +575,6 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             wait,
             failed_polls,
             request,
-            attribution,
-            path: None,
         })
     }
 }

@@ -15,11 +15,12 @@ use super::pending::{Pending, Poll};
 use super::slot_map::SlotMap;
 use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
+use crate::observer::Analysis;
 use crate::parameters::Outcomes;
 use crate::request::{Awaited, Request, RequestCompletion};
 use crate::statistics::ActionKind;
 
-impl<'t, M: Machine> RankProcess<'t, M> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     pub(super) fn is_reenacted(&self) -> bool {
         self.replay.parameters.outcomes == Outcomes::Reenact
     }
@@ -105,7 +106,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             self.slot_map().chosen.push(slot);
         }
         let is_recorded = self.swap_chosen(call);
-        self.statistics.add_outcome(self.thread.action, is_recorded && !differs);
+        self.observers.outcome_decided(self.thread.action, is_recorded && !differs);
         Ok(self.end(kind))
     }
 
@@ -204,7 +205,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             self.slot_map().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
-        self.statistics.add_outcome(self.thread.action, succeeds == was_recorded);
+        self.observers.outcome_decided(self.thread.action, succeeds == was_recorded);
         if succeeds {
             let first_only = matches!(self.trace.call(call), Call::Testany { .. });
             let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });

@@ -2,11 +2,11 @@
 
 use pdes_core::{Outbox, Pause, SimTime};
 use serde::{Deserialize, Serialize};
-use trace_mmap::CallId;
+use trace_mmap::{CallId, Slot};
 
-use super::peer_readiness::Peer;
 use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
+use crate::observer::{ActionSpan, Analysis};
 use crate::request::{OperationIndex, Request, RequestCompletion, RequestId, Requests};
 use crate::statistics::ActionKind;
 use crate::token::Token;
@@ -63,7 +63,7 @@ impl Pending {
     }
 }
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Resumes the action in progress, if there is one.
     #[inline]
     pub(super) fn resume_action(
@@ -126,33 +126,33 @@ impl<M: Machine> RankProcess<'_, M> {
         false
     }
 
+    /// Reports requests that are about to be completed together.
+    #[inline]
+    pub(super) fn report_completing(&mut self, requests: impl Iterator<Item = RequestId> + Clone) {
+        self.observers.completing(self.requests.complete_after(self.thread.clock, requests));
+    }
+
     /// Completes all requests in `from..to`, none of which is pending.
     fn complete_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Control {
-        let peer = self.last_peer(Requests::range(from, to));
-        self.collect_due(|rank, due| due.extend(rank.complete_later(Requests::range(from, to))));
+        self.report_completing(Requests::range(from, to));
         if self.replay.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
-            self.wait_until(last.unwrap_or(SimTime::ZERO), kind, peer.unwrap_or_default());
+            self.wait_for(None, last.unwrap_or(SimTime::ZERO), kind);
         } else {
             let completions = self.requests.take_completions(from, to).collect();
-            self.settle_all(completions, kind, peer);
+            self.settle_all(completions, kind);
         }
         self.end(kind)
     }
 
     /// Waits for completions in the order of time and charges each; among those of one instant, the order does not change the
     /// sum.
-    pub(super) fn settle_all(
-        &mut self,
-        mut completions: Vec<RequestCompletion>,
-        kind: ActionKind,
-        peer: Option<Peer>,
-    ) {
+    pub(super) fn settle_all(&mut self, mut completions: Vec<RequestCompletion>, kind: ActionKind) {
         if !self.replay.parameters.receive.is_zero() {
             completions.sort_by_key(|completion| completion.at);
         }
         for completion in completions {
-            self.wait_until(completion.at, kind, peer.unwrap_or_default());
+            self.wait_for(None, completion.at, kind);
             self.pay(completion);
         }
     }
@@ -166,13 +166,12 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             scanned += 1;
         }
-        let peer = self.last_peer(slots.iter().map(|&slot| self.request(slot)));
-        self.collect_due(|rank, due| {
-            due.extend(rank.complete_later(slots.iter().map(|&slot| rank.request(slot))));
-        });
+        let (slot_map, requests) = (self.slot_map.as_deref(), &self.requests);
+        let request = |&slot: &Slot| requests.slot(slot_map.map_or(slot, |map| map.get(slot)));
+        self.observers.completing(requests.complete_after(self.thread.clock, slots.iter().map(request)));
         let completions =
             slots.iter().filter_map(|&slot| self.requests.take_completion(self.request(slot))).collect();
-        self.settle_all(completions, kind, peer);
+        self.settle_all(completions, kind);
         self.end(kind)
     }
 
@@ -190,11 +189,9 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             next += 1;
         }
-        self.flush_samples();
-        self.record_end();
-        self.statistics.finish(self.thread.clock - self.action_begin);
-        self.action_begin = self.thread.clock;
-        self.spend(ActionKind::Finalize);
+        let (kind, begin, end) = (ActionKind::Finalize, self.action_begin, self.thread.clock);
+        self.observers.rank_ended(&ActionSpan { kind, begin, end });
+        self.action_begin = end;
         Ok(Control::Pause(Pause::Finished))
     }
 }

@@ -6,6 +6,7 @@ use trace_mmap::{OutIdx, SendMode, Slot, Source};
 
 use super::{Failure, RankProcess};
 use crate::machine::Machine;
+use crate::observer::Analysis;
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
@@ -16,7 +17,7 @@ pub(super) enum Persistent {
     Receive { from: Source, bytes: Bytes },
 }
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
         let request = self.request(slot);
         self.cold().persistent.insert(request, persistent);

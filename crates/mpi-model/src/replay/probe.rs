@@ -1,19 +1,18 @@
 //! Probes for unexpected messages.
 
-use pdes_core::SimTime;
+use pdes_core::{Rank, SimTime};
 use trace_mmap::{Call, CallId, Incoming, Source};
 
 use super::mailbox::MatchFilter;
-use super::peer_readiness::Peer;
 use super::pending::{Pending, Poll};
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::Awaited;
+use crate::observer::Analysis;
+use crate::request::{Awaited, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Message, ReceiveQueue};
-use crate::wait_state::WaitState;
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Begins a blocking probe.
     pub(super) fn probe(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         if self.probed_source(call) == Source::ProcNull {
@@ -31,11 +30,25 @@ impl<M: Machine> RankProcess<'_, M> {
     ) -> Outcome<M::Error> {
         match self.first_probed(call) {
             Some(at) if granted => {
-                self.track_probed(call);
-                self.wait_until(at, kind, Peer { ready: at, state: WaitState::LateSender });
+                // A probe blocks: no receive does so.
+                let request = self.requests.blocking_receive();
+                self.report_probed(call, request);
+                self.wait_for(Some(request), at, kind);
                 Ok(self.end(kind))
             }
             _ => Ok(self.keep_pending(Pending::Probe { call, kind })),
+        }
+    }
+
+    fn report_probed(&mut self, call: CallId, request: RequestId) {
+        if let Some((queue, &message)) = self.first_message(call) {
+            let from = match queue {
+                ReceiveQueue::Port(port) => self.point_to_point.ports.get(port.index()).peer,
+                ReceiveQueue::Collective(from) | ReceiveQueue::Mailbox(from) | ReceiveQueue::Time(from) => {
+                    Rank::new(from)
+                }
+            };
+            self.observers.message_probed(request, from, queue, &message);
         }
     }
 
@@ -58,7 +71,7 @@ impl<M: Machine> RankProcess<'_, M> {
             _ => self.first_probed(call).is_some_and(|at| at <= self.thread.clock),
         };
         let was_found = matches!(self.trace.call(call), Call::Iprobe { found: true, .. });
-        self.statistics.add_outcome(self.thread.action, found == was_found);
+        self.observers.outcome_decided(self.thread.action, found == was_found);
         if found {
             self.replay.probes.record_success();
         } else if was_found {
@@ -93,7 +106,8 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             (None, Source::Rank(channel)) => {
                 let incoming = &self.trace.incoming()[channel.index()];
-                let message = self.ports.first_unexpected(incoming.port.index(), filter.tag)?;
+                let message =
+                    self.point_to_point.ports.first_unexpected(incoming.port.index(), filter.tag)?;
                 Some((ReceiveQueue::Port(incoming.port), message))
             }
             (None, _) => None,

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pdes_core::{Outbox, Rank};
 use trace_mmap::{CommId, Communicator, Trace};
 
-use super::path_store::PathStores;
-use super::{RankProcess, RankState, RestoreError};
+use super::{RankProcess, RestoreError, SavedRank};
 use crate::collective::Layout;
 use crate::distribution::{Distributions, SharedHistograms};
 use crate::error::ReplayError;
 use crate::machine::Machine;
+use crate::observer::critical_path::PathStores;
+use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
 use crate::timeline::Recording;
 use crate::token::Token;
@@ -22,7 +23,7 @@ use crate::token::Token;
 ///
 /// It makes the processes of ranks and is shared by them.
 #[derive(Debug)]
-pub struct Replay<'t, M> {
+pub struct Replay<'t, M, A = Analyses<'t>> {
     pub(super) machine: &'t M,
     pub(super) parameters: &'t Parameters,
     pub(super) trace: &'t Trace,
@@ -33,15 +34,11 @@ pub struct Replay<'t, M> {
     other_processes: Vec<Rank>,
     /// Stops ranks at the boundaries of iterations.
     pub(super) stops_at_iterations: bool,
-    /// Requests breakdowns of the time of ranks.
-    pub(super) has_breakdowns: bool,
-    /// Histograms of messages and waits, if requested.
-    pub(super) histograms: Option<SharedHistograms>,
-    /// Critical paths in flight with messages, if they are followed.
-    pub(super) path_stores: Option<PathStores>,
-    /// Recording of a timeline, if requested.
-    pub(super) recording: Option<Recording<'t>>,
+    pub(super) analysis: A,
 }
+
+/// Processes of some ranks.
+type Processes<'t, M, A> = Result<Vec<RankProcess<'t, M, A>>, Box<ReplayError<<M as Machine>::Error>>>;
 
 /// One plus the number of failed polls of all ranks since the last successful one. Read and written only in turns that the
 /// engine has granted, which are totally ordered; changes are broadcast to other processes of the operating system.
@@ -71,6 +68,54 @@ impl FailedPolls {
 impl<'t, M: Machine> Replay<'t, M> {
     /// Creates the replay of a trace on a machine. Only ranks that the trace [holds](Trace::load_ranks) can be replayed.
     pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
+        Self::with_only(trace, machine, parameters, Analyses::default())
+    }
+
+    /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
+    pub fn with_breakdowns(self, has_breakdowns: bool) -> Self {
+        Self { analysis: Analyses { has_breakdowns, ..self.analysis }, ..self }
+    }
+
+    /// Requests histograms of messages and waits, which need [breakdowns](Replay::with_breakdowns).
+    pub fn with_distributions(self, counts: bool) -> Self {
+        let histograms = counts.then(SharedHistograms::default);
+        Self { analysis: Analyses { histograms, ..self.analysis }, ..self }
+    }
+
+    /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
+    /// unless there are [other processes](Replay::with_other_processes).
+    ///
+    /// Memory: 1 kB more per rank, 110 B per request, 300 B per port, and 90 B per message that is in flight to a port at the same
+    /// time as others, their number rounded up to a power of two.
+    pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
+        let path_stores = Some(PathStores::new(of, self.trace));
+        Self { analysis: Analyses { path_stores, ..self.analysis }, ..self }
+    }
+
+    /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
+    ///
+    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
+    /// part of the [state](RankProcess::save) of a rank.
+    pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
+        Self { analysis: Analyses { recording, ..self.analysis }, ..self }
+    }
+
+    /// Returns the histograms of all completed messages and waits, where requested.
+    pub fn distributions(&self) -> Option<Distributions> {
+        self.analysis.histograms.as_ref().map(SharedHistograms::distributions)
+    }
+
+    /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
+    /// [other processes](Replay::with_other_processes).
+    pub fn path_tokens(&self) -> u64 {
+        self.analysis.path_stores.as_ref().map_or(0, PathStores::fragments)
+    }
+}
+
+impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
+    /// Creates the replay of a trace with this analysis and none of those that come with this crate. With `()`, ranks have
+    /// [statistics](RankProcess::statistics) only.
+    pub fn with_only(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters, analysis: A) -> Self {
         let looks = || FailedPolls(AtomicU64::new(1));
         let communicators = trace.loaded_ranks().flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
@@ -84,11 +129,39 @@ impl<'t, M: Machine> Replay<'t, M> {
             probes,
             other_processes: Vec::new(),
             stops_at_iterations: false,
-            has_breakdowns: false,
-            histograms: None,
-            path_stores: None,
-            recording: None,
+            analysis,
         }
+    }
+
+    /// Adds an analysis.
+    pub fn with_analysis<B: Analysis>(self, other: B) -> Replay<'t, M, (A, B)> {
+        let Self {
+            machine,
+            parameters,
+            trace,
+            layouts,
+            tests,
+            probes,
+            other_processes,
+            stops_at_iterations,
+            analysis,
+        } = self;
+        Replay {
+            machine,
+            parameters,
+            trace,
+            layouts,
+            tests,
+            probes,
+            other_processes,
+            stops_at_iterations,
+            analysis: (analysis, other),
+        }
+    }
+
+    /// Returns the analysis, which all ranks share.
+    pub fn analysis(&self) -> &A {
+        &self.analysis
     }
 
     /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
@@ -101,44 +174,6 @@ impl<'t, M: Machine> Replay<'t, M> {
     /// [`RankProcess::snapshot`].
     pub fn stopping_at_iterations(self) -> Self {
         Self { stops_at_iterations: true, ..self }
-    }
-
-    /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
-    pub fn with_breakdowns(self, has_breakdowns: bool) -> Self {
-        Self { has_breakdowns, ..self }
-    }
-
-    /// Requests histograms of messages and waits, which need [breakdowns](Replay::with_breakdowns).
-    pub fn with_distributions(self, counts: bool) -> Self {
-        Self { histograms: counts.then(SharedHistograms::default), ..self }
-    }
-
-    /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
-    /// unless there are [other processes](Replay::with_other_processes).
-    ///
-    /// Memory: 1 kB more per rank, 110 B per request, 300 B per port, and 90 B per message that is in flight to a port at the same
-    /// time as others, their number rounded up to a power of two.
-    pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
-        Self { path_stores: Some(PathStores::new(of, self.trace)), ..self }
-    }
-
-    /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
-    ///
-    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
-    /// part of the [state](RankProcess::save) of a rank.
-    pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
-        Self { recording, ..self }
-    }
-
-    /// Returns the histograms of all completed messages and waits, where requested.
-    pub fn distributions(&self) -> Option<Distributions> {
-        self.histograms.as_ref().map(SharedHistograms::distributions)
-    }
-
-    /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
-    /// [other processes](Replay::with_other_processes).
-    pub fn path_tokens(&self) -> u64 {
-        self.path_stores.as_ref().map_or(0, PathStores::fragments)
     }
 
     /// Returns the price of the next test and of the next probe, as multiples of the first: the only state of a replay outside its
@@ -176,7 +211,7 @@ impl<'t, M: Machine> Replay<'t, M> {
     ///
     /// # Errors
     /// Two ranks that the trace connects have no route.
-    pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
+    pub fn processes(&'t self) -> Processes<'t, M, A> {
         self.processes_of((0..self.trace.ranks()).map(Rank::new))
     }
 
@@ -184,10 +219,7 @@ impl<'t, M: Machine> Replay<'t, M> {
     ///
     /// # Errors
     /// One of them has no route from a rank that sends to it.
-    pub fn processes_of(
-        &'t self,
-        ranks: impl Iterator<Item = Rank>,
-    ) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
+    pub fn processes_of(&'t self, ranks: impl Iterator<Item = Rank>) -> Processes<'t, M, A> {
         ranks.map(|rank| RankProcess::new(self, rank)).collect()
     }
 
@@ -198,8 +230,8 @@ impl<'t, M: Machine> Replay<'t, M> {
     pub fn restore_process(
         &'t self,
         rank: Rank,
-        state: RankState,
-    ) -> Result<RankProcess<'t, M>, RestoreError<M::Error>>
+        state: SavedRank<'t, A>,
+    ) -> Result<RankProcess<'t, M, A>, RestoreError<M::Error>>
     where
         M: Machine<WorkRequest = Infallible>,
     {

@@ -12,9 +12,9 @@ use serde::Serialize;
 use trace_mmap::{CommId, IterationBoundary, Slot};
 
 use super::RankProcess;
-use super::peer_readiness::Peer;
 use crate::machine::Machine;
 use crate::matching::{Departure, Receive, UnexpectedMessage};
+use crate::observer::{Analysis, Peer};
 use crate::request::{Request, RequestCompletion, RequestId};
 use crate::statistics::Statistics;
 use crate::token::Message;
@@ -112,7 +112,7 @@ impl Snapshot {
     }
 }
 
-impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
+impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
     /// Returns a snapshot of the rank, where it has stopped at an iteration boundary or has ended, and where its later behaviour depends
     /// on relative times only (no mailbox, no operations in progress).
     pub fn snapshot(&self) -> Option<Snapshot> {
@@ -132,13 +132,13 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         for request in self.requests_of_trace() {
             self.write_request(request, &mut rest, &mut times);
         }
-        for (port, unexpected) in self.ports.unexpected_messages() {
+        for (port, unexpected) in self.point_to_point.ports.unexpected_messages() {
             self.write_unexpected(port, unexpected, &mut rest, &mut times)?;
         }
-        for (port, receive) in self.ports.posted_receives() {
+        for (port, receive) in self.point_to_point.ports.posted_receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        encode(&(self.statistics.current_region(), self.compute_factor), &mut rest);
+        encode(&(self.observers.statistics.current_region(), self.compute_factor), &mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }
@@ -146,7 +146,7 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
             boundary: head,
             clock: self.thread.clock,
             position: self.cursor.position(),
-            statistics: self.statistics.clone(),
+            statistics: self.observers.statistics.clone(),
             counters: Counters {
                 granted_events: cold.map_or(0, |cold| cold.granted_events),
                 nonblocking_operations: cold.map_or(0, |cold| cold.nonblocking_operations),
@@ -183,8 +183,8 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
 
     /// Writes the readiness of the peer of a request. A past time does not matter.
     fn write_peer(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
-        let Some(peer_readiness) = self.peer_readiness.as_deref() else { return };
-        let Peer { ready, state } = peer_readiness.get(request);
+        let Some(wait_states) = self.observers.wait_states.as_deref() else { return };
+        let Peer { ready, state, .. } = wait_states.get(request);
         let will_be_there = ready > self.thread.clock;
         encode(&(will_be_there, state), rest);
         times.extend(will_be_there.then_some(ready));
@@ -246,7 +246,8 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
         };
         let totals = now.totals_after(before, times);
         let (statistics, time) = totals.expect("the totals do not overflow");
-        self.statistics = statistics;
+        self.observers.statistics = statistics;
+        self.observers.iterations_skipped(time);
         for slot in 0..self.trace.slots() + 2 {
             let request = self.requests.slot(Slot::new(slot));
             if let Request::Complete(completion) = self.requests.get(request) {
@@ -254,8 +255,7 @@ impl<M: Machine<WorkRequest = Infallible>> RankProcess<'_, M> {
                 self.requests.set(request, Request::Complete(RequestCompletion { at, ..completion }));
             }
         }
-        self.peer_readiness.iter_mut().for_each(|peer_readiness| peer_readiness.shift_time(time));
-        self.ports.shift_time(time, (now.position - before.position) * times);
+        self.point_to_point.ports.shift_time(time, (now.position - before.position) * times);
         self.thread.shift_time(time);
         self.action_begin = self.thread.clock;
         let more =

@@ -14,22 +14,22 @@ use trace_mmap::{CommId, CursorPosition};
 
 use super::mailbox::Mailbox;
 use super::operation::OperationState;
-use super::peer_readiness::PeerReadiness;
 use super::pending::Pending;
 use super::persistent::Persistent;
 use super::slot_map::SlotMap;
 use super::thread::Thread;
-use super::{ColdState, RankProcess, route};
+use super::{ColdState, RankProcess};
 use crate::error::ReplayError;
 use crate::machine::Machine;
 use crate::matching::QueuedItems;
+use crate::observer::{Analysis, Observer, WaitStates};
 use crate::request::{RequestId, Requests};
 use crate::statistics::Statistics;
 
 /// State of a rank between two turns, with no token in transit to it: everything that does not follow from the trace, the
 /// machine and the parameters.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct RankState {
+pub struct RankState<S = ()> {
     mark: CursorPosition,
     thread: Thread,
     action_begin: SimTime,
@@ -45,7 +45,8 @@ pub struct RankState {
     slot_map: Option<Box<SlotMap>>,
     cold: Option<SavedColdState>,
     statistics: Statistics,
-    peer_readiness: Option<Box<PeerReadiness>>,
+    wait_states: Option<Box<WaitStates>>,
+    observer: S,
 }
 
 /// State that only some ranks have. Routes to other ranks are looked up again.
@@ -74,17 +75,20 @@ pub enum RestoreError<E: std::error::Error + 'static> {
     },
 }
 
-impl RankState {
+/// State of a rank with this analysis.
+pub(super) type SavedRank<'t, A> = RankState<<<A as Analysis>::Observer<'t> as Observer>::Saved>;
+
+impl<S> RankState<S> {
     /// Returns the number of actions that the rank had begun.
     pub fn actions(&self) -> u64 {
         self.mark.position()
     }
 }
 
-impl<'t, M: Machine<WorkRequest = Infallible>> RankProcess<'t, M> {
+impl<'t, M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, where it stops at
     /// iteration boundaries, and where it is known to fail.
-    pub fn save(&self) -> Option<RankState> {
+    pub fn save(&self) -> Option<SavedRank<'t, A>> {
         let cold = self.cold.as_deref();
         if cold.is_some_and(|cold| !cold.match_errors.is_empty()) {
             return None;
@@ -97,7 +101,7 @@ impl<'t, M: Machine<WorkRequest = Infallible>> RankProcess<'t, M> {
             pending: self.pending,
             awaited: self.awaited,
             requests: self.requests.clone(),
-            queued: self.ports.save(self.trace.ports()),
+            queued: self.point_to_point.ports.save(self.trace.ports()),
             operations: self.operations.iter().map(operation).collect(),
             conditional_waits: self.conditional_waits,
             operations_on_world: self.operations_on_world,
@@ -111,22 +115,22 @@ impl<'t, M: Machine<WorkRequest = Infallible>> RankProcess<'t, M> {
                 persistent: cold.persistent.clone(),
                 ignored_announcements: cold.ignored_announcements.clone(),
             }),
-            statistics: self.statistics.clone(),
-            peer_readiness: self.peer_readiness.clone(),
+            statistics: self.observers.statistics.clone(),
+            wait_states: self.observers.wait_states.clone(),
+            observer: self.observers.others.save(),
         })
     }
 
     /// Restores a state into a rank that has done nothing yet.
-    pub(super) fn restore(&mut self, state: RankState) -> Result<(), RestoreError<M::Error>> {
+    pub(super) fn restore(&mut self, state: SavedRank<'t, A>) -> Result<(), RestoreError<M::Error>> {
         let foreign = RestoreError::Foreign { rank: self.me, actions: state.actions() };
-        let (replay, me) = (self.replay, self.me);
-        let route_from = |peer| {
-            route(replay, peer, me).map_err(|kind| Box::new(ReplayError { rank: me, action: 0, kind }))
-        };
         let is_own = state.requests.slots() == self.trace.slots()
             && state.mailbox.is_some() == self.mailbox.is_some()
-            && state.peer_readiness.is_some() == self.peer_readiness.is_some()
-            && self.ports.restore(&state.queued, route_from)?;
+            && state.wait_states.is_some() == self.observers.wait_states.is_some()
+            && self
+                .point_to_point
+                .restore(&state.queued)
+                .map_err(|kind| Box::new(ReplayError { rank: self.me, action: 0, kind }))?;
         let operation = |state: Option<_>| match state {
             Some(state) => self.restore_operation(state).map(|operation| Some(Box::new(operation))),
             None => Some(None),
@@ -139,8 +143,9 @@ impl<'t, M: Machine<WorkRequest = Infallible>> RankProcess<'t, M> {
         (self.requests, self.operations) = (state.requests, operations);
         (self.conditional_waits, self.operations_on_world, self.compute_factor) =
             (state.conditional_waits, state.operations_on_world, state.compute_factor);
-        (self.mailbox, self.slot_map, self.statistics) = (state.mailbox, state.slot_map, state.statistics);
-        self.peer_readiness = state.peer_readiness;
+        (self.mailbox, self.slot_map) = (state.mailbox, state.slot_map);
+        (self.observers.statistics, self.observers.wait_states) = (state.statistics, state.wait_states);
+        self.observers.others.restore(state.observer);
         self.cold = state.cold.map(|cold| {
             Box::new(ColdState {
                 operations_on: cold.operations_on,

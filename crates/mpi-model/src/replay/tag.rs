@@ -42,12 +42,12 @@ impl MessageClass {
 }
 
 /// Returns the number of the operation of a message, modulo 2^24.
-pub(super) fn number_of(tag: u32) -> u32 {
+pub(crate) fn number_of(tag: u32) -> u32 {
     tag >> NUMBER_SHIFT
 }
 
 /// Returns the kind of the operation of a message.
-pub(super) fn kind_of(tag: u32) -> ActionKind {
+pub(crate) fn kind_of(tag: u32) -> ActionKind {
     ActionKind::from_number(tag & KIND_MASK).unwrap_or(ActionKind::Marker)
 }
 

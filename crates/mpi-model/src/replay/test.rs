@@ -7,10 +7,11 @@ use super::pending::{Pending, Poll};
 use super::shared_state::FailedPolls;
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
+use crate::observer::Analysis;
 use crate::request::{Request, RequestId};
 use crate::statistics::ActionKind;
 
-impl<M: Machine> RankProcess<'_, M> {
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Tests a request where the trace has no outcome.
     pub(super) fn test(&mut self, slot: Slot) -> Outcome<M::Error> {
         let request = self.request(slot);

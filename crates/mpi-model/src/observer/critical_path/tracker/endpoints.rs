@@ -5,11 +5,11 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{OutIdx, PortId};
 
 use crate::critical_path::CriticalPath;
-use crate::replay::path_channel::{Receiver, Sender};
-use crate::replay::path_store::{PathKey, PathStore, PathStores, PortMessage};
+use crate::observer::critical_path::channel::{Receiver, Sender};
+use crate::observer::critical_path::store::{PathKey, PathStore, PathStores, PortMessage};
 
 /// Endpoints of the path channels to and from a rank.
-pub(in crate::replay::path_tracking) struct ChannelEndpoints<'t> {
+pub(in crate::observer::critical_path) struct ChannelEndpoints<'t> {
     /// Receiver of each port of the rank; `None` where messages may be received in another order than they were sent.
     receivers: Box<[Option<Receiver<'t>>]>,
     /// Path channel of each outgoing channel, up to the last one used.
@@ -40,7 +40,7 @@ impl<'t> ChannelEndpoints<'t> {
 
     /// Sends the path to a message of an outgoing channel, which leads to a port of a rank; returns whether there is a path channel.
     #[inline(always)]
-    pub(in crate::replay::path_tracking) fn send(
+    pub(in crate::observer::critical_path) fn send(
         &mut self,
         channel: OutIdx,
         (to, port): (Rank, PortId),
@@ -76,7 +76,7 @@ impl<'t> ChannelEndpoints<'t> {
     }
 
     /// Stores a path from a rank of another process of the operating system; returns whether it has a channel.
-    pub(in crate::replay::path_tracking) fn store(
+    pub(in crate::observer::critical_path) fn store(
         &mut self,
         me: Rank,
         key: PathKey,
@@ -90,7 +90,7 @@ impl<'t> ChannelEndpoints<'t> {
 
     /// Returns the receiver of a port, if its messages are received in the order of sending.
     #[inline(always)]
-    pub(in crate::replay::path_tracking) fn receiver(&mut self, port: usize) -> Option<&mut Receiver<'t>> {
+    pub(in crate::observer::critical_path) fn receiver(&mut self, port: usize) -> Option<&mut Receiver<'t>> {
         self.receivers.get_mut(port)?.as_mut()
     }
 

@@ -7,24 +7,33 @@ use std::collections::BTreeMap;
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
 
+use super::channel::Receiver;
+use super::store::{PathKey, PathStore, PathStores};
+use super::transfer_times::TransferTimes;
 use crate::critical_path::CriticalPath;
 use crate::machine::UncontendedTransfer;
-use crate::replay::path_channel::Receiver;
-use crate::replay::path_store::{PathKey, PathStore, PathStores};
-use crate::replay::transfer_times::TransferTimes;
+use crate::observer::ObservedRank;
+use crate::observer::request_table::RequestTable;
 use crate::request::RequestId;
 use crate::statistics::ActionKind;
 use endpoints::ChannelEndpoints;
 
 /// Critical paths of a rank.
-pub(in crate::replay) struct CriticalPathTracker<'t> {
+pub(in crate::observer) struct CriticalPathTracker<'t> {
+    pub(super) me: Rank,
+    pub(super) envelope: Bytes,
+    /// Number of ports of the trace.
+    pub(super) trace_ports: usize,
     /// Paths in flight: to all ranks, and to this one.
     pub(super) stores: &'t PathStores,
     pub(super) store: &'t PathStore,
     pub(super) channels: ChannelEndpoints<'t>,
     /// Path to the clock of the current thread of control; the time since its end is attributed when it is next used.
     pub(super) path: CriticalPath,
-    table: CauseTable,
+    /// Path to the clock of each non-blocking operation; while it runs, that of the program.
+    pub(super) of_operations: Vec<Option<CriticalPath>>,
+    /// Causes of the completions of requests.
+    table: RequestTable<Cause>,
     /// Last request posted at the end of `path`, which is not in the table: most requests are complete before the path is extended,
     /// and need no copy of it.
     last: Option<PostedRequest>,
@@ -37,12 +46,6 @@ pub(in crate::replay) struct CriticalPathTracker<'t> {
     pub(super) to_ranks: FxHashMap<Rank, TransferTimes>,
     /// Fragments from ranks of other processes of the operating system.
     pub(super) fragments: BTreeMap<Rank, Vec<u8>>,
-}
-
-/// Causes of the completions of requests.
-struct CauseTable {
-    of_program: Box<[Cause]>,
-    of_parts: Vec<Cause>,
 }
 
 /// A request posted at the end of the path.
@@ -73,17 +76,18 @@ pub(super) enum DataFlow {
 
 impl<'t> CriticalPathTracker<'t> {
     /// Creates the tracker of a rank, if it is of this process of the operating system.
-    pub(in crate::replay) fn new(me: Rank, requests: usize, stores: &'t PathStores) -> Option<Self> {
-        let store = stores.of(me)?;
+    pub(in crate::observer) fn new(rank: &ObservedRank<'t>, stores: &'t PathStores) -> Option<Self> {
+        let store = stores.of(rank.rank)?;
         Some(Self {
+            me: rank.rank,
+            envelope: rank.parameters.envelope,
+            trace_ports: rank.trace.ports() as usize,
             stores,
             store,
             channels: ChannelEndpoints::new(store),
-            path: CriticalPath::new(me),
-            table: CauseTable {
-                of_program: (0..requests).map(|_| Cause::default()).collect(),
-                of_parts: Vec::new(),
-            },
+            path: CriticalPath::new(rank.rank),
+            of_operations: Vec::new(),
+            table: RequestTable::new(rank),
             last: None,
             posted: Vec::new(),
             due: Vec::new(),
@@ -115,7 +119,7 @@ impl<'t> CriticalPathTracker<'t> {
             }
             _ => None,
         };
-        let cause = self.table.of(request);
+        let cause = self.table.get_mut(request);
         *cause = Cause { path, flow };
         cause
     }
@@ -132,7 +136,7 @@ impl<'t> CriticalPathTracker<'t> {
     #[inline(never)]
     fn restore_last(&mut self) {
         while let Some(request) = self.posted.pop() {
-            if let &mut Cause { path: None, flow } = self.table.of(request) {
+            if let &mut Cause { path: None, flow } = self.table.get_mut(request) {
                 self.last = Some(PostedRequest { request, flow, late: false });
                 return;
             }
@@ -144,7 +148,7 @@ impl<'t> CriticalPathTracker<'t> {
     pub(super) fn set_flow(&mut self, request: RequestId, flow: DataFlow) {
         match &mut self.last {
             Some(last) if last.request == request => last.flow = Some(flow),
-            _ => self.table.of(request).flow = Some(flow),
+            _ => self.table.get_mut(request).flow = Some(flow),
         }
     }
 
@@ -167,7 +171,7 @@ impl<'t> CriticalPathTracker<'t> {
             self.drop_last();
             return self.move_to_table(last);
         }
-        self.table.of(request)
+        self.table.get_mut(request)
     }
 
     pub(super) fn set(&mut self, request: RequestId, path: Option<CriticalPath>, flow: Option<DataFlow>) {
@@ -179,7 +183,7 @@ impl<'t> CriticalPathTracker<'t> {
         if self.last.is_some_and(|last| last.request == request) {
             return &self.path;
         }
-        self.table.of(request).path.as_ref().unwrap_or(&self.path)
+        self.table.get_mut(request).path.as_ref().unwrap_or(&self.path)
     }
 
     /// Returns the path to the clock, to be extended. Requests posted at its end get copies of it first.
@@ -197,7 +201,7 @@ impl<'t> CriticalPathTracker<'t> {
             self.move_to_table_and_remember(last);
         }
         while let Some(request) = self.posted.pop() {
-            self.table.of(request).path.get_or_insert_with(|| self.path.clone());
+            self.table.get_mut(request).path.get_or_insert_with(|| self.path.clone());
         }
     }
 
@@ -220,7 +224,7 @@ impl<'t> CriticalPathTracker<'t> {
 
     /// Switches to the path that caused the later completion of a request of this rank; returns the flow that follows.
     #[inline(always)]
-    pub(super) fn switch_path(&mut self, request: RequestId, me: Rank) -> Option<DataFlow> {
+    pub(super) fn switch_path(&mut self, request: RequestId) -> Option<DataFlow> {
         if let Some(PostedRequest { flow, late, .. }) = self.last.filter(|last| last.request == request) {
             self.drop_last();
             self.path_to_extend();
@@ -229,15 +233,15 @@ impl<'t> CriticalPathTracker<'t> {
                 && let Some(channel) = self.channels.receiver(port as usize)
             {
                 channel.receive(&mut self.path);
-                self.path.move_to(me);
+                self.path.move_to(self.me);
             }
             return flow;
         }
         self.path_to_extend();
-        let Cause { path, flow } = self.table.of(request);
+        let Cause { path, flow } = self.table.get_mut(request);
         if let Some(path) = path {
             self.path.clone_from(path);
-            self.path.move_to(me);
+            self.path.move_to(self.me);
         }
         *path = None;
         *flow
@@ -271,23 +275,5 @@ impl<'t> CriticalPathTracker<'t> {
             self.to_ports.resize_with(port + 1, TransferTimes::default);
         }
         &mut self.to_ports[port]
-    }
-}
-
-impl CauseTable {
-    #[inline]
-    fn of(&mut self, request: RequestId) -> &mut Cause {
-        match request.index_or_part() {
-            Ok(slot) => &mut self.of_program[slot],
-            Err(part) => self.of_part(part),
-        }
-    }
-
-    #[cold]
-    fn of_part(&mut self, part: usize) -> &mut Cause {
-        if self.of_parts.len() <= part {
-            self.of_parts.resize_with(part + 1, Cause::default);
-        }
-        &mut self.of_parts[part]
     }
 }

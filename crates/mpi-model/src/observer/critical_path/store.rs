@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId, RankTrace, Trace};
 
-use super::path_channel::PathChannel;
+use super::channel::PathChannel;
 use crate::critical_path::CriticalPath;
 use crate::request::RequestId;
 use crate::token::{Fragment, Message, ReceiveQueue};
@@ -37,7 +37,7 @@ pub(super) struct PortMessage {
 
 /// Stores of the ranks of this process of the operating system; `None` for other ranks.
 #[derive(Debug)]
-pub(super) struct PathStores {
+pub(crate) struct PathStores {
     of_rank: Vec<Option<PathStore>>,
     /// Number of fragments sent to other processes.
     fragments: AtomicU64,
@@ -67,7 +67,7 @@ impl PathKey {
 
 impl PathStores {
     /// Creates the stores of these ranks of a trace.
-    pub(super) fn new(of: impl Iterator<Item = Rank>, trace: &Trace) -> Self {
+    pub(crate) fn new(of: impl Iterator<Item = Rank>, trace: &Trace) -> Self {
         let mut stores: Vec<_> = (0..trace.ranks()).map(|_| None).collect();
         of.for_each(|rank| stores[rank.index()] = Some(PathStore::of_rank(trace.rank(rank))));
         Self { of_rank: stores, fragments: AtomicU64::new(0) }
@@ -79,7 +79,7 @@ impl PathStores {
     }
 
     /// Returns the number of fragments sent to other processes.
-    pub(super) fn fragments(&self) -> u64 {
+    pub(crate) fn fragments(&self) -> u64 {
         self.fragments.load(Ordering::Relaxed)
     }
 

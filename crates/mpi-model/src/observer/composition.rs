@@ -1,0 +1,126 @@
+//! Composition of observers: none, and pairs.
+
+use super::{Analysis, ObservedRank, Observer};
+
+/// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out those of waits.
+macro_rules! forward_events {
+    (all $this:ident => $observers:tt) => {
+        $crate::observer::composition::forward_events!(some $this => $observers);
+        $crate::observer::composition::forward_events! { @each $this $observers;
+            completing(later: impl Iterator<Item = (pdes_core::SimTime, $crate::RequestId)> + Clone)(later.clone());
+            waited(wait: &$crate::observer::Wait, network: &mut dyn $crate::observer::Network)(wait, network);
+            messages_charged(kind: $crate::ActionKind, messages: &$crate::observer::UncontendedMessages)(kind, messages);
+        }
+    };
+    (some $vis:vis $this:ident => $observers:tt) => {
+        $crate::observer::composition::forward_events! { @each $vis $this $observers;
+            action_ended(action: &$crate::observer::ActionSpan)(action);
+            rank_ended(last: &$crate::observer::ActionSpan)(last);
+            region_entered(site: trace_mmap::LocationId)(site);
+            outcome_decided(action: u64, as_recorded: bool)(action, as_recorded);
+            worked(kind: $crate::ActionKind, now: pdes_core::SimTime)(kind, now);
+            message_sent(
+                sent: &$crate::observer::Sent,
+                carrier: &mut dyn $crate::observer::Carrier
+            )(sent, carrier);
+            receive_posted(request: $crate::RequestId, now: pdes_core::SimTime)(request, now);
+            message_matched(
+                matched: &$crate::observer::Match,
+                carrier: &mut dyn $crate::observer::Carrier
+            )(matched, carrier);
+            message_dropped(
+                port: usize,
+                from: pdes_core::Rank,
+                message: &$crate::Message
+            )(port, from, message);
+            message_probed(
+                request: $crate::RequestId,
+                from: pdes_core::Rank,
+                queue: $crate::ReceiveQueue,
+                message: &$crate::Message
+            )(request, from, queue, message);
+            data_arrived(request: $crate::RequestId, at: pdes_core::SimTime)(request, at);
+            send_completed(request: $crate::RequestId, received: pdes_core::SimTime)(request, received);
+            time_sent(
+                sent: &$crate::observer::SentTime<'_>,
+                carrier: &mut dyn $crate::observer::Carrier
+            )(sent, carrier);
+            time_received(
+                from: pdes_core::Rank,
+                message: &$crate::Message,
+                request: $crate::RequestId
+            )(from, message, request);
+            operation_started(operation: $crate::OperationIndex)(operation);
+            operation_resumed(operation: $crate::OperationIndex)(operation);
+            operation_paused(operation: $crate::OperationIndex)(operation);
+            operation_ended(
+                operation: $crate::OperationIndex,
+                request: $crate::RequestId
+            )(operation, request);
+            data_received(from: pdes_core::Rank, fragment: $crate::token::Fragment)(from, fragment);
+            iterations_skipped(time: pdes_core::SimDuration)(time);
+        }
+    };
+    (@each $vis:vis $this:ident $observers:tt;
+        $($name:ident($($parameter:ident: $type:ty),*)$arguments:tt;)*
+    ) => {
+        $(
+            #[inline(always)]
+            $vis fn $name(&mut $this, $($parameter: $type),*) {
+                $crate::observer::composition::forward_events!(@call $observers $name $arguments);
+            }
+        )*
+    };
+    (@call [$($observer:expr),*] $name:ident $arguments:tt) => {
+        $(if let Some(observer) = $observer {
+            observer.$name $arguments;
+        })*
+    };
+}
+
+pub(crate) use forward_events;
+
+/// Observes nothing.
+impl Analysis for () {
+    type Observer<'a> = ();
+
+    fn observer<'a>(&'a self, _: &ObservedRank<'a>) {}
+}
+
+impl Observer for () {
+    type Saved = ();
+
+    fn save(&self) {}
+
+    fn restore(&mut self, (): ()) {}
+}
+
+impl<A: Analysis, B: Analysis> Analysis for (A, B) {
+    type Observer<'a>
+        = (A::Observer<'a>, B::Observer<'a>)
+    where
+        Self: 'a;
+
+    fn observer<'a>(&'a self, rank: &ObservedRank<'a>) -> Self::Observer<'a> {
+        (self.0.observer(rank), self.1.observer(rank))
+    }
+
+    fn needs_wait_states(&self) -> bool {
+        self.0.needs_wait_states() || self.1.needs_wait_states()
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    type Saved = (A::Saved, B::Saved);
+
+    fn save(&self) -> Self::Saved {
+        (self.0.save(), self.1.save())
+    }
+
+    fn restore(&mut self, (one, other): Self::Saved) {
+        self.0.restore(one);
+        self.1.restore(other);
+    }
+
+    forward_events!(all self => [Some(&mut self.0), Some(&mut self.1)]);
+}

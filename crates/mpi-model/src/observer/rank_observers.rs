@@ -1,0 +1,73 @@
+//! Everything that observes one rank.
+
+use pdes_core::SimTime;
+
+use super::composition::forward_events;
+use super::{Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
+use crate::request::RequestId;
+use crate::statistics::{ActionKind, Statistics};
+
+/// Statistics and observers of a rank.
+pub(crate) struct RankObservers<O> {
+    pub(crate) statistics: Statistics,
+    /// Wait states, where an analysis needs them.
+    pub(crate) wait_states: Option<Box<WaitStates>>,
+    pub(crate) others: O,
+}
+
+impl<O: Observer> RankObservers<O> {
+    pub(crate) fn new<'a, A: Analysis<Observer<'a> = O>>(analysis: &'a A, rank: &ObservedRank<'a>) -> Self {
+        let needs_wait_states = analysis.needs_wait_states();
+        Self {
+            statistics: if needs_wait_states { Statistics::with_breakdown() } else { Statistics::default() },
+            wait_states: needs_wait_states.then(|| Box::new(WaitStates::new(rank))),
+            others: analysis.observer(rank),
+        }
+    }
+
+    forward_events!(some pub(crate) self => [
+        Some(&mut self.statistics), self.wait_states.as_deref_mut(), Some(&mut self.others)
+    ]);
+
+    #[inline(always)]
+    pub(crate) fn completing(&mut self, later: impl Iterator<Item = (SimTime, RequestId)> + Clone) {
+        if let Some(wait_states) = &mut self.wait_states {
+            wait_states.completing(later.clone());
+        }
+        self.others.completing(later);
+    }
+
+    /// Reports a wait for a request, or for [several](Wait::request).
+    #[inline(always)]
+    pub(crate) fn waited(
+        &mut self,
+        kind: ActionKind,
+        (begin, end): (SimTime, SimTime),
+        request: Option<RequestId>,
+        network: &mut dyn Network,
+    ) {
+        let wait = Wait { kind, begin, end, request, peer: None };
+        if self.wait_states.is_some() {
+            self.waited_for_peer(wait, network);
+        } else {
+            self.others.waited(&wait, network);
+        }
+    }
+
+    // Out of line: most replays have no breakdown.
+    #[inline(never)]
+    fn waited_for_peer(&mut self, mut wait: Wait, network: &mut dyn Network) {
+        if let Some(wait_states) = &mut self.wait_states {
+            wait.peer = wait_states.classify(&wait);
+        }
+        self.statistics.waited(&wait, network);
+        self.others.waited(&wait, network);
+    }
+
+    pub(crate) fn messages_charged(&mut self, kind: ActionKind, messages: &UncontendedMessages) {
+        if self.wait_states.as_ref().is_some_and(|wait_states| wait_states.is_in_program()) {
+            self.statistics.messages_charged(kind, messages);
+        }
+        self.others.messages_charged(kind, messages);
+    }
+}

@@ -1,0 +1,126 @@
+//! Recorder of events, for timelines.
+
+use std::collections::BTreeMap;
+
+use pdes_core::{Rank, SimTime};
+
+use super::{ActionSpan, Carrier, Match, Network, Observer, Wait};
+use crate::replay::{kind_of, number_of};
+use crate::request::RequestId;
+use crate::statistics::ActionKind;
+use crate::timeline::{Event, Recording};
+use crate::wait_state::WaitState;
+
+/// Number of events that a rank buffers.
+const BUFFER_SIZE: usize = 64;
+
+/// Buffered events of a rank, and messages in flight.
+pub(super) struct EventRecorder<'a> {
+    me: Rank,
+    recording: Recording<'a>,
+    /// Records the states of the rank, too, not only messages from ranks whose states are recorded.
+    records_states: bool,
+    /// Matched messages that have not arrived.
+    in_flight: BTreeMap<RequestId, Event>,
+    buffer: Vec<Event>,
+    /// Number of events that are buffered.
+    capacity: usize,
+}
+
+impl<'a> EventRecorder<'a> {
+    pub(super) fn new(recording: Recording<'a>, me: Rank) -> Self {
+        let records_states = recording.excerpt.includes(me);
+        let (in_flight, buffer) = (BTreeMap::new(), Vec::new());
+        Self { me, recording, records_states, in_flight, buffer, capacity: BUFFER_SIZE }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.buffer.push(event);
+        if self.buffer.len() >= self.capacity {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.recording.sink.record(&self.buffer);
+        self.buffer.clear();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_wait(&mut self, kind: ActionKind, state: WaitState, begin: SimTime, end: SimTime) {
+        let rank = self.me;
+        self.push_span(begin, end, |begin, end| Event::Wait { rank, kind, state, begin, end });
+    }
+
+    fn push_span(&mut self, begin: SimTime, end: SimTime, event: impl FnOnce(SimTime, SimTime) -> Event) {
+        let part = self.recording.excerpt.clip(begin, end);
+        if let Some((begin, end)) = part.filter(|_| self.records_states) {
+            self.push(event(begin, end));
+        }
+    }
+}
+
+/// All events are cold: most replays record nothing.
+impl Observer for EventRecorder<'_> {
+    type Saved = ();
+
+    fn save(&self) {}
+
+    fn restore(&mut self, (): ()) {}
+
+    #[cold]
+    #[inline(never)]
+    fn action_ended(&mut self, &ActionSpan { kind, begin, end }: &ActionSpan) {
+        let rank = self.me;
+        if kind != ActionKind::Marker {
+            self.push_span(begin, end, |begin, end| Event::State { rank, kind, begin, end });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rank_ended(&mut self, last: &ActionSpan) {
+        if last.end > last.begin {
+            self.action_ended(last);
+        }
+        self.flush();
+        // No later flush: messages that still arrive are passed on one by one.
+        self.capacity = 0;
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
+        if let Some(peer) = wait.peer.filter(|peer| peer.ready > wait.begin) {
+            self.push_wait(wait.kind, peer.state, wait.begin, peer.ready);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
+        let &Match { from, request, message, .. } = matched;
+        let operation = request.index_or_part().is_err().then(|| kind_of(message.tag));
+        let excerpt = self.recording.excerpt;
+        let is_inside = self.records_states || excerpt.includes(from);
+        if is_inside && (excerpt.operations || operation.is_none()) {
+            let tag = if operation.is_some() { number_of(message.tag) } else { message.tag };
+            let (to, sent, arrived) = (self.me, message.posted, message.posted);
+            let (bytes, communicator) = (message.bytes, message.communicator);
+            let event = Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation };
+            self.in_flight.insert(request, event);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn data_arrived(&mut self, request: RequestId, at: SimTime) {
+        if let Some(mut event) = self.in_flight.remove(&request)
+            && let Event::Message { sent, arrived, .. } = &mut event
+            && self.recording.excerpt.clip(*sent, at).is_some()
+        {
+            *arrived = at;
+            self.push(event);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Table with an entry for each request of a rank.
+
+use serde::{Deserialize, Serialize};
+
+use super::ObservedRank;
+use crate::request::RequestId;
+
+/// Entries of all requests of a rank, made on first use where the request belongs to an operation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RequestTable<T> {
+    of_program: Box<[T]>,
+    of_parts: Vec<T>,
+}
+
+impl<T: Default> RequestTable<T> {
+    pub(super) fn new(rank: &ObservedRank<'_>) -> Self {
+        // The requests of blocking calls follow the slots of the trace.
+        let requests = rank.trace.slots() + 2;
+        Self { of_program: (0..requests).map(|_| T::default()).collect(), of_parts: Vec::new() }
+    }
+
+    /// Returns the entry of a request, if it has been made.
+    #[inline]
+    pub(super) fn get(&self, request: RequestId) -> Option<&T> {
+        match request.index_or_part() {
+            Ok(slot) => Some(&self.of_program[slot]),
+            Err(part) => self.of_parts.get(part),
+        }
+    }
+
+    /// Returns the entry of a request, for a change.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, request: RequestId) -> &mut T {
+        match request.index_or_part() {
+            Ok(slot) => &mut self.of_program[slot],
+            Err(part) => self.part_mut(part),
+        }
+    }
+
+    #[cold]
+    fn part_mut(&mut self, part: usize) -> &mut T {
+        if self.of_parts.len() <= part {
+            self.of_parts.resize_with(part + 1, T::default);
+        }
+        &mut self.of_parts[part]
+    }
+
+    /// Calls a function for the requests of the program.
+    pub(super) fn for_each_of_program(&mut self, change: impl FnMut(&mut T)) {
+        self.of_program.iter_mut().for_each(change);
+    }
+}
