@@ -17,7 +17,7 @@ const REFUSED: &[(&str, &str)] = &[
 const DIFFERENT: &[(&str, &str)] =
     &[("compute-two-on-one-host", "the model has no contention: each rank has a core of its own")];
 
-const MODELS: [&str; 2] = ["loggps", "flow"];
+const MODELS: [&str; 2] = ["contention-free", "flow"];
 
 /// SimGrid merges events that lie less than a nanosecond apart.
 const SMALL_S: f64 = 2e-9;
@@ -44,7 +44,7 @@ fn check_cases(model: &str, table: &str) {
         config.insert("trace", "ranks", toml_integer(&row["ranks"]));
         let Some(()) = row.apply_options(&mut config) else { continue };
         let listed = |list: &[(&str, &str)]| list.iter().any(|(name, _)| *name == row["case"]);
-        let differs = model == "loggps" && listed(DIFFERENT);
+        let differs = model == "contention-free" && listed(DIFFERENT);
         match compare(config, &row, SMALL_S, 0.0) {
             Verdict::Unanswered => {}
             Verdict::Equal if !listed(REFUSED) && !differs => checked += 1,
@@ -110,7 +110,7 @@ fn npb_and_tesh_traces() {
         let trace = reference::trace(&row["trace"], unpacked.path(), &oracle);
         let name = row.get("platform").map_or("p32.xml", String::as_str);
         let file = if name.starts_with('p') { folder.join(name) } else { platform(&oracle, name) };
-        let mut config = config("loggps", &trace, &file);
+        let mut config = config("contention-free", &trace, &file);
         place(&mut config, &oracle, name);
         assert_eq!(compare(config, &row, SMALL_S, 2e-7), Verdict::Equal, "{} on {name}", row["trace"]);
     }

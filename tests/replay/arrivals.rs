@@ -75,7 +75,7 @@ fn ranks_that_have_their_links_for_themselves() {
     let mut failures = Vec::new();
     for row in rows(&reference::data("collectives").join("arrivals-alone.tsv")) {
         let theirs: f64 = row["end_s"].parse().unwrap();
-        for model in ["flow", "loggps"] {
+        for model in ["flow", "contention-free"] {
             let mut config = config(&row, row["ranks"].parse().unwrap(), &trace, &platform);
             config.insert("network", "model", model.into());
             let ours = reference::try_simulated_time(config);

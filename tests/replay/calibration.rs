@@ -97,13 +97,13 @@ fn replayed_times_equal_measured_times() {
     let posts = "0 init\n1 init\n0 irecv 1 0 8\n1 compute 1e6\n1 send 0 0 8\n0 waitall\n";
     let posts = folder.write("posts.txt", posts);
     expect(
-        replay(&machine, &posts, "loggps"),
+        replay(&machine, &posts, "contention-free"),
         1e-3 + one_way(8),
         "a post before the message comes costs nothing",
     );
     let alone = folder.write("posts.txt", "0 init\n1 init\n0 irecv 1 0 8\n0 compute 1e6\n1 send 0 0 8\n");
     expect(
-        replay(&machine, &alone, "loggps"),
+        replay(&machine, &alone, "contention-free"),
         1e-3 + 6e-8 + receive(8),
         "a post, and the receive of what is there",
     );
@@ -111,7 +111,7 @@ fn replayed_times_equal_measured_times() {
         let rounds = format!("0 send 1 0 {size}\n1 recv 0 0 {size}\n1 send 0 0 {size}\n0 recv 1 0 {size}\n")
             .repeat(10);
         let trace = folder.write("trace.txt", &format!("0 init\n1 init\n{rounds}"));
-        for model in ["flow", "loggps"] {
+        for model in ["flow", "contention-free"] {
             let what = format!("ping-pong of {size} B with {model}");
             expect(replay(&machine, &trace, model), 20.0 * one_way(size), &what);
         }
@@ -122,7 +122,7 @@ fn replayed_times_equal_measured_times() {
         expect(replay(&machine, &trace, "flow"), 1e-3 + rest, &format!("{size} B, received late"));
         if size < WAITS_FROM {
             let alone = folder.write("alone.txt", &format!("0 init\n1 init\n0 isend 1 0 {size}\n"));
-            expect(replay(&machine, &alone, "loggps"), 3e-7, &format!("isend of {size} B"));
+            expect(replay(&machine, &alone, "contention-free"), 3e-7, &format!("isend of {size} B"));
         }
     }
 }
@@ -157,7 +157,7 @@ fn regions_have_the_speeds_that_were_measured() {
     let archive = folder.path("regions.pdt");
     command().args(["trace", "convert"]).arg(&trace).arg("-o").arg(&archive).assert().code(DONE);
     let [all, skipped] = ["false", "true"].map(|skips| {
-        run(&machine, &archive, &["network.model=loggps", &format!("engine.fast_forward={skips}")])
+        run(&machine, &archive, &["network.model=contention-free", &format!("engine.fast_forward={skips}")])
     });
     assert_eq!(all.ends, skipped.ends);
     let regions = |outcome: &Outcome| -> Vec<_> {

@@ -45,7 +45,7 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", platform);
-    config.set("network.model=loggps").unwrap();
+    config.set("network.model=contention-free").unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     config
 }

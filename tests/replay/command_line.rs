@@ -111,7 +111,13 @@ fn the_profile_shows_the_parallelism_of_a_pipeline() {
     let (trace, path) = (folder.write("trace.txt", &lines), folder.path("profile.json"));
     let digest = |arguments: &[&str]| {
         let report = folder.path("report.json");
-        replay(&trace).arg("--model=loggps").args(arguments).arg("--report").arg(&report).assert().code(DONE);
+        replay(&trace)
+            .arg("--model=contention-free")
+            .args(arguments)
+            .arg("--report")
+            .arg(&report)
+            .assert()
+            .code(DONE);
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
         report["digest"].clone()
     };
@@ -131,7 +137,7 @@ fn the_profile_shows_the_parallelism_of_a_pipeline() {
     }
     let missing = folder.path("nowhere/profile.json");
     replay(&trace)
-        .args(["--model=loggps", "--profile"])
+        .args(["--model=contention-free", "--profile"])
         .arg(&missing)
         .assert()
         .code(FAILED)
@@ -212,7 +218,7 @@ fn misuse_and_failure_have_different_exit_statuses() {
         (&["--trace", "x", "--platform", "x", "--threads", "0"], "found 0, expected 1 to"),
         (
             &["--trace", "x", "--platform", "x", "--model", "fluid"],
-            "expected \"flow\", \"loggps\" or \"loggops\"",
+            "expected \"flow\", \"contention-free\" or \"loggops\"",
         ),
         (&["--config", "no/such/file.toml"], "no/such/file.toml"),
     ];
@@ -406,7 +412,7 @@ fn ranks_that_share_a_core_are_warned_of() {
     let hosts = folder.write("hosts.txt", "node-5:2\n");
     let setting = format!("platform.hosts={}", hosts.display());
     replay(&trace)
-        .args(["--quiet", "--model", "loggps", "--set"])
+        .args(["--quiet", "--model", "contention-free", "--set"])
         .arg(setting)
         .assert()
         .code(DONE)

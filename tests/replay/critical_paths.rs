@@ -20,7 +20,7 @@ use crate::matrix::{Way, digest};
 const CLUSTER: &str =
     "platform.topology={ kind = 'cluster', hosts = 8, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
 const ASKED: &str = "analysis.critical_path=true";
-const LOGGPS: &str = "network.model='loggps'";
+const LOGGPS: &str = "network.model='contention-free'";
 const FLOW: &str = "network.model='flow'";
 
 /// Rank 1 waits a millisecond for rank 0, which then waits half of one for rank 1.
@@ -206,7 +206,7 @@ fn critical_paths_disable_fast_forwarding() {
     assert!(simulation.warnings().iter().any(|warning| warning.contains("a critical path goes through")));
     let mut misuse = command();
     misuse.arg("--trace").arg(folder.path("trace.txt")).args(["--set", CLUSTER, "--set", ASKED]);
-    misuse.args(["--model", "loggps", "--checkpoint"]).arg(folder.path("checkpoints"));
+    misuse.args(["--model", "contention-free", "--checkpoint"]).arg(folder.path("checkpoints"));
     misuse.assert().code(MISUSE).stderr(contains("critical paths are not saved"));
 }
 
@@ -216,7 +216,16 @@ fn the_table_shows_the_path() {
     let platform = committed_platform("torus-5g.toml");
     let mut run = command();
     run.arg("--trace").arg(folder.write("trace.txt", TRACE)).arg("--platform").arg(platform);
-    run.args(["--model", "loggps", "--set", ASKED, "--set", "analysis.waits=false", "--quiet", "--report"]);
+    run.args([
+        "--model",
+        "contention-free",
+        "--set",
+        ASKED,
+        "--set",
+        "analysis.waits=false",
+        "--quiet",
+        "--report",
+    ]);
     run.arg(folder.path("report.json")).assert().code(DONE);
     let path = SavedReport::from_path(&folder.path("report.json")).unwrap().critical_path.unwrap();
     let mut table = command();

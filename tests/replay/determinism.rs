@@ -39,12 +39,12 @@ fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
         let disturbed = digest(trace, platform, std::slice::from_ref(&flow), Some(seed));
         assert!(disturbed == expected, "{} {settings:?} with contention, seed {seed}", trace.display());
     }
-    let loggps = "network.model='loggps'".to_owned();
-    let expected = digest(trace, platform, std::slice::from_ref(&loggps), None);
+    let contention_free = "network.model='contention-free'".to_owned();
+    let expected = digest(trace, platform, std::slice::from_ref(&contention_free), None);
     for threads in [1, 2, 3, 7] {
         for run_ahead in ["'auto'", "0", "1e-6", "1e3"] {
             let settings = [
-                loggps.clone(),
+                contention_free.clone(),
                 format!("engine.threads={threads}"),
                 format!("engine.run_ahead_s={run_ahead}"),
             ];
@@ -52,7 +52,7 @@ fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
             assert!(found == expected, "{} {settings:?}", trace.display());
         }
         for seed in 0..2 {
-            let settings = [loggps.clone(), format!("engine.threads={threads}")];
+            let settings = [contention_free.clone(), format!("engine.threads={threads}")];
             let disturbed = digest(trace, platform, &settings, Some(seed));
             assert!(disturbed == expected, "{} {settings:?} seed {seed}", trace.display());
         }
@@ -258,7 +258,7 @@ fn the_first_failure() {
                 let mut config = Config::default();
                 config.set_path("trace", "path", &trace);
                 config.set_path("platform", "file", &committed_platform("crossbar-gbe.toml"));
-                config.set("network.model='loggps'").unwrap();
+                config.set("network.model='contention-free'").unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
                 let simulation =
@@ -280,10 +280,10 @@ fn all_real_traces() {
     assert!(names.len() >= 19, "found {} traces", names.len());
     for trace in names {
         let platform = committed_platform("fattree-hdr.toml");
-        let loggps = "network.model='loggps'".to_owned();
-        let expected = digest(&trace, &platform, std::slice::from_ref(&loggps), None);
+        let contention_free = "network.model='contention-free'".to_owned();
+        let expected = digest(&trace, &platform, std::slice::from_ref(&contention_free), None);
         for threads in [2, 3, 7] {
-            let settings = [loggps.clone(), format!("engine.threads={threads}")];
+            let settings = [contention_free.clone(), format!("engine.threads={threads}")];
             let found = digest(&trace, &platform, &settings, None);
             assert!(found == expected, "{} {threads}", trace.display());
         }

@@ -25,7 +25,7 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
-    config.set("network.model=loggps").unwrap();
+    config.set("network.model=contention-free").unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
     simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
@@ -221,7 +221,7 @@ fn errors_are_the_same() {
             }
             let mut run = command();
             run.arg("--trace").arg(&path).arg("--platform").arg(committed_platform("torus-5g.toml"));
-            run.args(["--model=loggps", "--quiet", "--set", fast_forward]);
+            run.args(["--model=contention-free", "--quiet", "--set", fast_forward]);
             Some(String::from_utf8(run.assert().code(1).get_output().stderr.clone()).unwrap())
         };
         assert_eq!(error("engine.fast_forward=true"), error("engine.fast_forward=false"));
@@ -249,7 +249,7 @@ fn the_summary_and_the_report_show_skipped_iterations() {
     let (trace, report) = (generated(&folder, &ring), folder.path("report.json"));
     let mut run = command();
     run.arg("--trace").arg(&trace).arg("--platform").arg(committed_platform("torus-5g.toml"));
-    run.args(["--model=loggps", "--set", "engine.fast_forward=true", "--report"]).arg(&report);
+    run.args(["--model=contention-free", "--set", "engine.fast_forward=true", "--report"]).arg(&report);
     run.assert().code(DONE).stdout(predicates::str::contains("fast-forward: 99"));
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let found = &report["fast_forward"];
@@ -262,6 +262,6 @@ fn the_summary_and_the_report_show_skipped_iterations() {
     let text = folder.write("ring.txt", "0 init\n0 compute 5\n");
     let mut run = command();
     run.arg("--trace").arg(text).arg("--platform").arg(committed_platform("torus-5g.toml"));
-    run.args(["--model=loggps", "--quiet", "--set", "engine.fast_forward=true"]);
+    run.args(["--model=contention-free", "--quiet", "--set", "engine.fast_forward=true"]);
     run.assert().code(DONE).stderr(predicates::str::contains("nothing is fast-forwarded"));
 }

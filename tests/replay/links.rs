@@ -103,10 +103,10 @@ fn a_model_without_links_is_warned_of() {
     let warns = |simulation: &Simulation| {
         simulation.warnings().iter().any(|warning| warning.contains("knows no links"))
     };
-    let asked = simulation_of(&trace, &[ASKED, "network.model='loggps'"]);
+    let asked = simulation_of(&trace, &[ASKED, "network.model='contention-free'"]);
     assert!(warns(&asked));
     assert_eq!(replay(&asked).links, None);
-    assert!(!warns(&simulation_of(&trace, &["network.model='loggps'"])));
+    assert!(!warns(&simulation_of(&trace, &["network.model='contention-free'"])));
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
 
 /// Replays in every n-th division.
 fn check(trace: &Path, every: usize) {
-    check_simulation(simulation_of(trace, "loggps"), every);
+    check_simulation(simulation_of(trace, "contention-free"), every);
 }
 
 fn check_simulation(mut simulation: Simulation, every: usize) {
@@ -182,7 +182,7 @@ fn of_operations_that_serve_ranks_as_they_arrive() {
     for bcast in ["arrival_pattern_aware", "arrival_pattern_aware_wait", "arrival_scatter", "automatic"] {
         let bcast = format!("mpi.bcast='{bcast}'");
         let reduce = "mpi.reduce='arrival_pattern_aware'";
-        check_simulation(scene_with(&trace, &["network.model='loggps'", &bcast, reduce]), 67);
+        check_simulation(scene_with(&trace, &["network.model='contention-free'", &bcast, reduce]), 67);
     }
 }
 

@@ -31,7 +31,7 @@ fn report(folder: &Folder, name: &str, trace: &Path, settings: &[&str]) -> PathB
     let path = folder.path(name);
     let mut replay = command();
     replay.arg("--quiet").arg("--trace").arg(trace).arg("--report").arg(&path);
-    for setting in [&["network.model='loggps'", "analysis.histograms=true"], settings].concat() {
+    for setting in [&["network.model='contention-free'", "analysis.histograms=true"], settings].concat() {
         replay.args(["--set", setting]);
     }
     replay.assert().code(DONE);
@@ -155,7 +155,7 @@ fn pictures_are_files() {
             "parts",
             "path-calls",
             "path-parts",
-            "path-way",
+            "path-ranks",
             "rank-maps",
             "ranks",
             "sizes",

@@ -53,11 +53,11 @@ fn succeed(job: &Job) -> (Vec<usize>, Outcome) {
 fn each_process_holds_its_own_ranks() {
     let folder = Folder::new();
     let halo = halo(&folder);
-    let expected = digest(&simulation_of(&halo, "loggps").replay(&Progress::new(1)).unwrap());
+    let expected = digest(&simulation_of(&halo, "contention-free").replay(&Progress::new(1)).unwrap());
     // The first three of these divisions have the three partitions.
     for way in Way::all().filter(|way| (way.threads, way.processes) == (1, PROCESSES)).take(3) {
         let partition = format!("parallel.partition={:?}", way.partition(27, &folder).name());
-        let (held, outcome) = succeed(&job(&halo, &["network.model='loggps'", &partition]));
+        let (held, outcome) = succeed(&job(&halo, &["network.model='contention-free'", &partition]));
         assert_eq!(digest(&outcome), expected, "{partition}");
         assert_eq!(held.iter().sum::<usize>(), 27, "{partition}: {held:?}");
         assert!(held.iter().all(|&held| held < 15), "{partition}: {held:?}");
@@ -156,7 +156,7 @@ fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
     change(&mut bytes);
     seal::seal(&mut bytes);
     std::fs::write(&halo, bytes).unwrap();
-    let results = replay(&job(&halo, &["network.model='loggps'"]));
+    let results = replay(&job(&halo, &["network.model='contention-free'"]));
     results
         .into_iter()
         .map(|result| result.map(|(held, _)| held).expect_err("the archive is wrong"))

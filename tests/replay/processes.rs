@@ -45,7 +45,7 @@ fn text(path: &Path) -> String {
 }
 
 fn replay<'a>(trace: &'a str, platform: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["--trace", trace, "--platform", platform, "--model=loggps"], more].concat()
+    [&["--trace", trace, "--platform", platform, "--model=contention-free"], more].concat()
 }
 
 fn platform() -> String {
@@ -78,7 +78,7 @@ fn one_digest() {
         folder.write("tests.txt", &tests_of_requests()),
     ];
     for trace in traces {
-        let simulation = simulation_of(&trace, "loggps");
+        let simulation = simulation_of(&trace, "contention-free");
         let outcome = simulation.replay(&pdes_core::Progress::new(1)).unwrap();
         let expected = digest(&outcome).to_string();
         let breakdown = serde_json::to_value(Report::new(&simulation, &outcome).breakdown).unwrap();

@@ -53,7 +53,7 @@ fn read_with(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
 fn the_bytes_are_the_same_however_the_work_is_divided() {
     let folder = Folder::new();
     let settings = [
-        "network.model='loggps'",
+        "network.model='contention-free'",
         "timeline.collectives=true",
         "timeline.ranks='1..3'",
         "timeline.window='1us..'",
@@ -112,7 +112,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
 fn a_timeline_agrees_with_the_report() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", &all_calls(3));
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let simulation =
             simulation_of(&trace, &folder.path("run.csv"), &[model, "timeline.collectives=true"]);
         let outcome = replay(&simulation);
@@ -162,7 +162,7 @@ fn otf2_print_reads_real_timelines() {
     let folder = Folder::new();
     let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.otf2"));
     for excerpt in [&EXCERPT[..], &[]] {
-        let settings = [&["network.model='loggps'", "engine.threads=2"], excerpt].concat();
+        let settings = [&["network.model='contention-free'", "engine.threads=2"], excerpt].concat();
         let written = replay(&simulation_of(&trace, &file, &settings)).timeline.unwrap();
         let Some(found) = read_with("otf2-print", &["-Werror"], &file) else { return };
         let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
@@ -183,7 +183,7 @@ fn a_program_without_otf2_says_so() {
 fn timelines_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let with = replay(&simulation_of(&trace, &folder.path("run.json"), &[model]));
         let mut config = Config::default();
         config.set_path("trace", "path", &trace);
@@ -213,7 +213,10 @@ fn the_command_writes_a_timeline() {
         (&["--timeline=run.json", "--timeline-window=2s..1s"], "[timeline] window: found \"2s..1s\""),
         (&["--timeline=run.json", "--timeline-ranks=3..3"], "[timeline] ranks: found \"3..3\""),
         (&["--timeline-ranks=0..3"], "[timeline] file: is missing"),
-        (&["--timeline=run.json", "--model=loggps", "--checkpoint=c"], "recorded events are not saved"),
+        (
+            &["--timeline=run.json", "--model=contention-free", "--checkpoint=c"],
+            "recorded events are not saved",
+        ),
     ] {
         run(arguments).code(MISUSE).stderr(contains(words));
     }

@@ -74,7 +74,7 @@ fn errors_of_computation_and_of_communication_are_told_apart() {
     assert_eq!(row(named(&json["calls"], "recv")), [510, 500, -7]);
     assert_eq!(row(named(&json["regions"], "solver.c:7")), [500, 500, 0]);
     assert_eq!(row(&json["by_rank"][1]), [510, 500, -7]);
-    assert_eq!(json["residual"]["of"], "computation");
+    assert_eq!(json["residual"]["part"], "computation");
     let error = json["run_time"]["error"].as_f64().unwrap();
     assert!((error - 493.0 / 510.0).abs() < 1e-9, "{error}");
 }

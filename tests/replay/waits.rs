@@ -47,7 +47,7 @@ fn breakdown(folder: &Folder, trace: &str, settings: &[&str]) -> Breakdown {
 #[test]
 fn the_report_says_who_waits_for_whom() {
     let folder = Folder::new();
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let Breakdown { total, calls, regions, ranks, rank_calls } = breakdown(&folder, TRACE, &[model]);
         // 1 ms, 3 us for the small message; 0.5 ms, 1.002 ms for the large one.
         let (late, transfer) = (1_000_000_000, 1_002_000_000);
@@ -76,7 +76,7 @@ fn the_report_says_who_waits_for_whom() {
 fn imbalance_compares_with_the_mean() {
     let folder = Folder::new();
     let trace = "0 init\n1 init\n2 init\n0 compute 2e6\n1 compute 3e6\n2 compute 1e6\n0 barrier\n1 barrier\n2 barrier\n";
-    let found = breakdown(&folder, trace, &["network.model='loggps'", "mpi.collectives='analytic'"]);
+    let found = breakdown(&folder, trace, &["network.model='contention-free'", "mpi.collectives='analytic'"]);
     assert_eq!(found.ranks.wait_at_barrier_ps[..], [1_000_000_000, 0, 2_000_000_000]);
     assert_eq!(found.regions.len(), 1);
     assert!((found.regions[0].imbalance - 0.5).abs() < 1e-12);
@@ -89,7 +89,7 @@ fn imbalance_compares_with_the_mean() {
 fn analyses_do_not_change_results() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let with = replay(&simulation_of(&trace, &[model]));
         let without = replay(&simulation_of(&trace, &[model, "analysis.waits=false"]));
         assert_eq!(digest(&with), digest(&without), "{model}");
@@ -114,7 +114,7 @@ fn waits_of_many_ranks_are_analysed_on_request() {
         ((1 << 16) + 1, Some("analysis.waits=true"), true),
         ((1 << 16) + 1, Some("analysis.histograms=true"), true),
     ] {
-        let settings = [&format!("trace.ranks={ranks}"), "network.model='loggps'"];
+        let settings = [&format!("trace.ranks={ranks}"), "network.model='contention-free'"];
         let settings: Vec<&str> = settings.into_iter().chain(setting).collect();
         let outcome = replay(&simulation_of(&folder.write("trace.txt", TRACE), &settings));
         assert_eq!(outcome.statistics[0].breakdown().is_some(), looks, "{ranks} ranks, {setting:?}");
@@ -124,7 +124,7 @@ fn waits_of_many_ranks_are_analysed_on_request() {
 #[test]
 fn messages_and_waits_are_counted() {
     let folder = Folder::new();
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let simulation =
             simulation_of(&folder.write("trace.txt", TRACE), &[model, "analysis.histograms=true"]);
         let report = Report::new(&simulation, &replay(&simulation));
@@ -152,7 +152,7 @@ fn messages_and_waits_are_counted() {
 fn counts_do_not_depend_on_the_division() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
-    for model in ["network.model='loggps'", "network.model='flow'"] {
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
         let settings = [model, "analysis.histograms=true", "mpi.eager_below_bytes=2000"];
         let mut found = Vec::new();
         let mut simulation = simulation_of(&trace, &settings);
@@ -173,7 +173,8 @@ fn counts_do_not_depend_on_the_division() {
 
 #[test]
 fn histograms_disable_fast_forwarding() {
-    let settings = ["network.model='loggps'", "analysis.histograms=true", "engine.fast_forward=true"];
+    let settings =
+        ["network.model='contention-free'", "analysis.histograms=true", "engine.fast_forward=true"];
     let folder = Folder::new();
     let simulation = simulation_of(&folder.write("trace.txt", TRACE), &settings);
     assert_eq!(replay(&simulation).fast_forward, None);
@@ -198,7 +199,7 @@ fn totals_of_other_versions_are_refused() {
 #[test]
 fn the_table_shows_parts_calls_ranks_and_sites() {
     let folder = Folder::new();
-    breakdown(&folder, TRACE, &["network.model='loggps'"]);
+    breakdown(&folder, TRACE, &["network.model='contention-free'"]);
     let mut table = command();
     table.arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(
         contains("2 ranks, 0.002505000 s")
@@ -221,7 +222,7 @@ fn invalid_reports_are_reported() {
     expect("profile.json", Some("{\"format\": \"other\", \"version\": 1}"), "found the format \"other\"");
     let later = "{\"format\": \"pdes-replay report\", \"version\": 77}";
     expect("later.json", Some(later), "found version 77 of the format, expected 1");
-    let settings = ["network.model='loggps'", "analysis.waits=false"];
+    let settings = ["network.model='contention-free'", "analysis.waits=false"];
     let simulation = simulation_of(&folder.write("trace.txt", TRACE), &settings);
     Report::new(&simulation, &replay(&simulation)).write(&folder.path("without.json")).unwrap();
     expect("without.json", None, "replay with analysis.waits = true");

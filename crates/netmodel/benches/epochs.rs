@@ -6,7 +6,7 @@ mod random;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use netmodel::{EpochNetwork, HostId, NetworkParameters, Platform, Preset, Regions};
+use netmodel::{EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, Regions};
 use pdes_core::{Bytes, SimTime};
 use random::Random;
 

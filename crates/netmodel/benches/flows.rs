@@ -6,7 +6,7 @@ mod random;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, Preset};
+use netmodel::{FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimTime};
 use random::Random;
 

@@ -61,7 +61,7 @@ use pdes_core::{Bytes, SimDuration, SimTime};
 use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, LinkId, NetworkParameters, Platform, Regions, RouteError};
+use crate::{Capabilities, HostId, LinkId, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
 pub use parallel::{EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
@@ -80,7 +80,7 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
-/// use netmodel::{EpochNetwork, HostId, NetworkParameters, Platform, Preset, Regions};
+/// use netmodel::{EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, Regions};
 /// use pdes_core::{Bytes, SimDuration, SimTime};
 ///
 /// let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
@@ -114,6 +114,25 @@ pub struct EpochNetwork<'p, T> {
     due: Vec<u32>,
     outbox: Outbox<T>,
     counts: EpochCounts,
+}
+
+/// Statistics of the epochs of a run.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub struct EpochSummary {
+    /// Costs of the epoch boundaries.
+    pub counts: EpochCounts,
+    /// Largest excess of a link over its capacity in a window of ten epochs, as a fraction of its capacity: provisional
+    /// rates may be too high. Fat pipes do not count.
+    pub capacity_violation: f64,
+}
+
+impl EpochSummary {
+    /// Adds the statistics that only another process knows: those of its regions.
+    pub fn add_part(&mut self, part: &Self) {
+        self.counts.solves += part.counts.solves;
+        self.counts.evaluations += part.counts.evaluations;
+        self.capacity_violation = self.capacity_violation.max(part.capacity_violation);
+    }
 }
 
 /// Cost of boundaries.
@@ -237,29 +256,6 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         })
     }
 
-    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
-    pub fn with_link_loads(mut self) -> Self {
-        self.regions = self.regions.into_iter().map(|region| region.recording(true)).collect();
-        self
-    }
-
-    /// Returns the link loads up to an instant that is not before the last [`EpochNetwork::advance`]; empty unless
-    /// they were [recorded](EpochNetwork::with_link_loads).
-    pub fn link_loads(&mut self, end: SimTime) -> LinkLoads {
-        let links = self.context.regions.links_by_region();
-        LinkLoads::new(self.context.platform, end, link_totals(&links, self.regions.iter_mut(), end))
-    }
-
-    /// Returns the instant of the last [`EpochNetwork::advance`].
-    pub fn now(&self) -> SimTime {
-        self.now
-    }
-
-    /// Returns the length of an epoch.
-    pub fn epoch(&self) -> SimDuration {
-        self.epoch
-    }
-
     /// Returns the regions.
     pub fn regions(&self) -> &Regions {
         &self.context.regions
@@ -269,93 +265,6 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     pub fn counts(&self) -> EpochCounts {
         let evaluations = self.regions.iter().map(|region| region.solver.evaluations).sum();
         EpochCounts { evaluations, ..self.counts }
-    }
-
-    /// Returns the largest excess load of a link over its capacity in a window of ten epochs, as a fraction of the
-    /// capacity: provisional rates may be too high. Fat pipes do not count. Costs the number of links.
-    pub fn capacity_violation(&self) -> f64 {
-        self.regions.iter().map(Region::capacity_violation).fold(0.0, f64::max)
-    }
-
-    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.regions.iter().flat_map(Region::unfinished).chain(self.timers.iter().copied())
-    }
-
-    /// Sends a message of this size on the wire from one host to another at an instant that is not before the last
-    /// [`EpochNetwork::advance`].
-    ///
-    /// # Errors
-    /// If there is no route.
-    pub fn send(
-        &mut self,
-        at: SimTime,
-        src: HostId,
-        dst: HostId,
-        size: Bytes,
-        tag: T,
-    ) -> Result<(), RouteError> {
-        let region = self.context.regions.of_host(src).get();
-        self.regions[region as usize].send(
-            &self.context,
-            self.now,
-            at,
-            MessageSpec { src, dst, size, tag },
-        )?;
-        self.mark_stale(region);
-        Ok(())
-    }
-
-    /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
-    /// from an instant that is not before the last [`EpochNetwork::advance`].
-    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
-        let member = self.context.regions.host_slot(host);
-        self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
-        self.mark_stale(member.region.get());
-    }
-
-    /// Completes `tag` at an instant.
-    pub fn schedule(&mut self, at: SimTime, tag: T) {
-        self.timers.add(at, tag);
-    }
-
-    /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
-    pub fn next_event(&mut self) -> Option<SimTime> {
-        while let Some(region) = self.stale.pop() {
-            self.update_next_event(region);
-        }
-        self.next_events.next().into_iter().chain(self.timers.next()).min()
-    }
-
-    /// Advances to the next event and appends the tags completed by then, possibly none at a boundary, in an order
-    /// that depends on the sequence of calls only.
-    pub fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(now) = self.next_event() else { return };
-        self.now = now;
-        let end = now.saturating_add(SimDuration::from_picos(1));
-        let mut due = std::mem::take(&mut self.due);
-        let count = self.regions.len() as u32;
-        let mut is_boundary = false;
-        while let Some(group) = self.next_events.pop_before(end) {
-            // The second half of the groups are boundaries.
-            is_boundary |= group >= count;
-            due.push(group % count);
-        }
-        due.sort_unstable();
-        due.dedup();
-        // Ends before the boundary, begins after it: a flow that ends at a boundary has no rate in the next epoch.
-        due.iter().for_each(|&region| self.regions[region as usize].finish(now, done));
-        if is_boundary {
-            self.cross_boundary(&mut due);
-        }
-        while let Some((_, tag)) = self.timers.pop_before(end) {
-            done.push(tag);
-        }
-        for region in due.drain(..) {
-            self.regions[region as usize].begin(&self.context, now);
-            self.mark_stale(region);
-        }
-        self.due = due;
     }
 
     /// Marks the next event of a region as stale.
@@ -429,5 +338,105 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         due.sort_unstable();
         due.dedup();
         receivers
+    }
+}
+
+impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
+    const CAPABILITIES: Capabilities = Capabilities {
+        threads: true,
+        processes: true,
+        regions: true,
+        links: true,
+        cores: true,
+        ..Capabilities::NONE
+    };
+
+    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
+        let region = self.context.regions.of_host(src).get();
+        self.regions[region as usize].send(
+            &self.context,
+            self.now,
+            at,
+            MessageSpec { src, dst, size, tag },
+        )?;
+        self.mark_stale(region);
+        Ok(())
+    }
+
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        let member = self.context.regions.host_slot(host);
+        self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
+        self.mark_stale(member.region.get());
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: T) {
+        self.timers.add(at, tag);
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        while let Some(region) = self.stale.pop() {
+            self.update_next_event(region);
+        }
+        self.next_events.next().into_iter().chain(self.timers.next()).min()
+    }
+
+    /// Crosses a boundary, too, at which possibly nothing completes.
+    fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.next_event() else { return };
+        self.now = now;
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        let mut due = std::mem::take(&mut self.due);
+        let count = self.regions.len() as u32;
+        let mut is_boundary = false;
+        while let Some(group) = self.next_events.pop_before(end) {
+            // The second half of the groups are boundaries.
+            is_boundary |= group >= count;
+            due.push(group % count);
+        }
+        due.sort_unstable();
+        due.dedup();
+        // Ends before the boundary, begins after it: a flow that ends at a boundary has no rate in the next epoch.
+        due.iter().for_each(|&region| self.regions[region as usize].finish(now, done));
+        if is_boundary {
+            self.cross_boundary(&mut due);
+        }
+        while let Some((_, tag)) = self.timers.pop_before(end) {
+            done.push(tag);
+        }
+        for region in due.drain(..) {
+            self.regions[region as usize].begin(&self.context, now);
+            self.mark_stale(region);
+        }
+        self.due = due;
+    }
+
+    fn now(&self) -> SimTime {
+        self.now
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.regions.iter().flat_map(Region::unfinished).chain(self.timers.iter().copied())
+    }
+
+    /// Returns the length of an epoch.
+    fn lookahead(&self) -> Option<SimDuration> {
+        Some(self.epoch)
+    }
+
+    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
+    fn with_link_loads(mut self) -> Self {
+        self.regions = self.regions.into_iter().map(|region| region.recording(true)).collect();
+        self
+    }
+
+    fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
+        let links = self.context.regions.links_by_region();
+        Some(LinkLoads::new(self.context.platform, end, link_totals(&links, self.regions.iter_mut(), end)))
+    }
+
+    /// Costs the number of links.
+    fn epochs(&self) -> Option<EpochSummary> {
+        let violations = self.regions.iter().map(Region::capacity_violation);
+        Some(EpochSummary { counts: self.counts(), capacity_violation: violations.fold(0.0, f64::max) })
     }
 }

@@ -27,7 +27,7 @@ use pdes_core::{Bytes, SimDuration, SimTime};
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
+use crate::{Capabilities, HostId, MaxMin, NetworkModel, NetworkParameters, Platform, RouteError};
 use cpu::Cpus;
 use event_queue::EventQueue;
 use pending::{PendingId, PendingList, Work};
@@ -43,7 +43,7 @@ const PICOS: f64 = 1e12;
 /// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
-/// use netmodel::{FlowNetwork, NetworkParameters, Platform, Preset};
+/// use netmodel::{FlowNetwork, NetworkModel, NetworkParameters, Platform, Preset};
 /// use pdes_core::{Bytes, SimTime};
 ///
 /// let text = "[topology]\nkind = \"cluster\"\nhosts = 3\nspeed = \"1Gf\"\nbandwidth = \"1MBps\"\nlatency = \"0s\"\n";
@@ -123,59 +123,6 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
-    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
-    pub fn with_link_loads(self) -> Self {
-        Self { recorder: Some(Box::default()), ..self }
-    }
-
-    /// Returns the link loads up to an instant that is not before the last [`FlowNetwork::advance`], if they were
-    /// [recorded](FlowNetwork::with_link_loads).
-    pub fn link_loads(&self, end: SimTime) -> Option<LinkLoads> {
-        let recorder = self.recorder.as_deref()?;
-        Some(recorder.loads(self.routes.platform(), &self.routes, end))
-    }
-
-    /// Returns the instant of the last [`FlowNetwork::advance`].
-    pub fn now(&self) -> SimTime {
-        self.now
-    }
-
-    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.pending.tags()
-    }
-
-    /// Sends a message of this size on the wire from one host to another at an instant that is not before the last
-    /// [`FlowNetwork::advance`].
-    ///
-    /// # Errors
-    /// If there is no route.
-    pub fn send(
-        &mut self,
-        at: SimTime,
-        src: HostId,
-        dst: HostId,
-        size: Bytes,
-        tag: T,
-    ) -> Result<(), RouteError> {
-        let route = self.routes.find(src, dst, &mut self.sharing)?;
-        self.submit(at, Work::Message { route, size }, tag);
-        Ok(())
-    }
-
-    /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
-    /// from an instant that is not before the last [`FlowNetwork::advance`].
-    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
-        self.submit(at, Work::Compute { host, flops }, tag);
-    }
-
-    /// Completes `tag` at an instant.
-    pub fn schedule(&mut self, at: SimTime, tag: T) {
-        let id = self.pending.add(Work::Timer, tag);
-        self.events.add(at, ScheduledEvent::Begin(id));
-        self.upcoming = None;
-    }
-
     #[inline]
     fn submit(&mut self, at: SimTime, work: Work, tag: T) {
         self.upcoming = None;
@@ -185,60 +132,6 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         } else {
             self.begin(id);
         }
-    }
-
-    /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
-    pub fn next_event(&mut self) -> Option<SimTime> {
-        if self.sharing.needs_solve() {
-            self.solve_rates();
-        } else {
-            self.sharing.skip_solve();
-        }
-        self.upcoming = earlier(earlier(self.events.next(), self.progress.next()), self.cpus.next());
-        self.upcoming
-    }
-
-    /// Advances to the next event and appends the tags completed by then, in an order that depends on the sequence of
-    /// calls only.
-    pub fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
-        self.upcoming = None;
-        self.now = now;
-        if let Some(recorder) = &mut self.recorder {
-            // Before any flow ends: the recorder reads what is left of each.
-            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
-        }
-        let end = now.saturating_add(self.precision);
-        self.cpus.finish(now, end, |id| done.push(self.pending.complete(id)));
-        let mut due = std::mem::take(&mut self.due);
-        self.progress.pop_before(end, |at, flow| due.push((at, DueEvent::Arrival(flow))));
-        due.extend(
-            std::iter::from_fn(|| self.events.pop_before(end))
-                .map(|(at, event)| (at, DueEvent::Scheduled(event))),
-        );
-        if due.len() > 1 {
-            // Stable: at one instant messages arrive before others begin.
-            due.sort_by_key(|&(at, _)| at);
-        }
-        for &(_, event) in &due {
-            match event {
-                DueEvent::Arrival(flow) => {
-                    done.push(self.pending.complete(self.messages[flow.index()]));
-                    self.progress.end(self.now, flow);
-                    self.sharing.remove_flow(flow);
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
-                    }
-                }
-                DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
-                DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
-                    Work::Timer => done.push(self.pending.complete(id)),
-                    Work::Message { .. } | Work::Compute { .. } => self.begin(id),
-                },
-            }
-        }
-        due.clear();
-        self.due = due;
     }
 
     /// Begins a message or computation now.
@@ -283,6 +176,96 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         if let Some(recorder) = &mut self.recorder {
             recorder.record_solve(self.now, &self.sharing);
         }
+    }
+}
+
+impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
+    const CAPABILITIES: Capabilities = Capabilities { links: true, cores: true, ..Capabilities::NONE };
+
+    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
+        let route = self.routes.find(src, dst, &mut self.sharing)?;
+        self.submit(at, Work::Message { route, size }, tag);
+        Ok(())
+    }
+
+    /// Runs a computation on one core, or on an equal part of all cores.
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.submit(at, Work::Compute { host, flops }, tag);
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: T) {
+        let id = self.pending.add(Work::Timer, tag);
+        self.events.add(at, ScheduledEvent::Begin(id));
+        self.upcoming = None;
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        if self.sharing.needs_solve() {
+            self.solve_rates();
+        } else {
+            self.sharing.skip_solve();
+        }
+        self.upcoming = earlier(earlier(self.events.next(), self.progress.next()), self.cpus.next());
+        self.upcoming
+    }
+
+    fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
+        self.upcoming = None;
+        self.now = now;
+        if let Some(recorder) = &mut self.recorder {
+            // Before any flow ends: the recorder reads what is left of each.
+            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
+        }
+        let end = now.saturating_add(self.precision);
+        self.cpus.finish(now, end, |id| done.push(self.pending.complete(id)));
+        let mut due = std::mem::take(&mut self.due);
+        self.progress.pop_before(end, |at, flow| due.push((at, DueEvent::Arrival(flow))));
+        due.extend(
+            std::iter::from_fn(|| self.events.pop_before(end))
+                .map(|(at, event)| (at, DueEvent::Scheduled(event))),
+        );
+        if due.len() > 1 {
+            // Stable: at one instant messages arrive before others begin.
+            due.sort_by_key(|&(at, _)| at);
+        }
+        for &(_, event) in &due {
+            match event {
+                DueEvent::Arrival(flow) => {
+                    done.push(self.pending.complete(self.messages[flow.index()]));
+                    self.progress.end(self.now, flow);
+                    self.sharing.remove_flow(flow);
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
+                    }
+                }
+                DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
+                DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
+                    Work::Timer => done.push(self.pending.complete(id)),
+                    Work::Message { .. } | Work::Compute { .. } => self.begin(id),
+                },
+            }
+        }
+        due.clear();
+        self.due = due;
+    }
+
+    fn now(&self) -> SimTime {
+        self.now
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.pending.tags()
+    }
+
+    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
+    fn with_link_loads(self) -> Self {
+        Self { recorder: Some(Box::default()), ..self }
+    }
+
+    fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
+        let recorder = self.recorder.as_deref()?;
+        Some(recorder.loads(self.routes.platform(), &self.routes, end))
     }
 }
 

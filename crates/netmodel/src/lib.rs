@@ -7,6 +7,7 @@
 //! | [`Platform`] | hosts, links and the route between any two hosts, read from SimGrid's XML or from TOML |
 //! | [`NetworkParameters`] | latency and bandwidth factors, TCP window, cross traffic; [`Preset`] has SimGrid's sets |
 //! | [`ContentionFree`] | transfer time of a message that shares its route with no other |
+//! | [`NetworkModel`] | interface of models with contention: submit work with a tag, advance, get the tag back |
 //! | [`FlowNetwork`] | contention: flows share links ([`MaxMin`]) and computations share cores; rates change at every event |
 //! | [`EpochNetwork`] | the same with rates that change at epoch boundaries only, one thread |
 //! | [`epoch::EpochMachine`] | the same, region by region, for parallel engines |
@@ -78,6 +79,7 @@ mod layout;
 mod link_load;
 pub mod maxmin;
 pub mod measures;
+mod network_model;
 mod parameters;
 mod platform;
 pub mod region;
@@ -96,6 +98,7 @@ pub use identifier::{HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
+pub use network_model::{Capabilities, NetworkModel};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};

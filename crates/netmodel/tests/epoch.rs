@@ -2,7 +2,8 @@
 
 use netmodel::epoch::EpochError;
 use netmodel::{
-    EpochNetwork, FlowNetwork, HostId, NetworkParameters, Platform, Preset, RegionError, Regions,
+    EpochNetwork, FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, RegionError,
+    Regions,
 };
 use pdes_core::{Bytes, SimDuration, SimTime};
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Messages and computations over time, against times derived by hand.
 
-use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, Preset};
+use netmodel::{FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimTime};
 use proptest::prelude::*;
 

@@ -3,13 +3,11 @@
 use mpi_model::{
     Completion, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer, Work,
 };
-use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
+use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
-    ContentionFree, EpochNetwork, FlowNetwork, HostId, LinkLoads, NetworkParameters, Platform, Regions,
-    RouteError,
+    ContentionFree, EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
 };
 use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime};
-use serde::{Deserialize, Serialize};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -106,7 +104,7 @@ const MAX_EPOCH_REDUCTION: u64 = 8;
 
 /// The regions of a run and the length of its epochs.
 #[derive(Clone, Debug)]
-pub struct EpochPlan {
+pub(crate) struct EpochPlan {
     regions: Regions,
     epoch: SimDuration,
 }
@@ -144,6 +142,15 @@ impl EpochPlan {
         EpochMachine::new(platform, parameters, self.regions.clone(), self.epoch)
     }
 
+    /// Creates the network with these regions and epochs, for one thread.
+    pub(crate) fn network<'p>(
+        &self,
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+    ) -> Result<EpochNetwork<'p, Completion>, EpochError> {
+        EpochNetwork::new(platform, parameters, self.regions.clone(), self.epoch)
+    }
+
     /// Returns the region of each rank.
     pub(crate) fn homes(&self, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
         let home = |rank| self.regions.of_host(placement.host(Rank::new(rank))).get();
@@ -169,134 +176,58 @@ fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> Si
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
 }
 
-/// Epoch statistics of a run.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct EpochSummary {
-    /// Costs of the epoch boundaries.
-    pub counts: EpochCounts,
-    /// Largest excess of a link over its capacity in ten epochs, as a fraction of its capacity.
-    pub capacity_violation: f64,
-}
-
-impl EpochSummary {
-    /// Adds the statistics that only another process knows: those of its regions.
-    pub(crate) fn add_part(&mut self, part: &Self) {
-        self.counts.solves += part.counts.solves;
-        self.counts.evaluations += part.counts.evaluations;
-        self.capacity_violation = self.capacity_violation.max(part.capacity_violation);
-    }
-}
-
-/// The network and the cores of a [`SharedMachine`], with their state.
+/// The network and the cores of a [`SharedMachine`], with their state, in any network model.
 #[derive(Debug)]
-pub struct Contention<'a> {
-    network: Network<'a>,
+pub struct Contention<'a, N> {
+    network: N,
     placement: &'a Placement,
     completions: Vec<Completion>,
 }
 
-/// The network model: rates change at every event, or between epochs.
-#[derive(Debug)]
-enum Network<'a> {
-    Exact(Box<FlowNetwork<'a, Completion>>),
-    Epochs(Box<EpochNetwork<'a, Completion>>),
-}
-
-impl<'a> Contention<'a> {
-    /// Creates the idle network of a machine.
-    ///
-    /// # Errors
-    /// Returns an error if the epochs do not suit the regions.
-    pub fn new(
-        machine: &SharedMachine<'a>,
-        parameters: &NetworkParameters,
-        epochs: Option<&EpochPlan>,
-    ) -> Result<Self, EpochError> {
-        let &SharedMachine { platform, placement, .. } = machine;
-        let network = match epochs {
-            None => Network::Exact(Box::new(FlowNetwork::new(platform, parameters))),
-            Some(EpochPlan { regions, epoch }) => {
-                Network::Epochs(Box::new(EpochNetwork::new(platform, parameters, regions.clone(), *epoch)?))
-            }
-        };
-        Ok(Self { network, placement, completions: Vec::new() })
+impl<'a, N> Contention<'a, N> {
+    /// Creates the contention on an idle network between the hosts of a machine.
+    pub fn new(machine: &SharedMachine<'a>, network: N) -> Self {
+        Self { network, placement: machine.placement, completions: Vec::new() }
     }
 
-    /// Records the loads of the links.
-    pub fn with_link_loads(self) -> Self {
-        let network = match self.network {
-            Network::Exact(network) => Network::Exact(Box::new(network.with_link_loads())),
-            Network::Epochs(network) => Network::Epochs(Box::new(network.with_link_loads())),
-        };
-        Self { network, ..self }
-    }
-
-    /// Returns the loads of the links up to the end of a run; `None` unless they are
-    /// [recorded](Contention::with_link_loads).
-    pub fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
-        match &mut self.network {
-            Network::Exact(network) => network.link_loads(end),
-            Network::Epochs(network) => Some(network.link_loads(end)),
-        }
-    }
-
-    /// Returns the epoch statistics, if there are epochs.
-    pub fn epochs(&self) -> Option<EpochSummary> {
-        match &self.network {
-            Network::Exact(_) => None,
-            Network::Epochs(network) => Some(EpochSummary {
-                counts: network.counts(),
-                capacity_violation: network.capacity_violation(),
-            }),
-        }
+    /// Returns the network.
+    pub fn into_network(self) -> N {
+        self.network
     }
 }
 
-/// Calls a method that both networks have.
-macro_rules! either {
-    ($network:expr, $name:ident => $call:expr) => {
-        match $network {
-            Network::Exact($name) => $call,
-            Network::Epochs($name) => $call,
-        }
-    };
-}
-
-impl<'t, 'a> SharedResource<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
+impl<'a, N> SharedResource<RankProcess<'_, SharedMachine<'a>>> for Contention<'a, N>
+where
+    N: NetworkModel<Completion>,
+{
     #[inline]
     fn submit(&mut self, _: Rank, at: SimTime, order: WorkRequest) {
         let WorkRequest { work, completion: notice } = order;
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let sent = either!(&mut self.network, network => network.send(at, src, dst, bytes, notice));
+                let sent = self.network.send(at, src, dst, bytes, notice);
                 sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
-                let host = self.placement.host(rank);
-                either!(&mut self.network, network => network.compute(at, host, flops, notice));
+                self.network.compute(at, self.placement.host(rank), flops, notice);
             }
-            Work::Sleep { duration } => {
-                let at = at.saturating_add(duration);
-                either!(&mut self.network, network => network.schedule(at, notice));
-            }
+            Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), notice),
         }
     }
 
     #[inline]
     fn next_event_time(&mut self) -> Option<SimTime> {
-        either!(&mut self.network, network => network.next_event())
+        self.network.next_event()
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        let at = either!(&mut self.network, network => {
-            network.advance(&mut self.completions);
-            network.now()
-        });
+        self.network.advance(&mut self.completions);
+        let at = self.network.now();
         if at == SimTime::MAX {
-            return Err(either!(&self.network, network => end_of_time_error(network.unfinished())));
+            return Err(end_of_time_error(self.network.unfinished()));
         }
         for notice in self.completions.drain(..) {
             notice.deliver(at, outbox);

@@ -7,6 +7,7 @@ use ::timeline::Spool;
 use mpi_model::{
     CriticalPath, Distributions, Machine, RankProcess, Replay, ReplayError, Statistics, WaitReason,
 };
+use netmodel::epoch::EpochSummary;
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
     Cluster, Ending, ExchangeCounts, Partition, Process, Progress, Rank, RegionBlocks, RegionalRun, Run,
@@ -14,10 +15,11 @@ use pdes_core::{
 };
 use trace_mmap::TraceError;
 
-use crate::contention::{EpochSummary, SharedMachine};
+use crate::contention::SharedMachine;
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
-use crate::job::{Job, Model};
+use crate::job::Job;
+use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::region_adapter::RegionAdapter;
 use crate::report::peak_rss_bytes;
@@ -44,20 +46,17 @@ impl Simulation {
         let first = cluster.broadcast(Some(own))?;
         agree(cluster, if own == first { Ok(()) } else { Err(RunError::ProcessMismatch) })?;
         let (me, members, ranks) = (cluster.member(), cluster.members(), simulation.trace().ranks());
-        let mine = match job.model {
-            Model::ContentionFree => {
-                let division = simulation.assign_ranks(cluster)?;
-                let mine = simulation.engine(division.partition.clone()).ranks(me, members, ranks);
-                simulation.rank_assignment = Some(division);
-                mine
-            }
-            Model::Flow => {
-                let blocks = simulation.partition_regions(members);
-                simulation.region_blocks = agree(cluster, blocks)?;
-                match &simulation.region_blocks {
-                    Some(blocks) => blocks.ranks(me).collect(),
-                    None => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
-                }
+        let mine = if simulation.model().distributes_ranks() {
+            let division = simulation.assign_ranks(cluster)?;
+            let mine = simulation.engine(division.partition.clone()).ranks(me, members, ranks);
+            simulation.rank_assignment = Some(division);
+            mine
+        } else {
+            let blocks = simulation.partition_regions(members);
+            simulation.region_blocks = agree(cluster, blocks)?;
+            match &simulation.region_blocks {
+                Some(blocks) => blocks.ranks(me).collect(),
+                None => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
             }
         };
         agree(cluster, simulation.load_ranks(mine.into_iter()))?;
@@ -67,8 +66,7 @@ impl Simulation {
     /// Assigns the regions of the platform to `members` processes with balanced costs: the costs of an earlier replay if known, else
     /// the number of actions. Returns `None` if regions cannot be separated, or there is only one.
     fn partition_regions(&self, members: usize) -> Result<Option<RegionBlocks>, RunError> {
-        let is_shared = self.job().model == Model::Flow && members > 1;
-        let Some(plan) = self.epochs().filter(|plan| is_shared && plan.regions() > 1) else {
+        let Some(plan) = self.epochs().filter(|plan| members > 1 && plan.regions() > 1) else {
             return Ok(None);
         };
         let homes = plan.homes(self.placement(), self.trace().ranks());
@@ -126,10 +124,10 @@ impl Simulation {
             Some(blocks) => Some(blocks.clone()),
             None => agree(cluster, self.partition_regions(cluster.members()))?,
         };
-        let outcome = match (self.job().model, &blocks) {
-            (Model::ContentionFree, _) => self.replay_own_ranks(cluster, progress)?,
-            (Model::Flow, Some(blocks)) => self.replay_regions_distributed(cluster, blocks, progress)?,
-            (Model::Flow, None) => {
+        let outcome = match (&self.model().execution, &blocks) {
+            (Execution::Uncontended, _) => self.replay_own_ranks(cluster, progress)?,
+            (_, Some(blocks)) => self.replay_regions_distributed(cluster, blocks, progress)?,
+            (_, None) => {
                 let own = (cluster.member() == 0).then(|| self.replay(progress)).transpose();
                 agree(cluster, own)?
             }

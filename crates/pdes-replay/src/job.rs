@@ -7,6 +7,7 @@ use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionE
 use pdes_core::{RunAhead, SimDuration};
 
 use crate::checkpoint::CheckpointPlan;
+use crate::models::Model;
 use crate::partition::PartitionSource;
 use crate::timeline::TimelinePlan;
 
@@ -26,7 +27,7 @@ pub struct Job {
     /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
     /// The network model.
-    pub model: Model,
+    pub model: &'static Model,
     /// Preset of the network's parameters.
     pub preset: Preset,
     /// Parameters of the network.
@@ -77,15 +78,6 @@ pub enum PlatformSource {
     Inline(Box<PlatformDescription>),
 }
 
-/// Network model: how messages share the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Model {
-    /// No contention: every message has its route to itself.
-    ContentionFree,
-    /// Messages share links and computations share cores; rates are solved again at every change.
-    Flow,
-}
-
 /// Times at which the rates of messages that share the network change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Epoch {
@@ -131,16 +123,6 @@ impl std::fmt::Display for RegionSource {
             Self::Natural => f.write_str("auto"),
             Self::Count(count) => count.fmt(f),
             Self::File(path) => path.display().fmt(f),
-        }
-    }
-}
-
-impl Model {
-    /// Returns the name in configurations.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ContentionFree => "loggps",
-            Self::Flow => "flow",
         }
     }
 }

@@ -40,6 +40,7 @@ mod distributed;
 mod drawing;
 mod fast_forward;
 mod job;
+mod models;
 mod page;
 mod partition;
 mod placement;
@@ -63,7 +64,8 @@ pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use fast_forward::FastForward;
-pub use job::{Epoch, Job, Model, PlatformSource};
+pub use job::{Epoch, Job, PlatformSource};
+pub use models::{Execution, MODELS, Model, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
@@ -74,7 +76,7 @@ pub use report::{
     SavedParameters, SavedReport, SavedRun, TableRow, Timeline as SavedTimeline,
     TimelineError as SavedTimelineError, peak_rss_bytes, write_json,
 };
-pub use simulation::{Outcome, RunError, Simulation};
+pub use simulation::{OrderedReplay, Outcome, RunError, Simulation};
 pub use sweep::{
     RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv, write_parquet,
 };

@@ -15,7 +15,6 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use serde::Serialize;
 
 use crate::contention_free::ContentionFreeMachine;
-use crate::job::Model;
 use crate::report::write_json;
 use crate::simulation::{Outcome, RunError, Simulation};
 
@@ -110,7 +109,7 @@ impl Simulation {
     /// # Panics
     /// Panics if messages share the network: such a replay runs on one worker whatever their number.
     pub fn profile(&self, outcome: &Outcome, progress: &Progress) -> Result<ParallelProfile, RunError> {
-        assert_eq!(self.job().model, Model::ContentionFree, "a shared network has no workers to profile");
+        assert!(self.model().distributes_ranks(), "a shared network has no workers to profile");
         let machine = ContentionFreeMachine::new(
             self.platform(),
             self.placement(),

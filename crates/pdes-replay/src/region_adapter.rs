@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
-use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
+use netmodel::epoch::{
+    EpochCounts, EpochMachine, EpochRegion, EpochSummary, RegionMessage, RemoteFlowRequest,
+};
 use netmodel::{LinkLoads, LinkTotals, RouteError};
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
 
 use crate::Placement;
-use crate::contention::{EpochSummary, HostPair, SharedMachine, WorkRequest, end_of_time_error};
+use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);

@@ -379,7 +379,7 @@ impl Parameters {
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,
-            model: job.model.name(),
+            model: job.model.key,
             epoch_s: simulation.epochs().map_or(0.0, |plan| plan.epoch().as_secs_f64()),
             regions: simulation.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,

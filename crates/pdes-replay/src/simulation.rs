@@ -9,10 +9,13 @@ use std::time::{Duration, Instant};
 
 use mpi_model::collective::SelectionError;
 use mpi_model::{
-    CriticalPath, Distributions, Machine, RankProcess, Replay, ReplayError, ReplayErrorKind, Statistics,
+    Completion, CriticalPath, Distributions, Machine, RankProcess, Replay, ReplayError, ReplayErrorKind,
+    Statistics,
 };
-use netmodel::epoch::EpochError;
-use netmodel::{ContentionFree, LinkLoads, Platform, RegionError, RouteError};
+use netmodel::epoch::{EpochError, EpochSummary};
+use netmodel::{
+    ContentionFree, LinkLoads, NetworkModel, NetworkParameters, Platform, RegionError, RouteError,
+};
 use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionBlocks,
     RegionalEngine, RegionalRun, RegionalTiming, Run, RunAhead, SimTime, UnorderedConditional,
@@ -22,11 +25,12 @@ use trace_mmap::{LoadOptions, Trace, TraceError, UnmodelledCalls};
 use crate::acquisition_warnings;
 use crate::checkpoint::{CheckpointError, CheckpointSegments, CheckpointSummary, RunIdentity, StopHandle};
 use crate::config::{PlatformFileError, read_platform};
-use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
+use crate::contention::{Contention, EpochPlan, SharedMachine};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::fast_forward::{self, FastForward};
-use crate::job::{Job, Model, PlatformSource};
+use crate::job::{Job, PlatformSource};
+use crate::models::{Execution, Model};
 use crate::partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 use crate::placement::{Placement, PlacementError};
 use crate::profile::{RegionCostsError, read_region_costs};
@@ -47,6 +51,8 @@ pub struct Simulation {
     trace: Trace,
     platform: Platform,
     placement: Placement,
+    /// The model of the job, or its variant with epochs.
+    model: &'static Model,
     epochs: Option<EpochPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
@@ -91,6 +97,56 @@ pub struct Outcome {
     pub processes: u32,
     /// Largest resident memory of one process \[B\]; `None` if the system does not report it.
     pub peak_rss_bytes: Option<u64>,
+}
+
+/// A replay in time order that lacks its network only.
+#[derive(Debug)]
+pub struct OrderedReplay<'a> {
+    simulation: &'a Simulation,
+    started: Instant,
+    progress: &'a Progress,
+}
+
+impl<'a> OrderedReplay<'a> {
+    /// Returns the platform.
+    pub fn platform(&self) -> &'a Platform {
+        &self.simulation.platform
+    }
+
+    /// Returns the parameters of the network.
+    pub fn parameters(&self) -> &'a NetworkParameters {
+        &self.simulation.job.network
+    }
+
+    /// Returns the epochs, which a model with epochs has.
+    pub(crate) fn epochs(&self) -> &'a EpochPlan {
+        self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
+    }
+
+    /// Replays all ranks on an idle network.
+    ///
+    /// # Errors
+    /// As [`Simulation::replay`].
+    pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<Outcome, RunError> {
+        let Self { simulation, started, progress } = self;
+        let machine =
+            SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
+        let spool = simulation.spool();
+        let world = simulation.world(&machine).with_recording(simulation.recording(spool.as_ref()));
+        let processes = world.processes().map_err(|error| simulation.locate(error))?;
+        let records_links = simulation.records_links();
+        let network = if records_links { network.with_link_loads() } else { network };
+        let mut contention = Contention::new(&machine, network);
+        let engine = OrderedEngine::default();
+        let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
+        let run = engine.run(processes, &mut contention, progress);
+        let outcome = simulation.outcome_of_run(started, run)?;
+        let mut network = contention.into_network();
+        let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
+        let (epochs, distributions) = (network.epochs(), world.distributions());
+        let timeline = simulation.write_timeline(spool.as_ref())?;
+        Ok(Outcome { epochs, distributions, links, timeline, ..outcome })
+    }
 }
 
 /// The reason why a run failed.
@@ -205,6 +261,7 @@ impl Simulation {
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
         let epochs = EpochPlan::new(job, &platform)?;
+        let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
             (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
             (Some(path), None) => {
@@ -234,6 +291,7 @@ impl Simulation {
             trace,
             platform,
             placement,
+            model,
             epochs,
             region_costs,
             load_time,
@@ -318,6 +376,11 @@ impl Simulation {
         self.region_costs.as_deref()
     }
 
+    /// Returns the network model.
+    pub fn model(&self) -> &'static Model {
+        self.model
+    }
+
     /// Returns the epochs of the network model, if it has any.
     pub(crate) fn epochs(&self) -> Option<&EpochPlan> {
         self.epochs.as_ref()
@@ -334,54 +397,57 @@ impl Simulation {
             let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
             warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
         }
-        if self.job.model == Model::ContentionFree {
+        let Model { key, capabilities, .. } = self.model;
+        if !capabilities.cores {
             warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
                 let host = self.platform.host(host);
                 format!(
-                    "{} has {ranks} ranks for {} core(s); the model \"loggps\" gives each rank a core of its own",
+                    "{} has {ranks} ranks for {} core(s); the model {key:?} gives each rank a core of its own",
                     host.name, host.cores
                 )
             }));
         }
-        if self.job.model == Model::Flow && self.job.partition != PartitionSource::Blocks {
-            warnings.push(
-                "a partition helps \"loggps\" only: the model \"flow\" keeps ranks with their regions, or on one thread"
-                    .to_owned(),
-            );
+        if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
+            let names = Model::names_with(|other| other.threads && !other.regions);
+            warnings.push(format!(
+                "a partition helps {names} only: the model {key:?} keeps ranks with their regions, or on one thread"
+            ));
         }
         warnings.extend(self.fast_forward_obstacle().map(|why| format!("nothing is fast-forwarded: {why}")));
-        if self.job.model == Model::ContentionFree && self.job.links == Some(true) {
-            warnings.push(
-                "analysis.links: the model \"loggps\" knows no links; take network.model = \"flow\""
-                    .to_owned(),
-            );
-        }
-        if self.job.model == Model::Flow && self.job.threads > 1 && self.epochs.is_none() {
-            let threads = self.job.threads;
+        if !capabilities.links && self.job.links == Some(true) {
+            let names = Model::names_with(|other| other.links);
             warnings.push(format!(
-                "the exact model \"flow\" runs on one thread; for {threads} threads take epoch_s = \"auto\""
+                "analysis.links: the model {key:?} knows no links; take network.model = {names}"
+            ));
+        }
+        if !capabilities.threads && self.job.threads > 1 {
+            let (threads, setting) = (self.job.threads, self.model.setting_for_threads());
+            warnings.push(format!(
+                "the exact model {key:?} runs on one thread; for {threads} threads take {setting}"
             ));
         }
         warnings
     }
 
     /// Returns the reason why no iteration is fast-forwarded although this was requested.
-    fn fast_forward_obstacle(&self) -> Option<&'static str> {
-        if !self.job.fast_forward {
-            None
-        } else if self.job.model == Model::Flow {
-            Some("with the model \"flow\" what happens depends on more than how much later")
+    fn fast_forward_obstacle(&self) -> Option<String> {
+        let key = self.model.key;
+        let obstacle = if !self.job.fast_forward {
+            return None;
+        } else if !self.model.capabilities.fast_forward {
+            return Some(format!("with the model {key:?} what happens depends on more than how much later"));
         } else if self.job.histograms {
-            Some("histograms count every message (analysis.histograms)")
+            "histograms count every message (analysis.histograms)"
         } else if self.job.critical_path {
-            Some("a critical path goes through every iteration (analysis.critical_path)")
+            "a critical path goes through every iteration (analysis.critical_path)"
         } else if self.job.timeline.is_some() {
-            Some("a timeline shows every iteration (timeline.file)")
+            "a timeline shows every iteration (timeline.file)"
         } else if self.trace.is_in_memory() {
-            Some("only an archive has loops; convert the trace (trace convert)")
+            "only an archive has loops; convert the trace (trace convert)"
         } else {
-            None
-        }
+            return None;
+        };
+        Some(obstacle.to_owned())
     }
 
     /// Replays the trace on the platform.
@@ -392,9 +458,10 @@ impl Simulation {
     /// # Errors
     /// Returns an error if the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives.
     pub fn replay(&self, progress: &Progress) -> Result<Outcome, RunError> {
-        match self.job.model {
-            Model::ContentionFree => self.replay_contention_free(progress),
-            Model::Flow => self.replay_with_contention(progress),
+        match self.model.execution {
+            Execution::Uncontended => self.replay_contention_free(progress),
+            Execution::InTimeOrder(_) | Execution::ByRegions(_) => self.replay_with_contention(progress),
+            Execution::Schedules => unreachable!("a job is for traces"),
         }
     }
 
@@ -441,7 +508,7 @@ impl Simulation {
     /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MAX_RECORDED_LINKS;
-        self.job.model == Model::Flow && self.job.links.unwrap_or(are_few)
+        self.model.capabilities.links && self.job.links.unwrap_or(are_few)
     }
 
     /// Creates the world of the trace on `machine`.
@@ -478,27 +545,12 @@ impl Simulation {
         started: Instant,
         progress: &Progress,
     ) -> Result<Outcome, RunError> {
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
-        let spool = self.spool();
-        let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
-        let processes = world.processes().map_err(|error| self.locate(error))?;
-        let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
-        if self.records_links() {
-            contention = contention.with_link_loads();
+        match self.model.execution {
+            Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
+                run(OrderedReplay { simulation: self, started, progress })
+            }
+            Execution::Uncontended | Execution::Schedules => unreachable!("there is no contention"),
         }
-        let engine = OrderedEngine::default();
-        let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
-        let outcome = self.outcome_of_run(started, engine.run(processes, &mut contention, progress))?;
-        let end = outcome.simulated_time();
-        let links = if self.records_links() { contention.link_loads(end) } else { None };
-        let (epochs, distributions) = (contention.epochs(), world.distributions());
-        Ok(Outcome {
-            epochs,
-            distributions,
-            links,
-            timeline: self.write_timeline(spool.as_ref())?,
-            ..outcome
-        })
     }
 
     /// Creates the engine for a replay region by region.

@@ -171,7 +171,7 @@ impl Validation {
             program_version: env!("CARGO_PKG_VERSION"),
             trace: simulation.job().trace.display().to_string(),
             platform: simulation.job().platform.to_string(),
-            model: simulation.job().model.name(),
+            model: simulation.job().model.key,
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             ranks: outcome.ends.len() as u32,
             actions,

@@ -27,7 +27,7 @@ fn replay(trace: &Path, arguments: &[&str], paths: &[(&str, &Path)]) -> Command 
     command.env_remove("RUST_LOG").arg("--trace").arg(trace).arg("--platform");
     command
         .arg(committed_platform("fattree-hdr.toml"))
-        .args(["--model", "loggps", "--quiet"])
+        .args(["--model", "contention-free", "--quiet"])
         .args(arguments);
     paths.iter().for_each(|(flag, path)| {
         command.arg(flag).arg(path);

@@ -159,12 +159,18 @@ fn unsupported_runs_refuse_checkpoints() {
     let directory = folder.path("checkpoints");
     let with = ["--checkpoint", directory.to_str().unwrap()];
     refuse(&[&with[..], &["--model=flow"]].concat(), "a shared network is not saved");
-    refuse(&[&with[..], &["--model=loggps", "--set=engine.fast_forward=true"]].concat(), "fast_forward");
-    refuse(&[&with[..], &["--model=loggps", "--profile=p.json"]].concat(), "a profile is of a whole run");
-    refuse(&[&with[..], &["--model=loggps", "--every=0s"]].concat(), "expected a time from 1ms");
-    refuse(&[&with[..], &["--model=loggps", "--every=often"]].concat(), "expected a time from 1ms");
-    refuse(&["--model=loggps", "--every=5m"], "name the directory");
-    refuse(&["--model=loggps", "--resume"], "name the directory");
+    refuse(
+        &[&with[..], &["--model=contention-free", "--set=engine.fast_forward=true"]].concat(),
+        "fast_forward",
+    );
+    refuse(
+        &[&with[..], &["--model=contention-free", "--profile=p.json"]].concat(),
+        "a profile is of a whole run",
+    );
+    refuse(&[&with[..], &["--model=contention-free", "--every=0s"]].concat(), "expected a time from 1ms");
+    refuse(&[&with[..], &["--model=contention-free", "--every=often"]].concat(), "expected a time from 1ms");
+    refuse(&["--model=contention-free", "--every=5m"], "name the directory");
+    refuse(&["--model=contention-free", "--resume"], "name the directory");
     refuse(&[&with[..], &["--model=loggops"]].concat(), "GOAL");
     assert!(!directory.exists());
 }
@@ -176,6 +182,6 @@ fn without_a_checkpoint_a_run_starts_from_the_beginning() {
     let trace = generate(&folder, GENERATED[3]);
     let mut command = command();
     command.arg("--trace").arg(&trace).arg("--platform").arg(committed_platform("torus-5g.toml"));
-    command.args(["--model=loggps", "--resume", "--checkpoint"]).arg(folder.path("some/where"));
+    command.args(["--model=contention-free", "--resume", "--checkpoint"]).arg(folder.path("some/where"));
     command.assert().code(DONE).stderr(contains("there is no checkpoint in"));
 }

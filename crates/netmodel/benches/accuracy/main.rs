@@ -9,7 +9,7 @@ mod traffic;
 
 use std::ops::Range;
 
-use netmodel::{EpochNetwork, FlowNetwork, NetworkParameters, Platform, Preset, Regions};
+use netmodel::{EpochNetwork, FlowNetwork, NetworkModel, NetworkParameters, Platform, Preset, Regions};
 use pdes_core::{Bytes, SimDuration, SimTime};
 use platforms::PLATFORMS;
 use traffic::{PATTERNS, Sent, Traffic};
@@ -64,7 +64,11 @@ fn in_epochs(platform: &Platform, messages: &[Sent], regions: Regions, epoch: Si
         network.advance(&mut done);
         done.drain(..).for_each(|tag: usize| ends[tag] = network.now());
     }
-    EpochRun { ends, counts: network.counts(), violation: network.capacity_violation() }
+    EpochRun {
+        ends,
+        counts: network.counts(),
+        violation: network.epochs().expect("there are epochs").capacity_violation,
+    }
 }
 
 /// Relative errors of transfer times.

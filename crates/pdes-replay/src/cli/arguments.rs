@@ -147,7 +147,7 @@ pub(crate) struct RunArguments {
     /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Writes checkpoints into this directory, from which --resume continues; loggps on one process.
+    /// Writes checkpoints into this directory, from which --resume continues; contention-free on one process.
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Time between two checkpoints, such as 30s, 5m (the default) or 1h.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Simulation, StopHandle};
+use pdes_replay::{Config, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
 
 use super::arguments::RunArguments;
 use super::processes::agree;
@@ -29,15 +29,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let outcome = replay(&simulation, arguments.quiet, |counters| simulation.replay(counters))?;
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
-        let written = match job.model {
-            Model::ContentionFree => {
-                replay(&simulation, arguments.quiet, |counters| simulation.profile(&outcome, counters))?
-                    .write(path)
-            }
-            Model::Flow => {
-                replay(&simulation, arguments.quiet, |counters| simulation.profile_regions(counters))?
-                    .write(path)
-            }
+        let written = if simulation.model().distributes_ranks() {
+            replay(&simulation, arguments.quiet, |counters| simulation.profile(&outcome, counters))?
+                .write(path)
+        } else {
+            replay(&simulation, arguments.quiet, |counters| simulation.profile_regions(counters))?.write(path)
         };
         written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
@@ -97,10 +93,10 @@ fn log_start(simulation: &Simulation, processes: usize) {
         trace.actions(),
         trace.ranks(),
         job.platform,
-        job.model.name(),
+        job.model.key,
         job.threads
     );
-    if processes > 1 && job.model == Model::Flow {
+    if processes > 1 && !simulation.model().distributes_ranks() {
         match simulation.processes_of_regions() {
             Some(busy) if busy < processes => tracing::warn!(
                 "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
@@ -204,9 +200,9 @@ fn check_outputs(job: &Job) -> Result<()> {
             anyhow::bail!("the {what} {}: its directory does not exist; create it first", path.display());
         }
     }
-    if job.profile.is_some() && job.model == Model::Flow && job.epoch == Epoch::Exact {
-        let hint = "a profile of the model \"flow\" needs epochs, as network.epoch_s = \"auto\": without, the network stays on one worker";
-        return Err(Misuse(hint.to_owned()).into());
+    if job.profile.is_some() && job.epoch == Epoch::Exact && !job.model.capabilities.threads {
+        let hint = "needs epochs, as network.epoch_s = \"auto\": without, the network stays on one worker";
+        return Err(Misuse(format!("a profile of the model {:?} {hint}", job.model.key)).into());
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ fn check_value(
             Ok(())
         }),
         toml::Value::String(found) => match choices(schema) {
-            Some(names) if !names.contains(&found.as_str()) => {
+            Some(names) if !names.contains(&found.as_str()) && schema["x-former"][found].is_null() => {
                 Err(unknown(place, found, NameKind::Value, &names))
             }
             _ => Ok(()),
@@ -292,7 +292,7 @@ mod tests {
     fn all_names_are_listed_if_none_is_near() {
         assert_eq!(
             message_for("[network]\nmodel = 'fluid'\n"),
-            "2:9: [network] model: found \"fluid\"; expected \"flow\", \"loggps\" or \"loggops\""
+            "2:9: [network] model: found \"fluid\"; expected \"flow\", \"contention-free\" or \"loggops\""
         );
         assert_eq!(
             message_for("[parallel]\nzzz = 1\n"),

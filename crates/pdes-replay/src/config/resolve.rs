@@ -13,10 +13,10 @@ use pdes_core::{Bytes, RunAhead, SimDuration};
 
 use super::ConfigError;
 use super::sections::{
-    ComputeSection, EngineSection, ModelName, MpiSection, NetworkSection, OutcomesName, PlatformSection,
-    Sections,
+    ComputeSection, EngineSection, MpiSection, NetworkSection, OutcomesName, PlatformSection, Sections,
 };
-use crate::job::{Job, Model, PlatformSource};
+use crate::job::{Job, PlatformSource};
+use crate::models::{Execution, MODELS, Model};
 use crate::partition::PartitionSource;
 
 /// Largest number of threads that can be requested.
@@ -126,16 +126,14 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
     }
 }
 
-fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
-    match section.model {
-        None | Some(ModelName::Flow) => Ok(Model::Flow),
-        Some(ModelName::ContentionFree) => Ok(Model::ContentionFree),
-        Some(ModelName::LogGops) => {
-            let message =
-                "found \"loggops\", which is for GOAL schedules: a trace needs \"flow\" or \"loggps\"";
-            Err(value_error("network", "model", message))
-        }
+fn model(section: &NetworkSection) -> Result<&'static Model, ConfigError> {
+    let model = section.model.unwrap_or(&MODELS[0]);
+    if matches!(model.execution, Execution::Schedules) {
+        let names = Model::names_with(|_| true);
+        let message = format!("found {:?}, which is for GOAL schedules: a trace needs {names}", model.key);
+        return Err(value_error("network", "model", message));
     }
+    Ok(model)
 }
 
 fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, ConfigError> {

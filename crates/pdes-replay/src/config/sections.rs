@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::loggops::LogGopsSection;
 use super::value_schemas;
+use crate::models::{self, Model};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -92,10 +93,11 @@ pub(super) struct PlatformSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NetworkSection {
-    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`loggps`); `loggops` is for
+    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`contention-free`); `loggops` is for
     /// GOAL schedules.
-    #[schemars(extend("default" = "flow", "x-page" = "model.md"))]
-    pub(super) model: Option<ModelName>,
+    #[serde(deserialize_with = "models::deserialize")]
+    #[schemars(schema_with = "models::schema", extend("default" = models::MODELS[0].key, "x-page" = "model.md"))]
+    pub(super) model: Option<&'static Model>,
     /// Default values of the parameters below.
     #[schemars(extend("default" = Preset::default()))]
     pub(super) preset: Option<Preset>,
@@ -140,19 +142,6 @@ pub(super) struct NetworkSection {
     /// Latency of the built-in loopback link (`network/loopback-lat`).
     #[schemars(range(min = 0), extend("x-unit" = "s", "default" = 0))]
     pub(super) loopback_latency_s: Option<f64>,
-}
-
-/// Name of a network model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum ModelName {
-    /// Messages share links, computations share cores.
-    Flow,
-    /// No contention.
-    #[serde(rename = "loggps")]
-    ContentionFree,
-    /// GOAL schedules with the costs of LogGOPSim.
-    LogGops,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -269,7 +258,7 @@ pub(super) struct EngineSection {
     /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.
     #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
     pub(super) run_ahead_s: Option<toml::Value>,
-    /// Fast-forwarding: iterations with a known outcome are skipped, exactly; `loggps` on one process, archives only.
+    /// Fast-forwarding: iterations with a known outcome are skipped, exactly; `contention-free` on one process, archives only.
     #[schemars(extend("default" = false, "x-page" = "fast-forward.md"))]
     pub(super) fast_forward: Option<bool>,
 }
@@ -306,7 +295,7 @@ pub(super) struct AnalysisSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CheckpointSection {
-    /// Directory of checkpoints (`--checkpoint`); `loggps` on one process.
+    /// Directory of checkpoints (`--checkpoint`); `contention-free` on one process.
     #[schemars(extend("x-default" = "none", "x-page" = "checkpoints.md"))]
     pub(super) directory: Option<PathBuf>,
     /// Wall-clock time between two checkpoints, such as `"30s"` or `"5m"` (`--every`).
@@ -343,7 +332,7 @@ pub(super) struct OutputSection {
     /// File of the report (JSON).
     #[schemars(extend("x-default" = "none", "x-page" = "report.md"))]
     pub(super) report: Option<PathBuf>,
-    /// File of the profile of the parallelism (JSON); the trace is replayed a second time, `loggps` only.
+    /// File of the profile of the parallelism (JSON); the trace is replayed a second time, `contention-free` only.
     #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use super::value_error;
 use crate::checkpoint::CheckpointPlan;
 use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
-use crate::job::Model;
+use crate::models::Model;
 
 /// Default interval between two checkpoints.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
@@ -39,16 +39,17 @@ fn parse_interval(text: &str) -> Result<Duration, ConfigError> {
     }
 }
 
-fn refuse(message: &str) -> Result<(), ConfigError> {
+fn refuse(message: impl Into<String>) -> Result<(), ConfigError> {
     Err(value_error("checkpoint", "directory", message))
 }
 
 /// Refuses models and modes whose state cannot be saved.
-pub(super) fn check_model(model: Model, fast_forward: bool) -> Result<(), ConfigError> {
-    if model == Model::Flow {
-        refuse(
-            "the state of a shared network is not saved: take network.model = \"loggps\", or no checkpoints",
-        )
+pub(super) fn check_model(model: &Model, fast_forward: bool) -> Result<(), ConfigError> {
+    if !model.capabilities.checkpoint {
+        let names = Model::names_with(|other| other.checkpoint);
+        refuse(format!(
+            "the state of a shared network is not saved: take network.model = {names}, or no checkpoints"
+        ))
     } else if fast_forward {
         refuse("the state of fast-forwarding is not saved: leave engine.fast_forward out, or checkpoints")
     } else {

@@ -5,10 +5,11 @@ use pdes_core::SimDuration;
 use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::NetworkSection;
-use crate::job::{Epoch, Model, RegionSource};
+use crate::job::{Epoch, RegionSource};
+use crate::models::Model;
 
 /// Parses `epoch_s`.
-pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, ConfigError> {
+pub(super) fn epoch(section: &NetworkSection, model: &Model) -> Result<Epoch, ConfigError> {
     let found = match &section.epoch_s {
         None => return Ok(Epoch::Exact),
         Some(found) => found,
@@ -28,13 +29,11 @@ pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, Con
             _ => return Err(value_error("network", "epoch_s", format!("found {found}, {expected}"))),
         },
     };
-    match model {
-        Model::Flow => Ok(epoch),
-        Model::ContentionFree => {
-            let message = format!("found {found}, but the model \"loggps\" has no epochs; remove the key");
-            Err(value_error("network", "epoch_s", message))
-        }
+    if model.with_epochs.is_none() {
+        let message = format!("found {found}, but the model {:?} has no epochs; remove the key", model.key);
+        return Err(value_error("network", "epoch_s", message));
     }
+    Ok(epoch)
 }
 
 /// Parses `regions`, which have no meaning without epochs.

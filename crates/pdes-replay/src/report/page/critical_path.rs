@@ -75,7 +75,7 @@ fn calls(path: &CriticalPath) -> Figure {
 /// Draws the rank of the path over time.
 fn rank_over_time(path: &CriticalPath, ranks: u32) -> Figure {
     let (segments, end) = (path.segments.clone(), path.time_s);
-    Figure::new("path-way", "Where the path is", move |width| {
+    Figure::new("path-ranks", "Where the path is", move |width| {
         let unit = TimeUnit::of(end);
         let at = |picos: u64| from_picos(picos) / unit.seconds;
         let steps = segments.iter().flat_map(|segment| {

@@ -1,0 +1,102 @@
+//! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
+
+use pdes_core::{Bytes, SimDuration, SimTime};
+
+use crate::epoch::EpochSummary;
+use crate::{HostId, LinkLoads, RouteError};
+
+/// Abilities of a network model; configuration, warnings and engines ask these, not for a model by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A replay runs on several threads.
+    pub threads: bool,
+    /// A replay runs on several processes.
+    pub processes: bool,
+    /// The platform is cut into regions, with which their ranks stay; otherwise ranks may live anywhere.
+    pub regions: bool,
+    /// The state of a replay can be saved, and a replay resumes from it.
+    pub checkpoint: bool,
+    /// Iterations that only shift all ranks in time can be counted instead of replayed.
+    pub fast_forward: bool,
+    /// Links have loads, which can be recorded.
+    pub links: bool,
+    /// Computations share the cores of their host.
+    pub cores: bool,
+}
+
+impl Capabilities {
+    /// The capabilities of a model that only does what [`NetworkModel`] requires.
+    pub const NONE: Self = Self {
+        threads: false,
+        processes: false,
+        regions: false,
+        checkpoint: false,
+        fast_forward: false,
+        links: false,
+        cores: false,
+    };
+}
+
+/// A simulation of the network and the cores of a machine, driven event by event.
+///
+/// `T` is the tag that the caller attaches to a message, a computation or a timer, and gets back on its completion. Callers
+/// are generic over the model, so that an event costs no indirect call.
+///
+/// # Laws
+/// 1. Work is submitted at an instant that is not before the last [`advance`](NetworkModel::advance).
+/// 2. [`advance`](NetworkModel::advance) moves [`now`](NetworkModel::now) to the instant that
+///    [`next_event`](NetworkModel::next_event) returned, never back.
+/// 3. Each tag is completed once. Times and the order of completions depend on the sequence of calls only.
+pub trait NetworkModel<T: Copy> {
+    /// Abilities of the model.
+    const CAPABILITIES: Capabilities;
+
+    /// Sends a message of this size on the wire from one host to another.
+    ///
+    /// # Errors
+    /// If there is no route.
+    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError>;
+
+    /// Runs a computation of `flops` floating-point operations on a host.
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);
+
+    /// Completes `tag` at an instant.
+    fn schedule(&mut self, at: SimTime, tag: T);
+
+    /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
+    fn next_event(&mut self) -> Option<SimTime>;
+
+    /// Advances to the next event and appends the tags completed by then, possibly none.
+    fn advance(&mut self, done: &mut Vec<T>);
+
+    /// Returns the instant of the last [`advance`](NetworkModel::advance).
+    fn now(&self) -> SimTime;
+
+    /// Returns the tags of all work that is submitted and not complete.
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_;
+
+    /// Returns the time for which regions do not affect each other; `None` if the model has no regions.
+    fn lookahead(&self) -> Option<SimDuration> {
+        None
+    }
+
+    /// Enables the recording of link loads, if the model has [links](Capabilities::links).
+    #[must_use]
+    fn with_link_loads(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
+    /// Returns the link loads up to an instant that is not before the last [`advance`](NetworkModel::advance); `None` or
+    /// no loads unless they were [recorded](NetworkModel::with_link_loads).
+    fn link_loads(&mut self, _end: SimTime) -> Option<LinkLoads> {
+        None
+    }
+
+    /// Returns the statistics of epochs, if rates change at their boundaries only.
+    fn epochs(&self) -> Option<EpochSummary> {
+        None
+    }
+}

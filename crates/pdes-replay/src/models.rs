@@ -1,0 +1,153 @@
+//! The registry of network models: the dispatch of replays, the choices of `network.model`, and the texts about what a model
+//! cannot do come from its rows.
+//!
+//! A model with contention is one file, which implements [`NetworkModel`], and one row.
+
+use std::fmt;
+use std::sync::Once;
+
+use mpi_model::Completion;
+use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+use crate::simulation::{OrderedReplay, Outcome, RunError};
+
+/// A row of the registry.
+pub struct Model {
+    /// Name in configurations, flags and reports.
+    pub key: &'static str,
+    /// Former name, which is still accepted.
+    pub former_key: Option<&'static str>,
+    /// Description in one sentence.
+    pub description: &'static str,
+    /// Abilities, on which warnings and refusals depend.
+    pub capabilities: Capabilities,
+    /// Execution of a replay.
+    pub execution: Execution,
+    /// The model that replaces this one if rates change at epoch boundaries only; `None` if there are no epochs.
+    pub with_epochs: Option<&'static Model>,
+}
+
+/// Execution of the replays of a model.
+pub enum Execution {
+    /// Every message has its route to itself, so that its sender knows its arrival at once.
+    Uncontended,
+    /// On one thread, in time order.
+    InTimeOrder(Replayer),
+    /// Region by region; in time order if a rank depends on the global event order.
+    ByRegions(Replayer),
+    /// Not of traces, but of GOAL schedules.
+    Schedules,
+}
+
+/// Creates the network of a replay in time order and runs the replay [on](OrderedReplay::on) it.
+///
+/// The call through a pointer happens once per replay; each instance of [`OrderedReplay::on`] is compiled for its network.
+pub type Replayer = fn(OrderedReplay<'_>) -> Result<Outcome, RunError>;
+
+/// All network models, the default first.
+pub static MODELS: [Model; 3] = [
+    Model {
+        key: "flow",
+        former_key: None,
+        description: "Messages share links, computations share cores.",
+        capabilities: <FlowNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+        execution: Execution::InTimeOrder(|replay| {
+            let network = FlowNetwork::new(replay.platform(), replay.parameters());
+            replay.on(network)
+        }),
+        with_epochs: Some(&Model {
+            key: "flow",
+            former_key: None,
+            description: "Rates change at epoch boundaries only.",
+            capabilities: <EpochNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+            execution: Execution::ByRegions(|replay| {
+                let network = replay.epochs().network(replay.platform(), replay.parameters())?;
+                replay.on(network)
+            }),
+            with_epochs: None,
+        }),
+    },
+    Model {
+        key: "contention-free",
+        former_key: Some("loggps"),
+        description: "No contention.",
+        capabilities: Capabilities {
+            threads: true,
+            processes: true,
+            checkpoint: true,
+            fast_forward: true,
+            ..Capabilities::NONE
+        },
+        execution: Execution::Uncontended,
+        with_epochs: None,
+    },
+    Model {
+        key: "loggops",
+        former_key: None,
+        description: "GOAL schedules with the costs of LogGOPSim.",
+        capabilities: Capabilities { threads: true, ..Capabilities::NONE },
+        execution: Execution::Schedules,
+        with_epochs: None,
+    },
+];
+
+impl Model {
+    /// Returns the model with a name; a former name is answered by one hint on stderr, unless the command is quiet.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        static HINT: Once = Once::new();
+        MODELS.iter().find(|model| model.key == name).or_else(|| {
+            let model = MODELS.iter().find(|model| model.former_key == Some(name))?;
+            HINT.call_once(|| {
+                tracing::info!("the model {name:?} is called {:?} now: change network.model", model.key);
+            });
+            Some(model)
+        })
+    }
+
+    /// Returns the names of the models for traces that have a capability, for messages: `"one" or "other"`.
+    pub(crate) fn names_with(has: impl Fn(&Capabilities) -> bool) -> String {
+        let models = MODELS.iter().filter(|model| !matches!(model.execution, Execution::Schedules));
+        let models = models.filter(|model| has(&model.capabilities));
+        models.map(|model| format!("{:?}", model.key)).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// Returns whether ranks may be assigned to any worker: on several, and not bound to regions.
+    pub fn distributes_ranks(&self) -> bool {
+        self.capabilities.threads && !self.capabilities.regions
+    }
+
+    /// Returns the setting with which more threads help.
+    pub(crate) fn setting_for_threads(&self) -> String {
+        match self.with_epochs {
+            Some(_) => "epoch_s = \"auto\"".to_owned(),
+            None => format!("network.model = {}", Self::names_with(|other| other.threads)),
+        }
+    }
+}
+
+/// Prints the name: processes compare the text of their jobs.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+/// Reads the name of a model.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'static Model>, D::Error> {
+    let name = String::deserialize(input)?;
+    Model::find(&name)
+        .map(Some)
+        .ok_or_else(|| serde::de::Error::custom(format!("there is no model {name:?}")))
+}
+
+/// Returns the schema of the name of a model; `x-former` maps former names, which are accepted, to present ones.
+pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let choice =
+        |model: &Model| json!({ "description": model.description, "type": "string", "const": model.key });
+    let former = |model: &Model| Some((model.former_key?.to_owned(), model.key.into()));
+    let former: Map<String, Value> = MODELS.iter().filter_map(former).collect();
+    json_schema!({ "oneOf": MODELS.iter().map(choice).collect::<Vec<_>>(), "x-former": former })
+}

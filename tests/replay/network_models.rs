@@ -1,0 +1,146 @@
+//! The seam of network models: a bus that carries one message at a time, in this file and one row of the registry.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use netmodel::{Capabilities, HostId, NetworkModel, RouteError};
+use pdes_core::{Bytes, Progress, SimDuration, SimTime};
+use pdes_replay::{Config, Execution, MODELS, Model, RunError, Simulation};
+use predicates::str::contains;
+
+use crate::command_line::{DONE, Folder, command};
+
+/// A bus of 1 GB/s without latency, on which messages queue in the order of their submission; computations take no time.
+struct Bus<T> {
+    now: SimTime,
+    idle_from: SimTime,
+    /// Order numbers of pending work, by its end.
+    ends: BinaryHeap<Reverse<(SimTime, usize)>>,
+    /// Tags by order number, from that of the front.
+    tags: VecDeque<Option<T>>,
+    first: usize,
+}
+
+impl<T> Bus<T> {
+    fn new() -> Self {
+        let (now, idle_from) = (SimTime::ZERO, SimTime::ZERO);
+        Self { now, idle_from, ends: BinaryHeap::new(), tags: VecDeque::new(), first: 0 }
+    }
+}
+
+impl<T: Copy> NetworkModel<T> for Bus<T> {
+    const CAPABILITIES: Capabilities = Capabilities::NONE;
+
+    fn send(&mut self, at: SimTime, _: HostId, _: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
+        self.idle_from = self.idle_from.max(at).saturating_add(SimDuration::from_picos(1000 * size.get()));
+        self.schedule(self.idle_from, tag);
+        Ok(())
+    }
+
+    fn compute(&mut self, at: SimTime, _: HostId, _: f64, tag: T) {
+        self.schedule(at, tag);
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: T) {
+        self.ends.push(Reverse((at, self.first + self.tags.len())));
+        self.tags.push_back(Some(tag));
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        self.ends.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(Reverse((at, order))) = self.ends.pop() else { return };
+        self.now = at;
+        done.extend(self.tags[order - self.first].take());
+        while self.tags.front().is_some_and(Option::is_none) {
+            self.tags.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn now(&self) -> SimTime {
+        self.now
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.tags.iter().copied().flatten()
+    }
+}
+
+/// The row.
+static BUS: Model = Model {
+    key: "bus",
+    former_key: None,
+    description: "One message at a time.",
+    capabilities: Capabilities::NONE,
+    execution: Execution::InTimeOrder(|replay| replay.on(Bus::new())),
+    with_epochs: None,
+};
+
+/// Two messages of a kilobyte between four ranks, with their envelopes.
+const TRACE: &str =
+    "0 init\n1 init\n2 init\n3 init\n0 send 1 0 984\n1 recv 0 0 984\n2 send 3 0 984\n3 recv 2 0 984\n";
+
+fn load(model: &'static Model, settings: &[&str]) -> Result<Simulation, RunError> {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let mut config = Config::default();
+    config.set_path("trace", "path", &trace);
+    let topology = "platform.topology={ kind = 'cluster', hosts = 4, speed = '1Gf', bandwidth = '1GBps', latency = '0s' }";
+    for setting in [&[topology, "network.preset='raw'"], settings].concat() {
+        config.set(setting).unwrap();
+    }
+    let mut job = config.resolve().unwrap();
+    job.model = model;
+    Simulation::load(&job)
+}
+
+fn simulated_time(model: &'static Model) -> u64 {
+    let simulation = load(model, &[]).unwrap();
+    simulation.replay(&Progress::new(1)).unwrap().simulated_time().as_picos()
+}
+
+#[test]
+fn a_network_model_is_a_file_and_a_row() {
+    assert_eq!(simulated_time(&MODELS[0]), 1_000_000, "the messages have links of their own");
+    assert_eq!(simulated_time(&BUS), 2_000_000, "one message waits for the other");
+}
+
+/// Warnings follow from the capabilities of the row.
+#[test]
+fn warnings_name_what_a_model_cannot_do() {
+    let settings = ["engine.threads=2", "engine.fast_forward=true", "analysis.links=true"];
+    let warnings = load(&BUS, &settings).unwrap().warnings();
+    for words in [
+        "the exact model \"bus\" runs on one thread; for 2 threads take network.model = \"contention-free\"",
+        "with the model \"bus\" what happens depends on more than how much later",
+        "the model \"bus\" knows no links; take network.model = \"flow\"",
+    ] {
+        assert!(warnings.iter().any(|warning| warning.contains(words)), "{words}: {warnings:?}");
+    }
+}
+
+/// The former name of a model has the same result, and a hint once, unless the command is quiet.
+#[test]
+fn a_former_name_is_accepted_with_a_hint() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let platform = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"0s\"\n";
+    let platform = folder.write("platform.toml", platform);
+    let config = folder.write("run.toml", "[network]\nmodel = \"loggps\"\npreset = \"raw\"\n");
+    let run = |flags: &[&str]| {
+        let mut run = command();
+        run.arg("--trace").arg(&trace).arg("--platform").arg(&platform).args(flags);
+        run
+    };
+    let file = ["--config", config.to_str().unwrap()];
+    let hint = "the model \"loggps\" is called \"contention-free\" now";
+    for flags in [&file[..], &["--model=loggps"], &["--set=network.model=loggps"]] {
+        let assert = run(flags).assert().code(DONE).stderr(contains(hint).count(1));
+        assert.stdout(contains("simulated time: 0.00000"));
+        run(&[flags, &["--quiet"]].concat()).assert().code(DONE).stderr("");
+    }
+    run(&["--model=contention-free"]).assert().code(DONE).stderr(contains("is called").count(0));
+}
