@@ -43,7 +43,7 @@ fn replay(simulation: &Simulation) -> Outcome {
 /// Replays on this number of processes; returns the outcome of each.
 fn replay_on(processes: usize, simulation: &Simulation) -> Vec<Result<Option<Outcome>, RunError>> {
     let outcomes = Cluster::in_memory(processes, |mut cluster| {
-        simulation.replay_distributed(&mut cluster, &Progress::new(simulation.job().threads))
+        simulation.run(&mut cluster, &Progress::new(simulation.job().threads))
     });
     outcomes.into_iter().map(|outcome| outcome.expect("no process panics")).collect()
 }

@@ -77,7 +77,7 @@ impl Way {
 
     pub(crate) fn replay(&self, simulation: &Simulation) -> Outcome {
         let outcomes = Cluster::in_memory(self.processes, |mut cluster| {
-            simulation.replay_distributed(&mut cluster, &Progress::new(self.threads)).unwrap()
+            simulation.run(&mut cluster, &Progress::new(self.threads)).unwrap()
         });
         let mut outcomes: Vec<Outcome> =
             outcomes.into_iter().filter_map(|outcome| outcome.expect("no process panics")).collect();

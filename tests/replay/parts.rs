@@ -36,8 +36,8 @@ fn job(trace: &Path, settings: &[&str]) -> Job {
 /// Loads and replays on all processes; returns the number of ranks that each loaded, and the outcome of the first one.
 fn replay(job: &Job) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
     let replayed = Cluster::in_memory(PROCESSES, |mut cluster| {
-        let simulation = Simulation::load_distributed(job, &AtomicU64::new(0), &mut cluster)?;
-        let outcome = simulation.replay_distributed(&mut cluster, &Progress::new(1))?;
+        let simulation = Simulation::load_on(&mut cluster, job, &AtomicU64::new(0))?;
+        let outcome = simulation.run(&mut cluster, &Progress::new(1))?;
         Ok((simulation.trace().loaded_ranks().len(), outcome))
     });
     replayed.into_iter().map(|replayed| replayed.expect("no process panics")).collect()

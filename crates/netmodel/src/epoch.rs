@@ -117,22 +117,13 @@ pub struct EpochNetwork<'p, T> {
 }
 
 /// Statistics of the epochs of a run.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct EpochSummary {
     /// Costs of the epoch boundaries.
     pub counts: EpochCounts,
     /// Largest excess of a link over its capacity in a window of ten epochs, as a fraction of its capacity: provisional
     /// rates may be too high. Fat pipes do not count.
     pub capacity_violation: f64,
-}
-
-impl EpochSummary {
-    /// Adds the statistics that only another process knows: those of its regions.
-    pub fn add_part(&mut self, part: &Self) {
-        self.counts.solves += part.counts.solves;
-        self.counts.evaluations += part.counts.evaluations;
-        self.capacity_violation = self.capacity_violation.max(part.capacity_violation);
-    }
 }
 
 /// Cost of boundaries.

@@ -96,6 +96,18 @@ impl Cluster {
         })
     }
 
+    /// Makes a cluster of this process alone.
+    ///
+    /// ```
+    /// let mut cluster = pdes_core::Cluster::alone();
+    /// assert_eq!((cluster.member(), cluster.members()), (0, 1));
+    /// assert_eq!(cluster.first_failure(true), Ok(None));
+    /// ```
+    pub fn alone() -> Self {
+        let backend = memory::connect(1).pop().expect("one member is connected");
+        Self::with_backend(Backend::Memory(backend))
+    }
+
     /// Joins the processes that `mpirun` or another launcher has started; a process that was started alone is a cluster of
     /// one.
     ///

@@ -235,7 +235,8 @@ impl RegionalEngine {
             progress.publish_end(last_clock(&processes));
             let steps = all.steps;
             let run = Run { ending: fault.cluster_ending(all), processes, steps };
-            Ok(Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing: None }))
+            let timing = worker_result.stopwatch.map(Stopwatch::timing);
+            Ok(Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing }))
         })
     }
 

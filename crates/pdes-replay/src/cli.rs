@@ -57,9 +57,8 @@ pub(crate) fn main() -> ExitCode {
 /// Replays on this process, or on all processes that were started together.
 fn replay(arguments: &Arguments) -> ExitCode {
     match processes::join() {
-        Ok(None) => exit_code(run::run(&arguments.run), None),
-        Ok(Some(mut cluster)) => {
-            let result = run::run_distributed(&arguments.run, &mut cluster);
+        Ok(mut cluster) => {
+            let result = run::run(&arguments.run, &mut cluster);
             // All processes leave together, so that the error is reported before the launcher ends them because one has failed.
             exit_code(result, Some(&cluster))
         }

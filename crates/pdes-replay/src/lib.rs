@@ -5,7 +5,8 @@
 //! the same result on any number of threads. This crate ties them together and contains the command line.
 //!
 //! The entry point is a [`Config`]: [`Config::resolve`] checks it and returns a [`Job`], [`Simulation::load`] loads the
-//! job, [`Simulation::replay`] runs it and returns an [`Outcome`], and a [`Report`] presents the outcome.
+//! job, [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them, and a [`Report`] presents the
+//! [`Outcome`].
 //!
 //! ```
 //! use pdes_core::Progress;
@@ -36,7 +37,6 @@ mod contention;
 mod contention_free;
 mod deadlock;
 mod digest;
-mod distributed;
 mod drawing;
 mod fast_forward;
 mod job;

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
+use netmodel::RouteError;
 use netmodel::epoch::{
     EpochCounts, EpochMachine, EpochRegion, EpochSummary, RegionMessage, RemoteFlowRequest,
 };
-use netmodel::{LinkLoads, LinkTotals, RouteError};
+use netmodel::LinkTotals;
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
 
 use crate::Placement;
@@ -36,11 +37,6 @@ impl<'a> RegionAdapter<'a> {
     ) -> Vec<Self> {
         let adapter = |(index, region)| Self { index, region, placement, homes, completions: Vec::new() };
         numbers.clone().zip(machine.make_regions(numbers)).map(adapter).collect()
-    }
-
-    /// Returns the loads of the links of all regions up to the end of a run.
-    pub(crate) fn link_loads(machine: &EpochMachine<'a>, adapters: &mut [Self], end: SimTime) -> LinkLoads {
-        machine.link_loads(adapters.iter_mut().map(|adapter| &mut adapter.region), end)
     }
 
     /// Returns the totals of the links of these regions up to the end of a run, for the process that combines those of all regions.

@@ -10,8 +10,7 @@ use mpi_model::{Excerpt, Recording};
 use pdes_core::{Cluster, Rank};
 use serde::{Deserialize, Serialize};
 
-use crate::distributed::agree;
-use crate::simulation::{RunError, Simulation};
+use crate::simulation::{RunError, Simulation, agree};
 
 /// Number of events that a process sends to the first one at a time: 688 kB.
 const BATCH_EVENTS: usize = 1 << 14;
@@ -40,7 +39,7 @@ impl TimelinePlan {
     }
 
     /// Writes the events of a run on one process.
-    pub(crate) fn write(&self, spool: &Spool) -> Result<Summary, TimelineError> {
+    fn write(&self, spool: &Spool) -> Result<Summary, TimelineError> {
         let mut sorted = spool.finish()?;
         let mut writer = self.writer(sorted.ranks())?;
         while let Some(record) = sorted.next()? {
@@ -50,11 +49,7 @@ impl TimelinePlan {
     }
 
     /// Writes the events of a run on all processes of a cluster. The first process writes the file and gets the summary.
-    pub(crate) fn write_distributed(
-        &self,
-        spool: &Spool,
-        cluster: &mut Cluster,
-    ) -> Result<Option<Summary>, RunError> {
+    fn write_distributed(&self, spool: &Spool, cluster: &mut Cluster) -> Result<Option<Summary>, RunError> {
         let own = agree(cluster, spool.finish().map_err(RunError::from))?;
         let ranks = cluster.gather(own.ranks().collect::<Vec<_>>())?;
         if cluster.member() > 0 {
@@ -103,20 +98,17 @@ impl Simulation {
         Some(self.job().timeline.as_ref()?.recording(spool?))
     }
 
-    /// Writes the recorded events of a run on one process.
-    pub(crate) fn write_timeline(&self, spool: Option<&Spool>) -> Result<Option<Summary>, TimelineError> {
-        let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
-        plan.write(spool).map(Some)
-    }
-
     /// Writes the recorded events of a run on all processes of a cluster.
-    pub(crate) fn write_timeline_distributed(
+    pub(crate) fn write_timeline(
         &self,
         spool: Option<&Spool>,
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
-        plan.write_distributed(spool, cluster)
+        match cluster.members() {
+            1 => Ok(Some(plan.write(spool)?)),
+            _ => plan.write_distributed(spool, cluster),
+        }
     }
 }
 

@@ -23,23 +23,23 @@ pub(crate) fn is_not_first() -> bool {
     launched().is_some_and(|(_, number)| number > 0)
 }
 
-/// Joins the processes that were started together; `None` if this one is alone.
+/// Joins the processes that were started together, or makes a cluster of this one.
 ///
 /// Without an MPI library every process would repeat the whole run, which is never intended.
 #[cfg(feature = "mpi")]
-pub(crate) fn join() -> Result<Option<Cluster>> {
+pub(crate) fn join() -> Result<Cluster> {
     match launched() {
-        Some((2.., _)) => Ok(Some(Cluster::from_mpi()?)),
-        _ => Ok(None),
+        Some((2.., _)) => Ok(Cluster::from_mpi()?),
+        _ => Ok(Cluster::alone()),
     }
 }
 
-/// Joins the processes that were started together; `None` if this one is alone.
+/// Joins the processes that were started together, or makes a cluster of this one.
 ///
 /// Without an MPI library every process would repeat the whole run, which is never intended.
 #[cfg(not(feature = "mpi"))]
-pub(crate) fn join() -> Result<Option<Cluster>> {
-    let Some((processes @ 2.., number)) = launched() else { return Ok(None) };
+pub(crate) fn join() -> Result<Cluster> {
+    let Some((processes @ 2.., number)) = launched() else { return Ok(Cluster::alone()) };
     if number > 0 {
         // The launcher ends all processes when the first of them fails: leave process 0 the time to report the error.
         std::thread::sleep(std::time::Duration::from_millis(500));

@@ -15,32 +15,55 @@ const INTERRUPTED_STATUS: i32 = 130;
 /// Below this number of ranks their state fits in the caches of a core: large pages would take memory and save no time.
 const LARGE_PAGE_RANKS: u32 = 512;
 
-/// Runs the replay that the arguments describe and prints the result.
-pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
-    let config = config(arguments)?;
+/// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
+pub(crate) fn run(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
+    let (is_first, processes) = (cluster.member() == 0, cluster.members());
+    let quiet = arguments.quiet || !is_first;
+    let config = agree(cluster, config(arguments))?;
     if goal::is_goal(&config) {
-        return goal::run(&config, arguments.quiet);
+        refuse_several(cluster, "a GOAL schedule is replayed on one process: run without mpirun")?;
+        return goal::run(&config, quiet);
     }
-    let job = config.resolve()?;
-    check_outputs(&job)?;
-    let simulation = load(&job, arguments.quiet, |actions| Simulation::load_with_progress(&job, actions))?;
-    log_start(&simulation, 1);
+    let job = agree(cluster, config.resolve().map_err(anyhow::Error::from))?;
+    agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
+    if job.checkpoints.is_some() {
+        let hint = "checkpoints are of one process, on any number of threads: run without mpirun, or without --checkpoint";
+        refuse_several(cluster, hint)?;
+    }
+    if job.profile.is_some() {
+        let hint = "a profile comes from one process, on any number of threads: run without mpirun";
+        refuse_several(cluster, hint)?;
+    }
+    let simulation = load(&job, quiet, |actions| Simulation::load_on(cluster, &job, actions))?;
+    log_start(&simulation, processes);
     let simulation = stop_at_signals(simulation)?;
-    let outcome = replay(&simulation, arguments.quiet, |counters| simulation.replay(counters))?;
+    let outcome = replay(&simulation, quiet, |counters| simulation.run(cluster, counters))?;
+    let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
+    agree(cluster, finished)
+}
+
+/// Refuses several processes; the first one reports the error.
+fn refuse_several(cluster: &mut Cluster, hint: &str) -> Result<()> {
+    let is_wrong = cluster.members() > 1 && cluster.member() == 0;
+    agree(cluster, if is_wrong { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })
+}
+
+/// Writes the profile, prints the result, and removes the checkpoint.
+fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
+    let job = simulation.job();
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
         let written = if simulation.model().distributes_ranks() {
-            replay(&simulation, arguments.quiet, |counters| simulation.profile(&outcome, counters))?
-                .write(path)
+            replay(simulation, quiet, |counters| simulation.profile(outcome, counters))?.write(path)
         } else {
-            replay(&simulation, arguments.quiet, |counters| simulation.profile_regions(counters))?.write(path)
+            replay(simulation, quiet, |counters| simulation.profile_regions(counters))?.write(path)
         };
         written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
     }
-    print(&simulation, &outcome, arguments.quiet)?;
+    print(simulation, outcome, quiet)?;
     // The checkpoint is removed last: until the results are written, it is the only way to recover them.
-    job.checkpoints.map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
+    job.checkpoints.as_ref().map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
 }
 
 /// Makes the first interrupt (Ctrl-C, SIGTERM) stop a replay with a checkpoint, if it writes any; the second one ends it at once.
@@ -59,27 +82,6 @@ fn stop_at_signals(simulation: Simulation) -> Result<Simulation> {
     };
     ctrlc::set_handler(handler).context("handling signals")?;
     Ok(simulation.with_stop(stop))
-}
-
-/// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
-pub(crate) fn run_distributed(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
-    let is_first = cluster.member() == 0;
-    let quiet = arguments.quiet || !is_first;
-    let job = agree(cluster, config(arguments).and_then(resolve_distributed))?;
-    agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
-    if job.checkpoints.is_some() {
-        let hint = "checkpoints are of one process, on any number of threads: run without mpirun, or without --checkpoint";
-        agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
-    }
-    if job.profile.is_some() {
-        let hint = "a profile comes from one process, on any number of threads: run without mpirun";
-        agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
-    }
-    let simulation = load(&job, quiet, |actions| Simulation::load_distributed(&job, actions, cluster))?;
-    log_start(&simulation, cluster.members());
-    let outcome = replay(&simulation, quiet, |counters| simulation.replay_distributed(cluster, counters))?;
-    let printed = outcome.map_or(Ok(()), |outcome| print(&simulation, &outcome, quiet));
-    agree(cluster, printed)
 }
 
 /// Logs the warnings, the size of a run, and hints about its distribution.
@@ -138,15 +140,6 @@ fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> 
         tracing::info!("wrote the report {}", path.display());
     }
     summary::print(&report, outcome, quiet)
-}
-
-fn resolve_distributed(config: Config) -> Result<Job> {
-    if goal::is_goal(&config) {
-        return Err(
-            Misuse("a GOAL schedule is replayed on one process: run without mpirun".to_owned()).into()
-        );
-    }
-    Ok(config.resolve()?)
 }
 
 /// Combines the configuration file and the flags.

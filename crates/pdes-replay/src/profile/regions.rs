@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pdes_core::{Progress, RegionalLevel, RegionalTiming, measure_token_latency};
+use pdes_core::{Cluster, Progress, RegionBlocks, RegionalLevel, RegionalTiming, measure_token_latency};
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
@@ -123,10 +123,10 @@ impl Simulation {
     /// if a rank depends on the global event order.
     pub fn profile_regions(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
         let plan = self.epochs().ok_or(RunError::NoRegions)?;
-        let started = Instant::now();
-        let replay = self.replay_regions(&self.regional_engine().timed(), started, plan, progress)?;
-        let (outcome, timing) = replay.ok_or(RunError::NoRegions)?;
-        let timing = timing.ok_or(RunError::NoRegions)?;
+        let blocks = RegionBlocks::new(plan.homes(self.placement(), self.trace().ranks()), plan.regions(), 1);
+        let engine = self.regional_engine().timed();
+        let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, progress)?;
+        let Ok((Some(outcome), Some(timing))) = done else { return Err(RunError::NoRegions) };
         Ok(RegionProfile::new(plan.epoch().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
     }
 }

@@ -1,0 +1,96 @@
+//! The errors of a run.
+
+use std::path::PathBuf;
+
+use mpi_model::collective::SelectionError;
+use mpi_model::{ReplayError, ReplayErrorKind};
+use netmodel::epoch::EpochError;
+use netmodel::{RegionError, RouteError};
+use pdes_core::ClusterError;
+use timeline::TimelineError;
+use trace_mmap::TraceError;
+
+use crate::checkpoint::CheckpointError;
+use crate::config::PlatformFileError;
+use crate::deadlock::Deadlock;
+use crate::partition::PartitionError;
+use crate::placement::PlacementError;
+use crate::profile::RegionCostsError;
+
+/// The reason why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There are no regions that could run in parallel.
+    #[error(
+        "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
+    )]
+    NoRegions,
+    /// The trace cannot be loaded.
+    #[error("the trace: {0}")]
+    Trace(#[from] TraceError),
+    /// The platform cannot be loaded.
+    #[error("the platform: {0}")]
+    Platform(#[from] PlatformFileError),
+    /// The platform cannot be cut into regions.
+    #[error(transparent)]
+    Regions(#[from] RegionError),
+    /// The epoch does not suit the regions.
+    #[error("network.epoch_s: {0}")]
+    Epoch(#[from] EpochError),
+    /// Ranks cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// An algorithm that was chosen does not work for the ranks of the trace.
+    #[error("the collective algorithms: {0}")]
+    Collectives(#[from] SelectionError),
+    /// An action of a rank cannot be replayed.
+    #[error("{place}: rank {}, action {}: {}", .error.rank, .error.action, describe(&.error.kind))]
+    Replay {
+        /// Position of the action in the trace.
+        place: String,
+        /// Cause.
+        error: Box<ReplayError<RouteError>>,
+    },
+    /// The costs of the regions cannot be read.
+    #[error(transparent)]
+    RegionCosts(#[from] RegionCostsError),
+    /// Ranks cannot be assigned to workers.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// The program deadlocks.
+    #[error("{0}")]
+    Deadlock(Deadlock),
+    /// The timeline cannot be written.
+    #[error(transparent)]
+    Timeline(#[from] TimelineError),
+    /// A checkpoint cannot be written, or resumed from.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The run was stopped on request, and a checkpoint was written.
+    #[error("stopped after {actions} actions; --resume continues from {}", checkpoint.display())]
+    Stopped {
+        /// Number of actions replayed, of all ranks.
+        actions: u64,
+        /// Path of the checkpoint.
+        checkpoint: PathBuf,
+    },
+    /// Another process failed, and reports the reason itself.
+    #[error("process {process} failed")]
+    OtherProcess {
+        /// Index of the process.
+        process: usize,
+    },
+    /// The processes were not started for the same run: configuration, trace or version differ.
+    #[error("this process was given another configuration or trace than process 0, or is of another version")]
+    ProcessMismatch,
+    /// The processes lost contact with each other.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+}
+
+fn describe(kind: &ReplayErrorKind<RouteError>) -> String {
+    match kind {
+        ReplayErrorKind::NoRoute { source, .. } => format!("{kind}: {source}"),
+        _ => kind.to_string(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Replays on one thread, in time order, on any network.
+
+use std::time::Instant;
+
+use mpi_model::Completion;
+use netmodel::{NetworkModel, NetworkParameters, Platform};
+use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
+
+use super::{Outcome, RunError, Simulation, run};
+use crate::contention::{Contention, EpochPlan, SharedMachine};
+
+/// A replay in time order that lacks its network only.
+#[derive(Debug)]
+pub struct OrderedReplay<'a> {
+    pub(super) simulation: &'a Simulation,
+    pub(super) started: Instant,
+    pub(super) progress: &'a Progress,
+}
+
+impl<'a> OrderedReplay<'a> {
+    /// Returns the platform.
+    pub fn platform(&self) -> &'a Platform {
+        &self.simulation.platform
+    }
+
+    /// Returns the parameters of the network.
+    pub fn parameters(&self) -> &'a NetworkParameters {
+        &self.simulation.job.network
+    }
+
+    /// Returns the epochs, which a model with epochs has.
+    pub(crate) fn epochs(&self) -> &'a EpochPlan {
+        self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
+    }
+
+    /// Replays all ranks on an idle network.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<Outcome, RunError> {
+        let Self { simulation, started, progress } = self;
+        let machine =
+            SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
+        let spool = simulation.spool();
+        let ranks: Vec<Rank> = (0..simulation.trace.ranks()).map(Rank::new).collect();
+        let world = simulation.world(&machine, &ranks, spool.as_ref());
+        let processes = world.processes().map_err(|error| simulation.locate(error))?;
+        let records_links = simulation.records_links();
+        let network = if records_links { network.with_link_loads() } else { network };
+        let mut contention = Contention::new(&machine, network);
+        let engine = OrderedEngine::default();
+        let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
+        let run = engine.run(processes, &mut contention, progress);
+        let run = run::on_cluster(run);
+        let sources = (&world, spool.as_ref(), ranks);
+        let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
+        let outcome = outcome.expect("the first process gets the outcome");
+        let mut network = contention.into_network();
+        let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
+        Ok(Outcome { epochs: network.epochs(), links, ..outcome })
+    }
+}

@@ -1,0 +1,330 @@
+//! Replays on the processes of a cluster; one process is a cluster of one.
+
+use std::time::Instant;
+
+use mpi_model::{CriticalPath, Machine, RankProcess, Replay, ReplayError};
+use netmodel::{ContentionFree, RouteError};
+use pdes_core::{
+    Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine,
+    RegionalRun, RegionalTiming, Run, UnorderedConditional,
+};
+use timeline::Spool;
+use trace_mmap::TraceError;
+
+use super::ordered::OrderedReplay;
+use super::outcome::{LinkParts, Peak, RankResults, Waits, agree, gather};
+use super::{Outcome, RunError, Simulation};
+use crate::checkpoint::{CheckpointSegments, RunIdentity};
+use crate::contention::SharedMachine;
+use crate::contention_free::ContentionFreeMachine;
+use crate::deadlock::Deadlock;
+use crate::fast_forward;
+use crate::models::Execution;
+use crate::partition::{PartitionSource, RankAssignment};
+use crate::region_adapter::RegionAdapter;
+use crate::report::peak_rss_bytes;
+
+type Failure = Box<ReplayError<RouteError>>;
+
+/// The run of a machine's ranks on one process of a cluster: a failure carries its error on the process that has it only.
+pub(super) type MemberRun<'t, M> = Run<RankProcess<'t, M>, Option<Failure>>;
+
+impl Simulation {
+    /// Replays the trace on the platform, on this process alone.
+    ///
+    /// # Errors
+    /// As [`run`](Simulation::run).
+    pub fn replay(&self, progress: &Progress) -> Result<Outcome, RunError> {
+        let outcome = self.run(&mut Cluster::alone(), progress)?;
+        Ok(outcome.expect("the first process gets the outcome"))
+    }
+
+    /// Replays the trace on the platform, on all processes of a cluster. The first process gets the outcome.
+    ///
+    /// The outcome is the same for any number of processes and of threads, and any bound on run-ahead. With contention each process
+    /// runs its own regions. The first process does all the work, on one thread, if rates change at every event, or if a rank
+    /// depends on the global event order; it does all if there is only one region.
+    ///
+    /// # Errors
+    /// Returns an error if the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives. One
+    /// of the processes has the error, the others have [`RunError::OtherProcess`].
+    pub fn run(&self, cluster: &mut Cluster, progress: &Progress) -> Result<Option<Outcome>, RunError> {
+        let started = Instant::now();
+        let outcome = match &self.model.execution {
+            Execution::Uncontended => self.run_uncontended(cluster, progress)?,
+            Execution::ByRegions(_) => match self.blocks(cluster)? {
+                Some(blocks) => {
+                    match self.run_regions(cluster, &self.regional_engine(), &blocks, progress)? {
+                        Ok((outcome, _)) => outcome,
+                        Err(unordered) => {
+                            self.warn_sequential(unordered);
+                            progress.continue_after(0);
+                            self.run_on_first(cluster, |simulation| {
+                                simulation.run_in_order(started, progress)
+                            })?
+                        }
+                    }
+                }
+                None => self.run_on_first(cluster, |simulation| simulation.replay(progress))?,
+            },
+            Execution::InTimeOrder(_) => {
+                self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))?
+            }
+            Execution::Schedules => unreachable!("a job is for traces"),
+        };
+        let peak = gather(cluster, peak_rss_bytes().map(Peak))?.flatten().map(|Peak(bytes)| bytes);
+        let processes = cluster.members() as u32;
+        Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes: peak, ..outcome }))
+    }
+
+    /// Runs a replay of all ranks on the first process, which loads the ranks of the others.
+    fn run_on_first(
+        &self,
+        cluster: &mut Cluster,
+        replay: impl FnOnce(&Self) -> Result<Outcome, RunError>,
+    ) -> Result<Option<Outcome>, RunError> {
+        let own = (cluster.member() == 0).then(|| {
+            let holds_all = self.region_blocks.is_none() || self.trace.is_in_memory();
+            if holds_all { replay(self) } else { replay(&Self::load(&self.job)?) }
+        });
+        agree(cluster, own.transpose())
+    }
+
+    /// Replays with contention on one thread, in time order.
+    fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
+        match self.model.execution {
+            Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
+                run(OrderedReplay { simulation: self, started, progress })
+            }
+            Execution::Uncontended | Execution::Schedules => unreachable!("there is no contention"),
+        }
+    }
+
+    /// Returns the assignment of regions to the processes; `None` if one process takes all although there are several.
+    fn blocks(&self, cluster: &mut Cluster) -> Result<Option<RegionBlocks>, RunError> {
+        match (&self.region_blocks, &self.epochs) {
+            (Some(blocks), _) => Ok(Some(blocks.clone())),
+            (None, Some(plan)) if cluster.members() == 1 => {
+                let homes = plan.homes(&self.placement, self.trace.ranks());
+                Ok(Some(RegionBlocks::new(homes, plan.regions(), 1)))
+            }
+            _ => agree(cluster, self.partition_regions(cluster.members())),
+        }
+    }
+
+    /// Replays the ranks of this process without contention.
+    fn run_uncontended(
+        &self,
+        cluster: &mut Cluster,
+        progress: &Progress,
+    ) -> Result<Option<Outcome>, RunError> {
+        let started = Instant::now();
+        let model = ContentionFree::new(&self.job.network);
+        let machine = ContentionFreeMachine::new(&self.platform, &self.placement, model);
+        let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace.ranks());
+        let RankAssignment { partition, cuts } = match &self.rank_assignment {
+            Some(assignment) => assignment.clone(),
+            None => self.assign_ranks(cluster)?,
+        };
+        let engine = self.engine(partition);
+        let shows_every_action = self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
+        let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
+        if self.job.fast_forward && members == 1 && !shows_every_action {
+            let world = self.world(&machine, &all, None).stopping_at_iterations();
+            let processes = world.processes().map_err(|error| self.locate(error))?;
+            if let Some((run, found)) = fast_forward::run(&engine, processes, progress) {
+                let outcome = self.collect(cluster, started, (&world, None, all), on_cluster(run))?;
+                return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward: Some(found), ..outcome }));
+            }
+            // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
+            progress.continue_after(0);
+        }
+        let spool = self.spool();
+        if let Some(plan) = self.job.checkpoints.as_ref().filter(|_| members == 1) {
+            let world = self.world(&machine, &all, spool.as_ref());
+            let (stop, trace, identity) = (&self.stop, &self.trace, RunIdentity::of(self)?);
+            let segments =
+                CheckpointSegments { plan, stop, engine, trace, world: &world, progress, identity };
+            let (run, summary) = segments.run(|error| self.locate(error))?;
+            let outcome = self.collect(cluster, started, (&world, spool.as_ref(), all), on_cluster(run))?;
+            return Ok(outcome.map(|outcome| Outcome { cuts, checkpoints: Some(summary), ..outcome }));
+        }
+        let mine = engine.ranks(me, members, ranks);
+        let others = (0..members).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
+        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
+        let processes = agree(cluster, processes)?;
+        let run = engine.run_distributed(cluster, ranks, processes, progress)?;
+        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        Ok(outcome.map(|outcome| Outcome { cuts, ..outcome }))
+    }
+
+    /// Replays the regions of this process, and the ranks on their hosts, with contention. The inner error says which rank depends
+    /// on the global event order.
+    #[expect(clippy::type_complexity, reason = "an outcome and times, or one of two errors")]
+    pub(crate) fn run_regions(
+        &self,
+        cluster: &mut Cluster,
+        engine: &RegionalEngine,
+        blocks: &RegionBlocks,
+        progress: &Progress,
+    ) -> Result<Result<(Option<Outcome>, Option<RegionalTiming>), UnorderedConditional>, RunError> {
+        let started = Instant::now();
+        let me = cluster.member();
+        let plan = self.epochs.as_ref().expect("where there are regions there are epochs");
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network)
+            .with_compute_run_ahead(self.trace.ranks());
+        let spool = self.spool();
+        let mine: Vec<Rank> = blocks.ranks(me).collect();
+        let others = (0..blocks.members()).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
+        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
+        let processes = agree(cluster, processes)?;
+        let epoch_machine = plan.machine(&self.platform, &self.job.network).map_err(RunError::from);
+        let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
+        let (numbers, homes) = (blocks.regions(me), blocks.region_of_rank());
+        let adapters = RegionAdapter::create_all(numbers.clone(), &epoch_machine, &self.placement, homes);
+        let done = engine.run_distributed(cluster, plan.epoch(), processes, blocks, adapters, progress)?;
+        let RegionalRun { run, mut regions, exchange_counts, timing } = match done {
+            Ok(done) => done,
+            Err(unordered) => return Ok(Err(unordered)),
+        };
+        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        // A single process sends no critical paths between regions: subtract theirs, so that the counts are equal.
+        let paths = gather(cluster, world.path_tokens())?.unwrap_or(0);
+        let messages = exchange_counts.messages.saturating_sub(paths);
+        let summary = RegionAdapter::summary(&regions, ExchangeCounts { messages, ..exchange_counts });
+        let epochs = gather(cluster, summary)?;
+        let links = if self.records_links() {
+            let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
+            let own = RegionAdapter::link_totals(&epoch_machine, numbers, &mut regions, end);
+            let totals = gather(cluster, LinkParts(own))?;
+            let loads = totals.map(|LinkParts(totals)| epoch_machine.combine_link_totals(totals, end));
+            loads.map(|loads| loads.ok_or(RunError::ProcessMismatch)).transpose()?
+        } else {
+            None
+        };
+        Ok(Ok((outcome.map(|outcome| Outcome { epochs, links, ..outcome }), timing)))
+    }
+
+    fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {
+        tracing::warn!(
+            "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
+            self.job.threads
+        );
+    }
+
+    /// Creates the world of the ranks of this process on `machine`.
+    pub(super) fn world<'a, M: Machine>(
+        &'a self,
+        machine: &'a M,
+        mine: &[Rank],
+        spool: Option<&'a Spool>,
+    ) -> Replay<'a, M> {
+        let world = Replay::new(&self.trace, machine, &self.job.mpi)
+            .with_breakdowns(self.analyses_waits())
+            .with_distributions(self.job.histograms)
+            .with_recording(self.recording(spool));
+        if self.job.critical_path { world.with_critical_paths(mine.iter().copied()) } else { world }
+    }
+
+    /// Merges the results of all processes on the first one, or returns the reason why there are none. Takes the ranks of this
+    /// process in the order of the processes of its run.
+    pub(super) fn collect<M>(
+        &self,
+        cluster: &mut Cluster,
+        started: Instant,
+        (world, spool, mine): (&Replay<'_, M>, Option<&Spool>, Vec<Rank>),
+        run: MemberRun<'_, M>,
+    ) -> Result<Option<Outcome>, RunError>
+    where
+        M: Machine<Error = RouteError>,
+    {
+        // A damaged archive is detected while it is read; results computed meanwhile are invalid.
+        agree(cluster, self.trace.integrity().map_err(|damage| TraceError::from(damage).into()))?;
+        let critical_path = last_critical_path(&run.processes);
+        let results = self.rank_results(cluster, mine, run)?;
+        let replay_time = started.elapsed();
+        let distributions = gather(cluster, world.distributions())?.flatten();
+        let critical_path = gather(cluster, critical_path)?.flatten();
+        let timeline = self.write_timeline(spool, cluster)?;
+        let Some(results) = results else { return Ok(None) };
+        let (ends, statistics) = results.in_rank_order();
+        let sections = Outcome { distributions, critical_path, timeline, ..Outcome::default() };
+        Ok(Some(Outcome { ends, statistics, replay_time, ..sections }))
+    }
+
+    /// Merges the results of the ranks of all processes on the first one, or returns the failure or the deadlock.
+    fn rank_results<M>(
+        &self,
+        cluster: &mut Cluster,
+        mine: Vec<Rank>,
+        run: MemberRun<'_, M>,
+    ) -> Result<Option<RankResults>, RunError>
+    where
+        M: Machine<Error = RouteError>,
+    {
+        match run.ending {
+            Ending::Completed => {
+                let ends = run.processes.iter().map(Process::clock).collect();
+                // One rank at a time, so that the peak memory does not grow.
+                let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
+                gather(cluster, RankResults { ranks: mine, ends, statistics })
+            }
+            Ending::Failed(_, fault) => {
+                let own = fault.error.map_or(Ok(()), |error| Err(self.locate(error)));
+                Err(agree(cluster, own).expect_err("one of the processes has the error"))
+            }
+            Ending::StoppedAtCheckpoint => unreachable!("ranks that halt are run again"),
+            Ending::Deadlocked(stalled) => {
+                let waits = mine.into_iter().zip(&run.processes);
+                let waits = waits.filter_map(|(rank, process)| Some((rank, process.wait_reason()?)));
+                let own = gather(cluster, Waits(waits.collect()))?.map_or(Ok(()), |Waits(waits)| {
+                    let mut reasons = vec![None; self.trace.ranks() as usize];
+                    waits.into_iter().for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
+                    let deadlock = Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()]);
+                    Err(RunError::Deadlock(deadlock))
+                });
+                Err(agree(cluster, own).expect_err("the first process has the error"))
+            }
+        }
+    }
+
+    /// Assigns ranks to workers; the first process decides for all.
+    pub(super) fn assign_ranks(&self, cluster: &mut Cluster) -> Result<RankAssignment, RunError> {
+        let workers = cluster.members() * self.job.threads;
+        if cluster.members() == 1 || self.job.partition == PartitionSource::Blocks {
+            return Ok(self.job.partition.assign(&self.trace, workers)?);
+        }
+        let own = (cluster.member() == 0).then(|| self.job.partition.assign(&self.trace, workers));
+        let own = agree(cluster, own.transpose().map_err(RunError::from))?;
+        let ranks = || (0..self.trace.ranks()).map(Rank::new);
+        let owners = own.as_ref().map(|RankAssignment { partition, .. }| {
+            ranks().map(|rank| partition.worker(rank) as u32).collect::<Vec<_>>()
+        });
+        let owners = cluster.broadcast(owners)?;
+        let cuts = own.and_then(|assignment| assignment.cuts);
+        Ok(RankAssignment { partition: Partition::new(&owners, workers), cuts })
+    }
+}
+
+/// Returns a run of one process as the run of a member of a cluster.
+pub(super) fn on_cluster<M: Machine<Error = RouteError>>(run: Run<RankProcess<'_, M>>) -> MemberRun<'_, M> {
+    let ending = match run.ending {
+        Ending::Completed => Ending::Completed,
+        Ending::Failed(rank, Fault { at, order, error }) => {
+            Ending::Failed(rank, Fault { at, order, error: Some(error) })
+        }
+        Ending::Deadlocked(ranks) => Ending::Deadlocked(ranks),
+        Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
+    };
+    Run { processes: run.processes, ending, steps: run.steps }
+}
+
+/// Returns the critical path to the end of the last of these ranks; at a tie, that of the lowest rank.
+fn last_critical_path<M: Machine>(processes: &[RankProcess<'_, M>]) -> Option<CriticalPath> {
+    let paths = processes.iter().filter_map(RankProcess::critical_path);
+    paths.min_by_key(|path| (std::cmp::Reverse(path.end()), path.rank())).cloned()
+}

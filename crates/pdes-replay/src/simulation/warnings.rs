@@ -1,0 +1,98 @@
+//! Warnings about a simulation, which a user should know before trusting its result.
+
+use pdes_core::Rank;
+use trace_mmap::{Trace, UnmodelledCalls};
+
+use super::Simulation;
+use crate::acquisition_warnings;
+use crate::models::Model;
+use crate::partition::PartitionSource;
+
+impl Simulation {
+    /// Returns warnings that a user should know before trusting the result, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.platform.warnings().to_vec();
+        warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
+        warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
+        warnings.extend(unfinished_warning(&self.trace));
+        warnings.extend(self.unmodelled_warning.get_or_init(|| unmodelled_warning(&self.trace)).clone());
+        if self.trace.ranks() > 0 {
+            let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
+            warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
+        }
+        let Model { key, capabilities, .. } = self.model;
+        if !capabilities.cores {
+            warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
+                let host = self.platform.host(host);
+                format!(
+                    "{} has {ranks} ranks for {} core(s); the model {key:?} gives each rank a core of its own",
+                    host.name, host.cores
+                )
+            }));
+        }
+        if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
+            let names = Model::names_with(|other| other.threads && !other.regions);
+            warnings.push(format!(
+                "a partition helps {names} only: the model {key:?} keeps ranks with their regions, or on one thread"
+            ));
+        }
+        warnings.extend(self.fast_forward_obstacle().map(|why| format!("nothing is fast-forwarded: {why}")));
+        if !capabilities.links && self.job.links == Some(true) {
+            let names = Model::names_with(|other| other.links);
+            warnings.push(format!(
+                "analysis.links: the model {key:?} knows no links; take network.model = {names}"
+            ));
+        }
+        if !capabilities.threads && self.job.threads > 1 {
+            let (threads, setting) = (self.job.threads, self.model.setting_for_threads());
+            warnings.push(format!(
+                "the exact model {key:?} runs on one thread; for {threads} threads take {setting}"
+            ));
+        }
+        warnings
+    }
+
+    /// Returns the reason why no iteration is fast-forwarded although this was requested.
+    fn fast_forward_obstacle(&self) -> Option<String> {
+        let key = self.model.key;
+        let obstacle = if !self.job.fast_forward {
+            return None;
+        } else if !self.model.capabilities.fast_forward {
+            return Some(format!("with the model {key:?} what happens depends on more than how much later"));
+        } else if self.job.histograms {
+            "histograms count every message (analysis.histograms)"
+        } else if self.job.critical_path {
+            "a critical path goes through every iteration (analysis.critical_path)"
+        } else if self.job.timeline.is_some() {
+            "a timeline shows every iteration (timeline.file)"
+        } else if self.trace.is_in_memory() {
+            "only an archive has loops; convert the trace (trace convert)"
+        } else {
+            return None;
+        };
+        Some(obstacle.to_owned())
+    }
+}
+
+/// Returns a warning that names the calls which take no time in a replay, although they did in the program.
+fn unmodelled_warning(trace: &Trace) -> Option<String> {
+    // A damaged archive ends the run on the process that holds the ranks concerned; no warning is needed.
+    let calls = UnmodelledCalls::of(trace).ok().filter(|calls| !calls.is_empty())?;
+    let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    Some(format!("calls that no replay models take no time: {}", calls.join(", ")))
+}
+
+/// Returns a warning with the number of requests that the program never completes, if there are any.
+fn unfinished_warning(trace: &Trace) -> Option<String> {
+    let ranks = (0..trace.ranks()).map(Rank::new);
+    // Invalid tables end the run on the process that holds the ranks concerned.
+    let pending = ranks.filter_map(|rank| Some((rank, trace.outline(rank).ok()?.1)));
+    let pending: Vec<(Rank, u64)> = pending.filter(|&(_, requests)| requests > 0).collect();
+    let requests: u64 = pending.iter().map(|(_, requests)| requests).sum();
+    let (first, _) = pending.first()?;
+    Some(format!(
+        "{requests} requests of {} ranks, the first of rank {first}, are not completed by the program; the replay waits for them at \
+         the end of the trace",
+        pending.len()
+    ))
+}
