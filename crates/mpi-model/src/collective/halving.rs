@@ -2,6 +2,7 @@
 
 use pdes_core::Bytes;
 
+use super::blocks::Blocks;
 use super::member::Elements;
 use super::schedule_builder::ScheduleBuilder;
 
@@ -50,6 +51,13 @@ impl PowerOfTwoCore {
         } else {
             place + self.folded_pairs
         }
+    }
+
+    /// Returns the blocks of virtual ranks `first..first + number` together, those of represented members included.
+    pub(super) fn span(self, blocks: Blocks<'_>, first: u32, number: u32) -> Elements {
+        let begin = |place: u32| place + place.min(self.folded_pairs);
+        let from = begin(first);
+        blocks.span(from, begin(first + number) - from)
     }
 
     /// Folds: the represented member of each pair sends its vector to its partner. Returns this member's virtual rank.

@@ -1,7 +1,6 @@
 //! Reduce-scatter algorithms. The caller charges their computation.
 
 pub(super) mod butterfly;
-mod fold;
 pub(super) mod halving;
 pub(super) mod linear;
 pub(super) mod rounds;

@@ -1,7 +1,7 @@
 //! Reduce-scatter by a butterfly in bit-reversed block order.
 
-use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
+use crate::collective::halving::{PowerOfTwoCore, Representative};
 use crate::collective::round_peers::bit_reversed;
 use crate::collective::{Member, Schedule, Step, exchange, recv, send};
 
@@ -12,35 +12,35 @@ use crate::collective::{Member, Schedule, Step, exchange, recv, send};
 /// 2005.
 pub(in crate::collective) fn butterfly<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
-    let fold = Fold::new(member, blocks);
+    let core = PowerOfTwoCore::new(size, Representative::Odd);
     let everything = blocks.total(size).bytes();
-    match fold.role(rank) {
-        Role::FoldedAway => {
-            let owner = fold.rank(bit_reversed(rank / 2, fold.levels()));
-            Box::new([send(rank + 1, everything), recv(owner, blocks.bytes_of(rank))].into_iter())
-        }
-        Role::Participates(number) => {
-            let taken = (number < fold.folded_pairs).then(|| recv(rank - 1, everything));
-            let rounds = (0..fold.levels()).map(move |level| round(fold, number, level));
-            Box::new(taken.into_iter().chain(rounds).chain(deliver(fold, rank, number)))
-        }
-    }
+    let Some(number) = core.virtual_rank(rank) else {
+        let owner = core.rank(bit_reversed(rank / 2, core.levels));
+        return Box::new([send(rank + 1, everything), recv(owner, blocks.bytes_of(rank))].into_iter());
+    };
+    let taken = (number < core.folded_pairs).then(|| recv(rank - 1, everything));
+    let rounds = (0..core.levels).map(move |level| round(core, blocks, number, level));
+    Box::new(taken.into_iter().chain(rounds).chain(deliver(core, blocks, rank, number)))
 }
 
 /// Returns the round in which partners are 2^`level` apart.
-fn round(fold: Fold<'_>, number: u32, level: u32) -> Step {
-    let left = fold.virtual_ranks >> (level + 1);
-    let kept = |of: u32| fold.span(bit_reversed(of % (2 << level), fold.levels()), left).bytes();
+fn round(core: PowerOfTwoCore, blocks: Blocks<'_>, number: u32, level: u32) -> Step {
+    let left = 1 << (core.levels - level - 1);
+    let kept = |of: u32| core.span(blocks, bit_reversed(of % (2 << level), core.levels), left).bytes();
     let partner = number ^ (1 << level);
-    exchange(fold.rank(partner), kept(partner), fold.rank(partner), kept(number))
+    exchange(core.rank(partner), kept(partner), core.rank(partner), kept(number))
 }
 
 /// Returns the delivery of the blocks that a rank has at the end to the ranks that keep them.
-fn deliver(fold: Fold<'_>, rank: u32, number: u32) -> impl Iterator<Item = Step> + Send {
-    let owner = bit_reversed(number, fold.levels());
-    let peer = fold.rank(owner);
-    let to_left = (owner < fold.folded_pairs).then(|| send(peer - 1, fold.blocks.bytes_of(peer - 1)));
-    let swap = (owner != number)
-        .then(|| exchange(peer, fold.blocks.bytes_of(peer), peer, fold.blocks.bytes_of(rank)));
+fn deliver(
+    core: PowerOfTwoCore,
+    blocks: Blocks<'_>,
+    rank: u32,
+    number: u32,
+) -> impl Iterator<Item = Step> + Send {
+    let owner = bit_reversed(number, core.levels);
+    let peer = core.rank(owner);
+    let to_left = (owner < core.folded_pairs).then(|| send(peer - 1, blocks.bytes_of(peer - 1)));
+    let swap = (owner != number).then(|| exchange(peer, blocks.bytes_of(peer), peer, blocks.bytes_of(rank)));
     to_left.into_iter().chain(swap)
 }

@@ -1,8 +1,8 @@
 //! Reduce-scatters by recursive halving or doubling.
 
-use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
 use crate::collective::doubling::recursive_doubling;
+use crate::collective::halving::{PowerOfTwoCore, Representative};
 use crate::collective::member::{Elements, empty_schedule};
 use crate::collective::{Member, Schedule, Step, exchange, irecv, recv, send};
 
@@ -46,30 +46,31 @@ pub(in crate::collective) fn recursive<'a>(member: Member<'a>, blocks: Blocks<'a
     if total.count == 0 {
         return empty_schedule();
     }
-    let fold = Fold::new(member, blocks);
-    match fold.role(rank) {
-        Role::FoldedAway => {
-            let result = (blocks.elements(rank).count > 0).then(|| recv(rank + 1, blocks.bytes_of(rank)));
-            Box::new([send(rank + 1, total.bytes())].into_iter().chain(result))
-        }
-        Role::Participates(number) => {
-            let doubled = number < fold.folded_pairs;
-            let taken = doubled.then(|| recv(rank - 1, total.bytes()));
-            let levels = (0..fold.levels()).rev().flat_map(move |level| halve(fold, number, level));
-            let returned = doubled && blocks.elements(rank - 1).count > 0;
-            let result = returned.then(|| send(rank - 1, blocks.bytes_of(rank - 1)));
-            Box::new(taken.into_iter().chain(levels).chain(result))
-        }
-    }
+    let core = PowerOfTwoCore::new(size, Representative::Odd);
+    let Some(number) = core.virtual_rank(rank) else {
+        let result = (blocks.elements(rank).count > 0).then(|| recv(rank + 1, blocks.bytes_of(rank)));
+        return Box::new([send(rank + 1, total.bytes())].into_iter().chain(result));
+    };
+    let doubled = number < core.folded_pairs;
+    let taken = doubled.then(|| recv(rank - 1, total.bytes()));
+    let levels = (0..core.levels).rev().flat_map(move |level| halve(core, blocks, number, level));
+    let returned = doubled && blocks.elements(rank - 1).count > 0;
+    let result = returned.then(|| send(rank - 1, blocks.bytes_of(rank - 1)));
+    Box::new(taken.into_iter().chain(levels).chain(result))
 }
 
 /// Returns the round in which partners are 2^`level` apart.
-fn halve(fold: Fold<'_>, number: u32, level: u32) -> impl Iterator<Item = Step> + Send {
+fn halve(
+    core: PowerOfTwoCore,
+    blocks: Blocks<'_>,
+    number: u32,
+    level: u32,
+) -> impl Iterator<Item = Step> + Send {
     let distance = 1 << level;
-    let half = |of: u32| fold.span(of >> level << level, distance);
+    let half = |of: u32| core.span(blocks, of >> level << level, distance);
     let partner = number ^ distance;
     let (kept, given): (Elements, Elements) = (half(number), half(partner));
-    let peer = fold.rank(partner);
+    let peer = core.rank(partner);
     let receive = (kept.count > 0).then(|| irecv(peer, kept.bytes()));
     let send = (given.count > 0).then(|| send(peer, given.bytes()));
     receive.into_iter().chain(send).chain([Step::WaitAll])
