@@ -85,9 +85,7 @@ impl Condition {
             Self::FewElements => data.count < 1 << size.ilog2(),
             Self::EvenRanks => size.is_multiple_of(2),
             Self::PowerOfTwoRanks => size.is_power_of_two(),
-            Self::RanksPerNode(numbers) => {
-                numbers.contains(&if layout.is_uniform() { layout.node_size(0) } else { 1 })
-            }
+            Self::RanksPerNode(numbers) => numbers.contains(&layout.ranks_per_node().unwrap_or(1)),
             Self::UniformNodes => layout.is_uniform(),
             Self::Unblocked => !layout.is_blocked(),
             Self::NotWithinLevels => !member.within_levels,

@@ -132,6 +132,11 @@ impl Layout {
         }
     }
 
+    /// Returns the number of members on each node, if it is the same on all.
+    pub(super) fn ranks_per_node(&self) -> Option<u32> {
+        self.is_uniform().then(|| self.node_size(0))
+    }
+
     /// Returns whether the members of each node have consecutive ranks (block mapping).
     pub fn is_blocked(&self) -> bool {
         match &self.0 {

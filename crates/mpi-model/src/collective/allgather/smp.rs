@@ -21,7 +21,7 @@ struct NodePosition {
 impl NodePosition {
     fn of(member: Member<'_>) -> Self {
         let Member { rank, size, layout, .. } = member;
-        let cores = if layout.is_uniform() { layout.node_size(0) } else { 1 };
+        let cores = layout.ranks_per_node().unwrap_or(1);
         Self { rank, size, cores, core: rank % cores, base: rank / cores * cores }
     }
 

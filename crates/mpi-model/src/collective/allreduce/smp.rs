@@ -140,7 +140,7 @@ struct NodePosition {
 
 impl NodePosition {
     fn new(member: Member<'_>) -> Self {
-        let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
+        let cores = member.layout.ranks_per_node().unwrap_or(1);
         Self { cores, count: member.size / cores, node: member.rank / cores, core: member.rank % cores }
     }
 

@@ -18,7 +18,9 @@ use crate::collective::{Member, Schedule, Selectable, Steps, recv, send};
 /// twice where nodes have one rank each, and from the last node back to rank 0; no rank receives those, and they are left
 /// out.
 pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
+    let Some(cores) = member.layout.ranks_per_node() else {
+        return Bcast::by_table(&mpich::BCAST, member, args);
+    };
     let Member { rank, size, .. } = member;
     if size <= cores {
         return binomial_tree(member, args);
@@ -35,7 +37,9 @@ pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> S
 ///
 /// Cost: (2 log2 N + 2 log2 C + 4 n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binary`.
 pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
+    let Some(cores) = member.layout.ranks_per_node() else {
+        return Bcast::by_table(&mpich::BCAST, member, args);
+    };
     let Member { rank, size, .. } = member;
     let (node, core) = (rank / cores, rank % cores);
     let parent = match core {
@@ -53,7 +57,9 @@ pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> S
 ///
 /// Cost: (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binomial`.
 pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let Some(cores) = uniform_cores(member) else { return Bcast::by_table(&mpich::BCAST, member, args) };
+    let Some(cores) = member.layout.ranks_per_node() else {
+        return Bcast::by_table(&mpich::BCAST, member, args);
+    };
     let (root, bytes, rank) = (args.root, args.data.bytes(), member.rank);
     let to_0 = match rank {
         _ if root == 0 => None,
@@ -68,9 +74,4 @@ pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) ->
         }
         broadcast(core, cores, |core| node * cores + core, args.data, steps);
     })))
-}
-
-/// Returns the number of ranks per node, if it is the same on all nodes.
-fn uniform_cores(member: Member<'_>) -> Option<u32> {
-    member.layout.is_uniform().then(|| member.layout.node_size(0))
 }
