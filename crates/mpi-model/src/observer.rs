@@ -83,7 +83,8 @@ pub struct ObservedRank<'a> {
 /// - A rank that is [fast-forwarded](crate::RankProcess::fast_forward) reports only
 ///   [`iterations_skipped`](Observer::iterations_skipped).
 ///
-/// Methods that are called for every message should be `#[inline]`, and move what is rare out of line.
+/// Methods that are called for every message should be `#[inline]`, and pass what is rare out of line, by value: an event whose address
+/// escapes has to be built in memory, even where the analysis is switched off.
 pub trait Observer {
     /// State that is saved with the rank in checkpoints; `()` for an observer that begins anew.
     type Saved: Serialize + DeserializeOwned;

@@ -104,7 +104,7 @@ impl Observer for CriticalPathTracker<'_> {
         let flow = DataFlow::In { port: port as u32, bytes };
         if is_eager || message.posted > posted {
             if !self.set_late_flow(request, port, flow) {
-                self.track_message((port, from), message, (request, flow));
+                self.track_message((port, from), *message, (request, flow));
             }
             return;
         }
@@ -121,7 +121,7 @@ impl Observer for CriticalPathTracker<'_> {
     fn message_dropped(&mut self, port: usize, from: Rank, message: &Message) {
         match self.channels.receiver(port) {
             Some(channel) => channel.skip(),
-            None => self.discard_stored_path(port, from, message),
+            None => self.discard_stored_path(port, from, *message),
         }
     }
 
@@ -224,10 +224,10 @@ impl CriticalPathTracker<'_> {
     fn track_message(
         &mut self,
         (port, from): (usize, Rank),
-        message: &Message,
+        message: Message,
         (request, flow): (RequestId, DataFlow),
     ) {
-        let path = self.take_path(self.key_at(port, from, message));
+        let path = self.take_path(self.key_at(port, from, &message));
         self.set(request, path, Some(flow));
     }
 
@@ -245,8 +245,8 @@ impl CriticalPathTracker<'_> {
     }
 
     #[inline(never)]
-    fn discard_stored_path(&mut self, port: usize, from: Rank, message: &Message) {
-        let path = self.take_path(self.key_at(port, from, message));
+    fn discard_stored_path(&mut self, port: usize, from: Rank, message: Message) {
+        let path = self.take_path(self.key_at(port, from, &message));
         debug_assert!(path.is_some(), "every message has a path");
     }
 

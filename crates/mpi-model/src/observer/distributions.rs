@@ -26,6 +26,16 @@ impl<'a> Sampler<'a> {
         Self { histograms, sent, bytes: Vec::new(), latency: Vec::new(), waiting: Vec::new() }
     }
 
+    // Out of line, like all that follows: most replays have no histograms.
+    #[cold]
+    #[inline(never)]
+    fn record_match(&mut self, request: RequestId, sent: SimTime, bytes: u64) {
+        *self.sent.get_mut(request) = sent;
+        self.record(Quantity::Bytes, bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
     fn record(&mut self, quantity: Quantity, value: u64) {
         let values = self.values_mut(quantity);
         values.push(value);
@@ -49,7 +59,6 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// All events are cold: most replays have no histograms.
 impl Observer for Sampler<'_> {
     type Saved = ();
 
@@ -57,19 +66,16 @@ impl Observer for Sampler<'_> {
 
     fn restore(&mut self, (): ()) {}
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
         if let Some(peer) = wait.peer.filter(|peer| peer.ready > wait.begin) {
             self.record(Quantity::Waiting, (peer.ready - wait.begin).as_picos());
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
-        *self.sent.get_mut(matched.request) = matched.message.posted;
-        self.record(Quantity::Bytes, matched.message.bytes.get());
+        self.record_match(matched.request, matched.message.posted, matched.message.bytes.get());
     }
 
     #[cold]

@@ -46,6 +46,31 @@ impl<'a> EventRecorder<'a> {
         self.buffer.clear();
     }
 
+    // Events are passed on by value, and out of line: most replays record nothing, and need not build them.
+    #[cold]
+    #[inline(never)]
+    fn push_state(&mut self, ActionSpan { kind, begin, end }: ActionSpan) {
+        let rank = self.me;
+        if kind != ActionKind::Marker {
+            self.push_span(begin, end, |begin, end| Event::State { rank, kind, begin, end });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remember(&mut self, Match { from, request, message, .. }: Match) {
+        let operation = request.index_or_part().is_err().then(|| kind_of(message.tag));
+        let excerpt = self.recording.excerpt;
+        let is_inside = self.records_states || excerpt.includes(from);
+        if is_inside && (excerpt.operations || operation.is_none()) {
+            let tag = if operation.is_some() { number_of(message.tag) } else { message.tag };
+            let (to, sent, arrived) = (self.me, message.posted, message.posted);
+            let (bytes, communicator) = (message.bytes, message.communicator);
+            let event = Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation };
+            self.in_flight.insert(request, event);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn push_wait(&mut self, kind: ActionKind, state: WaitState, begin: SimTime, end: SimTime) {
@@ -61,7 +86,6 @@ impl<'a> EventRecorder<'a> {
     }
 }
 
-/// All events are cold: most replays record nothing.
 impl Observer for EventRecorder<'_> {
     type Saved = ();
 
@@ -69,17 +93,11 @@ impl Observer for EventRecorder<'_> {
 
     fn restore(&mut self, (): ()) {}
 
-    #[cold]
-    #[inline(never)]
-    fn action_ended(&mut self, &ActionSpan { kind, begin, end }: &ActionSpan) {
-        let rank = self.me;
-        if kind != ActionKind::Marker {
-            self.push_span(begin, end, |begin, end| Event::State { rank, kind, begin, end });
-        }
+    #[inline(always)]
+    fn action_ended(&mut self, action: &ActionSpan) {
+        self.push_state(*action);
     }
 
-    #[cold]
-    #[inline(never)]
     fn rank_ended(&mut self, last: &ActionSpan) {
         if last.end > last.begin {
             self.action_ended(last);
@@ -96,20 +114,9 @@ impl Observer for EventRecorder<'_> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
-        let &Match { from, request, message, .. } = matched;
-        let operation = request.index_or_part().is_err().then(|| kind_of(message.tag));
-        let excerpt = self.recording.excerpt;
-        let is_inside = self.records_states || excerpt.includes(from);
-        if is_inside && (excerpt.operations || operation.is_none()) {
-            let tag = if operation.is_some() { number_of(message.tag) } else { message.tag };
-            let (to, sent, arrived) = (self.me, message.posted, message.posted);
-            let (bytes, communicator) = (message.bytes, message.communicator);
-            let event = Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation };
-            self.in_flight.insert(request, event);
-        }
+        self.remember(*matched);
     }
 
     #[cold]
