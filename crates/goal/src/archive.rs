@@ -21,13 +21,13 @@
 //!
 //! All numbers are little-endian; each table starts at a multiple of 8 bytes, zero-padded.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
 use bytemuck::Pod;
+use trace_mmap::AtomicFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{ArchiveError, FileError};
@@ -113,16 +113,10 @@ fn write(schedule: &Schedule, path: &Path) -> io::Result<u64> {
         Ok(())
     });
     hash?;
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let temporary = tempfile::Builder::new()
-        .make_in(directory.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
-    let mut out = BufWriter::new(temporary.as_file());
-    out.write_all(&sizes.header(length as u64, checksum.digest()))?;
-    for_each_table(&tables, |bytes| out.write_all(bytes))?;
-    out.flush()?;
-    drop(out);
-    temporary.persist(path)?;
-    Ok(length as u64)
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(&sizes.header(length as u64, checksum.digest()))?;
+    for_each_table(&tables, |bytes| file.write_all(bytes))?;
+    file.commit()
 }
 
 /// Calls `take` with the bytes of each table and of its padding, in file order.

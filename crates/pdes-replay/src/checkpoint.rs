@@ -9,7 +9,7 @@ mod file;
 mod identity;
 
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -228,9 +228,4 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
         );
         Ok(())
     }
-}
-
-/// Returns the path under which a checkpoint is written until it is complete.
-fn partial_path(path: &Path) -> PathBuf {
-    path.with_extension("pdk.part")
 }

@@ -9,6 +9,7 @@ mod page;
 mod saved;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use mpi_model::collective::{Bounds, Operation, Selection};
 use mpi_model::{ActionKind, OutcomeCount};
 use netmodel::{Layout, NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
+use trace_mmap::AtomicFile;
 
 use crate::checkpoint::CheckpointSummary;
 use crate::digest::Digest;
@@ -311,17 +313,15 @@ impl Report {
     }
 }
 
-/// Writes a value as JSON to a file, atomically: to a temporary file that is renamed.
+/// Writes a value as JSON to a file, completely or not at all.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    std::fs::write(&partial, text)?;
-    std::fs::rename(&partial, path)
+    let mut file = AtomicFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, value)?;
+    file.write_all(b"\n")?;
+    file.commit().map(drop)
 }
 
 fn rate(actions: u64, time: Duration) -> f64 {

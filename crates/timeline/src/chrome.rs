@@ -13,8 +13,7 @@ use flate2::write::GzEncoder;
 use mpi_model::{ActionKind, Event};
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::Serialize;
-
-use crate::atomic_file::AtomicFile;
+use trace_mmap::AtomicFile;
 
 /// Event of the format.
 #[derive(Debug, Serialize)]

@@ -38,7 +38,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod atomic_file;
 mod chrome;
 mod error;
 mod format;

@@ -11,8 +11,7 @@ use std::path::Path;
 
 use mpi_model::{ActionKind, Event, WaitState};
 use pdes_core::{Rank, SimTime};
-
-use crate::atomic_file::AtomicFile;
+use trace_mmap::AtomicFile;
 
 /// Definitions of event types, by number.
 const HEADER: &str = "\

@@ -10,8 +10,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
+use trace_mmap::AtomicFile;
 
-use crate::atomic_file::AtomicFile;
 use crate::table::{Cell, Column, ColumnType, Table};
 
 /// Rows per row group, which is also the largest number in memory.

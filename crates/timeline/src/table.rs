@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mpi_model::Event;
-
-use crate::atomic_file::AtomicFile;
+use trace_mmap::AtomicFile;
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -129,6 +129,7 @@
 
 mod action;
 mod archive;
+mod atomic_file;
 mod builder;
 mod call;
 mod channel;
@@ -160,6 +161,7 @@ pub use archive::{
     IterationBoundary, PairTraffic, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check,
     convert, cut, dump, write_text, write_with_measured_times,
 };
+pub use atomic_file::AtomicFile;
 pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;

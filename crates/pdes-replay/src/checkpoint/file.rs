@@ -10,16 +10,17 @@
 //! The hash is checked before anything else is interpreted, so that damage is reported as damage.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use mpi_model::{Machine, RankProcess, RankState, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
+use trace_mmap::AtomicFile;
 
+use super::CheckpointError;
 use super::identity::{Difference, RunIdentity};
-use super::{CheckpointError, partial_path};
 use crate::simulation::RunError;
 
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
@@ -49,43 +50,30 @@ pub(super) fn write(
     header: &Header,
     states: impl Iterator<Item = RankState>,
 ) -> Result<u64, CheckpointError> {
-    let draft = partial_path(path);
-    write_partial(&draft, header, states)
-        .and_then(|bytes| {
-            std::fs::rename(&draft, path)?;
-            // Makes the rename durable. If the directory cannot be opened, the rename has still happened.
-            path.parent()
-                .map_or(Ok(()), |directory| File::open(directory).and_then(|file| file.sync_all()))?;
-            Ok(bytes)
-        })
-        .map_err(|error| CheckpointError::io(path, error))
+    write_file(path, header, states).map_err(|error| CheckpointError::io(path, error))
 }
 
-fn write_partial(draft: &Path, header: &Header, states: impl Iterator<Item = RankState>) -> io::Result<u64> {
-    let mut writer =
-        HashedWriter { file: BufWriter::new(File::create(draft)?), hasher: blake3::Hasher::new(), bytes: 0 };
+fn write_file(path: &Path, header: &Header, states: impl Iterator<Item = RankState>) -> io::Result<u64> {
+    let mut writer = HashedWriter { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
     writer.write(&MAGIC)?;
     writer.write(&VERSION.to_le_bytes())?;
     writer.frame(header)?;
     for state in states {
         writer.frame(&state)?;
     }
-    let HashedWriter { mut file, hasher, bytes } = writer;
+    let HashedWriter { mut file, hasher } = writer;
     file.write_all(hasher.finalize().as_bytes())?;
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    Ok(bytes + HASH_SIZE)
+    file.commit()
 }
 
 struct HashedWriter {
-    file: BufWriter<File>,
+    file: AtomicFile,
     hasher: blake3::Hasher,
-    bytes: u64,
 }
 
 impl HashedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
-        self.bytes += bytes.len() as u64;
         self.file.write_all(bytes)
     }
 

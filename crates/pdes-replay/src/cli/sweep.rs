@@ -1,12 +1,13 @@
 //! The command that runs sweeps.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_replay::{Sweep, SweepResults, available_threads, write_csv, write_parquet};
+use trace_mmap::AtomicFile;
 
 use super::arguments::SweepArguments;
 use super::{Misuse, large_pages, progress};
@@ -36,11 +37,9 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
 
 fn write(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
     let table = arguments.output.join("sweep.csv");
-    let file = File::create(&table).with_context(|| table.display().to_string())?;
-    write_csv(results, BufWriter::new(file)).with_context(|| table.display().to_string())?;
+    write_file(&table, |file| Ok(write_csv(results, file)?))?;
     let columns = arguments.output.join("sweep.parquet");
-    let file = File::create(&columns).with_context(|| columns.display().to_string())?;
-    write_parquet(results, BufWriter::new(file)).with_context(|| columns.display().to_string())?;
+    write_file(&columns, |file| Ok(write_parquet(results, file)?))?;
     let page = arguments.output.join("sweep.html");
     let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
     results.write_page(&title, &page)?;
@@ -49,6 +48,15 @@ fn write(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
     }
     tracing::info!("wrote {}, {} and {}", table.display(), columns.display(), page.display());
     Ok(())
+}
+
+fn write_file(path: &Path, content: impl FnOnce(&mut AtomicFile) -> Result<()>) -> Result<()> {
+    let write = || -> Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        content(&mut file)?;
+        Ok(file.commit().map(drop)?)
+    };
+    write().with_context(|| path.display().to_string())
 }
 
 /// Prints a line per run.

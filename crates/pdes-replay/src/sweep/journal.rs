@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use trace_mmap::AtomicFile;
 
 use super::{RunResult, SweepError};
 use crate::config::Config;
@@ -43,11 +44,12 @@ impl Journal {
         // A truncated last line, from an interrupted write, is dropped: its run is repeated.
         let lines: Vec<JournalEntry> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).open(&path).map_err(error)?;
+        let mut whole = AtomicFile::create(&path).map_err(error)?;
         for line in &lines {
-            write(&mut file, line).map_err(error)?;
+            write(&mut whole, line).map_err(error)?;
         }
+        whole.commit().map_err(error)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(error)?;
         let known = lines.into_iter().map(|line| (line.key, line.result)).collect();
         Ok(Self { file: Mutex::new(file), known, path })
     }
@@ -59,12 +61,12 @@ impl Journal {
 
     pub(super) fn add(&self, key: &str, found: &RunResult) -> Result<(), SweepError> {
         let line = JournalEntry { key: key.to_owned(), result: found.clone() };
-        let mut file = self.file.lock().expect("no run has panicked while it wrote");
-        write(&mut file, &line).map_err(|source| SweepError::File { path: self.path.clone(), source })
+        let file = &mut *self.file.lock().expect("no run has panicked while it wrote");
+        write(file, &line).map_err(|source| SweepError::File { path: self.path.clone(), source })
     }
 }
 
-fn write(file: &mut File, line: &JournalEntry) -> std::io::Result<()> {
+fn write(file: &mut impl Write, line: &JournalEntry) -> std::io::Result<()> {
     let mut text = serde_json::to_string(line).map_err(std::io::Error::from)?;
     text.push('\n');
     file.write_all(text.as_bytes())
