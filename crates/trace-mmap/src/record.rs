@@ -21,7 +21,7 @@ use crate::channel::{InIdx, OutIdx, Slot};
 /// `amount` holds the size of a message [B], or the bits of the amount of a computation or sleep. Four kinds occur only in
 /// programs of archives: a computation whose amount is the next value of a column (its number is the index), an optional
 /// one, whose value may be absent, the begin of a loop (the amount is the count), and its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Record {
     head: u64,
@@ -207,10 +207,7 @@ impl Record {
 
     /// Returns the bytes of the record as in memory, in native byte order.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.head.to_ne_bytes());
-        bytes[8..].copy_from_slice(&self.amount.to_ne_bytes());
-        bytes
+        bytemuck::cast(self)
     }
 }
 

@@ -47,8 +47,9 @@ impl Trace {
     /// [crate documentation](crate) for the shapes.
     ///
     /// The result does not depend on the number of threads. For an archive all options but the number of ranks are ignored. It is
-    /// mapped: the caller promises that nobody writes to it while the trace lives. Changes are reported by
-    /// [`Trace::integrity`]; if the file is truncated, the system ends the process (`SIGBUS`).
+    /// mapped: the caller promises that nobody writes to it, or to its shards, while the trace lives. This function is not
+    /// `unsafe`, since no caller could do more than promise. Changes are reported by [`Trace::integrity`]; if a file is
+    /// truncated, the system ends the process (`SIGBUS`).
     ///
     /// # Errors
     /// Returns the first error with its file, and its line if there is one; among the files of several ranks that of the

@@ -1,4 +1,4 @@
-//! Memory-mapped files: the only unsafe code of the archive.
+//! Memory-mapped files, and the records in them.
 #![allow(unsafe_code)]
 
 use std::fs::{File, Metadata};
@@ -35,18 +35,20 @@ impl FileStamp {
 impl MappedFile {
     /// Maps a whole file.
     ///
-    /// The caller promises that nobody writes to the file while it is mapped. If somebody does: every read is checked
-    /// against the length at the opening and every index against the tables in memory, so that changed bytes are found
-    /// by a checksum, by [`MappedFile::is_unchanged`], or not at all, but never lead outside of the map. Accesses
-    /// beyond the end of a truncated file raise `SIGBUS`.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    /// # Safety
+    /// Nobody may write to the file or truncate it while it is mapped. No system enforces this: whoever names the file to
+    /// [`Trace::load`](crate::Trace::load) promises it, as documented there.
+    ///
+    /// If the promise is broken, every read is still checked against the length at the opening, and every index against the
+    /// tables in memory: changed bytes are found by a checksum, by [`MappedFile::is_unchanged`], or not at all, but never
+    /// lead outside of the map. Accesses beyond the end of a truncated file raise `SIGBUS`.
+    pub(crate) unsafe fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"));
         }
-        // SAFETY: the map is read-only and lives no longer than its handle. That no other process changes the file is the
-        // promise of the caller of `Trace::load`, as documented there; it cannot be enforced.
+        // SAFETY: the map is read-only and lives no longer than its handle; the caller promises that the file stays as it is.
         let map = unsafe { Mmap::map(&file) }?;
         Ok(Self { path: path.to_path_buf(), stamp: FileStamp::of(&metadata), file, map })
     }
@@ -72,8 +74,5 @@ impl MappedFile {
 /// # Panics
 /// Panics if the bytes are not aligned to eight.
 pub(crate) fn records(bytes: &[u8]) -> &[Record] {
-    assert!(bytes.as_ptr().cast::<Record>().is_aligned(), "records lie at multiples of 8 bytes");
-    // SAFETY: the pointer is aligned by the assertion; the length covers no more than the bytes; a `Record` is two `u64`
-    // without padding, for which every bit pattern is valid; the lifetime is that of the bytes.
-    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<Record>()) }
+    bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<Record>() * size_of::<Record>()])
 }

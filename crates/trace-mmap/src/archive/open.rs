@@ -24,7 +24,9 @@ const PAGES_VERIFIED_AT_OPEN: u64 = 256;
 /// Opens an archive without reading its ranks.
 pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>, Provenance), ArchiveError> {
     let io = |source| ArchiveError::Io { file: path.to_path_buf(), source };
-    let file = Arc::new(MappedFile::open(path).map_err(io)?);
+    // SAFETY: the caller of `Trace::load` promises that the archive stays as it is.
+    #[expect(unsafe_code, reason = "it is mapped")]
+    let file = Arc::new(unsafe { MappedFile::open(path) }.map_err(io)?);
     let header = Header::from_bytes(file.bytes()).map_err(|bad| bad_header(&file, bad))?;
     let found = file.bytes().len() as u64;
     if cfg!(target_endian = "big") {

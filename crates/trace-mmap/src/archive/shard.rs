@@ -127,7 +127,9 @@ impl Shard {
     }
 
     fn map_separate(&self, path: &Path, id: u64) -> Option<MappedFile> {
-        let map = MappedFile::open(path).ok()?;
+        // SAFETY: the caller of `Trace::load` promises that the archive stays as it is, with its shards.
+        #[expect(unsafe_code, reason = "it is mapped")]
+        let map = unsafe { MappedFile::open(path) }.ok()?;
         let header = ShardHeader::from_bytes(map.bytes()).ok()?;
         let expected = ShardHeader { length: map.bytes().len() as u64, number: self.number, id };
         (header == expected).then_some(map)

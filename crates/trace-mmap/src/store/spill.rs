@@ -15,7 +15,6 @@ pub(super) struct SpillFile {
     file: File,
     dir: PathBuf,
     records: usize,
-    bytes: Vec<u8>,
 }
 
 impl SpillFile {
@@ -23,16 +22,14 @@ impl SpillFile {
     pub(super) fn create(dir: Option<&Path>) -> Result<Self, TraceError> {
         let dir = dir.map_or_else(std::env::temp_dir, Path::to_path_buf);
         match tempfile::tempfile_in(&dir) {
-            Ok(file) => Ok(Self { file, dir, records: 0, bytes: Vec::new() }),
+            Ok(file) => Ok(Self { file, dir, records: 0 }),
             Err(source) => Err(TraceError::Spill { dir, source }),
         }
     }
 
     /// Appends records; returns the index of the first.
     pub(super) fn append(&mut self, records: &[Record]) -> Result<usize, TraceError> {
-        self.bytes.clear();
-        self.bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
-        self.file.write_all(&self.bytes).map_err(|source| self.error(source))?;
+        self.file.write_all(bytemuck::cast_slice(records)).map_err(|source| self.error(source))?;
         let first = self.records;
         self.records += records.len();
         Ok(first)
@@ -61,13 +58,6 @@ pub(super) struct SpillMap {
 impl SpillMap {
     /// Returns all records.
     pub(super) fn records(&self) -> &[Record] {
-        assert!(
-            self.map.len() >= self.records * size_of::<Record>(),
-            "the spill file is shorter than what was written"
-        );
-        // SAFETY: the map holds at least this many records by the assertion; it starts at a page, which aligns it for
-        // `Record`; a `Record` is two `u64` without padding, for which every bit pattern is valid; and the bytes do not
-        // change while `self` lives, by the argument in `SpillFile::map`.
-        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.records) }
+        bytemuck::cast_slice(&self.map[..self.records * size_of::<Record>()])
     }
 }
