@@ -9,8 +9,7 @@ mod region_group;
 mod timing;
 mod worker;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -366,7 +365,7 @@ fn collect_results<P: Process, R: Region<P>>(
     let (mut fault, mut tally, mut conditional) = (FirstFault::none(), RunSummary::default(), None);
     let (mut by_region, mut regions) = (Vec::new(), Vec::new());
     for domain in domains {
-        let left = domain.into_inner().expect("no worker has panicked").finish();
+        let left = domain.into_inner().finish();
         fault.merge(left.fault);
         tally.waiting.extend(left.waiting);
         tally.steps += left.steps;

@@ -1,8 +1,8 @@
 //! Mailboxes for the tokens of processes and the messages of regions that cross regions.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::RegionIndex;
@@ -84,7 +84,7 @@ impl<T, M> Mailboxes<T, M> {
     pub(super) fn deliver(&self, phase: u64, to: RegionIndex, messages: &mut RegionMessages<T, M>) {
         let inbox = self.inbox(phase, to);
         inbox.is_filled.store(true, Ordering::Relaxed);
-        inbox.messages.lock().expect("no worker has panicked").append(messages);
+        inbox.messages.lock().append(messages);
     }
 
     /// Returns true if a region has messages to read in a phase.
@@ -98,7 +98,7 @@ impl<T, M> Mailboxes<T, M> {
         if !inbox.is_filled.swap(false, Ordering::Relaxed) {
             return;
         }
-        messages.append(&mut inbox.messages.lock().expect("no worker has panicked"));
+        messages.append(&mut inbox.messages.lock());
         // Stable: messages of one region keep their order. This makes the result independent of who delivered first.
         messages.sort_by_key(|&(from, _)| from);
     }

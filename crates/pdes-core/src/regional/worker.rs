@@ -1,9 +1,10 @@
 //! The workers of the regional engine, and the phases in which they run all region groups.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::balance::LoadBalance;
 use super::contribution::{Contribution, WORDS};
@@ -239,7 +240,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
     fn run_group(&mut self, place: usize, task: Task) -> Contribution {
         let SharedState { groups: domains, locations: seats, mailboxes: office, .. } = *self.shared;
         let number = self.shared.regions.start + place as RegionIndex;
-        let mut domain = domains[place].lock().expect("no worker has panicked");
+        let mut domain = domains[place].lock();
         let has_letters = office.has_messages(self.phase, number);
         let is_called = has_letters
             || match task {
