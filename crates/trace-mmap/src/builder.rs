@@ -5,6 +5,7 @@ mod communicators;
 mod named_requests;
 mod requests;
 
+pub(crate) use calls::ResolveError;
 use communicators::CommunicatorTable;
 pub(crate) use requests::RequestKey;
 use requests::{RequestState, Requests};

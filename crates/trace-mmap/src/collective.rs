@@ -1,131 +1,263 @@
 //! Collective operations with their arguments.
 
+use std::fmt;
+
 use pdes_core::Rank;
 
 use crate::datatype::Datatype;
+use crate::structure::Amount;
+use crate::text::{CollectiveReader, TextError};
 
-/// A collective operation, as one rank calls it.
-///
-/// Counts are in elements; a boxed slice has one count per rank of the communicator. The root is a rank of the communicator.
-/// `flops` is the computation of a reduction on this rank \[flop\]. A count times the size of its datatype is at most 2^48 bytes.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
-pub enum Collective {
+/// Makes an operation of each row of the table: documentation, names of the blocking and the nonblocking action in a trace, and
+/// arguments in the order of the text, each read by the method of [`CollectiveReader`] of the same name.
+macro_rules! collectives {
+    (
+        $(#[$meta:meta])*
+        pub enum Collective;
+        $(
+            $(#[$doc:meta])*
+            $variant:ident $name:literal $nonblocking:literal $({ $($field:ident: $type:ty),+ })?;
+        )*
+    ) => {
+        $(#[$meta])*
+        pub enum Collective {
+            $($(#[$doc])* $variant $({ $($field: $type),+ })?,)*
+        }
+
+        /// The operation of a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum CollectiveKind {
+            $($variant,)*
+        }
+
+        impl CollectiveKind {
+            /// All operations.
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Finds the operation with this name, and whether it is the nonblocking one.
+            pub(crate) fn find(name: &str) -> Option<(Self, bool)> {
+                match name {
+                    $($name => Some((Self::$variant, false)), $nonblocking => Some((Self::$variant, true)),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the names of the blocking and the nonblocking action in a trace.
+            pub(crate) fn names(self) -> [&'static str; 2] {
+                match self {
+                    $(Self::$variant => [$name, $nonblocking],)*
+                }
+            }
+        }
+
+        impl Collective {
+            fn kind(&self) -> CollectiveKind {
+                match self {
+                    $(Self::$variant { .. } => CollectiveKind::$variant,)*
+                }
+            }
+
+            /// Returns the root, if the operation has one.
+            pub fn root(&self) -> Option<Rank> {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => None$($(.or($field.as_root()))+)?,)*
+                }
+            }
+
+            /// Returns the computation of a reduction on this rank \[flop\].
+            pub fn flops(&self) -> Option<f64> {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => None$($(.or($field.as_flops()))+)?,)*
+                }
+            }
+
+            /// Returns the vectors of counts, each with one count per rank.
+            pub fn vectors(&self) -> Vec<&[u64]> {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => {
+                        None::<&[u64]>.into_iter()$($(.chain($field.as_counts()))+)?.collect()
+                    })*
+                }
+            }
+
+            /// Restricts the operation to the ranks `group_ranks` of its communicator; a removed root is replaced by the first rank.
+            pub(crate) fn restrict(&mut self, group_ranks: &[u32]) {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => { $($($field.restrict(group_ranks);)+)? })*
+                }
+            }
+
+            /// Reads the arguments of an operation.
+            pub(crate) fn read(
+                kind: CollectiveKind,
+                reader: &mut CollectiveReader<'_, '_, '_>,
+            ) -> Result<Self, TextError> {
+                Ok(match kind {
+                    $(CollectiveKind::$variant => Self::$variant $({ $($field: reader.$field()?),+ })?,)*
+                })
+            }
+
+            /// Writes the arguments, each after a space.
+            pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // Each vector stands after the size of its buffer, which the replay ignores.
+                if let Self::Alltoallv { send_counts, recv_counts, send_type, recv_type } = self {
+                    write_buffer(send_counts, f)?;
+                    write_buffer(recv_counts, f)?;
+                    send_type.write(f)?;
+                    return recv_type.write(f);
+                }
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => { $($($field.write(f)?;)+)? Ok(()) })*
+                }
+            }
+        }
+    };
+}
+
+collectives! {
+    /// A collective operation, as one rank calls it.
+    ///
+    /// Counts are in elements; a boxed slice has one count per rank of the communicator. The root is a rank of the communicator.
+    /// `flops` is the computation of a reduction on this rank \[flop\]. A count times the size of its datatype is at most 2^48 bytes.
+    #[derive(Clone, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
+    pub enum Collective;
+
     /// `MPI_Barrier`.
-    Barrier,
+    Barrier "barrier" "ibarrier";
     /// `MPI_Bcast`.
-    Bcast { count: u64, root: Rank, datatype: Datatype },
+    Bcast "bcast" "ibcast" { count: u64, root: Rank, datatype: Datatype };
     /// `MPI_Reduce`.
-    Reduce { count: u64, flops: f64, root: Rank, datatype: Datatype },
+    Reduce "reduce" "ireduce" { count: u64, flops: f64, root: Rank, datatype: Datatype };
     /// `MPI_Allreduce`.
-    Allreduce { count: u64, flops: f64, datatype: Datatype },
+    Allreduce "allreduce" "iallreduce" { count: u64, flops: f64, datatype: Datatype };
     /// `MPI_Alltoall`: the counts are per peer.
-    Alltoall { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
+    Alltoall "alltoall" "ialltoall" {
+        send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Alltoallv`.
-    Alltoallv { send_counts: Box<[u64]>, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype },
+    Alltoallv "alltoallv" "ialltoallv" {
+        send_counts: Box<[u64]>, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Gather`: the receive count is per rank.
-    Gather { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
+    Gather "gather" "igather" {
+        send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Scatter`: the send count is per rank.
-    Scatter { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
+    Scatter "scatter" "iscatter" {
+        send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Allgather`: the receive count is per rank.
-    Allgather { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
+    Allgather "allgather" "iallgather" {
+        send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Gatherv`.
-    Gatherv { send_count: u64, recv_counts: Box<[u64]>, root: Rank, send_type: Datatype, recv_type: Datatype },
+    Gatherv "gatherv" "igatherv" {
+        send_count: u64, recv_counts: Box<[u64]>, root: Rank, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Scatterv`.
-    Scatterv {
-        send_counts: Box<[u64]>,
-        recv_count: u64,
-        root: Rank,
-        send_type: Datatype,
-        recv_type: Datatype,
-    },
+    Scatterv "scatterv" "iscatterv" {
+        send_counts: Box<[u64]>, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Allgatherv`.
-    Allgatherv { send_count: u64, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype },
+    Allgatherv "allgatherv" "iallgatherv" {
+        send_count: u64, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype
+    };
     /// `MPI_Reduce_scatter`.
-    ReduceScatter { recv_counts: Box<[u64]>, flops: f64, datatype: Datatype },
+    ReduceScatter "reducescatter" "ireducescatter" { recv_counts: Box<[u64]>, flops: f64, datatype: Datatype };
     /// `MPI_Scan`.
-    Scan { count: u64, flops: f64, datatype: Datatype },
+    Scan "scan" "iscan" { count: u64, flops: f64, datatype: Datatype };
     /// `MPI_Exscan`.
-    Exscan { count: u64, flops: f64, datatype: Datatype },
+    Exscan "exscan" "iexscan" { count: u64, flops: f64, datatype: Datatype };
 }
 
 impl Collective {
     /// Returns the name of the action in a trace, such as `bcast`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Bcast { .. } => "bcast",
-            Self::Reduce { .. } => "reduce",
-            Self::Allreduce { .. } => "allreduce",
-            Self::Alltoall { .. } => "alltoall",
-            Self::Alltoallv { .. } => "alltoallv",
-            Self::Gather { .. } => "gather",
-            Self::Scatter { .. } => "scatter",
-            Self::Allgather { .. } => "allgather",
-            Self::Gatherv { .. } => "gatherv",
-            Self::Scatterv { .. } => "scatterv",
-            Self::Allgatherv { .. } => "allgatherv",
-            Self::ReduceScatter { .. } => "reducescatter",
-            Self::Scan { .. } => "scan",
-            Self::Exscan { .. } => "exscan",
-        }
+        self.kind().names()[0]
     }
 
     /// Returns the name of the nonblocking action, such as `ibcast`.
     pub fn nonblocking_name(&self) -> &'static str {
-        match self {
-            Self::Barrier => "ibarrier",
-            Self::Bcast { .. } => "ibcast",
-            Self::Reduce { .. } => "ireduce",
-            Self::Allreduce { .. } => "iallreduce",
-            Self::Alltoall { .. } => "ialltoall",
-            Self::Alltoallv { .. } => "ialltoallv",
-            Self::Gather { .. } => "igather",
-            Self::Scatter { .. } => "iscatter",
-            Self::Allgather { .. } => "iallgather",
-            Self::Gatherv { .. } => "igatherv",
-            Self::Scatterv { .. } => "iscatterv",
-            Self::Allgatherv { .. } => "iallgatherv",
-            Self::ReduceScatter { .. } => "ireducescatter",
-            Self::Scan { .. } => "iscan",
-            Self::Exscan { .. } => "iexscan",
-        }
+        self.kind().names()[1]
+    }
+}
+
+/// An argument of a collective operation.
+trait Argument {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    fn restrict(&mut self, _group_ranks: &[u32]) {}
+
+    fn as_root(&self) -> Option<Rank> {
+        None
     }
 
-    /// Returns the root, if the operation has one.
-    pub fn root(&self) -> Option<Rank> {
-        match self {
-            Self::Bcast { root, .. }
-            | Self::Reduce { root, .. }
-            | Self::Gather { root, .. }
-            | Self::Scatter { root, .. }
-            | Self::Gatherv { root, .. }
-            | Self::Scatterv { root, .. } => Some(*root),
-            _ => None,
-        }
+    fn as_flops(&self) -> Option<f64> {
+        None
     }
 
-    /// Returns the computation of a reduction on this rank \[flop\].
-    pub fn flops(&self) -> Option<f64> {
-        match self {
-            Self::Reduce { flops, .. }
-            | Self::Allreduce { flops, .. }
-            | Self::ReduceScatter { flops, .. }
-            | Self::Scan { flops, .. }
-            | Self::Exscan { flops, .. } => Some(*flops),
-            _ => None,
-        }
+    fn as_counts(&self) -> Option<&[u64]> {
+        None
+    }
+}
+
+impl Argument for u64 {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {self}")
+    }
+}
+
+impl Argument for f64 {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {}", Amount(*self))
     }
 
-    /// Returns the vectors of counts, each with one count per rank.
-    pub fn vectors(&self) -> Vec<&[u64]> {
-        match self {
-            Self::Alltoallv { send_counts, recv_counts, .. } => vec![send_counts, recv_counts],
-            Self::Gatherv { recv_counts, .. }
-            | Self::Allgatherv { recv_counts, .. }
-            | Self::ReduceScatter { recv_counts, .. } => vec![recv_counts],
-            Self::Scatterv { send_counts, .. } => vec![send_counts],
-            _ => Vec::new(),
-        }
+    fn as_flops(&self) -> Option<f64> {
+        Some(*self)
     }
+}
+
+impl Argument for Rank {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {self}")
+    }
+
+    fn restrict(&mut self, group_ranks: &[u32]) {
+        *self = Rank::new(group_ranks.binary_search(&self.get()).unwrap_or(0) as u32);
+    }
+
+    fn as_root(&self) -> Option<Rank> {
+        Some(*self)
+    }
+}
+
+impl Argument for Datatype {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {}", self.id())
+    }
+}
+
+impl Argument for Box<[u64]> {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|count| count.write(f))
+    }
+
+    fn restrict(&mut self, group_ranks: &[u32]) {
+        *self = group_ranks.iter().map(|group_rank| self[*group_rank as usize]).collect();
+    }
+
+    fn as_counts(&self) -> Option<&[u64]> {
+        Some(self)
+    }
+}
+
+/// The largest count.
+const MAX_COUNT: u64 = 1 << 48;
+
+/// Writes the size of a buffer, in elements, and the counts in it.
+fn write_buffer(counts: &Box<[u64]>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let size = counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    size.min(MAX_COUNT).write(f)?;
+    counts.write(f)
 }

@@ -162,7 +162,7 @@ pub use archive::{
     convert, cut, dump, write_text, write_with_measured_times,
 };
 pub use atomic_file::AtomicFile;
-pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
+pub use call::{Call, CallError, CallId, CallOp, CommunicatorCall, SendMode, Source};
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
 pub use communicator::{CommId, CommIdx, Communicator, Group, RankRange};
@@ -173,9 +173,7 @@ pub use link::CommunicatorConflict;
 pub use load::LoadOptions;
 pub use measured::TimedActions;
 pub use provenance::{Provenance, WorkMetric};
-pub use structure::{
-    CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,
-};
+pub use structure::{Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten};
 pub use text::{Field, TextError, Unsupported};
 pub use trace::{Cursor, CursorPosition, Ops, RankTrace, Trace};
 pub use unmodelled::Unmodelled;

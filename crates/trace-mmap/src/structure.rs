@@ -3,13 +3,15 @@
 mod call;
 mod line;
 
-pub use call::{CallOp, Peer, RecvFrom, RequestName, SendTo};
+pub use call::{Peer, RecvFrom, RequestName, SendTo};
+pub(crate) use line::Amount;
 pub use line::TextLine;
 
 use std::slice;
 
 use pdes_core::{Bytes, Rank};
 
+use crate::call::CallOp;
 use crate::channel::Tag;
 use crate::collective::Collective;
 

@@ -12,6 +12,8 @@ mod reader;
 mod source;
 mod verb;
 
+pub(crate) use call::CallReader;
+pub(crate) use collective::CollectiveReader;
 pub use error::{Field, TextError, Unsupported};
 pub(crate) use fields::Fields;
 pub(crate) use lines::{Line, Lines};

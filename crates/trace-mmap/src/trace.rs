@@ -8,6 +8,7 @@ mod rank;
 pub use cursor::Cursor;
 pub use cursor_position::CursorPosition;
 pub use ops::Ops;
+pub(crate) use ops::ToNamed;
 pub(crate) use rank::ActionStorage;
 pub use rank::RankTrace;
 

@@ -6,10 +6,12 @@ use pdes_core::Bytes;
 
 use crate::action::{Action, CollectiveId, SendRecv};
 use crate::builder::{RankTraceBuilder, RequestKey};
-use crate::call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
+use crate::call::{
+    Call, CallError, CallId, CallOp, CommunicatorCall, Completion, RequestUse, SendMode, Source,
+};
 use crate::channel::{OutIdx, Slot, Tag};
 use crate::communicator::{CommId, CommIdx, Group};
-use crate::structure::{CallOp, Peer, RecvFrom, RequestName, SendTo};
+use crate::structure::{Peer, RecvFrom, RequestName, SendTo};
 use crate::text::TextError;
 use crate::transfer::Transfer;
 
@@ -44,126 +46,85 @@ impl ResolveError {
 impl RankTraceBuilder {
     /// Resolves a call other than a collective operation.
     pub(crate) fn resolve_call(&mut self, op: &CallOp) -> Result<Action, TextError> {
-        self.resolve(op).map_err(|error| error.with_action(op.name()))
+        op.resolve(self).map_err(|error| error.with_action(op.name()))
     }
 
-    fn resolve(&mut self, op: &CallOp) -> Result<Action, ResolveError> {
-        match *op {
-            CallOp::Send { mode, to, bytes } => self.send_call(mode, to, bytes),
-            CallOp::Isend { mode, to, bytes, request } => self.isend_call(mode, to, bytes, request),
-            CallOp::Recv { from, bytes } => self.recv_call(from, bytes),
-            CallOp::Irecv { from, bytes, request } => self.irecv_call(from, bytes, request),
-            CallOp::SendRecv { to, send_bytes, from, recv_bytes } => {
-                self.send_recv_call(to, send_bytes, from, recv_bytes)
-            }
-            CallOp::SendInit { mode, to, bytes, request } => {
-                self.requests.check_free(request)?;
-                let to = self.resolve_destination(to)?;
-                let slot = self.requests.init_persistent(request, to.map(|to| Transfer::Send(to, bytes)))?;
-                Ok(self.intern(Call::SendInit { mode, to, bytes, slot }))
-            }
-            CallOp::RecvInit { from, bytes, request } => {
-                self.requests.check_free(request)?;
-                let from = self.resolve_source(from)?;
-                let slot = self.requests.init_persistent(request, Some(Transfer::Receive(from, bytes)))?;
-                Ok(self.intern(Call::RecvInit { from, bytes, slot }))
-            }
-            CallOp::Probe { from } => {
-                let from = self.resolve_source(from)?;
-                Ok(self.intern(Call::Probe { from }))
-            }
-            CallOp::Iprobe { from, found } => {
-                let from = self.resolve_source(from)?;
-                Ok(self.intern(Call::Iprobe { from, found }))
-            }
-            CallOp::NewCommunicator { kind, parent, ref new } => {
-                let parent = self.communicators.find(parent)?;
-                let new = new.as_ref().map(|(id, group)| self.new_communicator(kind, parent, *id, group));
-                Ok(self.intern(Call::NewCommunicator { kind, parent, new: new.transpose()? }))
-            }
-            CallOp::FreeCommunicator { communicator } => {
-                let communicator = self.communicators.free(communicator)?;
-                Ok(self.intern(Call::FreeCommunicator { communicator }))
-            }
-            CallOp::NeighborAlltoall { communicator, ref to, ref from, request } => {
-                let communicator = self.communicators.find(communicator)?;
-                let slot = self.post_collective(request)?;
-                let (to, from) = (to.as_slice().into(), from.as_slice().into());
-                Ok(self.intern(Call::NeighborAlltoall { communicator, to, from, slot }))
-            }
-            CallOp::Unmodelled(ref call) => Ok(self.intern(Call::Unmodelled(call.clone()))),
-            CallOp::Collective { .. } => unreachable!("collective operations are resolved by their text"),
-            _ => self.resolve_completion(op),
+    /// Returns the slots of the requests of a field, and posts or frees them.
+    pub(crate) fn slots<I, N: ResolveRequests<I>>(
+        &mut self,
+        requests: &N,
+        used: RequestUse,
+    ) -> Result<I, ResolveError> {
+        requests.resolve(self, used)
+    }
+
+    /// Completes the requests of a wait or a test that completed in the recorded run.
+    pub(crate) fn complete(&mut self, op: &CallOp) -> Result<(), CallError> {
+        let Some(Completion { requests, done, waits }) = op.completion() else { return Ok(()) };
+        match done {
+            None => self.requests.complete_listed(requests),
+            Some([]) if waits => self.requests.check_inactive(requests),
+            Some(done) => self.requests.complete_some(requests, done),
         }
     }
 
-    /// Resolves a call that refers to existing requests.
-    fn resolve_completion(&mut self, op: &CallOp) -> Result<Action, ResolveError> {
-        let requests = &mut self.requests;
-        let call = match op {
-            CallOp::Start { requests } => return self.start(requests),
-            CallOp::Free { request } => Call::Free { slot: requests.free_request(*request)? },
-            CallOp::Wait { request } => return Ok(Action::Wait { slot: requests.complete_named(*request)? }),
-            CallOp::Waitall { requests: names } => {
-                let slots = requests.slots_of(names)?;
-                requests.complete_listed(names)?;
-                Call::Waitall { slots }
-            }
-            CallOp::Waitany { requests: names, done } => {
-                let slots = requests.slots_of(names)?;
-                if done.is_none() {
-                    requests.check_inactive(names)?;
-                }
-                let done = requests.complete_some(names, done.as_slice())?.first().copied();
-                Call::Waitany { slots, done }
-            }
-            CallOp::Waitsome { requests: names, done } => {
-                let slots = requests.slots_of(names)?;
-                if done.is_empty() {
-                    requests.check_inactive(names)?;
-                }
-                Call::Waitsome { slots, done: requests.complete_some(names, done)? }
-            }
-            CallOp::Test { request, done: None } => {
-                return Ok(Action::Test { slot: requests.slot_of(*request)? });
-            }
-            CallOp::Test { request, done: Some(done) } => {
-                let slot = requests.slot_of(*request)?;
-                if *done {
-                    requests.complete_named(*request)?;
-                }
-                Call::Test { slot, done: *done }
-            }
-            CallOp::Testall { requests: names, done } => {
-                let slots = requests.slots_of(names)?;
-                if *done {
-                    requests.complete_listed(names)?;
-                }
-                Call::Testall { slots, done: *done }
-            }
-            CallOp::Testany { requests: names, done } => {
-                let slots = requests.slots_of(names)?;
-                let done = requests.complete_some(names, done.as_slice())?.first().copied();
-                Call::Testany { slots, done }
-            }
-            CallOp::Testsome { requests: names, done } => {
-                let slots = requests.slots_of(names)?;
-                Call::Testsome { slots, done: requests.complete_some(names, done)? }
-            }
-            CallOp::Cancel { request, cancelled } => {
-                let (slot, from) = requests.cancel(*request, *cancelled)?;
-                if *cancelled {
-                    self.count_receive(from, -1);
-                }
-                Call::Cancel { slot, from, cancelled: *cancelled }
-            }
-            _ => unreachable!("all other calls refer to no existing request"),
-        };
-        Ok(self.intern(call))
+    pub(crate) fn wait(&mut self, request: RequestName) -> Result<Action, ResolveError> {
+        Ok(Action::Wait { slot: self.requests.complete_named(request)? })
     }
 
-    fn send_call(&mut self, mode: SendMode, to: SendTo, bytes: Bytes) -> Result<Action, ResolveError> {
-        let Some(to) = self.resolve_destination(to)? else { return Ok(Action::ProcNull { slot: None }) };
+    pub(crate) fn test(
+        &mut self,
+        done: &Option<bool>,
+        request: &RequestName,
+    ) -> Result<Action, ResolveError> {
+        let slot = self.requests.slot_of(*request)?;
+        let Some(done) = *done else { return Ok(Action::Test { slot }) };
+        if done {
+            self.requests.complete_named(*request)?;
+        }
+        Ok(self.intern(Call::Test { slot, done }))
+    }
+
+    pub(crate) fn cancel(&mut self, request: &RequestName, cancelled: &bool) -> Result<Action, ResolveError> {
+        let (slot, from) = self.requests.cancel(*request, *cancelled)?;
+        if *cancelled {
+            self.count_receive(from, -1);
+        }
+        Ok(self.intern(Call::Cancel { slot, from, cancelled: *cancelled }))
+    }
+
+    pub(crate) fn send_init(
+        &mut self,
+        to: &SendTo,
+        request: &RequestName,
+        &mode: &SendMode,
+        &bytes: &Bytes,
+    ) -> Result<Action, ResolveError> {
+        self.requests.check_free(*request)?;
+        let to = self.destination(to)?;
+        let slot = self.requests.init_persistent(*request, to.map(|to| Transfer::Send(to, bytes)))?;
+        Ok(self.intern(Call::SendInit { mode, to, bytes, slot }))
+    }
+
+    pub(crate) fn recv_init(
+        &mut self,
+        from: &RecvFrom,
+        request: &RequestName,
+        &bytes: &Bytes,
+    ) -> Result<Action, ResolveError> {
+        self.requests.check_free(*request)?;
+        let from = self.source(from)?;
+        let slot = self.requests.init_persistent(*request, Some(Transfer::Receive(from, bytes)))?;
+        Ok(self.intern(Call::RecvInit { from, bytes, slot }))
+    }
+
+    pub(crate) fn send_call(
+        &mut self,
+        to: &SendTo,
+        &mode: &SendMode,
+        &bytes: &Bytes,
+    ) -> Result<Action, ResolveError> {
+        let Some(to) = self.destination(to)? else { return Ok(Action::ProcNull { slot: None }) };
         self.count_send(to);
         Ok(match (mode, self.is_on_world(to)) {
             (SendMode::Standard, true) => Action::Send { to, bytes },
@@ -171,16 +132,16 @@ impl RankTraceBuilder {
         })
     }
 
-    fn isend_call(
+    pub(crate) fn isend_call(
         &mut self,
-        mode: SendMode,
-        to: SendTo,
-        bytes: Bytes,
-        request: Option<RequestName>,
+        to: &SendTo,
+        &request: &Option<RequestName>,
+        &mode: &SendMode,
+        &bytes: &Bytes,
     ) -> Result<Action, ResolveError> {
         let key = RequestKey::send(self.rank(), to.peer, Some(to.tag));
         request.map_or(Ok(()), |request| self.requests.check_free(request))?;
-        let to = self.resolve_destination(to)?;
+        let to = self.destination(to)?;
         let slot = self.post_request(request, key, to.map(|to| Transfer::Send(to, bytes)))?;
         let Some(to) = to else { return Ok(Action::ProcNull { slot: Some(slot) }) };
         self.count_send(to);
@@ -190,8 +151,8 @@ impl RankTraceBuilder {
         })
     }
 
-    fn recv_call(&mut self, from: RecvFrom, bytes: Bytes) -> Result<Action, ResolveError> {
-        let from = self.resolve_source(from)?;
+    pub(crate) fn recv_call(&mut self, from: &RecvFrom, &bytes: &Bytes) -> Result<Action, ResolveError> {
+        let from = self.source(from)?;
         self.count_receive(from, 1);
         Ok(match from {
             Source::ProcNull => Action::ProcNull { slot: None },
@@ -202,11 +163,11 @@ impl RankTraceBuilder {
         })
     }
 
-    fn irecv_call(
+    pub(crate) fn irecv_call(
         &mut self,
-        from: RecvFrom,
-        bytes: Bytes,
-        request: Option<RequestName>,
+        from: &RecvFrom,
+        &request: &Option<RequestName>,
+        &bytes: &Bytes,
     ) -> Result<Action, ResolveError> {
         let me = self.rank();
         let key = match from.peer {
@@ -215,7 +176,7 @@ impl RankTraceBuilder {
             Peer::Any { .. } => RequestKey::receive_from_any(me, from.tag),
         };
         request.map_or(Ok(()), |request| self.requests.check_free(request))?;
-        let from = self.resolve_source(from)?;
+        let from = self.source(from)?;
         let slot = self.post_request(request, key, Some(Transfer::Receive(from, bytes)))?;
         self.count_receive(from, 1);
         Ok(match from {
@@ -227,19 +188,19 @@ impl RankTraceBuilder {
         })
     }
 
-    fn send_recv_call(
+    pub(crate) fn send_recv_call(
         &mut self,
-        to: SendTo,
-        send_bytes: Bytes,
-        from: RecvFrom,
-        recv_bytes: Bytes,
+        to: &SendTo,
+        from: &RecvFrom,
+        &send_bytes: &Bytes,
+        &recv_bytes: &Bytes,
     ) -> Result<Action, ResolveError> {
         // Tag and communicator of a peer `MPI_PROC_NULL` do not matter.
         let zero = Tag::new(0);
         let is_plain = (to.peer.is_none() || (to.tag, to.communicator) == (zero, CommId::WORLD))
             && (from.peer == Peer::ProcNull || (from.tag, from.communicator) == (Some(zero), CommId::WORLD));
-        let to = self.resolve_destination(to)?;
-        let from = self.resolve_source(from)?;
+        let to = self.destination(to)?;
+        let from = self.source(from)?;
         to.into_iter().for_each(|to| self.count_send(to));
         self.count_receive(from, 1);
         let plain = match from {
@@ -256,7 +217,7 @@ impl RankTraceBuilder {
     }
 
     /// Starts persistent requests; each start sends or receives a message.
-    fn start(&mut self, requests: &[RequestName]) -> Result<Action, ResolveError> {
+    pub(crate) fn start(&mut self, requests: &[RequestName]) -> Result<Action, ResolveError> {
         let slots = self.requests.slots_of(requests)?;
         for request in requests {
             match self.requests.start(*request)? {
@@ -268,7 +229,18 @@ impl RankTraceBuilder {
         Ok(self.intern(Call::Start { slots }))
     }
 
-    fn new_communicator(
+    pub(crate) fn new_communicator(
+        &mut self,
+        parent: &CommId,
+        new: &Option<(CommId, Arc<Group>)>,
+        &kind: &CommunicatorCall,
+    ) -> Result<Action, ResolveError> {
+        let parent = self.communicator(parent)?;
+        let new = new.as_ref().map(|(id, group)| self.create_communicator(kind, parent, *id, group));
+        Ok(self.intern(Call::NewCommunicator { kind, parent, new: new.transpose()? }))
+    }
+
+    fn create_communicator(
         &mut self,
         kind: CommunicatorCall,
         parent: CommIdx,
@@ -283,6 +255,10 @@ impl RankTraceBuilder {
             return Err(CallError::NotMember { rank, id: parent.id });
         }
         self.communicators.create(self.rank(), id, Arc::clone(group))
+    }
+
+    pub(crate) fn elsewhere<C, O, R>(&self, _: C, _: O, _: R) -> ! {
+        unreachable!("collective operations are resolved by their text")
     }
 
     /// Resolves a collective operation that is already stored.
@@ -317,8 +293,8 @@ impl RankTraceBuilder {
         }
     }
 
-    fn resolve_destination(&mut self, to: SendTo) -> Result<Option<OutIdx>, CallError> {
-        let SendTo { peer, tag, communicator } = to;
+    pub(crate) fn destination(&mut self, to: &SendTo) -> Result<Option<OutIdx>, CallError> {
+        let &SendTo { peer, tag, communicator } = to;
         match peer {
             None => self.communicators.find(communicator).map(|_| None),
             Some(peer) => {
@@ -328,8 +304,8 @@ impl RankTraceBuilder {
         }
     }
 
-    fn resolve_source(&mut self, from: RecvFrom) -> Result<Source, CallError> {
-        let RecvFrom { peer, tag, communicator } = from;
+    pub(crate) fn source(&mut self, from: &RecvFrom) -> Result<Source, CallError> {
+        let &RecvFrom { peer, tag, communicator } = from;
         Ok(match peer {
             Peer::ProcNull => self.communicators.find(communicator).map(|_| Source::ProcNull)?,
             Peer::Rank(peer) => {
@@ -346,17 +322,61 @@ impl RankTraceBuilder {
         })
     }
 
+    pub(crate) fn communicator(&self, id: &CommId) -> Result<CommIdx, CallError> {
+        self.communicators.find(*id)
+    }
+
+    pub(crate) fn freed_communicator(&mut self, id: &CommId) -> Result<CommIdx, CallError> {
+        self.communicators.free(*id)
+    }
+
+    pub(crate) fn neighbors(&self, list: &[(u32, Bytes)]) -> Result<Box<[(u32, Bytes)]>, CallError> {
+        Ok(list.into())
+    }
+
     fn is_on_world(&self, to: OutIdx) -> bool {
         self.outgoing[to.index()].communicator == CommIdx::WORLD
     }
 
     /// Stores a call, once per value.
-    fn intern(&mut self, call: Call) -> Action {
+    pub(crate) fn intern(&mut self, call: Call) -> Action {
         let calls = &mut self.side.calls;
         let id = *self.call_by_value.entry(call).or_insert_with_key(|call| {
             calls.push(call.clone());
             CallId::new(calls.len() as u32 - 1)
         });
         Action::Call(id)
+    }
+}
+
+/// Requests of a field by their names, which become slots `I`.
+pub(crate) trait ResolveRequests<I> {
+    fn resolve(&self, builder: &mut RankTraceBuilder, used: RequestUse) -> Result<I, ResolveError>;
+}
+
+impl ResolveRequests<Slot> for RequestName {
+    fn resolve(&self, builder: &mut RankTraceBuilder, used: RequestUse) -> Result<Slot, ResolveError> {
+        let requests = &mut builder.requests;
+        Ok(if used == RequestUse::Freed { requests.free_request(*self)? } else { requests.slot_of(*self)? })
+    }
+}
+
+impl ResolveRequests<Option<Slot>> for Option<RequestName> {
+    fn resolve(
+        &self,
+        builder: &mut RankTraceBuilder,
+        used: RequestUse,
+    ) -> Result<Option<Slot>, ResolveError> {
+        match *self {
+            None => Ok(None),
+            Some(_) if used == RequestUse::Posted => builder.post_collective(*self),
+            Some(request) => Ok(Some(builder.requests.slot_of(request)?)),
+        }
+    }
+}
+
+impl ResolveRequests<Box<[Slot]>> for Vec<RequestName> {
+    fn resolve(&self, builder: &mut RankTraceBuilder, _: RequestUse) -> Result<Box<[Slot]>, ResolveError> {
+        Ok(builder.requests.slots_of(self)?)
     }
 }

@@ -103,8 +103,7 @@ impl Requests {
         &mut self,
         requests: &[RequestName],
         done: &[RequestName],
-    ) -> Result<Box<[Slot]>, CallError> {
-        let slots = self.slots_of(done)?;
+    ) -> Result<(), CallError> {
         for &request in done {
             if !requests.contains(&request) {
                 return Err(CallError::DoneNotListed { request });
@@ -113,8 +112,7 @@ impl Requests {
                 return Err(CallError::DoneInactive { request });
             }
         }
-        self.complete_listed(done)?;
-        Ok(slots)
+        self.complete_listed(done)
     }
 
     /// Checks that no listed request is active.

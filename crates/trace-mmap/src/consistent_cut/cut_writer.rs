@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 
 use super::RankCut;
 use crate::archive::write_line;
-use crate::call::SendMode;
+use crate::call::{CallOp, SendMode};
 use crate::channel::{Slot, Tag};
 use crate::communicator::CommId;
-use crate::structure::{CallOp, Op, Peer, RecvFrom, RequestName, SendTo, TextLine};
+use crate::structure::{Op, Peer, RecvFrom, RequestName, SendTo, TextLine};
 use crate::trace::{Ops, RankTrace};
 
 /// Writer of the kept actions of a rank, without the dropped requests.
@@ -51,7 +51,8 @@ impl<'a> CutWriter<'a> {
             }
             op => op,
         };
-        if let Some(name) = posted(&op)
+        if let Op::Call(call) = &op
+            && let Some(name) = call.posted()
             && self.is_dropped(at, name)
         {
             self.dropped_names.insert(name);
@@ -91,18 +92,6 @@ impl<'a> CutWriter<'a> {
 
 fn call(op: CallOp) -> Op {
     Op::Call(op)
-}
-
-/// Returns the name of the request that an operation posts.
-fn posted(op: &Op) -> Option<RequestName> {
-    let Op::Call(op) = op else { return None };
-    match op {
-        CallOp::Isend { request, .. }
-        | CallOp::Irecv { request, .. }
-        | CallOp::Collective { request, .. }
-        | CallOp::NeighborAlltoall { request, .. } => *request,
-        _ => None,
-    }
 }
 
 /// Makes a send buffered, so that it completes without a receive.

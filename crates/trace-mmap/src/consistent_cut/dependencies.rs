@@ -211,16 +211,6 @@ impl Collector<'_> {
             Call::Free { slot } => {
                 self.persistent.remove(&slot);
             }
-            Call::Test { slot, done: true } => self.complete(slot),
-            Call::Waitall { ref slots } | Call::Testall { ref slots, done: true } => {
-                slots.iter().for_each(|slot| self.complete(*slot));
-            }
-            Call::Waitany { done, .. } | Call::Testany { done, .. } => {
-                done.into_iter().for_each(|slot| self.complete(slot));
-            }
-            Call::Waitsome { ref done, .. } | Call::Testsome { ref done, .. } => {
-                done.iter().for_each(|slot| self.complete(*slot));
-            }
             Call::Cancel { slot, cancelled: true, .. } => self.cancel(slot),
             Call::Collective { communicator, slot, .. }
             | Call::NeighborAlltoall { communicator, slot, .. } => {
@@ -232,8 +222,11 @@ impl Collector<'_> {
             Call::NewCommunicator { parent, .. } => {
                 self.enter((self.trace.communicator_id(parent), false), parent, None);
             }
-            // Sends to nobody, tests without a completion, and calls that concern this rank only.
-            _ => {}
+            // Waits and tests, sends to nobody, and calls that concern this rank only.
+            _ => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                done.iter().for_each(|slot| self.complete(*slot));
+            }
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::{Call, Source};
+use pdes_core::Bytes;
+
+use crate::action::CollectiveId;
+use crate::call::{Call, Indexed, RequestUse, Source, Visit};
 use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
 use crate::communicator::{CommIdx, Communicator};
@@ -35,10 +38,13 @@ impl TableRequirements {
     pub(crate) fn of(side: &SideTables) -> Self {
         let mut needs = Self::default();
         for both in &side.send_recvs {
-            needs.out(both.to);
+            needs.outgoing(both.to);
             needs.source(both.from.map_or(Source::ProcNull, Source::Rank));
         }
-        side.calls.iter().for_each(|call| needs.call(call, side));
+        for call in &side.calls {
+            call.visit(&mut CallRequirements { needs: &mut needs, side, communicator: CommIdx::WORLD });
+            needs.has_timing_dependent_matching |= matches!(call, Call::Cancel { cancelled: true, .. });
+        }
         needs
     }
 
@@ -51,55 +57,6 @@ impl TableRequirements {
             })
         };
         !self.is_contradictory && self.communicator_sizes.iter().all(fits)
-    }
-
-    fn call(&mut self, call: &Call, side: &SideTables) {
-        match *call {
-            Call::Send { to, .. } => self.out(to),
-            Call::Isend { to, slot, .. } | Call::SendInit { to, slot, .. } => {
-                self.out(to);
-                self.slot(slot);
-            }
-            Call::Recv { from, .. } | Call::Probe { from } | Call::Iprobe { from, .. } => self.source(from),
-            Call::Irecv { from, slot, .. } | Call::RecvInit { from, slot, .. } => {
-                self.source(from);
-                self.slot(slot);
-            }
-            Call::Cancel { from, slot, cancelled } => {
-                self.source(from);
-                self.slot(slot);
-                self.has_timing_dependent_matching |= cancelled;
-            }
-            Call::SendRecv { to, from, .. } => {
-                self.out(to);
-                self.source(from);
-            }
-            Call::Start { ref slots }
-            | Call::Waitall { ref slots }
-            | Call::Waitany { ref slots, .. }
-            | Call::Waitsome { ref slots, .. }
-            | Call::Testall { ref slots, .. }
-            | Call::Testany { ref slots, .. }
-            | Call::Testsome { ref slots, .. } => slots.iter().for_each(|slot| self.slot(*slot)),
-            Call::Free { slot } | Call::Test { slot, .. } => self.slot(slot),
-            Call::Collective { operation, communicator, slot } => {
-                slot.into_iter().for_each(|slot| self.slot(slot));
-                self.collective(side.collective(operation), communicator);
-                self.is_contradictory |=
-                    SideTables::is_on_world(operation) != (communicator == CommIdx::WORLD);
-            }
-            Call::NeighborAlltoall { communicator, ref to, ref from, slot } => {
-                slot.into_iter().for_each(|slot| self.slot(slot));
-                let highest = to.iter().chain(from).map(|(rank, _)| rank + 1).max().unwrap_or(0);
-                self.size(communicator).at_least(highest);
-            }
-            Call::NewCommunicator { parent, new, .. } => {
-                self.communicator(parent);
-                new.into_iter().for_each(|new| self.communicator(new));
-            }
-            Call::FreeCommunicator { communicator } => self.communicator(communicator),
-            Call::Unmodelled(_) => {}
-        }
     }
 
     fn collective(&mut self, operation: Option<&Collective>, communicator: CommIdx) {
@@ -133,7 +90,7 @@ impl TableRequirements {
         }
     }
 
-    fn out(&mut self, to: Option<OutIdx>) {
+    fn outgoing(&mut self, to: Option<OutIdx>) {
         self.outgoing = self.outgoing.max(to.map_or(0, |to| to.index() as u64 + 1));
     }
 
@@ -143,6 +100,48 @@ impl TableRequirements {
 
     fn communicator(&mut self, index: CommIdx) {
         self.communicators = self.communicators.max(index.index() as u64 + 1);
+    }
+}
+
+/// Adds the requirements of the fields of a call.
+struct CallRequirements<'a> {
+    needs: &'a mut TableRequirements,
+    side: &'a SideTables,
+    /// The communicator of the call, which its row has before the operation and the neighbours.
+    communicator: CommIdx,
+}
+
+impl Visit<'_, Indexed> for CallRequirements<'_> {
+    fn destination(&mut self, to: &Option<OutIdx>) {
+        self.needs.outgoing(*to);
+    }
+
+    fn source(&mut self, from: &Source) {
+        self.needs.source(*from);
+    }
+
+    fn communicator(&mut self, communicator: &CommIdx) {
+        self.communicator = *communicator;
+        self.needs.communicator(*communicator);
+    }
+
+    fn new_communicator(&mut self, new: &Option<CommIdx>) {
+        new.iter().for_each(|new| self.needs.communicator(*new));
+    }
+
+    fn operation(&mut self, operation: &CollectiveId) {
+        self.needs.collective(self.side.collective(*operation), self.communicator);
+        self.needs.is_contradictory |=
+            SideTables::is_on_world(*operation) != (self.communicator == CommIdx::WORLD);
+    }
+
+    fn neighbors(&mut self, list: &[(u32, Bytes)]) {
+        let highest = list.iter().map(|(rank, _)| rank + 1).max().unwrap_or(0);
+        self.needs.size(self.communicator).at_least(highest);
+    }
+
+    fn requests(&mut self, _: RequestUse, slots: &[Slot]) {
+        slots.iter().for_each(|slot| self.needs.slot(*slot));
     }
 }
 

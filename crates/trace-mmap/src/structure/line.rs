@@ -7,7 +7,6 @@ use std::fmt::{self, Formatter};
 use pdes_core::{Bytes, Rank};
 
 use crate::channel::Tag;
-use crate::collective::Collective;
 use crate::datatype::Datatype;
 use crate::structure::{Direction, Op, Request};
 
@@ -16,7 +15,6 @@ const BYTE: i32 = Datatype::BYTE.id();
 const ANY_TAG: i64 = -444;
 const ANY_SOURCE: i64 = -555;
 const PROC_NULL: i64 = -666;
-const MAX_COUNT: u64 = 1 << 48;
 
 /// A line of a trace, without the newline; its `Display` text parses to the same operation.
 ///
@@ -59,7 +57,7 @@ impl fmt::Display for TextLine<'_> {
             Op::WaitAll => f.write_str("waitall"),
             Op::Collective(collective) => {
                 f.write_str(collective.name())?;
-                write_arguments(f, collective)
+                collective.write(f)
             }
             Op::Call(op) => call::write(f, op),
         }
@@ -78,7 +76,7 @@ impl TextLine<'_> {
 }
 
 /// An amount, formatted with the fewest digits that parse to the same bits.
-struct Amount(f64);
+pub(crate) struct Amount(pub(crate) f64);
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -106,69 +104,4 @@ fn peer_number(peer: Option<Rank>) -> i64 {
 
 fn tag_number(tag: Option<Tag>) -> i64 {
     tag.map_or(ANY_TAG, |tag| i64::from(tag.get()))
-}
-
-fn write_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
-    match collective {
-        Collective::Barrier => Ok(()),
-        Collective::Bcast { count, root, datatype } => write!(f, " {count} {root} {}", datatype.id()),
-        Collective::Reduce { count, flops, root, datatype } => {
-            write!(f, " {count} {} {root} {}", Amount(*flops), datatype.id())
-        }
-        Collective::Allreduce { count, flops, datatype }
-        | Collective::Scan { count, flops, datatype }
-        | Collective::Exscan { count, flops, datatype } => {
-            write!(f, " {count} {} {}", Amount(*flops), datatype.id())
-        }
-        Collective::Alltoall { send_count, recv_count, send_type, recv_type }
-        | Collective::Allgather { send_count, recv_count, send_type, recv_type } => {
-            write!(f, " {send_count} {recv_count} {} {}", send_type.id(), recv_type.id())
-        }
-        Collective::Gather { send_count, recv_count, root, send_type, recv_type }
-        | Collective::Scatter { send_count, recv_count, root, send_type, recv_type } => {
-            write!(f, " {send_count} {recv_count} {root} {} {}", send_type.id(), recv_type.id())
-        }
-        vector => write_vector_arguments(f, vector),
-    }
-}
-
-fn write_vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
-    match collective {
-        Collective::Alltoallv { send_counts, recv_counts, send_type, recv_type } => {
-            write!(f, " {}", buffer_size(send_counts))?;
-            write_counts(f, send_counts)?;
-            write!(f, " {}", buffer_size(recv_counts))?;
-            write_counts(f, recv_counts)?;
-            write!(f, " {} {}", send_type.id(), recv_type.id())
-        }
-        Collective::Gatherv { send_count, recv_counts, root, send_type, recv_type } => {
-            write!(f, " {send_count}")?;
-            write_counts(f, recv_counts)?;
-            write!(f, " {root} {} {}", send_type.id(), recv_type.id())
-        }
-        Collective::Scatterv { send_counts, recv_count, root, send_type, recv_type } => {
-            write_counts(f, send_counts)?;
-            write!(f, " {recv_count} {root} {} {}", send_type.id(), recv_type.id())
-        }
-        Collective::Allgatherv { send_count, recv_counts, send_type, recv_type } => {
-            write!(f, " {send_count}")?;
-            write_counts(f, recv_counts)?;
-            write!(f, " {} {}", send_type.id(), recv_type.id())
-        }
-        Collective::ReduceScatter { recv_counts, flops, datatype } => {
-            write_counts(f, recv_counts)?;
-            write!(f, " {} {}", Amount(*flops), datatype.id())
-        }
-        // The others have no vectors.
-        _ => Ok(()),
-    }
-}
-
-/// Returns the buffer size, in elements, that an `alltoallv` has before its counts. The replay ignores it.
-fn buffer_size(counts: &[u64]) -> u64 {
-    counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count)).min(MAX_COUNT)
-}
-
-fn write_counts(f: &mut Formatter<'_>, counts: &[u64]) -> fmt::Result {
-    counts.iter().try_for_each(|count| write!(f, " {count}"))
 }

@@ -3,188 +3,40 @@
 use pdes_core::Rank;
 
 use crate::action::Action;
-use crate::collective::Collective;
+use crate::collective::{Collective, CollectiveKind};
 use crate::communicator::CommIdx;
 use crate::datatype::Datatype;
 use crate::text::reader::Reader;
-use crate::text::verb::Verb;
 use crate::text::{Field, TextError};
 
 const COUNT: &str = "count";
 const SEND_COUNT: &str = "send count";
 const RECV_COUNT: &str = "receive count";
-const FLOPS: &str = "amount of computation";
-
-/// The fields of `gather`, `scatter`, `allgather` and `alltoall`, except the root.
-struct Exchange {
-    send_count: u64,
-    recv_count: u64,
-    send_type: Datatype,
-    recv_type: Datatype,
-}
-
-/// The fields of `allreduce`, `scan` and `exscan`.
-struct Reduction {
-    count: u64,
-    flops: f64,
-    datatype: Datatype,
-}
 
 impl Reader<'_, '_> {
     /// Reads a collective, or finds it by its text among those read before: programs repeat their collectives, so that parsing each
     /// text once (per default datatype) pays. Also returns whether the line has extra fields.
-    pub(super) fn collective(&mut self, text: &[u8]) -> Result<(Action, bool), TextError> {
+    pub(super) fn collective(
+        &mut self,
+        kind: CollectiveKind,
+        text: &[u8],
+    ) -> Result<(Action, bool), TextError> {
         if let Some((id, has_extra)) = self.builder.find_collective(text) {
             return Ok((Action::Collective(id), has_extra));
         }
-        let collective = self.new_collective()?;
+        let collective = self.new_collective(kind)?;
         let has_extra = self.has_more();
         let id = self.builder.insert_collective(text, collective, CommIdx::WORLD, has_extra);
         Ok((Action::Collective(id), has_extra))
     }
 
-    pub(super) fn new_collective(&mut self) -> Result<Collective, TextError> {
-        match self.verb.blocking().unwrap_or(self.verb) {
-            Verb::Bcast => self.bcast(),
-            Verb::Reduce => self.reduce(),
-            Verb::Allreduce => {
-                let Reduction { count, flops, datatype } = self.reduction()?;
-                Ok(Collective::Allreduce { count, flops, datatype })
-            }
-            Verb::Scan => {
-                let Reduction { count, flops, datatype } = self.reduction()?;
-                Ok(Collective::Scan { count, flops, datatype })
-            }
-            Verb::Exscan => {
-                let Reduction { count, flops, datatype } = self.reduction()?;
-                Ok(Collective::Exscan { count, flops, datatype })
-            }
-            Verb::Gather => {
-                let (root, Exchange { send_count, recv_count, send_type, recv_type }) = self.rooted()?;
-                Ok(Collective::Gather { send_count, recv_count, root, send_type, recv_type })
-            }
-            Verb::Scatter => {
-                let (root, Exchange { send_count, recv_count, send_type, recv_type }) = self.rooted()?;
-                Ok(Collective::Scatter { send_count, recv_count, root, send_type, recv_type })
-            }
-            Verb::Allgather => {
-                let Exchange { send_count, recv_count, send_type, recv_type } = self.unrooted()?;
-                Ok(Collective::Allgather { send_count, recv_count, send_type, recv_type })
-            }
-            Verb::Alltoall => {
-                let Exchange { send_count, recv_count, send_type, recv_type } = self.unrooted()?;
-                Ok(Collective::Alltoall { send_count, recv_count, send_type, recv_type })
-            }
-            Verb::Alltoallv => self.alltoallv(),
-            Verb::Gatherv => self.gatherv(),
-            Verb::Scatterv => self.scatterv(),
-            Verb::Allgatherv => self.allgatherv(),
-            Verb::ReduceScatter => self.reduce_scatter(),
-            _ => Ok(Collective::Barrier),
-        }
-    }
-
-    fn bcast(&mut self) -> Result<Collective, TextError> {
-        let count = self.count(Field::new(COUNT))?;
-        let root = self.root()?;
-        let datatype = self.type_of(&[count], COUNT, "datatype")?;
-        Ok(Collective::Bcast { count, root, datatype })
-    }
-
-    fn reduce(&mut self) -> Result<Collective, TextError> {
-        let count = self.count(Field::new(COUNT))?;
-        let flops = self.amount(FLOPS)?;
-        let root = self.root()?;
-        let datatype = self.type_of(&[count], COUNT, "datatype")?;
-        Ok(Collective::Reduce { count, flops, root, datatype })
-    }
-
-    fn reduction(&mut self) -> Result<Reduction, TextError> {
-        let count = self.count(Field::new(COUNT))?;
-        let flops = self.amount(FLOPS)?;
-        let datatype = self.type_of(&[count], COUNT, "datatype")?;
-        Ok(Reduction { count, flops, datatype })
-    }
-
-    fn unrooted(&mut self) -> Result<Exchange, TextError> {
-        let send_count = self.count(Field::new(SEND_COUNT))?;
-        let recv_count = self.count(Field::new(RECV_COUNT))?;
-        let (send_type, recv_type) = self.types(&[send_count], &[recv_count])?;
-        Ok(Exchange { send_count, recv_count, send_type, recv_type })
-    }
-
-    fn rooted(&mut self) -> Result<(Rank, Exchange), TextError> {
-        let send_count = self.count(Field::new(SEND_COUNT))?;
-        let recv_count = self.count(Field::new(RECV_COUNT))?;
-        let root = self.root()?;
-        let (send_type, recv_type) = self.types(&[send_count], &[recv_count])?;
-        Ok((root, Exchange { send_count, recv_count, send_type, recv_type }))
-    }
-
-    fn alltoallv(&mut self) -> Result<Collective, TextError> {
-        self.count(Field::new("size of the send buffer"))?;
-        let send_counts = self.counts(SEND_COUNT)?;
-        self.count(Field::new("size of the receive buffer"))?;
-        let recv_counts = self.counts(RECV_COUNT)?;
-        let (send_type, recv_type) = self.types(&send_counts, &recv_counts)?;
-        Ok(Collective::Alltoallv { send_counts, recv_counts, send_type, recv_type })
-    }
-
-    fn gatherv(&mut self) -> Result<Collective, TextError> {
-        let send_count = self.count(Field::new(SEND_COUNT))?;
-        let recv_counts = self.counts(RECV_COUNT)?;
-        let root = self.root()?;
-        let (send_type, recv_type) = self.types(&[send_count], &recv_counts)?;
-        Ok(Collective::Gatherv { send_count, recv_counts, root, send_type, recv_type })
-    }
-
-    fn scatterv(&mut self) -> Result<Collective, TextError> {
-        let send_counts = self.counts(SEND_COUNT)?;
-        let recv_count = self.count(Field::new(RECV_COUNT))?;
-        let root = self.root()?;
-        let (send_type, recv_type) = self.types(&send_counts, &[recv_count])?;
-        Ok(Collective::Scatterv { send_counts, recv_count, root, send_type, recv_type })
-    }
-
-    /// Reads the send count and the receive counts, then optionally types, or displacements, or both. The number of remaining fields
-    /// distinguishes them: up to two are types, up to one per rank displacements, more are both; but a single one on one rank is a
-    /// displacement. Displacements are ignored.
-    fn allgatherv(&mut self) -> Result<Collective, TextError> {
-        let send_count = self.count(Field::new(SEND_COUNT))?;
-        let recv_counts = self.counts(RECV_COUNT)?;
-        let ranks = recv_counts.len();
-        let left = self.fields.take(ranks + 2).count();
-        let has_displacements = left > 2 || (ranks == 1 && left == 1);
-        let (send_type, recv_type) = match left > ranks || !has_displacements {
-            true => self.types(&[send_count], &recv_counts)?,
-            false => self.default_types(&[send_count], &recv_counts)?,
-        };
-        if has_displacements {
-            self.counts("displacement")?;
-        }
-        Ok(Collective::Allgatherv { send_count, recv_counts, send_type, recv_type })
-    }
-
-    fn reduce_scatter(&mut self) -> Result<Collective, TextError> {
-        let recv_counts = self.counts(RECV_COUNT)?;
-        let flops = self.amount(FLOPS)?;
-        let datatype = self.type_of(&recv_counts, RECV_COUNT, "datatype")?;
-        Ok(Collective::ReduceScatter { recv_counts, flops, datatype })
-    }
-
-    /// Takes one count per rank of the communicator.
-    fn counts(&mut self, name: &'static str) -> Result<Box<[u64]>, TextError> {
-        (0..self.size).map(|rank| self.count(Field::element(name, rank))).collect()
-    }
-
-    /// Takes the root, by default rank 0.
-    fn root(&mut self) -> Result<Rank, TextError> {
-        if !self.has_more() {
-            return Ok(Rank::new(0));
-        }
-        let field = Field::new("root");
-        let found = self.integer_between(field, i64::MIN, i64::MAX, "a rank")?;
-        Self::rank_below(self.size, field, found)
+    pub(super) fn new_collective(&mut self, kind: CollectiveKind) -> Result<Collective, TextError> {
+        let (sent, received) = Default::default();
+        let (has_types, has_displacements) = (true, false);
+        Collective::read(
+            kind,
+            &mut CollectiveReader { kind, line: self, sent, received, has_types, has_displacements },
+        )
     }
 
     pub(super) fn types(
@@ -194,18 +46,6 @@ impl Reader<'_, '_> {
     ) -> Result<(Datatype, Datatype), TextError> {
         let send_type = self.type_of(send_counts, SEND_COUNT, "send type")?;
         Ok((send_type, self.type_of(recv_counts, RECV_COUNT, "receive type")?))
-    }
-
-    fn default_types(
-        &self,
-        send_counts: &[u64],
-        recv_counts: &[u64],
-    ) -> Result<(Datatype, Datatype), TextError> {
-        let send_type = self.default_type("send type")?;
-        let recv_type = self.default_type("receive type")?;
-        self.check_sizes(send_counts, SEND_COUNT, send_type)?;
-        self.check_sizes(recv_counts, RECV_COUNT, recv_type)?;
-        Ok((send_type, recv_type))
     }
 
     /// Takes the datatype of these counts.
@@ -232,5 +72,111 @@ impl Reader<'_, '_> {
             self.bytes(field, *count, datatype)?;
         }
         Ok(())
+    }
+}
+
+/// Parser of the arguments of a collective operation, with a method for each argument.
+pub(crate) struct CollectiveReader<'l, 'a, 'r> {
+    kind: CollectiveKind,
+    line: &'l mut Reader<'a, 'r>,
+    /// The counts read so far, of which the datatypes decide whether they are too large.
+    sent: Box<[u64]>,
+    received: Box<[u64]>,
+    has_types: bool,
+    has_displacements: bool,
+}
+
+impl CollectiveReader<'_, '_, '_> {
+    pub(crate) fn count(&mut self) -> Result<u64, TextError> {
+        let count = self.line.count(Field::new(COUNT))?;
+        self.sent = [count].into();
+        Ok(count)
+    }
+
+    pub(crate) fn send_count(&mut self) -> Result<u64, TextError> {
+        let count = self.line.count(Field::new(SEND_COUNT))?;
+        self.sent = [count].into();
+        Ok(count)
+    }
+
+    pub(crate) fn recv_count(&mut self) -> Result<u64, TextError> {
+        let count = self.line.count(Field::new(RECV_COUNT))?;
+        self.received = [count].into();
+        Ok(count)
+    }
+
+    pub(crate) fn send_counts(&mut self) -> Result<Box<[u64]>, TextError> {
+        if self.kind == CollectiveKind::Alltoallv {
+            self.line.count(Field::new("size of the send buffer"))?;
+        }
+        self.sent = self.counts(SEND_COUNT)?;
+        Ok(self.sent.clone())
+    }
+
+    pub(crate) fn recv_counts(&mut self) -> Result<Box<[u64]>, TextError> {
+        if self.kind == CollectiveKind::Alltoallv {
+            self.line.count(Field::new("size of the receive buffer"))?;
+        }
+        self.received = self.counts(RECV_COUNT)?;
+        Ok(self.received.clone())
+    }
+
+    /// Takes one count per rank of the communicator.
+    fn counts(&mut self, name: &'static str) -> Result<Box<[u64]>, TextError> {
+        (0..self.line.size).map(|rank| self.line.count(Field::element(name, rank))).collect()
+    }
+
+    pub(crate) fn flops(&mut self) -> Result<f64, TextError> {
+        self.line.amount("amount of computation")
+    }
+
+    /// Takes the root, by default rank 0.
+    pub(crate) fn root(&mut self) -> Result<Rank, TextError> {
+        if !self.line.has_more() {
+            return Ok(Rank::new(0));
+        }
+        let field = Field::new("root");
+        let found = self.line.integer_between(field, i64::MIN, i64::MAX, "a rank")?;
+        Reader::rank_below(self.line.size, field, found)
+    }
+
+    pub(crate) fn datatype(&mut self) -> Result<Datatype, TextError> {
+        let counted = if self.kind == CollectiveKind::ReduceScatter { RECV_COUNT } else { COUNT };
+        self.type_of_counts(counted, "datatype")
+    }
+
+    pub(crate) fn send_type(&mut self) -> Result<Datatype, TextError> {
+        if self.kind == CollectiveKind::Allgatherv {
+            self.find_displacements();
+        }
+        self.type_of_counts(SEND_COUNT, "send type")
+    }
+
+    pub(crate) fn recv_type(&mut self) -> Result<Datatype, TextError> {
+        let datatype = self.type_of_counts(RECV_COUNT, "receive type")?;
+        if self.has_displacements {
+            self.counts("displacement")?;
+        }
+        Ok(datatype)
+    }
+
+    /// After the counts of an `allgatherv` there are optionally types, or displacements, or both. The number of remaining fields
+    /// distinguishes them: up to two are types, up to one per rank displacements, more are both; but a single one on one rank is a
+    /// displacement. Displacements are ignored.
+    fn find_displacements(&mut self) {
+        let ranks = self.received.len();
+        let left = self.line.fields.take(ranks + 2).count();
+        self.has_displacements = left > 2 || (ranks == 1 && left == 1);
+        self.has_types = left > ranks || !self.has_displacements;
+    }
+
+    fn type_of_counts(&mut self, counted: &'static str, name: &'static str) -> Result<Datatype, TextError> {
+        let counts = if counted == RECV_COUNT { &self.received } else { &self.sent };
+        if self.has_types {
+            return self.line.type_of(counts, counted, name);
+        }
+        let datatype = self.line.default_type(name)?;
+        self.line.check_sizes(counts, counted, datatype)?;
+        Ok(datatype)
     }
 }

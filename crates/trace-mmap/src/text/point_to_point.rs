@@ -4,9 +4,10 @@ use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
 use crate::builder::RequestKey;
+use crate::call::CallOp;
 use crate::channel::Tag;
 use crate::communicator::CommId;
-use crate::structure::{CallOp, Peer, RecvFrom, SendTo};
+use crate::structure::{Peer, RecvFrom, SendTo};
 use crate::text::fields::{integer, real};
 use crate::text::reader::{Reader, invalid};
 use crate::text::{Field, TextError, Unsupported};
@@ -23,18 +24,18 @@ const SEND_COUNT: Field = Field::new("send count");
 const RECV_COUNT: Field = Field::new("receive count");
 
 /// The fields of `send` and `isend`.
-pub(super) struct SendFields {
+struct SendFields {
     /// `None` is `MPI_PROC_NULL`.
-    pub(super) to: Option<Rank>,
-    pub(super) tag: Tag,
-    pub(super) bytes: Bytes,
+    to: Option<Rank>,
+    tag: Tag,
+    bytes: Bytes,
 }
 
 /// The fields of `recv` and `irecv`.
-pub(super) struct ReceiveFields {
-    pub(super) from: Peer,
-    pub(super) tag: Option<Tag>,
-    pub(super) bytes: Bytes,
+struct ReceiveFields {
+    from: Peer,
+    tag: Option<Tag>,
+    bytes: Bytes,
 }
 
 /// The fields of `sendRecv`, except the tags.
@@ -135,23 +136,32 @@ impl Reader<'_, '_> {
         Ok(SendRecvFields { to, send_bytes: bytes, from, recv_bytes: bytes })
     }
 
-    pub(super) fn send_fields(&mut self) -> Result<SendFields, TextError> {
-        let to = self.destination()?;
-        let tag = self.integer_between(TAG, 0, i64::from(i32::MAX), "a tag that is not negative")?;
+    fn send_fields(&mut self) -> Result<SendFields, TextError> {
+        Ok(SendFields { to: self.destination()?, tag: self.tag()?, bytes: self.send_bytes()? })
+    }
+
+    fn receive_fields(&mut self) -> Result<ReceiveFields, TextError> {
+        Ok(ReceiveFields { from: self.source()?, tag: self.tag_or_any()?, bytes: self.receive_bytes()? })
+    }
+
+    pub(super) fn send_bytes(&mut self) -> Result<Bytes, TextError> {
         let count = self.count(COUNT)?;
         let datatype = self.datatype("datatype")?;
-        Ok(SendFields { to, tag: Tag::new(tag as i32), bytes: self.bytes(COUNT, count, datatype)? })
+        self.bytes(COUNT, count, datatype)
     }
 
-    pub(super) fn receive_fields(&mut self) -> Result<ReceiveFields, TextError> {
-        let from = self.source()?;
-        let tag = self.tag_or_any()?;
+    pub(super) fn receive_bytes(&mut self) -> Result<Bytes, TextError> {
         let count = self.receive_count(COUNT)?;
         let datatype = self.datatype("datatype")?;
-        Ok(ReceiveFields { from, tag, bytes: self.bytes(COUNT, count, datatype)? })
+        self.bytes(COUNT, count, datatype)
     }
 
-    fn destination(&mut self) -> Result<Option<Rank>, TextError> {
+    pub(super) fn tag(&mut self) -> Result<Tag, TextError> {
+        let tag = self.integer_between(TAG, 0, i64::from(i32::MAX), "a tag that is not negative")?;
+        Ok(Tag::new(tag as i32))
+    }
+
+    pub(super) fn destination(&mut self) -> Result<Option<Rank>, TextError> {
         match self.integer_between(DESTINATION, i64::MIN, i64::MAX, "a rank")? {
             PROC_NULL => Ok(None),
             found => self.rank_of(DESTINATION, found).map(Some),

@@ -4,8 +4,8 @@ use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
 use crate::builder::RankTraceBuilder;
+use crate::call::{CallKind, CallOp};
 use crate::datatype::Datatype;
-use crate::structure::CallOp;
 use crate::text::call::read_call;
 use crate::text::fields::{integer, real};
 use crate::text::verb::Verb;
@@ -35,13 +35,13 @@ pub(crate) fn read_action(
     let verb = Verb::find(fields.next().ok_or(TextError::MissingAction)?)?;
     let size = rank.ranks();
     let mut reader = Reader { verb, fields, builder: rank, size };
-    if verb == Verb::Unmodelled {
+    if verb == Verb::Call(CallKind::Unmodelled, 0) {
         return reader.unmodelled();
     }
     let (action, has_extra) = if verb.is_call() || line.has_equals && verb.takes_keys() {
         read_call(reader)?
-    } else if verb.is_collective() {
-        reader.collective(text)?
+    } else if let Verb::Collective(kind, _) = verb {
+        reader.collective(kind, text)?
     } else {
         let action = reader.action()?;
         (action, reader.has_more())
@@ -49,7 +49,7 @@ pub(crate) fn read_action(
     if has_extra && !verb.ignores_extra_fields() {
         warnings.extra_fields.count(line.number);
     }
-    if matches!(verb, Verb::CommSplit | Verb::CommDup | Verb::CommCreate) && action == Action::Communicator {
+    if verb.makes_communicator() && action == Action::Communicator {
         warnings.communicators.count(line.number);
     }
     Ok(action)
@@ -69,13 +69,13 @@ impl<'a> Reader<'a, '_> {
     pub(super) fn action(&mut self) -> Result<Action, TextError> {
         match self.verb {
             Verb::Compute => Ok(Action::Compute { flops: self.amount("amount of computation")? }),
-            Verb::Send => self.send(),
-            Verb::Recv => self.recv(),
-            Verb::Isend => self.isend(),
-            Verb::Irecv => self.irecv(),
-            Verb::Wait => self.wait(),
-            Verb::Test => self.test(),
-            Verb::WaitAll => {
+            Verb::Call(CallKind::Send, _) => self.send(),
+            Verb::Call(CallKind::Recv, _) => self.recv(),
+            Verb::Call(CallKind::Isend, _) => self.isend(),
+            Verb::Call(CallKind::Irecv, _) => self.irecv(),
+            Verb::Call(CallKind::Wait, _) => self.wait(),
+            Verb::Call(CallKind::Test, _) => self.test(),
+            Verb::Call(CallKind::Waitall, _) => {
                 self.builder.requests.complete_all();
                 Ok(Action::WaitAll)
             }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a, '_> {
                 Ok(Action::Init)
             }
             Verb::Finalize => Ok(Action::Finalize),
-            Verb::SendRecv => self.send_recv(),
+            Verb::Call(CallKind::SendRecv, _) => self.send_recv(),
             Verb::Sleep => Ok(Action::Sleep { seconds: self.amount("time to sleep")? }),
             Verb::Location => self.location(),
             // The calls on communicators; collectives and other calls are read elsewhere.

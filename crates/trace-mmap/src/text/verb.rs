@@ -1,116 +1,27 @@
 //! Names of actions.
 
+use crate::call::CallKind;
+use crate::collective::CollectiveKind;
 use crate::text::TextError;
 
-macro_rules! verbs {
-    ($($variant:ident = $name:literal $(| $also:literal)?,)*) => {
-        /// The action that a line names.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Verb {
-            $($variant,)*
-        }
-
-        impl Verb {
-            const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name $(| $also)? => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-
-            /// Returns the name in a trace.
-            pub(super) fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
+/// The action that a line names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Compute,
+    Sleep,
+    Location,
+    Init,
+    Finalize,
+    CommSize,
+    /// A call, and which of the names of its row in the table of calls stands there.
+    Call(CallKind, u8),
+    /// A collective operation, and whether it is nonblocking.
+    Collective(CollectiveKind, bool),
 }
 
-// SimGrid's actions, frequent ones first; then the blocking collectives, the nonblocking ones in the same order, and all other
-// calls: `Verb::is_collective`, `Verb::blocking` and `Verb::is_call` rely on this order.
-verbs! {
-    Compute = "compute",
-    Send = "send",
-    Recv = "recv",
-    Isend = "isend",
-    Irecv = "irecv",
-    Wait = "wait",
-    WaitAll = "waitall",
-    Test = "test",
-    Init = "init",
-    Finalize = "finalize",
-    CommSize = "comm_size",
-    CommSplit = "comm_split",
-    CommDup = "comm_dup",
-    CommCreate = "comm_create",
-    SendRecv = "sendRecv",
-    Sleep = "sleep",
-    Location = "location",
-    Barrier = "barrier",
-    Bcast = "bcast",
-    Reduce = "reduce",
-    Allreduce = "allreduce",
-    Alltoall = "alltoall",
-    Alltoallv = "alltoallv",
-    Gather = "gather",
-    Scatter = "scatter",
-    Allgather = "allgather",
-    Gatherv = "gatherv",
-    Scatterv = "scatterv",
-    Allgatherv = "allgatherv",
-    ReduceScatter = "reducescatter",
-    Scan = "scan",
-    Exscan = "exscan",
-    Ibarrier = "ibarrier",
-    Ibcast = "ibcast",
-    Ireduce = "ireduce",
-    Iallreduce = "iallreduce",
-    Ialltoall = "ialltoall",
-    Ialltoallv = "ialltoallv",
-    Igather = "igather",
-    Iscatter = "iscatter",
-    Iallgather = "iallgather",
-    Igatherv = "igatherv",
-    Iscatterv = "iscatterv",
-    Iallgatherv = "iallgatherv",
-    IreduceScatter = "ireducescatter",
-    Iscan = "iscan",
-    Iexscan = "iexscan",
-    Ssend = "ssend" | "Ssend",
-    Bsend = "bsend",
-    Rsend = "rsend",
-    Issend = "issend" | "ISsend",
-    Ibsend = "ibsend",
-    Irsend = "irsend",
-    SendRecvReplace = "sendRecv_replace",
-    SendInit = "send_init",
-    SsendInit = "ssend_init",
-    BsendInit = "bsend_init",
-    RsendInit = "rsend_init",
-    RecvInit = "recv_init",
-    Start = "start" | "Start",
-    StartAll = "startall" | "Startall",
-    RequestFree = "request_free",
-    Cancel = "cancel",
-    WaitAny = "waitany" | "waitAny",
-    WaitSome = "waitsome",
-    TestAll = "testall",
-    TestAny = "testany",
-    TestSome = "testsome",
-    Probe = "probe",
-    Iprobe = "iprobe",
-    CommCreateGroup = "comm_create_group",
-    CommFree = "comm_free",
-    NeighborAlltoall = "neighbor_alltoall",
-    NeighborAlltoallv = "neighbor_alltoallv",
-    IneighborAlltoall = "ineighbor_alltoall",
-    IneighborAlltoallv = "ineighbor_alltoallv",
-    Unmodelled = "unmodelled",
-}
+/// The actions that are neither calls nor collective operations.
+const OTHERS: [Verb; 6] =
+    [Verb::Compute, Verb::Sleep, Verb::Location, Verb::Init, Verb::Finalize, Verb::CommSize];
 
 /// Names of calls that are not part of the format, each with advice. Calls on windows of one-sided communication (`Win_...`) are
 /// recognized by their prefix.
@@ -139,40 +50,70 @@ impl Verb {
         }
     }
 
+    #[inline]
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "compute" => Some(Self::Compute),
+            "sleep" => Some(Self::Sleep),
+            "location" => Some(Self::Location),
+            "init" => Some(Self::Init),
+            "finalize" => Some(Self::Finalize),
+            "comm_size" => Some(Self::CommSize),
+            _ => match CallKind::find(name) {
+                Some((kind, number)) => kind.is_read().then_some(Self::Call(kind, number)),
+                None => CollectiveKind::find(name)
+                    .map(|(kind, is_nonblocking)| Self::Collective(kind, is_nonblocking)),
+            },
+        }
+    }
+
+    /// Returns the name in a trace.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Call(kind, number) => kind.names()[usize::from(number)],
+            Self::Collective(kind, is_nonblocking) => kind.names()[usize::from(is_nonblocking)],
+            Self::Compute => "compute",
+            Self::Sleep => "sleep",
+            Self::Location => "location",
+            Self::Init => "init",
+            Self::Finalize => "finalize",
+            Self::CommSize => "comm_size",
+        }
+    }
+
+    /// Returns the names of all actions.
+    fn names() -> impl Iterator<Item = &'static str> {
+        let calls = CallKind::ALL.iter().filter(|kind| kind.is_read()).flat_map(|kind| kind.names());
+        let collectives = CollectiveKind::ALL.iter().flat_map(|kind| kind.names());
+        OTHERS.iter().map(|verb| verb.name()).chain(calls.copied()).chain(collectives)
+    }
+
     /// Returns whether the rest of the line is ignored without a warning.
     pub(super) fn ignores_extra_fields(self) -> bool {
-        self.makes_communicator() || matches!(self, Self::Init | Self::CommSize | Self::WaitAll)
+        self.makes_communicator()
+            || matches!(self, Self::Init | Self::CommSize | Self::Call(CallKind::Waitall, _))
     }
 
     /// Returns whether the action creates a communicator in SimGrid's format.
     pub(super) fn makes_communicator(self) -> bool {
-        matches!(self, Self::CommSplit | Self::CommDup | Self::CommCreate)
-    }
-
-    /// Returns whether this is a blocking collective operation.
-    pub(super) fn is_collective(self) -> bool {
-        (Self::Barrier as u8..=Self::Exscan as u8).contains(&(self as u8))
-    }
-
-    /// Returns the blocking counterpart of a nonblocking collective operation; `None` for other actions.
-    pub(super) fn blocking(self) -> Option<Self> {
-        let number = (self as usize).checked_sub(Self::Ibarrier as usize)?;
-        let blocking = *Self::ALL.get(Self::Barrier as usize + number)?;
-        blocking.is_collective().then_some(blocking)
+        matches!(self, Self::Call(CallKind::NewCommunicator, 0..=2))
     }
 
     /// Returns whether this action is not in SimGrid's format.
     #[inline]
     pub(super) fn is_call(self) -> bool {
-        self as u8 >= Self::Ibarrier as u8
+        use CallKind::{Irecv, Isend, NewCommunicator, Recv, Send, SendRecv, Test, Wait, Waitall};
+        match self {
+            Self::Call(Send | Recv | Isend | Irecv | Wait | Waitall | Test | SendRecv, 0) => false,
+            Self::Call(NewCommunicator, 0..=2) => false,
+            Self::Call(..) | Self::Collective(_, true) => true,
+            _ => false,
+        }
     }
 
     /// Returns whether this action takes named fields.
     pub(super) fn takes_keys(self) -> bool {
-        !matches!(
-            self,
-            Self::Compute | Self::Sleep | Self::Location | Self::Init | Self::Finalize | Self::CommSize
-        )
+        matches!(self, Self::Call(..) | Self::Collective(..))
     }
 }
 
@@ -182,10 +123,7 @@ fn unknown_action(name: &str) -> TextError {
     let refused = UNSUPPORTED.iter().find(|(refused, _)| *refused == name).map(|(_, advice)| *advice);
     match refused.or(name.starts_with("Win_").then_some(ONE_SIDED)) {
         Some(advice) => TextError::NotReplayable { found, advice },
-        None => TextError::UnknownAction {
-            found,
-            nearest: nearest(name, Verb::ALL.iter().map(|verb| verb.name())),
-        },
+        None => TextError::UnknownAction { found, nearest: nearest(name, Verb::names()) },
     }
 }
 
@@ -225,13 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn operations_that_do_not_block_are_named_after_those_that_do() {
-        for verb in Verb::ALL {
-            let found = verb.blocking().map(|blocking| format!("i{}", blocking.name()));
-            let is_one = (Verb::Ibarrier as u8..=Verb::Iexscan as u8).contains(&(*verb as u8));
-            assert_eq!(found, is_one.then(|| verb.name().to_owned()));
+    fn every_name_is_found() {
+        assert_eq!(Verb::names().count(), 77);
+        for name in Verb::names() {
+            assert_eq!(Verb::find(name.as_bytes()).map(Verb::name), Ok(name));
         }
-        assert_eq!(Verb::find(b"ISsend"), Ok(Verb::Issend));
+        for kind in CollectiveKind::ALL {
+            let [blocking, nonblocking] = kind.names();
+            assert_eq!(nonblocking, format!("i{blocking}"));
+        }
+        assert_eq!(Verb::find(b"ISsend"), Ok(Verb::Call(CallKind::Isend, 1)));
+        assert!(Verb::find(b"icollective").is_err());
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 mod call;
 
+pub(crate) use call::ToNamed;
+
 use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
-use crate::call::SendMode;
+use crate::call::{Call, CallOp, SendMode, Source};
 use crate::channel::{Slot, Tag};
-use crate::structure::{CallOp, Direction, Op, Request};
+use crate::structure::{Direction, Op, Request};
 use crate::trace::{Cursor, RankTrace};
 
 /// Iterator over the operations of a rank in terms of the program: with ranks and tags instead of indices.
@@ -69,7 +71,7 @@ impl Iterator for Ops<'_> {
                 Op::Send { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::Isend { to, bytes, slot } if rank.has_named_requests => {
-                Op::Call(self.isend(SendMode::Standard, Some(to), bytes, slot))
+                Op::Call(Call::Isend { mode: SendMode::Standard, to: Some(to), bytes, slot }.to_op(rank))
             }
             Action::Isend { to, bytes, slot } => {
                 let channel = rank.outgoing()[to.index()];
@@ -81,7 +83,7 @@ impl Iterator for Ops<'_> {
                 Op::Recv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::Irecv { from, bytes, slot } if rank.has_named_requests => {
-                Op::Call(self.irecv(rank.recv_from_rank(from), bytes, slot))
+                Op::Call(Call::Irecv { from: Source::Rank(from), bytes, slot }.to_op(rank))
             }
             Action::Irecv { from, bytes, slot } => {
                 let channel = rank.incoming()[from.index()];
@@ -89,7 +91,8 @@ impl Iterator for Ops<'_> {
                 Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::ProcNull { slot: Some(slot) } if rank.has_named_requests => {
-                Op::Call(self.isend(SendMode::Standard, None, Bytes::ZERO, slot))
+                let (mode, bytes) = (SendMode::Standard, Bytes::ZERO);
+                Op::Call(Call::Isend { mode, to: None, bytes, slot }.to_op(rank))
             }
             Action::ProcNull { slot } => self.null(slot),
             Action::SendRecv(id) => {
@@ -99,16 +102,16 @@ impl Iterator for Ops<'_> {
                 Op::SendRecv { to, send_bytes: both.send_bytes, from, recv_bytes: both.recv_bytes }
             }
             Action::Wait { slot } if rank.has_named_requests => {
-                Op::Call(CallOp::Wait { request: call::request_name(slot) })
+                Op::Call(CallOp::Wait { request: slot.to_named(rank) })
             }
             Action::Test { slot } if rank.has_named_requests => {
-                Op::Call(CallOp::Test { request: call::request_name(slot), done: None })
+                Op::Call(CallOp::Test { request: slot.to_named(rank), done: None })
             }
             Action::Wait { slot } => Op::Wait(self.request(slot)),
             Action::Test { slot } => Op::Test(self.request(slot)),
             Action::WaitAll => Op::WaitAll,
             Action::Collective(id) => Op::Collective(rank.collective(id).clone()),
-            Action::Call(id) => Op::Call(self.call(rank.call(id))),
+            Action::Call(id) => self.call(rank.call(id).to_op(rank)),
         })
     }
 }

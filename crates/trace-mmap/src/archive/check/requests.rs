@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::Call;
+use crate::call::{Call, Completion, Indexed, RequestUse, Visit};
 use crate::channel::Slot;
 use crate::record::{CALL, IRECV, ISEND, LOOP_BEGIN, LOOP_END, NULL_REQUEST, Record, TEST, WAIT, WAIT_ALL};
 use crate::side_tables::SideTables;
@@ -98,30 +98,16 @@ impl RequestTracker {
     }
 
     fn call(&mut self, call: &Call) -> bool {
-        match call {
-            Call::Isend { slot, .. } | Call::Irecv { slot, .. } => self.post(*slot, SlotState::Pending),
-            Call::Collective { slot, .. } | Call::NeighborAlltoall { slot, .. } => {
-                slot.is_none_or(|slot| self.post(slot, SlotState::Pending))
-            }
-            Call::SendInit { slot, .. } | Call::RecvInit { slot, .. } => {
-                self.post(*slot, SlotState::Inactive)
-            }
-            Call::Start { slots } => slots.iter().all(|slot| {
-                self.change(*slot, |place| place.transition(SlotState::Inactive, SlotState::Active))
-            }),
-            Call::Free { slot } => self.change(*slot, SlotState::free),
-            Call::Waitall { slots } | Call::Testall { slots, done: true } => {
-                slots.iter().all(|slot| self.complete(*slot))
-            }
-            Call::Testall { slots, done: false } => slots.iter().all(|slot| self.has_request(*slot)),
-            Call::Waitany { slots, done } => self.complete_some(slots, done.as_slice(), true),
-            Call::Waitsome { slots, done } => self.complete_some(slots, done, true),
-            Call::Testany { slots, done } => self.complete_some(slots, done.as_slice(), false),
-            Call::Testsome { slots, done } => self.complete_some(slots, done, false),
-            Call::Test { slot, done: true } => self.complete(*slot),
-            Call::Test { slot, done: false } => self.has_request(*slot),
-            Call::Cancel { slot, .. } => self.change(*slot, |place| place.is_active()),
-            _ => true,
+        let mut uses = CallUses { tracker: self, is_valid: true };
+        call.visit(&mut uses);
+        let is_valid = uses.is_valid;
+        is_valid && call.completion().is_none_or(|completion| self.completion(completion))
+    }
+
+    fn completion(&mut self, Completion { requests, done, waits }: Completion<'_, Slot>) -> bool {
+        match done {
+            None => requests.iter().all(|slot| self.complete(*slot)),
+            Some(done) => self.complete_some(requests, done, waits),
         }
     }
 
@@ -161,6 +147,26 @@ impl RequestTracker {
     /// Returns the number of pending requests.
     pub(super) fn count(&self) -> u64 {
         self.slots.iter().filter(|place| place.is_active()).count() as u64
+    }
+}
+
+/// Applies what a call does to its requests, except for their completion.
+struct CallUses<'a> {
+    tracker: &'a mut RequestTracker,
+    is_valid: bool,
+}
+
+impl Visit<'_, Indexed> for CallUses<'_> {
+    fn requests(&mut self, used: RequestUse, slots: &[Slot]) {
+        let start = |place: &mut SlotState| place.transition(SlotState::Inactive, SlotState::Active);
+        self.is_valid &= slots.iter().all(|&slot| match used {
+            RequestUse::Posted => self.tracker.post(slot, SlotState::Pending),
+            RequestUse::Created => self.tracker.post(slot, SlotState::Inactive),
+            RequestUse::Started => self.tracker.change(slot, start),
+            RequestUse::Freed => self.tracker.change(slot, SlotState::free),
+            RequestUse::Cancelled => self.tracker.change(slot, |place| place.is_active()),
+            RequestUse::Waited | RequestUse::Tested | RequestUse::Done => true,
+        });
     }
 }
 

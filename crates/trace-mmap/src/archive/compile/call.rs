@@ -1,10 +1,14 @@
 //! Compiler of calls.
 
+use std::sync::Arc;
+
 use pdes_core::{Bytes, Rank};
 
 use crate::action::Action;
 use crate::archive::compile::{Compiler, StructureError, check_size};
-use crate::structure::{CallOp, Op, Peer, RecvFrom, SendTo};
+use crate::call::{CallOp, Named, Visit};
+use crate::communicator::{CommId, Group};
+use crate::structure::{Op, Peer, RecvFrom, SendTo};
 use crate::text::TextError;
 
 impl Compiler {
@@ -26,45 +30,69 @@ impl Compiler {
 
     /// Checks for numbers that the text parser would have refused.
     fn check_call(&self, call: &CallOp) -> Result<(), StructureError> {
-        match call {
-            CallOp::Send { to, bytes, .. }
-            | CallOp::Isend { to, bytes, .. }
-            | CallOp::SendInit { to, bytes, .. } => self.check_message(to, *bytes),
-            CallOp::Recv { from, bytes }
-            | CallOp::Irecv { from, bytes, .. }
-            | CallOp::RecvInit { from, bytes, .. } => self.check_receive(from, *bytes),
-            CallOp::Probe { from } | CallOp::Iprobe { from, .. } => self.check_receive(from, Bytes::ZERO),
-            CallOp::SendRecv { to, send_bytes, from, recv_bytes } => {
-                self.check_message(to, *send_bytes)?;
-                self.check_receive(from, *recv_bytes)
-            }
-            CallOp::NeighborAlltoall { communicator, to, from, .. } => {
-                let refuse = |kind| TextError::Call { action: call.name(), kind };
-                let index = self.builder.communicators.find(*communicator).map_err(refuse)?;
-                let ranks = self.builder.communicators.get(index).group.len();
-                to.iter().chain(from).try_for_each(|(rank, bytes)| {
-                    check_size(*bytes)?;
-                    check_rank(Rank::new(*rank), ranks)
-                })
-            }
-            CallOp::NewCommunicator { new: Some((_, group)), .. } => {
-                group.members().try_for_each(|member| check_rank(member, self.ranks))
-            }
-            _ => Ok(()),
+        let mut numbers = NumberCheck { compiler: self, call, ranks: 0, result: Ok(()) };
+        call.visit(&mut numbers);
+        numbers.result
+    }
+}
+
+/// Check of the fields of a call, which keeps the first error.
+struct NumberCheck<'a> {
+    compiler: &'a Compiler,
+    call: &'a CallOp,
+    /// Number of ranks of the communicator, once it was seen.
+    ranks: u32,
+    result: Result<(), StructureError>,
+}
+
+impl NumberCheck<'_> {
+    fn check(&mut self, check: impl FnOnce(&Self) -> Result<(), StructureError>) {
+        if self.result.is_ok() {
+            self.result = check(self);
         }
     }
+}
 
-    fn check_message(&self, to: &SendTo, bytes: Bytes) -> Result<(), StructureError> {
-        check_size(bytes)?;
-        self.check_peer(to.peer).map(|_| ())
+impl Visit<'_, Named> for NumberCheck<'_> {
+    fn destination(&mut self, to: &SendTo) {
+        self.check(|numbers| numbers.compiler.check_peer(to.peer).map(|_| ()));
     }
 
-    fn check_receive(&self, from: &RecvFrom, bytes: Bytes) -> Result<(), StructureError> {
-        check_size(bytes)?;
-        match from.peer {
-            Peer::Rank(rank) | Peer::Any { recorded: Some(rank) } => check_rank(rank, self.ranks),
+    fn source(&mut self, from: &RecvFrom) {
+        self.check(|numbers| match from.peer {
+            Peer::Rank(rank) | Peer::Any { recorded: Some(rank) } => check_rank(rank, numbers.compiler.ranks),
             Peer::ProcNull | Peer::Any { recorded: None } => Ok(()),
+        });
+    }
+
+    fn bytes(&mut self, bytes: Bytes) {
+        self.check(|_| check_size(bytes).map(|_| ()));
+    }
+
+    fn communicator(&mut self, communicator: &CommId) {
+        let communicators = &self.compiler.builder.communicators;
+        match communicators.find(*communicator) {
+            Ok(index) => self.ranks = communicators.get(index).group.len(),
+            Err(kind) => {
+                self.check(|numbers| Err(TextError::Call { action: numbers.call.name(), kind }.into()))
+            }
         }
+    }
+
+    fn neighbors(&mut self, list: &[(u32, Bytes)]) {
+        self.check(|numbers| {
+            list.iter().try_for_each(|(rank, bytes)| {
+                check_size(*bytes)?;
+                check_rank(Rank::new(*rank), numbers.ranks)
+            })
+        });
+    }
+
+    fn new_communicator(&mut self, new: &Option<(CommId, Arc<Group>)>) {
+        let Some((_, group)) = new else { return };
+        self.check(|numbers| {
+            group.members().try_for_each(|member| check_rank(member, numbers.compiler.ranks))
+        });
     }
 }
 

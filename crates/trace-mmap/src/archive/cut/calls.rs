@@ -8,9 +8,9 @@ use pdes_core::{Bytes, Rank};
 
 use crate::action::CollectiveId;
 use crate::archive::WriteError;
-use crate::archive::cut::renumbering::{Renumbering, posted_slot, restrict_collective};
-use crate::call::{Call, Source};
-use crate::channel::Slot;
+use crate::archive::cut::renumbering::Renumbering;
+use crate::call::{Call, Source, VisitMut};
+use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
 use crate::communicator::{CommIdx, Communicator, Group};
 use crate::side_tables::SideTables;
@@ -47,47 +47,19 @@ impl KeptCalls {
             ranks,
             collectives: Vec::new(),
             by_operation: BTreeMap::new(),
+            communicator: CommIdx::WORLD,
+            is_removed: false,
         };
         let calls = trace.side_tables.calls.iter().map(|call| keeper.keep(call)).collect();
-        let posted_slots = trace.side_tables.calls.iter().map(posted_slot).collect();
+        let posted_slots = trace.side_tables.calls.iter().map(Call::posted_slot).collect();
         let kept = Self { calls, posted_slots, collectives: keeper.collectives, communicators };
-        let naming = trace.side_tables.calls.iter().find(|call| refers_to_requests(call));
+        let naming = trace.side_tables.calls.iter().find(|call| call.refers_to_requests());
         match naming {
             Some(call) if names.removes_channels() => {
                 Err(WriteError::CutRequests { rank, call: call.name() })
             }
             _ => Ok(kept),
         }
-    }
-}
-
-/// Returns whether a call names earlier requests, or creates one that later calls name.
-fn refers_to_requests(call: &Call) -> bool {
-    match call {
-        Call::Start { .. }
-        | Call::Free { .. }
-        | Call::Waitall { .. }
-        | Call::Waitany { .. }
-        | Call::Waitsome { .. }
-        | Call::Test { .. }
-        | Call::Testall { .. }
-        | Call::Testany { .. }
-        | Call::Testsome { .. }
-        | Call::Cancel { .. }
-        | Call::SendInit { .. }
-        | Call::RecvInit { .. } => true,
-        Call::Send { .. }
-        | Call::Isend { .. }
-        | Call::Recv { .. }
-        | Call::Irecv { .. }
-        | Call::SendRecv { .. }
-        | Call::Probe { .. }
-        | Call::Iprobe { .. }
-        | Call::Collective { .. }
-        | Call::NeighborAlltoall { .. }
-        | Call::NewCommunicator { .. }
-        | Call::FreeCommunicator { .. }
-        | Call::Unmodelled(_) => false,
     }
 }
 
@@ -114,59 +86,71 @@ struct CallFilter<'a> {
     ranks: &'a Range<u32>,
     collectives: Vec<Collective>,
     by_operation: BTreeMap<(CollectiveId, CommIdx), CollectiveId>,
+    /// The communicator of the call, which its row has before the operation and the neighbours.
+    communicator: CommIdx,
+    /// Whether the message of the call is to or from a removed rank.
+    is_removed: bool,
 }
 
 impl CallFilter<'_> {
     fn keep(&mut self, call: &Call) -> Option<Call> {
         let mut kept = call.clone();
-        match &mut kept {
-            Call::Send { to, .. } | Call::Isend { to, .. } | Call::SendInit { to, .. } => {
-                *to = to.map_or(Some(None), |to| self.renumbering.new_outgoing(to).map(Some))?;
-            }
-            Call::Recv { from, .. }
-            | Call::Irecv { from, .. }
-            | Call::RecvInit { from, .. }
-            | Call::Probe { from }
-            | Call::Iprobe { from, .. }
-            | Call::Cancel { from, .. } => *from = self.source(*from)?,
-            // If one half is removed the other half is kept, as for the plain action.
-            Call::SendRecv { to, from, .. } => {
-                *to = to.and_then(|to| self.renumbering.new_outgoing(to));
-                *from = self.source(*from).unwrap_or(Source::ProcNull);
-            }
-            Call::Collective { operation, communicator, .. } if *communicator != CommIdx::WORLD => {
-                *operation = self.collective(*operation, *communicator);
-            }
-            Call::NeighborAlltoall { communicator, to, from, .. } => {
-                let group_ranks =
-                    kept_group_ranks(&self.trace.communicators[communicator.index()].group, self.ranks);
-                *to = restrict_neighbors(to, &group_ranks);
-                *from = restrict_neighbors(from, &group_ranks);
-            }
-            _ => {}
-        }
-        Some(kept)
+        self.is_removed = false;
+        kept.visit_mut(self);
+        // If one half is removed the other half is kept, as for the plain action.
+        (!self.is_removed || matches!(call, Call::SendRecv { .. })).then_some(kept)
     }
 
-    fn source(&self, from: Source) -> Option<Source> {
-        Some(match from {
-            Source::ProcNull => Source::ProcNull,
-            Source::Rank(from) => Source::Rank(self.renumbering.new_incoming(from)?),
-            Source::Any { tag, communicator, recorded } => {
+    fn group_ranks(&self) -> Vec<u32> {
+        kept_group_ranks(&self.trace.communicators[self.communicator.index()].group, self.ranks)
+    }
+}
+
+impl VisitMut for CallFilter<'_> {
+    fn destination(&mut self, to: &mut Option<OutIdx>) {
+        let new = to.and_then(|to| self.renumbering.new_outgoing(to));
+        self.is_removed |= to.is_some() && new.is_none();
+        *to = new;
+    }
+
+    fn source(&mut self, from: &mut Source) {
+        match from {
+            Source::ProcNull => {}
+            Source::Rank(old) => match self.renumbering.new_incoming(*old) {
+                Some(new) => *old = new,
+                None => {
+                    self.is_removed = true;
+                    *from = Source::ProcNull;
+                }
+            },
+            Source::Any { recorded, .. } => {
                 let stays = recorded.filter(|rank| self.ranks.contains(&rank.get()));
-                let recorded = stays.map(|rank| Rank::new(rank.get() - self.ranks.start));
-                Source::Any { tag, communicator, recorded }
+                *recorded = stays.map(|rank| Rank::new(rank.get() - self.ranks.start));
             }
-        })
+        }
     }
 
-    fn collective(&mut self, operation: CollectiveId, communicator: CommIdx) -> CollectiveId {
-        let Self { trace, ranks, collectives, .. } = self;
-        *self.by_operation.entry((operation, communicator)).or_insert_with(|| {
-            let group_ranks = kept_group_ranks(&trace.communicators[communicator.index()].group, ranks);
-            collectives.push(restrict_collective(trace.collective(operation), &group_ranks));
-            SideTables::group_collective(collectives.len() as u32 - 1)
-        })
+    fn communicator(&mut self, communicator: &mut CommIdx) {
+        self.communicator = *communicator;
+    }
+
+    fn operation(&mut self, operation: &mut CollectiveId) {
+        if self.communicator == CommIdx::WORLD {
+            return;
+        }
+        let key = (*operation, self.communicator);
+        let known = self.by_operation.get(&key).copied();
+        *operation = known.unwrap_or_else(|| {
+            let mut restricted = self.trace.collective(*operation).clone();
+            restricted.restrict(&self.group_ranks());
+            self.collectives.push(restricted);
+            SideTables::group_collective(self.collectives.len() as u32 - 1)
+        });
+        self.by_operation.insert(key, *operation);
+    }
+
+    fn neighbors(&mut self, list: &mut Box<[(u32, Bytes)]>) {
+        *list = restrict_neighbors(list, &self.group_ranks());
     }
 }
 

@@ -9,9 +9,8 @@ use crate::action::SendRecv;
 use crate::archive::WriteError;
 use crate::archive::cut::calls::KeptCalls;
 use crate::builder::assign_ports;
-use crate::call::Call;
+use crate::call::{Call, Indexed, RequestUse, Visit, VisitMut};
 use crate::channel::{Arrival, InIdx, OutIdx, Outgoing, Slot};
-use crate::collective::Collective;
 use crate::record::{CALL, IRECV, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, WAIT, WAIT_ALL};
 use crate::side_tables::{SideTables, TableRequirements};
 use crate::trace::RankTrace;
@@ -104,12 +103,10 @@ impl Renumbering {
             ..*both
         };
         let group_ranks: Vec<u32> = ranks.clone().collect();
+        let mut collectives = side.collectives.clone();
+        collectives.iter_mut().for_each(|kept| kept.restrict(&group_ranks));
         let side = SideTables {
-            collectives: side
-                .collectives
-                .iter()
-                .map(|kept| restrict_collective(kept, &group_ranks))
-                .collect(),
+            collectives,
             group_collectives: self.kept_calls.collectives.clone(),
             send_recvs: side.send_recvs.iter().map(send_recv).collect(),
             locations: side.locations.clone(),
@@ -151,7 +148,7 @@ impl Renumbering {
     fn keeps_call(&self, record: Record, removed: &mut RemovedRequests) -> bool {
         match self.call(record) {
             Some(call) => {
-                posted_slot(call).into_iter().for_each(|slot| removed.set(slot, false));
+                call.posted_slot().into_iter().for_each(|slot| removed.set(slot, false));
                 true
             }
             None => {
@@ -184,10 +181,10 @@ impl UsedIds {
                 mark_used(&mut used.slots, record.slot().index());
             }
             if record.kind() == CALL
-                && let Some(mut call) = names.call(record).cloned()
+                && let Some(call) = names.call(record)
             {
                 mark_used(&mut used.calls, record.index() as usize);
-                call.visit_slots(|slot| mark_used(&mut used.slots, slot.index()));
+                call.visit(&mut used);
             }
         }
         for numbers in [&mut used.slots, &mut used.calls] {
@@ -227,10 +224,23 @@ impl UsedIds {
     fn renumber_calls(&self, calls: &[Option<Call>]) -> Vec<Call> {
         let used = calls.iter().zip(&self.calls).filter(|(_, number)| number.is_some());
         let mut used: Vec<Call> = used.filter_map(|(call, _)| call.clone()).collect();
-        for call in &mut used {
-            call.visit_slots(|slot| *slot = self.new_slot(*slot).unwrap_or(*slot));
-        }
+        used.iter_mut().for_each(|call| call.visit_mut(&mut NewSlots(self)));
         used
+    }
+}
+
+impl Visit<'_, Indexed> for UsedIds {
+    fn requests(&mut self, _: RequestUse, slots: &[Slot]) {
+        slots.iter().for_each(|slot| mark_used(&mut self.slots, slot.index()));
+    }
+}
+
+/// Renumbers the slots of a call.
+struct NewSlots<'a>(&'a UsedIds);
+
+impl VisitMut for NewSlots<'_> {
+    fn requests(&mut self, slots: &mut [Slot]) {
+        slots.iter_mut().for_each(|slot| *slot = self.0.new_slot(*slot).unwrap_or(*slot));
     }
 }
 
@@ -241,51 +251,7 @@ fn mark_used(numbers: &mut Vec<Option<u32>>, index: usize) {
     numbers[index] = Some(0);
 }
 
-/// Returns the slot of the request that a call posts, if any.
-pub(super) fn posted_slot(call: &Call) -> Option<Slot> {
-    match *call {
-        Call::Isend { slot, .. }
-        | Call::Irecv { slot, .. }
-        | Call::SendInit { slot, .. }
-        | Call::RecvInit { slot, .. } => Some(slot),
-        Call::Collective { slot, .. } | Call::NeighborAlltoall { slot, .. } => slot,
-        _ => None,
-    }
-}
-
 fn number_kept(peers: impl Iterator<Item = Rank>, ranks: &Range<u32>) -> Vec<Option<u32>> {
     let mut next = 0..;
     peers.map(|peer| ranks.contains(&peer.get()).then(|| next.next()).flatten()).collect()
-}
-
-/// Restricts an operation to the ranks `group_ranks` of its communicator; a removed root is replaced by the first rank.
-pub(super) fn restrict_collective(collective: &Collective, group_ranks: &[u32]) -> Collective {
-    let mut kept = collective.clone();
-    let part = |counts: &mut Box<[u64]>| {
-        *counts = group_ranks.iter().map(|group_rank| counts[*group_rank as usize]).collect();
-    };
-    match &mut kept {
-        Collective::Bcast { root, .. }
-        | Collective::Reduce { root, .. }
-        | Collective::Gather { root, .. }
-        | Collective::Scatter { root, .. }
-        | Collective::Gatherv { root, .. }
-        | Collective::Scatterv { root, .. } => {
-            let number = group_ranks.binary_search(&root.get()).unwrap_or(0);
-            *root = Rank::new(number as u32);
-        }
-        _ => {}
-    }
-    match &mut kept {
-        Collective::Alltoallv { send_counts, recv_counts, .. } => {
-            part(send_counts);
-            part(recv_counts);
-        }
-        Collective::Gatherv { recv_counts, .. }
-        | Collective::Allgatherv { recv_counts, .. }
-        | Collective::ReduceScatter { recv_counts, .. } => part(recv_counts),
-        Collective::Scatterv { send_counts, .. } => part(send_counts),
-        _ => {}
-    }
-    kept
 }

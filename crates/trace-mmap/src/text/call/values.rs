@@ -13,6 +13,10 @@ const REQUEST: Field = Field::new("request (req=)");
 const REQUESTS: Field = Field::new("list of requests (req=)");
 const DONE: Field = Field::new("outcome (done=)");
 const COMMUNICATOR: Field = Field::new("communicator (comm=)");
+pub(super) const NEW: Field = Field::new("new communicator (new=)");
+pub(super) const MEMBERS: Field = Field::new("list of members (members=)");
+pub(super) const SEND_TAG: Field = Field::new("tag of the send (stag=)");
+pub(super) const RECV_TAG: Field = Field::new("tag of the receive (rtag=)");
 const RECORDED: Field = Field::new("recorded source (source=)");
 
 impl CallReader<'_, '_> {
@@ -25,9 +29,12 @@ impl CallReader<'_, '_> {
     }
 
     pub(super) fn communicator(&mut self) -> Result<CommId, TextError> {
+        if let Some(communicator) = self.communicator {
+            return Ok(communicator);
+        }
         let max = u64::from(u32::MAX);
         let found = self.number(Key::Comm, COMMUNICATOR, max, "the number of a communicator")?;
-        Ok(CommId::new(found.unwrap_or(0) as u32))
+        Ok(*self.communicator.insert(CommId::new(found.unwrap_or(0) as u32)))
     }
 
     pub(super) fn mandatory_communicator(&mut self) -> Result<CommId, TextError> {

@@ -1,147 +1,133 @@
-//! Calls in terms of the program.
+//! Fields of calls in terms of the program.
 
 use std::sync::Arc;
 
 use pdes_core::Bytes;
 
-use crate::call::{Call, SendMode, Source};
+use crate::action::CollectiveId;
+use crate::call::{CallOp, Source};
 use crate::channel::{InIdx, OutIdx, Slot, Tag};
-use crate::communicator::{CommId, CommIdx};
-use crate::structure::{CallOp, Direction, Peer, RecvFrom, RequestName, SendTo};
+use crate::collective::Collective;
+use crate::communicator::{CommId, CommIdx, Group};
+use crate::structure::{Direction, Op, Peer, RecvFrom, RequestName, SendTo};
 use crate::trace::{Ops, RankTrace};
 
-/// Returns the name of the request in a slot: when the slot is reused, the name is free again.
-pub(super) fn request_name(slot: Slot) -> RequestName {
-    RequestName::new(slot.get())
+/// A field of the indexed form of calls, which becomes a field `N` of the form in terms of the program.
+pub(crate) trait ToNamed<N> {
+    fn to_named(&self, rank: &RankTrace) -> N;
 }
 
-fn request_names(slots: &[Slot]) -> Vec<RequestName> {
-    slots.iter().copied().map(request_name).collect()
+impl ToNamed<SendTo> for Option<OutIdx> {
+    fn to_named(&self, rank: &RankTrace) -> SendTo {
+        match self.map(|to| rank.outgoing[to.index()]) {
+            Some(channel) => {
+                let communicator = rank.communicator_id(channel.communicator);
+                SendTo { peer: Some(channel.peer), tag: channel.tag, communicator }
+            }
+            None => SendTo { peer: None, tag: Tag::new(0), communicator: CommId::WORLD },
+        }
+    }
+}
+
+impl ToNamed<RecvFrom> for InIdx {
+    fn to_named(&self, rank: &RankTrace) -> RecvFrom {
+        let channel = rank.incoming[self.index()];
+        let communicator = rank.communicator_id(channel.communicator);
+        RecvFrom { peer: Peer::Rank(channel.peer), tag: channel.tag, communicator }
+    }
+}
+
+impl ToNamed<RecvFrom> for Source {
+    fn to_named(&self, rank: &RankTrace) -> RecvFrom {
+        match *self {
+            Source::ProcNull => RecvFrom::on_world(Peer::ProcNull, None),
+            Source::Rank(from) => from.to_named(rank),
+            Source::Any { tag, communicator, recorded } => RecvFrom {
+                peer: Peer::Any { recorded },
+                tag,
+                communicator: rank.communicator_id(communicator),
+            },
+        }
+    }
+}
+
+impl ToNamed<RequestName> for Slot {
+    fn to_named(&self, _: &RankTrace) -> RequestName {
+        RequestName::new(self.get())
+    }
+}
+
+impl ToNamed<Option<RequestName>> for Slot {
+    fn to_named(&self, rank: &RankTrace) -> Option<RequestName> {
+        Some(self.to_named(rank))
+    }
+}
+
+impl ToNamed<Option<RequestName>> for Option<Slot> {
+    fn to_named(&self, rank: &RankTrace) -> Option<RequestName> {
+        self.map(|slot| slot.to_named(rank))
+    }
+}
+
+impl ToNamed<Vec<RequestName>> for Box<[Slot]> {
+    fn to_named(&self, rank: &RankTrace) -> Vec<RequestName> {
+        self.iter().map(|slot| slot.to_named(rank)).collect()
+    }
+}
+
+impl ToNamed<Option<bool>> for bool {
+    fn to_named(&self, _: &RankTrace) -> Option<bool> {
+        Some(*self)
+    }
+}
+
+impl ToNamed<CommId> for CommIdx {
+    fn to_named(&self, rank: &RankTrace) -> CommId {
+        rank.communicator_id(*self)
+    }
+}
+
+impl ToNamed<Option<(CommId, Arc<Group>)>> for Option<CommIdx> {
+    fn to_named(&self, rank: &RankTrace) -> Option<(CommId, Arc<Group>)> {
+        let new = self.map(|new| &rank.communicators[new.index()]);
+        new.map(|new| (new.id, Arc::clone(&new.group)))
+    }
+}
+
+impl ToNamed<Collective> for CollectiveId {
+    fn to_named(&self, rank: &RankTrace) -> Collective {
+        rank.collective(*self).clone()
+    }
+}
+
+impl ToNamed<Vec<(u32, Bytes)>> for Box<[(u32, Bytes)]> {
+    fn to_named(&self, _: &RankTrace) -> Vec<(u32, Bytes)> {
+        self.to_vec()
+    }
 }
 
 impl RankTrace {
     pub(crate) fn communicator_id(&self, communicator: CommIdx) -> CommId {
         self.communicators[communicator.index()].id
     }
-
-    pub(super) fn send_to(&self, to: Option<OutIdx>) -> SendTo {
-        match to.map(|to| self.outgoing[to.index()]) {
-            Some(channel) => {
-                let communicator = self.communicator_id(channel.communicator);
-                SendTo { peer: Some(channel.peer), tag: channel.tag, communicator }
-            }
-            None => SendTo { peer: None, tag: Tag::new(0), communicator: CommId::WORLD },
-        }
-    }
-
-    pub(super) fn recv_from(&self, from: Source) -> RecvFrom {
-        match from {
-            Source::ProcNull => RecvFrom::on_world(Peer::ProcNull, None),
-            Source::Rank(from) => self.recv_from_rank(from),
-            Source::Any { tag, communicator, recorded } => RecvFrom {
-                peer: Peer::Any { recorded },
-                tag,
-                communicator: self.communicator_id(communicator),
-            },
-        }
-    }
-
-    pub(super) fn recv_from_rank(&self, from: InIdx) -> RecvFrom {
-        let channel = self.incoming[from.index()];
-        let communicator = self.communicator_id(channel.communicator);
-        RecvFrom { peer: Peer::Rank(channel.peer), tag: channel.tag, communicator }
-    }
 }
 
 impl Ops<'_> {
-    /// Returns a nonblocking send and records its request.
-    pub(super) fn isend(&mut self, mode: SendMode, to: Option<OutIdx>, bytes: Bytes, slot: Slot) -> CallOp {
-        let to = self.rank.send_to(to);
-        self.post(slot, Direction::Send, to.peer, Some(to.tag));
-        CallOp::Isend { mode, to, bytes, request: self.request_name(slot) }
-    }
-
-    /// Returns a nonblocking receive and records its request.
-    pub(super) fn irecv(&mut self, from: RecvFrom, bytes: Bytes, slot: Slot) -> CallOp {
-        match from.peer {
-            Peer::Any { .. } => self.post(slot, Direction::ReceiveFromAny, None, from.tag),
-            Peer::Rank(peer) => self.post(slot, Direction::Receive, Some(peer), from.tag),
-            Peer::ProcNull => self.post(slot, Direction::Receive, None, from.tag),
+    /// Yields a call. Where requests have no names, that which the call posts is recorded, and left out of the call.
+    pub(super) fn call(&mut self, mut op: CallOp) -> Op {
+        let (request, direction, peer, tag) = match &mut op {
+            _ if self.rank.has_named_requests => return Op::Call(op),
+            CallOp::Isend { to, request, .. } => (request, Direction::Send, to.peer, Some(to.tag)),
+            CallOp::Irecv { from, request, .. } => match from.peer {
+                Peer::Any { .. } => (request, Direction::ReceiveFromAny, None, from.tag),
+                Peer::Rank(peer) => (request, Direction::Receive, Some(peer), from.tag),
+                Peer::ProcNull => (request, Direction::Receive, None, from.tag),
+            },
+            _ => return Op::Call(op),
+        };
+        if let Some(request) = request.take() {
+            self.post(Slot::new(request.get()), direction, peer, tag);
         }
-        CallOp::Irecv { from, bytes, request: self.request_name(slot) }
-    }
-
-    fn request_name(&self, slot: Slot) -> Option<RequestName> {
-        self.rank.has_named_requests.then(|| request_name(slot))
-    }
-
-    pub(super) fn call(&mut self, call: &Call) -> CallOp {
-        let rank = self.rank;
-        match *call {
-            Call::Send { mode, to, bytes } => CallOp::Send { mode, to: rank.send_to(to), bytes },
-            Call::Isend { mode, to, bytes, slot } => self.isend(mode, to, bytes, slot),
-            Call::Recv { from, bytes } => CallOp::Recv { from: rank.recv_from(from), bytes },
-            Call::Irecv { from, bytes, slot } => self.irecv(rank.recv_from(from), bytes, slot),
-            Call::SendRecv { to, send_bytes, from, recv_bytes } => {
-                let (to, from) = (rank.send_to(to), rank.recv_from(from));
-                CallOp::SendRecv { to, send_bytes, from, recv_bytes }
-            }
-            Call::SendInit { mode, to, bytes, slot } => {
-                CallOp::SendInit { mode, to: rank.send_to(to), bytes, request: request_name(slot) }
-            }
-            Call::RecvInit { from, bytes, slot } => {
-                CallOp::RecvInit { from: rank.recv_from(from), bytes, request: request_name(slot) }
-            }
-            Call::Probe { from } => CallOp::Probe { from: rank.recv_from(from) },
-            Call::Iprobe { from, found } => CallOp::Iprobe { from: rank.recv_from(from), found },
-            Call::Collective { operation, communicator, slot } => {
-                let operation = rank.collective(operation).clone();
-                CallOp::Collective {
-                    operation,
-                    communicator: rank.communicator_id(communicator),
-                    request: slot.map(request_name),
-                }
-            }
-            Call::NeighborAlltoall { communicator, ref to, ref from, slot } => {
-                let (communicator, request) = (rank.communicator_id(communicator), slot.map(request_name));
-                CallOp::NeighborAlltoall { communicator, to: to.to_vec(), from: from.to_vec(), request }
-            }
-            Call::NewCommunicator { kind, parent, new } => {
-                let new = new.map(|new| &rank.communicators[new.index()]);
-                let new = new.map(|new| (new.id, Arc::clone(&new.group)));
-                CallOp::NewCommunicator { kind, parent: rank.communicator_id(parent), new }
-            }
-            Call::FreeCommunicator { communicator } => {
-                CallOp::FreeCommunicator { communicator: rank.communicator_id(communicator) }
-            }
-            Call::Unmodelled(ref call) => CallOp::Unmodelled(call.clone()),
-            ref completion => completion_op(completion),
-        }
-    }
-}
-
-fn completion_op(call: &Call) -> CallOp {
-    match call {
-        Call::Start { slots } => CallOp::Start { requests: request_names(slots) },
-        Call::Free { slot } => CallOp::Free { request: request_name(*slot) },
-        Call::Waitany { slots, done } => {
-            CallOp::Waitany { requests: request_names(slots), done: done.map(request_name) }
-        }
-        Call::Waitsome { slots, done } => {
-            CallOp::Waitsome { requests: request_names(slots), done: request_names(done) }
-        }
-        Call::Test { slot, done } => CallOp::Test { request: request_name(*slot), done: Some(*done) },
-        Call::Testall { slots, done } => CallOp::Testall { requests: request_names(slots), done: *done },
-        Call::Testany { slots, done } => {
-            CallOp::Testany { requests: request_names(slots), done: done.map(request_name) }
-        }
-        Call::Testsome { slots, done } => {
-            CallOp::Testsome { requests: request_names(slots), done: request_names(done) }
-        }
-        Call::Cancel { slot, cancelled, .. } => {
-            CallOp::Cancel { request: request_name(*slot), cancelled: *cancelled }
-        }
-        Call::Waitall { slots } => CallOp::Waitall { requests: request_names(slots) },
-        _ => unreachable!("no other call names an earlier request"),
+        Op::Call(op)
     }
 }

@@ -1,0 +1,360 @@
+//! The table of MPI calls: a row for each, from which both of its forms and all that only depends on its fields follow.
+//!
+//! A row has the documentation of the call; its names in text, numbered from 0, with other spellings after a bar; the field that
+//! tells which of the names a call has, in either form (`by`); and its fields in groups:
+//! - `names`: fields that differ between the indexed form, [`Call`], and that of the program, [`CallOp`], with their role;
+//! - `requests`: requests, in both forms, with what the call does to them, a [`RequestUse`];
+//! - `values`: fields that are the same in both forms, with their role;
+//! - `derived`: fields of the indexed form only, which follow from earlier calls.
+//!
+//! A role is the name of a method: of [`Visit`] and [`VisitMut`], by which the writer of text, the checks, the requirements on tables
+//! and the cuts see a field; of [`CallReader`], which reads it from text; and of [`RankTraceBuilder`], which finds its indices.
+//! A row may end with methods of its own for the last two: `read by` where the fields in text are not those of the row in their
+//! order, `resolved by` where the call has more effects than those of the roles, or a shorter form as an [`Action`].
+//!
+//! # To add a call
+//! 1. Add a row here. If its fields have roles that exist, then it is read, written, stored, checked, cut and counted. For instance
+//!    `MPI_Mprobe` is
+//!    ```text
+//!    /// `MPI_Mprobe`.
+//!    Mprobe [0: "mprobe"] { names { from: Source => from: RecvFrom = source, } };
+//!    ```
+//! 2. Add its model to the crate `mpi-model`: a branch in `replay/calls.rs`, and its kind in the statistics, `statistics/kind.rs`.
+//! 3. Add a test with a line of text: `tests/calls.rs` of this crate for its arguments, and one of `mpi-model` for its time.
+//!
+//! The compiler reports the places that are missing.
+
+use std::sync::Arc;
+
+use pdes_core::Bytes;
+
+use super::derive::{calls, own_or};
+use super::visit::{List, Number, RequestUse, Visit, VisitMut};
+use super::{CommunicatorCall, Indexed, Named, SendMode, Source};
+use crate::action::{Action, CollectiveId};
+use crate::builder::{RankTraceBuilder, ResolveError};
+use crate::channel::{OutIdx, Slot};
+use crate::collective::Collective;
+use crate::communicator::{CommId, CommIdx, Group};
+use crate::structure::{RecvFrom, RequestName, SendTo};
+use crate::text::{CallReader, TextError};
+use crate::trace::{RankTrace, ToNamed};
+use crate::unmodelled::Unmodelled;
+
+calls! {
+    /// An MPI call with its arguments and, if its outcome depends on timing, with the outcome in the recorded run.
+    ///
+    /// Requests are identified by their slots, as in [`Action`]; lists are in the order of the call, without `MPI_REQUEST_NULL`. The
+    /// slot of a request is free again once the request has completed in the recorded run; the slot of a persistent request once the
+    /// request is freed.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub enum Call;
+
+    /// A call for which [`Op`](crate::Op) has no shorter form: with named requests, on communicators, persistent, and so on. A call
+    /// that has a shorter form nevertheless, such as a standard send on the world communicator, becomes the same action.
+    ///
+    /// Lists of requests omit `MPI_REQUEST_NULL`. Outcomes that depend on timing are those of the recorded run.
+    #[derive(Clone, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the fields are those of `Call` by the names of the program")]
+    pub enum CallOp;
+
+    /// `MPI_Send`, `MPI_Ssend`, `MPI_Bsend`, `MPI_Rsend`.
+    Send [0: "send", 1: "ssend" | "Ssend", 2: "bsend", 3: "rsend"] by mode | mode {
+        names {
+            /// The channel; `None` for `MPI_PROC_NULL`.
+            to: Option<OutIdx> => to: SendTo = destination,
+        }
+        values {
+            /// The mode.
+            mode: SendMode = mode,
+            /// Size of the message.
+            bytes: Bytes = bytes,
+        }
+    } resolved by send_call;
+
+    /// `MPI_Recv`.
+    Recv [0: "recv"] {
+        names {
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+        values {
+            /// Size of the buffer.
+            bytes: Bytes = buffer,
+        }
+    } resolved by recv_call;
+
+    /// `MPI_Isend`, `MPI_Issend`, `MPI_Ibsend`, `MPI_Irsend`. A request without a name is completed by
+    /// [`Op::Wait`](crate::Op::Wait).
+    Isend [0: "isend", 1: "issend" | "ISsend", 2: "ibsend", 3: "irsend"] by mode | mode {
+        names {
+            /// The channel; `None` for `MPI_PROC_NULL`.
+            to: Option<OutIdx> => to: SendTo = destination,
+        }
+        requests {
+            /// Slot of the request.
+            slot: Slot => request: Option<RequestName> = Posted,
+        }
+        values {
+            /// The mode.
+            mode: SendMode = mode,
+            /// Size of the message.
+            bytes: Bytes = bytes,
+        }
+    } resolved by isend_call;
+
+    /// `MPI_Irecv`. A request without a name is completed by [`Op::Wait`](crate::Op::Wait).
+    Irecv [0: "irecv"] {
+        names {
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+        requests {
+            /// Slot of the request.
+            slot: Slot => request: Option<RequestName> = Posted,
+        }
+        values {
+            /// Size of the buffer.
+            bytes: Bytes = buffer,
+        }
+    } resolved by irecv_call;
+
+    /// `MPI_Waitall` on listed requests.
+    Waitall [0: "waitall"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
+        }
+    };
+
+    /// `MPI_Test` with its recorded outcome; without one it becomes [`Action::Test`] and the request keeps its name.
+    Test [0: "test"] {
+        names {
+            /// True if it completed.
+            done: bool => done: Option<bool> = has_completed,
+        }
+        requests {
+            /// The request.
+            slot: Slot => request: RequestName = Tested,
+        }
+    } read by test resolved by test;
+
+    /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`.
+    SendRecv [0: "sendRecv", 1: "sendRecv_replace"] {
+        names {
+            /// The channel of the send; `None` for `MPI_PROC_NULL`.
+            to: Option<OutIdx> => to: SendTo = destination,
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+        values {
+            /// Size of the message sent.
+            send_bytes: Bytes = bytes,
+            /// Size of the buffer.
+            recv_bytes: Bytes = buffer,
+        }
+    } read by send_recv resolved by send_recv_call;
+
+    /// `MPI_Send_init`, `MPI_Ssend_init`, ...: creates an inactive persistent request.
+    SendInit [0: "send_init", 1: "ssend_init", 2: "bsend_init", 3: "rsend_init"] by mode | mode {
+        names {
+            /// The channel; `None` for `MPI_PROC_NULL`.
+            to: Option<OutIdx> => to: SendTo = destination,
+        }
+        requests {
+            /// Slot of the request.
+            slot: Slot => request: RequestName = Created,
+        }
+        values {
+            /// The mode.
+            mode: SendMode = mode,
+            /// Size of each message.
+            bytes: Bytes = bytes,
+        }
+    } resolved by send_init;
+
+    /// `MPI_Recv_init`: creates an inactive persistent request.
+    RecvInit [0: "recv_init"] {
+        names {
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+        requests {
+            /// Slot of the request.
+            slot: Slot => request: RequestName = Created,
+        }
+        values {
+            /// Size of the buffer.
+            bytes: Bytes = buffer,
+        }
+    } resolved by recv_init;
+
+    /// `MPI_Start`, `MPI_Startall`: starts persistent requests, in this order.
+    Start [0: "startall" | "Startall", 1: "start" | "Start"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Started,
+        }
+    } read by start resolved by start;
+
+    /// `MPI_Request_free`: a pending request keeps its slot until it completes.
+    Free [0: "request_free"] {
+        requests {
+            /// The request.
+            slot: Slot => request: RequestName = Freed,
+        }
+    };
+
+    /// `MPI_Waitany`.
+    Waitany [0: "waitany" | "waitAny"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
+            /// The request that completed; `None` if none was active.
+            done: Option<Slot> => done: Option<RequestName> = Done,
+        }
+    };
+
+    /// `MPI_Waitsome`.
+    Waitsome [0: "waitsome"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
+            /// The requests that completed; empty if none was active.
+            done: Box<[Slot]> => done: Vec<RequestName> = Done,
+        }
+    };
+
+    /// `MPI_Testall`.
+    Testall [0: "testall"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
+        }
+        values {
+            /// True if all completed.
+            done: bool = have_completed,
+        }
+    };
+
+    /// `MPI_Testany`.
+    Testany [0: "testany"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
+            /// The request that completed, if any.
+            done: Option<Slot> => done: Option<RequestName> = Done,
+        }
+    };
+
+    /// `MPI_Testsome`.
+    Testsome [0: "testsome"] {
+        requests {
+            /// The requests.
+            slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
+            /// The requests that completed.
+            done: Box<[Slot]> => done: Vec<RequestName> = Done,
+        }
+    };
+
+    /// `MPI_Probe`.
+    Probe [0: "probe"] {
+        names {
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+    };
+
+    /// `MPI_Iprobe` with its recorded outcome.
+    Iprobe [0: "iprobe"] {
+        names {
+            /// The source.
+            from: Source => from: RecvFrom = source,
+        }
+        values {
+            /// True if there was a message.
+            found: bool = outcome,
+        }
+    };
+
+    /// `MPI_Cancel` of a receive. The request must still be waited for.
+    Cancel [0: "cancel"] {
+        requests {
+            /// The request.
+            slot: Slot => request: RequestName = Cancelled,
+        }
+        values {
+            /// True if it was cancelled, as `MPI_Test_cancelled` reported later.
+            cancelled: bool = outcome,
+        }
+        derived {
+            /// The source of the receive.
+            from: Source = source,
+        }
+    } resolved by cancel;
+
+    /// A blocking collective operation on a communicator other than the world, or a nonblocking one on any: one with a request. Its
+    /// root and its vectors are in ranks of the communicator.
+    Collective [0: "collective", 1: "icollective"] by slot | request {
+        names {
+            /// The communicator.
+            communicator: CommIdx => communicator: CommId = communicator,
+            /// The operation.
+            operation: CollectiveId => operation: Collective = operation,
+        }
+        requests {
+            /// Slot of the request of a nonblocking operation.
+            slot: Option<Slot> => request: Option<RequestName> = Posted,
+        }
+    } read by elsewhere resolved by elsewhere;
+
+    /// `MPI_Neighbor_alltoall(v)`, or `MPI_Ineighbor_alltoall(v)` with a request: one message to and one from each neighbour.
+    NeighborAlltoall [
+        0: "neighbor_alltoallv", 1: "ineighbor_alltoallv", 2: "neighbor_alltoall", 3: "ineighbor_alltoall"
+    ] by slot | request {
+        names {
+            /// The communicator.
+            communicator: CommIdx => communicator: CommId = communicator,
+            /// Destinations, as ranks of the communicator, and the size of the message to each.
+            to: Box<[(u32, Bytes)]> => to: Vec<(u32, Bytes)> = neighbors,
+            /// Sources, as ranks of the communicator, and the size of the buffer for each.
+            from: Box<[(u32, Bytes)]> => from: Vec<(u32, Bytes)> = neighbors,
+        }
+        requests {
+            /// Slot of the request of a nonblocking operation.
+            slot: Option<Slot> => request: Option<RequestName> = Posted,
+        }
+    } read by neighbor_alltoall;
+
+    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
+    /// new group. The group of a duplicate is that of the parent.
+    NewCommunicator [
+        0: "comm_split", 1: "comm_dup", 2: "comm_create", 3: "comm_create_group"
+    ] by kind | kind {
+        names {
+            /// The parent communicator.
+            parent: CommIdx => parent: CommId = communicator,
+            /// The new communicator; `None` for `MPI_COMM_NULL`.
+            new: Option<CommIdx> => new: Option<(CommId, Arc<Group>)> = new_communicator,
+        }
+        values {
+            /// The call.
+            kind: CommunicatorCall = kind,
+        }
+    } read by new_communicator resolved by new_communicator;
+
+    /// `MPI_Comm_free`: takes no time.
+    FreeCommunicator [0: "comm_free"] {
+        names {
+            /// The communicator.
+            communicator: CommIdx => communicator: CommId = freed_communicator,
+        }
+    };
+}
+
+impl CallKind {
+    /// Returns whether the call has a line of its own; collective operations have one by their own names.
+    pub(crate) fn is_read(self) -> bool {
+        self != Self::Collective
+    }
+}
