@@ -9,136 +9,74 @@ use trace_mmap::Collective;
 
 use crate::breakdown::Breakdown;
 
-/// Kind of action, to which time is attributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are those of the actions of a trace")]
-pub enum ActionKind {
-    Compute,
-    Sleep,
-    Send,
-    Isend,
-    Recv,
-    Irecv,
-    SendRecv,
-    Wait,
-    Waitall,
-    Test,
-    Waitany,
-    Waitsome,
-    Probe,
-    Iprobe,
-    Start,
-    Cancel,
-    Barrier,
-    Bcast,
-    Reduce,
-    Allreduce,
-    Alltoall,
-    Alltoallv,
-    Gather,
-    Gatherv,
-    Scatter,
-    Scatterv,
-    Allgather,
-    Allgatherv,
-    ReduceScatter,
-    Scan,
-    Exscan,
+macro_rules! action_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// Kind of action, to which time is attributed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the names are those of the actions of a trace")]
+        pub enum ActionKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ActionKind {
+            /// All kinds, in the order of the enumeration.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// Returns the name of the action in a trace, such as `sendRecv`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+action_kinds! {
+    Compute = "compute",
+    Sleep = "sleep",
+    Send = "send",
+    Isend = "isend",
+    Recv = "recv",
+    Irecv = "irecv",
+    SendRecv = "sendRecv",
+    Wait = "wait",
+    Waitall = "waitall",
+    Test = "test",
+    Waitany = "waitany",
+    Waitsome = "waitsome",
+    Probe = "probe",
+    Iprobe = "iprobe",
+    Start = "start",
+    Cancel = "cancel",
+    Barrier = "barrier",
+    Bcast = "bcast",
+    Reduce = "reduce",
+    Allreduce = "allreduce",
+    Alltoall = "alltoall",
+    Alltoallv = "alltoallv",
+    Gather = "gather",
+    Gatherv = "gatherv",
+    Scatter = "scatter",
+    Scatterv = "scatterv",
+    Allgather = "allgather",
+    Allgatherv = "allgatherv",
+    ReduceScatter = "reducescatter",
+    Scan = "scan",
+    Exscan = "exscan",
     /// `neighbor_alltoall`, `neighbor_alltoallv`.
-    NeighborAlltoall,
+    NeighborAlltoall = "neighbor_alltoall",
     /// `comm_split`, `comm_dup` and `comm_create` of a communicator that the trace uses.
-    NewCommunicator,
+    NewCommunicator = "comm_split",
     /// The call of a non-blocking collective operation.
-    NonBlocking,
+    NonBlocking = "icollective",
     /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.
-    Marker,
+    Marker = "marker",
     /// `finalize`, and the completion of requests that are still pending at the end of the trace.
-    Finalize,
+    Finalize = "finalize",
 }
 
 impl ActionKind {
-    /// All kinds, in the order of the enumeration.
-    pub const ALL: [Self; 36] = [
-        Self::Compute,
-        Self::Sleep,
-        Self::Send,
-        Self::Isend,
-        Self::Recv,
-        Self::Irecv,
-        Self::SendRecv,
-        Self::Wait,
-        Self::Waitall,
-        Self::Test,
-        Self::Waitany,
-        Self::Waitsome,
-        Self::Probe,
-        Self::Iprobe,
-        Self::Start,
-        Self::Cancel,
-        Self::Barrier,
-        Self::Bcast,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::Alltoall,
-        Self::Alltoallv,
-        Self::Gather,
-        Self::Gatherv,
-        Self::Scatter,
-        Self::Scatterv,
-        Self::Allgather,
-        Self::Allgatherv,
-        Self::ReduceScatter,
-        Self::Scan,
-        Self::Exscan,
-        Self::NeighborAlltoall,
-        Self::NewCommunicator,
-        Self::NonBlocking,
-        Self::Marker,
-        Self::Finalize,
-    ];
-
-    /// Returns the name of the action in a trace, such as `sendRecv`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Sleep => "sleep",
-            Self::Send => "send",
-            Self::Isend => "isend",
-            Self::Recv => "recv",
-            Self::Irecv => "irecv",
-            Self::SendRecv => "sendRecv",
-            Self::Wait => "wait",
-            Self::Waitall => "waitall",
-            Self::Test => "test",
-            Self::Waitany => "waitany",
-            Self::Waitsome => "waitsome",
-            Self::Probe => "probe",
-            Self::Iprobe => "iprobe",
-            Self::Start => "start",
-            Self::Cancel => "cancel",
-            Self::Barrier => "barrier",
-            Self::Bcast => "bcast",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::Alltoall => "alltoall",
-            Self::Alltoallv => "alltoallv",
-            Self::Gather => "gather",
-            Self::Gatherv => "gatherv",
-            Self::Scatter => "scatter",
-            Self::Scatterv => "scatterv",
-            Self::Allgather => "allgather",
-            Self::Allgatherv => "allgatherv",
-            Self::ReduceScatter => "reducescatter",
-            Self::Scan => "scan",
-            Self::Exscan => "exscan",
-            Self::NeighborAlltoall => "neighbor_alltoall",
-            Self::NewCommunicator => "comm_split",
-            Self::NonBlocking => "icollective",
-            Self::Marker => "marker",
-            Self::Finalize => "finalize",
-        }
-    }
-
     /// Returns the kind with this number, the inverse of `kind as u32`.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(number as usize).copied()

@@ -256,8 +256,8 @@ impl Argument for Box<[u64]> {
 const MAX_COUNT: u64 = 1 << 48;
 
 /// Writes the size of a buffer, in elements, and the counts in it.
-fn write_buffer(counts: &Box<[u64]>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_buffer(counts: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     size.min(MAX_COUNT).write(f)?;
-    counts.write(f)
+    counts.iter().try_for_each(|count| count.write(f))
 }

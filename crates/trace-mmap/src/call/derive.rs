@@ -20,10 +20,10 @@ macro_rules! calls {
         $(
             $(#[$doc:meta])*
             $variant:ident [$($number:literal: $text:literal $(| $also:literal)?),*] $(by $by:ident | $op_by:ident)? {
-                $(names { $($(#[$n_meta:meta])* $n:ident: $n_type:ty => $op_n:ident: $op_n_type:ty = $n_role:ident,)* })?
-                $(requests { $($(#[$r_meta:meta])* $r:ident: $r_type:ty => $op_r:ident: $op_r_type:ty = $use:ident,)* })?
-                $(values { $($(#[$v_meta:meta])* $v:ident: $v_type:ty = $v_role:ident,)* })?
-                $(derived { $($(#[$d_meta:meta])* $d:ident: $d_type:ty = $d_role:ident,)* })?
+                $(names { $($n:ident: $n_type:ty => $op_n:ident: $op_n_type:ty = $n_role:ident),* $(,)? })?
+                $(requests { $($r:ident: $r_type:ty => $op_r:ident: $op_r_type:ty = $use:ident),* $(,)? })?
+                $(values { $($v:ident: $v_type:ty = $v_role:ident),* $(,)? })?
+                $(derived { $($d:ident: $d_type:ty = $d_role:ident),* $(,)? })?
             }
             $(read by $read:ident)? $(resolved by $resolved:ident)?;
         )*
@@ -33,10 +33,10 @@ macro_rules! calls {
             $(
                 $(#[$doc])*
                 $variant {
-                    $($($(#[$n_meta])* $n: $n_type,)*)?
-                    $($($(#[$r_meta])* $r: $r_type,)*)?
-                    $($($(#[$v_meta])* $v: $v_type,)*)?
-                    $($($(#[$d_meta])* $d: $d_type,)*)?
+                    $($($n: $n_type,)*)?
+                    $($($r: $r_type,)*)?
+                    $($($v: $v_type,)*)?
+                    $($($d: $d_type,)*)?
                 },
             )*
             /// A call that the replay does not model: takes no time.

@@ -13,16 +13,17 @@
 //! order, `resolved by` where the call has more effects than those of the roles, or a shorter form as an [`Action`].
 //!
 //! # To add a call
-//! 1. Add a row here. If its fields have roles that exist, then it is read, written, stored, checked, cut and counted. For instance
-//!    `MPI_Mprobe` is
+//! 1. Add a row here. If its fields have roles that exist, then it is read, written, resolved, checked, cut and renumbered. For
+//!    instance `MPI_Mprobe` is
 //!    ```text
 //!    /// `MPI_Mprobe`.
-//!    Mprobe [0: "mprobe"] { names { from: Source => from: RecvFrom = source, } };
+//!    Mprobe [0: "mprobe"] { names { from: Source => from: RecvFrom = source } };
 //!    ```
-//! 2. Add its model to the crate `mpi-model`: a branch in `replay/calls.rs`, and its kind in the statistics, `statistics/kind.rs`.
+//!    Its layout in an archive is in `side_tables/codec/call.rs`. A call that sends or receives messages in another way than the
+//!    existing ones also changes `transfer.rs`, which counts them, and `consistent_cut/dependencies.rs`.
+//! 2. Add its model to the crate `mpi-model`: a branch in `replay/calls.rs`, and its kind in the statistics, `statistics/kind.rs`;
+//!    the compiler reports both.
 //! 3. Add a test with a line of text: `tests/calls.rs` of this crate for its arguments, and one of `mpi-model` for its time.
-//!
-//! The compiler reports the places that are missing.
 
 use std::sync::Arc;
 
@@ -47,7 +48,13 @@ calls! {
     /// Requests are identified by their slots, as in [`Action`]; lists are in the order of the call, without `MPI_REQUEST_NULL`. The
     /// slot of a request is free again once the request has completed in the recorded run; the slot of a persistent request once the
     /// request is freed.
+    ///
+    /// `to` is the channel of a send, `None` for `MPI_PROC_NULL`; `bytes` is the size of the message of a send, and that of the buffer
+    /// of a receive; neighbours are ranks of the communicator with the size of the message to each, or of the buffer for each.
+    /// Outcomes are those of the recorded run: `done` has the requests that completed, or is true if all did; `found` is true if
+    /// there was a message; `cancelled` is true if the receive was cancelled, as `MPI_Test_cancelled` reported later.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "the fields have the same meaning in all calls")]
     pub enum Call;
 
     /// A call for which [`Op`](crate::Op) has no shorter form: with named requests, on communicators, persistent, and so on. A call
@@ -60,157 +67,76 @@ calls! {
 
     /// `MPI_Send`, `MPI_Ssend`, `MPI_Bsend`, `MPI_Rsend`.
     Send [0: "send", 1: "ssend" | "Ssend", 2: "bsend", 3: "rsend"] by mode | mode {
-        names {
-            /// The channel; `None` for `MPI_PROC_NULL`.
-            to: Option<OutIdx> => to: SendTo = destination,
-        }
-        values {
-            /// The mode.
-            mode: SendMode = mode,
-            /// Size of the message.
-            bytes: Bytes = bytes,
-        }
+        names { to: Option<OutIdx> => to: SendTo = destination }
+        values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by send_call;
 
     /// `MPI_Recv`.
     Recv [0: "recv"] {
-        names {
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
-        values {
-            /// Size of the buffer.
-            bytes: Bytes = buffer,
-        }
+        names { from: Source => from: RecvFrom = source }
+        values { bytes: Bytes = buffer }
     } resolved by recv_call;
 
     /// `MPI_Isend`, `MPI_Issend`, `MPI_Ibsend`, `MPI_Irsend`. A request without a name is completed by
     /// [`Op::Wait`](crate::Op::Wait).
     Isend [0: "isend", 1: "issend" | "ISsend", 2: "ibsend", 3: "irsend"] by mode | mode {
-        names {
-            /// The channel; `None` for `MPI_PROC_NULL`.
-            to: Option<OutIdx> => to: SendTo = destination,
-        }
-        requests {
-            /// Slot of the request.
-            slot: Slot => request: Option<RequestName> = Posted,
-        }
-        values {
-            /// The mode.
-            mode: SendMode = mode,
-            /// Size of the message.
-            bytes: Bytes = bytes,
-        }
+        names { to: Option<OutIdx> => to: SendTo = destination }
+        requests { slot: Slot => request: Option<RequestName> = Posted }
+        values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by isend_call;
 
     /// `MPI_Irecv`. A request without a name is completed by [`Op::Wait`](crate::Op::Wait).
     Irecv [0: "irecv"] {
-        names {
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
-        requests {
-            /// Slot of the request.
-            slot: Slot => request: Option<RequestName> = Posted,
-        }
-        values {
-            /// Size of the buffer.
-            bytes: Bytes = buffer,
-        }
+        names { from: Source => from: RecvFrom = source }
+        requests { slot: Slot => request: Option<RequestName> = Posted }
+        values { bytes: Bytes = buffer }
     } resolved by irecv_call;
 
     /// `MPI_Waitall` on listed requests.
     Waitall [0: "waitall"] {
-        requests {
-            /// The requests.
-            slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
-        }
+        requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Waited }
     };
 
     /// `MPI_Test` with its recorded outcome; without one it becomes [`Action::Test`] and the request keeps its name.
     Test [0: "test"] {
-        names {
-            /// True if it completed.
-            done: bool => done: Option<bool> = has_completed,
-        }
-        requests {
-            /// The request.
-            slot: Slot => request: RequestName = Tested,
-        }
+        names { done: bool => done: Option<bool> = has_completed }
+        requests { slot: Slot => request: RequestName = Tested }
     } read by test resolved by test;
 
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`.
     SendRecv [0: "sendRecv", 1: "sendRecv_replace"] {
-        names {
-            /// The channel of the send; `None` for `MPI_PROC_NULL`.
-            to: Option<OutIdx> => to: SendTo = destination,
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
-        values {
-            /// Size of the message sent.
-            send_bytes: Bytes = bytes,
-            /// Size of the buffer.
-            recv_bytes: Bytes = buffer,
-        }
+        names { to: Option<OutIdx> => to: SendTo = destination, from: Source => from: RecvFrom = source }
+        values { send_bytes: Bytes = bytes, recv_bytes: Bytes = buffer }
     } read by send_recv resolved by send_recv_call;
 
     /// `MPI_Send_init`, `MPI_Ssend_init`, ...: creates an inactive persistent request.
     SendInit [0: "send_init", 1: "ssend_init", 2: "bsend_init", 3: "rsend_init"] by mode | mode {
-        names {
-            /// The channel; `None` for `MPI_PROC_NULL`.
-            to: Option<OutIdx> => to: SendTo = destination,
-        }
-        requests {
-            /// Slot of the request.
-            slot: Slot => request: RequestName = Created,
-        }
-        values {
-            /// The mode.
-            mode: SendMode = mode,
-            /// Size of each message.
-            bytes: Bytes = bytes,
-        }
+        names { to: Option<OutIdx> => to: SendTo = destination }
+        requests { slot: Slot => request: RequestName = Created }
+        values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by send_init;
 
     /// `MPI_Recv_init`: creates an inactive persistent request.
     RecvInit [0: "recv_init"] {
-        names {
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
-        requests {
-            /// Slot of the request.
-            slot: Slot => request: RequestName = Created,
-        }
-        values {
-            /// Size of the buffer.
-            bytes: Bytes = buffer,
-        }
+        names { from: Source => from: RecvFrom = source }
+        requests { slot: Slot => request: RequestName = Created }
+        values { bytes: Bytes = buffer }
     } resolved by recv_init;
 
     /// `MPI_Start`, `MPI_Startall`: starts persistent requests, in this order.
     Start [0: "startall" | "Startall", 1: "start" | "Start"] {
-        requests {
-            /// The requests.
-            slots: Box<[Slot]> => requests: Vec<RequestName> = Started,
-        }
+        requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Started }
     } read by start resolved by start;
 
     /// `MPI_Request_free`: a pending request keeps its slot until it completes.
     Free [0: "request_free"] {
-        requests {
-            /// The request.
-            slot: Slot => request: RequestName = Freed,
-        }
+        requests { slot: Slot => request: RequestName = Freed }
     };
 
     /// `MPI_Waitany`.
     Waitany [0: "waitany" | "waitAny"] {
         requests {
-            /// The requests.
             slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
-            /// The request that completed; `None` if none was active.
             done: Option<Slot> => done: Option<RequestName> = Done,
         }
     };
@@ -218,31 +144,21 @@ calls! {
     /// `MPI_Waitsome`.
     Waitsome [0: "waitsome"] {
         requests {
-            /// The requests.
             slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
-            /// The requests that completed; empty if none was active.
             done: Box<[Slot]> => done: Vec<RequestName> = Done,
         }
     };
 
     /// `MPI_Testall`.
     Testall [0: "testall"] {
-        requests {
-            /// The requests.
-            slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
-        }
-        values {
-            /// True if all completed.
-            done: bool = have_completed,
-        }
+        requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Tested }
+        values { done: bool = have_completed }
     };
 
     /// `MPI_Testany`.
     Testany [0: "testany"] {
         requests {
-            /// The requests.
             slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
-            /// The request that completed, if any.
             done: Option<Slot> => done: Option<RequestName> = Done,
         }
     };
@@ -250,62 +166,37 @@ calls! {
     /// `MPI_Testsome`.
     Testsome [0: "testsome"] {
         requests {
-            /// The requests.
             slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
-            /// The requests that completed.
             done: Box<[Slot]> => done: Vec<RequestName> = Done,
         }
     };
 
     /// `MPI_Probe`.
     Probe [0: "probe"] {
-        names {
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
+        names { from: Source => from: RecvFrom = source }
     };
 
     /// `MPI_Iprobe` with its recorded outcome.
     Iprobe [0: "iprobe"] {
-        names {
-            /// The source.
-            from: Source => from: RecvFrom = source,
-        }
-        values {
-            /// True if there was a message.
-            found: bool = outcome,
-        }
+        names { from: Source => from: RecvFrom = source }
+        values { found: bool = outcome }
     };
 
     /// `MPI_Cancel` of a receive. The request must still be waited for.
     Cancel [0: "cancel"] {
-        requests {
-            /// The request.
-            slot: Slot => request: RequestName = Cancelled,
-        }
-        values {
-            /// True if it was cancelled, as `MPI_Test_cancelled` reported later.
-            cancelled: bool = outcome,
-        }
-        derived {
-            /// The source of the receive.
-            from: Source = source,
-        }
+        requests { slot: Slot => request: RequestName = Cancelled }
+        values { cancelled: bool = outcome }
+        derived { from: Source = source }
     } resolved by cancel;
 
     /// A blocking collective operation on a communicator other than the world, or a nonblocking one on any: one with a request. Its
     /// root and its vectors are in ranks of the communicator.
     Collective [0: "collective", 1: "icollective"] by slot | request {
         names {
-            /// The communicator.
             communicator: CommIdx => communicator: CommId = communicator,
-            /// The operation.
             operation: CollectiveId => operation: Collective = operation,
         }
-        requests {
-            /// Slot of the request of a nonblocking operation.
-            slot: Option<Slot> => request: Option<RequestName> = Posted,
-        }
+        requests { slot: Option<Slot> => request: Option<RequestName> = Posted }
     } read by elsewhere resolved by elsewhere;
 
     /// `MPI_Neighbor_alltoall(v)`, or `MPI_Ineighbor_alltoall(v)` with a request: one message to and one from each neighbour.
@@ -313,17 +204,11 @@ calls! {
         0: "neighbor_alltoallv", 1: "ineighbor_alltoallv", 2: "neighbor_alltoall", 3: "ineighbor_alltoall"
     ] by slot | request {
         names {
-            /// The communicator.
             communicator: CommIdx => communicator: CommId = communicator,
-            /// Destinations, as ranks of the communicator, and the size of the message to each.
             to: Box<[(u32, Bytes)]> => to: Vec<(u32, Bytes)> = neighbors,
-            /// Sources, as ranks of the communicator, and the size of the buffer for each.
             from: Box<[(u32, Bytes)]> => from: Vec<(u32, Bytes)> = neighbors,
         }
-        requests {
-            /// Slot of the request of a nonblocking operation.
-            slot: Option<Slot> => request: Option<RequestName> = Posted,
-        }
+        requests { slot: Option<Slot> => request: Option<RequestName> = Posted }
     } read by neighbor_alltoall;
 
     /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
@@ -332,23 +217,15 @@ calls! {
         0: "comm_split", 1: "comm_dup", 2: "comm_create", 3: "comm_create_group"
     ] by kind | kind {
         names {
-            /// The parent communicator.
             parent: CommIdx => parent: CommId = communicator,
-            /// The new communicator; `None` for `MPI_COMM_NULL`.
             new: Option<CommIdx> => new: Option<(CommId, Arc<Group>)> = new_communicator,
         }
-        values {
-            /// The call.
-            kind: CommunicatorCall = kind,
-        }
+        values { kind: CommunicatorCall = kind }
     } read by new_communicator resolved by new_communicator;
 
     /// `MPI_Comm_free`: takes no time.
     FreeCommunicator [0: "comm_free"] {
-        names {
-            /// The communicator.
-            communicator: CommIdx => communicator: CommId = freed_communicator,
-        }
+        names { communicator: CommIdx => communicator: CommId = freed_communicator }
     };
 }
 

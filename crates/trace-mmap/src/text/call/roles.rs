@@ -66,18 +66,6 @@ impl CallReader<'_, '_> {
         self.reader.receive_bytes()
     }
 
-    pub(crate) fn outcome(&mut self) -> Result<bool, TextError> {
-        self.yes_or_no()
-    }
-
-    pub(crate) fn have_completed(&mut self) -> Result<bool, TextError> {
-        self.done_all()
-    }
-
-    pub(crate) fn freed_communicator(&mut self) -> Result<CommId, TextError> {
-        self.mandatory_communicator()
-    }
-
     fn kind(&self) -> CommunicatorCall {
         CommunicatorCall::ALL[usize::from(self.number)]
     }

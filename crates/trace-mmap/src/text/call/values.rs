@@ -28,7 +28,7 @@ impl CallReader<'_, '_> {
         Ok(Peer::Any { recorded: Some(self.reader.rank_of(RECORDED, number)?) })
     }
 
-    pub(super) fn communicator(&mut self) -> Result<CommId, TextError> {
+    pub(crate) fn communicator(&mut self) -> Result<CommId, TextError> {
         if let Some(communicator) = self.communicator {
             return Ok(communicator);
         }
@@ -37,7 +37,7 @@ impl CallReader<'_, '_> {
         Ok(*self.communicator.insert(CommId::new(found.unwrap_or(0) as u32)))
     }
 
-    pub(super) fn mandatory_communicator(&mut self) -> Result<CommId, TextError> {
+    pub(crate) fn freed_communicator(&mut self) -> Result<CommId, TextError> {
         if self.keys.has(Key::Comm) { self.communicator() } else { Err(self.missing_error(COMMUNICATOR)) }
     }
 
@@ -83,7 +83,7 @@ impl CallReader<'_, '_> {
         }
     }
 
-    pub(super) fn done_all(&mut self) -> Result<bool, TextError> {
+    pub(crate) fn have_completed(&mut self) -> Result<bool, TextError> {
         match self.mandatory(Key::Done, DONE)? {
             b"all" => Ok(true),
             b"-" => Ok(false),
@@ -91,7 +91,7 @@ impl CallReader<'_, '_> {
         }
     }
 
-    pub(super) fn yes_or_no(&mut self) -> Result<bool, TextError> {
+    pub(crate) fn outcome(&mut self) -> Result<bool, TextError> {
         match self.mandatory(Key::Done, DONE)? {
             b"yes" => Ok(true),
             b"no" => Ok(false),
