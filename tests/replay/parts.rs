@@ -163,22 +163,26 @@ fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
         .collect()
 }
 
-/// The table of ranks is the fourth; the sixth of eleven words begins with the number of ports.
+fn place_of_table(bytes: &[u8], number: usize) -> usize {
+    u64::from_le_bytes(*bytes[40 + 24 * number..].first_chunk().unwrap()) as usize
+}
+
+/// The table of ranks is the fifth; the third number of four bytes in a row of 112 is that of ports.
 #[test]
 fn a_wrong_entry_is_reported_by_the_process_of_its_rank() {
     let errors = with_change(|bytes| {
-        let table = u64::from_le_bytes(*bytes[72 + 24 * 3..].first_chunk().unwrap()) as usize;
-        bytes[table + 8 * (26 * 11 + 5)] = 200;
+        let table = place_of_table(bytes, 4);
+        bytes[table + 112 * 26 + 8] = 200;
     });
     let elsewhere = |error: &RunError| matches!(error, RunError::OtherProcess { process: 2 });
     assert!(errors[..2].iter().all(elsewhere), "{errors:?}");
     assert!(errors[2].to_string().contains("number of ports"), "{}", errors[2]);
 }
 
-/// The header has the number of actions in bytes 40 to 47: no process alone can detect a change.
+/// The second word of the first table, the overview, is the number of actions: no process alone can detect a change.
 #[test]
 fn a_wrong_sum_is_reported_by_the_first_process() {
-    let errors = with_change(|bytes| bytes[40] ^= 1);
+    let errors = with_change(|bytes| bytes[place_of_table(bytes, 0) + 8] ^= 1);
     let elsewhere = |error: &RunError| matches!(error, RunError::OtherProcess { process: 0 });
     assert!(errors[1..].iter().all(elsewhere), "{errors:?}");
     assert!(errors[0].to_string().contains("number of all actions"), "{}", errors[0]);

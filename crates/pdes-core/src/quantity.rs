@@ -6,7 +6,21 @@ use std::ops::{Add, AddAssign};
 use serde::{Deserialize, Serialize};
 
 /// The number of a logical process: rank `r` of an MPI program is process `r` of the simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub struct Rank(u32);
 
 impl Rank {
@@ -36,7 +50,22 @@ impl fmt::Display for Rank {
 ///
 /// There is no subtraction: a zero-byte message is legal, and `size - 1` on it has been a bug in more than one
 /// simulator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub struct Bytes(u64);
 
 impl Bytes {

@@ -454,7 +454,7 @@ fn a_service_takes_turns_within_a_region_only() {
 fn a_token_crosses_regions_at_its_time() {
     let carry = Step::Order(Order::Carry { to: Rank::new(1), home: 1, after: 2500 });
     let (ends, ending, ..) = run(&[vec![carry], vec![Step::Await, Step::Await]], &[0, 1], 2, None);
-    assert_eq!((ends[1].0.as_picos(), ending.as_str()), (2500, "Stalled([Rank(1)])"));
+    assert_eq!((ends[1].0.as_picos(), ending.as_str()), (2500, "Deadlocked([Rank(1)])"));
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub enum Action {
 }
 
 /// A combined send and receive, both with tag 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct SendRecv {
     /// The channel of the send; `None` for `MPI_PROC_NULL`.
     pub to: Option<OutIdx>,

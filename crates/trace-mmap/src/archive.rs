@@ -22,6 +22,7 @@ mod measured_times;
 mod open;
 mod output;
 mod program_walk;
+mod rows;
 mod shard;
 mod sporadic;
 mod tables;
@@ -61,8 +62,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pdes_core::Rank;
 use xxhash_rust::xxh3::xxh3_64;
 
-use layout::{Header, Section};
+use layout::Header;
 use map::MappedFile;
+use rows::Overview;
 use tables::Tables;
 
 /// The files of an open archive.
@@ -70,6 +72,8 @@ use tables::Tables;
 pub(crate) struct Archive {
     file: Arc<MappedFile>,
     header: Header,
+    tables: Tables,
+    overview: Overview,
     shards: Vec<Shard>,
     /// First damage that a cursor found in each rank.
     damage: Mutex<BTreeMap<Rank, Damage>>,
@@ -81,20 +85,10 @@ impl Archive {
         self.file.path()
     }
 
-    /// Returns entries of a section, which were checked to be within it when the archive was opened.
-    fn rows<const WORDS: usize>(
-        &self,
-        section: Section,
-        (first, count): (u64, u64),
-    ) -> impl Iterator<Item = [u64; WORDS]> + '_ {
-        let tables = Tables::of_verified(&self.file, &self.header);
-        tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
-    }
-
     /// Returns a hash that identifies the archive: that of the header, which holds the checksums of all tables, one of which
     /// holds those of all data.
     pub(crate) fn fingerprint(&self) -> u64 {
-        xxh3_64(&self.header.to_bytes())
+        xxh3_64(bytemuck::bytes_of(&self.header))
     }
 
     /// Records the first damage of a rank. If several cursors find damage, any of them may be first.

@@ -13,7 +13,7 @@ pub(crate) use visit::{Completion, Indexed, Named, RequestUse, Visit, VisitMut};
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
 
-use crate::channel::{InIdx, Tag, index};
+use crate::channel::{self, InIdx, index};
 use crate::communicator::CommIdx;
 
 index! {
@@ -22,7 +22,19 @@ index! {
 }
 
 /// Mode of a send, which decides when it completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub enum SendMode {
     /// `MPI_Send`: the library chooses between eager and rendezvous by the size.
     Standard,
@@ -40,7 +52,19 @@ impl SendMode {
 }
 
 /// Source of a receive or a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub enum Source {
     /// `MPI_PROC_NULL`: complete at once.
     ProcNull,
@@ -49,7 +73,8 @@ pub enum Source {
     /// `MPI_ANY_SOURCE`: a wildcard receive, which belongs to no channel.
     Any {
         /// The tag; `None` for `MPI_ANY_TAG`.
-        tag: Option<Tag>,
+        // The derived check of archived enums has a `Tag` of its own.
+        tag: Option<channel::Tag>,
         /// The communicator.
         communicator: CommIdx,
         /// Sender of the message that it matched in the recorded run; `None` if not recorded.
@@ -67,7 +92,7 @@ impl CommunicatorCall {
 }
 
 /// The call that created a communicator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum CommunicatorCall {
     /// `MPI_Comm_split`.
     Split,

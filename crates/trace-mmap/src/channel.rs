@@ -15,6 +15,7 @@ macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
         pub struct $name(u32);
 
         impl $name {
@@ -38,7 +39,20 @@ macro_rules! index {
 pub(crate) use index;
 
 /// The tag of a message, never negative: "any tag" is the absence of a tag.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub struct Tag(
     /// One more than the number, so that `Option<Tag>` is no larger than `Tag`.
     NonZeroU32,

@@ -119,7 +119,7 @@ collectives! {
     ///
     /// Counts are in elements; a boxed slice has one count per rank of the communicator. The root is a rank of the communicator.
     /// `flops` is the computation of a reduction on this rank \[flop\]. A count times the size of its datatype is at most 2^48 bytes.
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
     #[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
     pub enum Collective;
 

@@ -25,7 +25,7 @@ pub(crate) const ABSENT: u64 = u64::MAX;
 pub(crate) const ENTRY_BYTES: u64 = 16;
 
 /// Storage of the values of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ColumnStorage {
     /// One amount for all uses; its bits.
     Constant(u64),
@@ -34,7 +34,7 @@ pub(crate) enum ColumnStorage {
 }
 
 /// A column of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Column {
     /// Number of values.
     pub(crate) len: u64,

@@ -16,7 +16,9 @@ use pdes_core::Bytes;
 /// assert_eq!(Datatype::DOUBLE.size(), Bytes::new(8));
 /// assert_eq!(Datatype::from_id(60), None);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
 pub struct Datatype(u8);
 
 /// Name and size of each datatype; the index is the identifier plus one.
@@ -99,6 +101,11 @@ impl Datatype {
     /// Returns the identifier, -1 to 59.
     pub const fn id(self) -> i32 {
         self.0 as i32 - 1
+    }
+
+    /// Returns whether the datatype exists: one of a forged archive may not.
+    pub(crate) fn is_known(self) -> bool {
+        usize::from(self.0) < TABLE.len()
     }
 
     /// Returns the size of one element.

@@ -106,7 +106,7 @@
 //!
 //! An archive (`.pdt`) is mapped and read in place. Opening it costs time in the size of its tables, not in the number of its
 //! actions: a loop is stored once, a program once for all ranks of equal structure, and amounts of computation in packed columns,
-//! exact to the bit. `docs/archive-format.md` describes every byte, and the guarantees for damaged, forged and changed files.
+//! exact to the bit. `docs/archive-format.md` describes the format, and the guarantees for damaged, forged and changed files.
 //!
 //! | to | use |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Provenance of a trace: how it was recorded.
 
 /// The quantity that amounts of computation measure.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum WorkMetric {
     /// Instructions retired in user mode, each counted as one flop.
     Instructions,
@@ -25,7 +25,7 @@ pub enum WorkMetric {
 /// assert_eq!(Trace::load(&archive, &LoadOptions::default())?.provenance(), provenance);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Provenance {
     /// The quantity that amounts of computation measure; `None` if unknown, as for text.
     pub work_metric: Option<WorkMetric>,
@@ -35,33 +35,10 @@ pub struct Provenance {
     pub cut_actions: u64,
 }
 
-const UNKNOWN: u32 = 0;
-const INSTRUCTIONS: u32 = 1;
-const CPU_TIME: u32 = 2;
-
 impl Provenance {
-    /// Encodes the provenance for the header of an archive.
-    pub(crate) fn to_words(self) -> [u64; 3] {
-        let (kind, rate) = match self.work_metric {
-            None => (UNKNOWN, 0.0),
-            Some(WorkMetric::Instructions) => (INSTRUCTIONS, 0.0),
-            Some(WorkMetric::CpuTime { rate }) => (CPU_TIME, rate),
-        };
-        [u64::from(kind) | u64::from(self.ended_early) << 32, rate.to_bits(), self.cut_actions]
-    }
-
-    /// Decodes a header; `None` if [`Self::to_words`] never writes such words.
-    pub(crate) fn from_words([head, rate, cut_actions]: [u64; 3]) -> Option<Self> {
-        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
-        let counted = match head as u32 {
-            UNKNOWN if rate == 0 => None,
-            INSTRUCTIONS if rate == 0 => Some(WorkMetric::Instructions),
-            CPU_TIME if is_rate(f64::from_bits(rate)) => {
-                Some(WorkMetric::CpuTime { rate: f64::from_bits(rate) })
-            }
-            _ => return None,
-        };
-        Some(Self { work_metric: counted, ended_early: (head >> 32) as u32, cut_actions })
+    /// Returns whether the rate of CPU time, if there is one, is finite and positive, as recorders write it.
+    pub(crate) fn is_valid(&self) -> bool {
+        !matches!(self.work_metric, Some(WorkMetric::CpuTime { rate }) if !(rate.is_finite() && rate > 0.0))
     }
 }
 
@@ -79,17 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provenance_survives_encoding() {
-        let rate = 2.5e9;
-        for counted in [None, Some(WorkMetric::Instructions), Some(WorkMetric::CpuTime { rate })] {
-            let provenance = Provenance { work_metric: counted, ended_early: u32::MAX, cut_actions: 7 };
-            assert_eq!(Provenance::from_words(provenance.to_words()), Some(provenance));
-        }
-        let bits = f64::to_bits;
-        for words in
-            [[3, 0, 0], [0, 1, 0], [1, bits(1e9), 0], [2, 0, 0], [2, bits(-1.0), 0], [2, bits(f64::NAN), 0]]
-        {
-            assert_eq!(Provenance::from_words(words), None, "{words:?}");
+    fn rates_are_finite_and_positive() {
+        let is_valid = |work_metric| Provenance { work_metric, ..Provenance::default() }.is_valid();
+        assert!(is_valid(None) && is_valid(Some(WorkMetric::Instructions)));
+        assert!(is_valid(Some(WorkMetric::CpuTime { rate: 2.5e9 })));
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(!is_valid(Some(WorkMetric::CpuTime { rate })), "{rate}");
         }
     }
 }

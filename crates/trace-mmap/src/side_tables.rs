@@ -1,10 +1,12 @@
 //! Side tables: the data to which the actions of a rank refer, apart from channels.
 
-mod codec;
 mod requirements;
+mod valid;
 
-pub(crate) use codec::has_legal_sizes;
 pub(crate) use requirements::TableRequirements;
+pub(crate) use valid::has_legal_sizes;
+
+use rkyv::rancor::Failure;
 
 use crate::action::{CollectiveId, SendRecv};
 use crate::call::Call;
@@ -12,7 +14,7 @@ use crate::collective::Collective;
 use crate::communicator::CommIdx;
 
 /// The side tables of a rank; ranks of an archive share equal ones.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub(crate) struct SideTables {
     /// Collective operations on the world communicator.
     pub(crate) collectives: Vec<Collective>,
@@ -28,6 +30,11 @@ pub(crate) struct SideTables {
 const GROUP_BIT: u32 = 1 << 31;
 
 impl SideTables {
+    /// Reads the tables of a rank among `ranks` from their archived form; returns `None` if it is malformed.
+    pub(crate) fn from_bytes(bytes: &[u8], ranks: u32) -> Option<Self> {
+        rkyv::from_bytes::<Self, Failure>(bytes).ok().filter(|side| side.is_valid(ranks))
+    }
+
     /// Adds a collective operation on a communicator.
     pub(crate) fn add_collective(&mut self, value: Collective, communicator: CommIdx) -> CollectiveId {
         let (list, bit) = match communicator {

@@ -186,8 +186,11 @@ impl Trace {
     }
 
     /// Returns the side tables of all ranks, loaded or not; shared ones of an archive once.
-    pub(crate) fn side_tables(&self) -> impl Iterator<Item = &SideTables> {
-        let in_memory = self.loaded.iter().filter(|_| self.is_in_memory()).map(|rank| &*rank.side_tables);
+    ///
+    /// # Errors
+    /// Fails if some are malformed.
+    pub(crate) fn side_tables(&self) -> impl Iterator<Item = Result<&SideTables, ArchiveError>> {
+        let in_memory = self.loaded.iter().filter(|_| self.is_in_memory()).map(|rank| Ok(&*rank.side_tables));
         self.directory.iter().flat_map(Directory::side_tables).chain(in_memory)
     }
 

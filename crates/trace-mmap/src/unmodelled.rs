@@ -26,7 +26,7 @@ const TIME: &str = "time";
 /// assert!(Unmodelled::new("MPI_Put 3 128").is_err());
 /// # Ok::<(), trace_mmap::TextError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Unmodelled(Box<str>);
 
 impl Unmodelled {

@@ -29,7 +29,9 @@ pub enum Warning {
 }
 
 /// Messages that are sent and never received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
 #[error("{messages} messages are never received, the first from rank {rank} to rank {peer} with tag {tag}")]
 pub struct Unreceived {
     /// Number of messages.

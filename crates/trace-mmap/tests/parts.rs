@@ -83,14 +83,14 @@ fn a_rank_that_is_not_loaded_is_absent() {
     part.rank(Rank::new(3));
 }
 
-/// The table of ranks is the fourth; number of ports and slots is the sixth of eleven words.
+/// The table of ranks is the fifth; the third number of four bytes in a row of 112 is that of ports.
 #[test]
 fn a_wrong_entry_is_found_by_the_process_that_loads_its_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = ring(folder.path());
     let mut bytes = fs::read(&path).expect("the archive is there");
-    let table = u64::from_le_bytes(*bytes[72 + 24 * 3..].first_chunk().expect("eight bytes"));
-    bytes[table as usize + 8 * (4 * 11 + 5)] = 200;
+    let table = u64::from_le_bytes(*bytes[40 + 24 * 4..].first_chunk().expect("eight bytes"));
+    bytes[table as usize + 112 * 4 + 8] = 200;
     seal(&mut bytes);
     fs::write(&path, bytes).expect("the archive is written");
     let mut part = open(&path);

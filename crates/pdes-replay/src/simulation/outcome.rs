@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mpi_model::{CriticalPath, Distributions, Statistics, WaitReason};
-use netmodel::{LinkLoads, LinkTotals};
 use netmodel::epoch::EpochSummary;
+use netmodel::{LinkLoads, LinkTotals};
 use pdes_core::{Cluster, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use pdes_core::Rank;
 
-use crate::archive::layout::Section;
+use crate::archive::rows::{ArchivedOutgoingRow, IncomingRow, OutgoingRow, Row, Span};
 use crate::archive::tally::Traffic;
 use crate::archive::unroll::{OutermostLoops, Unrolled};
 use crate::archive::{Archive, Damage, Shard};
@@ -98,10 +98,10 @@ pub(crate) struct ArchivedRank {
     pub(crate) rank: Rank,
     /// Offset of the column blocks in the data of the shard [B].
     pub(crate) blocks_offset: u64,
-    /// Indices of its first entries in the tables of outgoing and of incoming channels.
-    pub(crate) first_channels: [u64; 2],
-    /// Numbers of outgoing and of incoming channels.
-    pub(crate) channels: [u32; 2],
+    /// Rows of its outgoing channels.
+    pub(crate) outgoing: Span,
+    /// Rows of its incoming channels.
+    pub(crate) incoming: Span,
 }
 
 impl ArchivedRank {
@@ -111,16 +111,17 @@ impl ArchivedRank {
 
     /// Returns messages and bytes of each outgoing channel, from the table.
     pub(crate) fn sends(&self) -> impl Iterator<Item = Traffic> + '_ {
-        let [first, _] = self.first_channels;
-        let rows = self.class.archive.rows::<4>(Section::Outgoing, (first, self.channels[0].into()));
-        rows.map(|[_, _, messages, bytes]| Traffic { messages, bytes })
+        self.rows::<OutgoingRow>(self.outgoing).iter().map(ArchivedOutgoingRow::traffic)
     }
 
     /// Returns the number of receives of each incoming channel, from the table.
     pub(crate) fn receives(&self) -> impl Iterator<Item = u64> + '_ {
-        let [_, first] = self.first_channels;
-        let rows = self.class.archive.rows::<3>(Section::Incoming, (first, self.channels[1].into()));
-        rows.map(|[_, _, receives]| receives)
+        self.rows::<IncomingRow>(self.incoming).iter().map(|row| row.receives.to_native())
+    }
+
+    fn rows<R: Row>(&self, span: Span) -> &[rkyv::Archived<R>] {
+        let rows = self.class.archive.tables.rows::<R>(span, (R::SECTION, span.first));
+        rows.expect("the rows were there when the rank was read")
     }
 
     /// Returns the records of the program; a record that refers to an entry that the rank does not have is reported as damage.

@@ -39,16 +39,17 @@ pub enum ArchiveError {
         expected: u32,
     },
     /// The format version is not supported.
-    #[error("{}: the archive has format version {found}, this program reads versions {oldest} to {newest}", file.display())]
+    #[error(
+        "{}: the archive has format version {found}, this program reads version {expected} only: convert the trace anew",
+        file.display()
+    )]
     Version {
         /// The file.
         file: PathBuf,
         /// Version found.
         found: u32,
-        /// Oldest version that is read.
-        oldest: u32,
-        /// Newest version that is read.
-        newest: u32,
+        /// Version that is read.
+        expected: u32,
     },
     /// The file is shorter or longer than it says.
     #[error("{}: the file has {found} bytes, but its header says {expected}: it was cut short or appended to", file.display())]
@@ -93,12 +94,6 @@ pub enum ArchiveError {
         section: &'static str,
         /// Index of the entry, from 0.
         entry: u64,
-    },
-    /// The provenance in the header is malformed.
-    #[error("{}: the provenance in the header (computations and their rate) is malformed", file.display())]
-    Provenance {
-        /// The file.
-        file: PathBuf,
     },
     /// The data are damaged.
     #[error("{}: {damage}", file.display())]

@@ -7,10 +7,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::archive::layout::{HEADER_BYTES, Header, PAGE_BYTES, Section, ShardHeader};
+use crate::archive::layout::{Extent, HEADER_BYTES, Header, MAGIC, PAGE_BYTES, SHARD_MAGIC, Section};
 use crate::archive::output::{DataOutput, OutputFile};
+use crate::archive::rows::{
+    ArchivedColumnRow, ArchivedProgramRow, ColumnRow, CommunicatorRow, GroupRow, HAS_INSERTS,
+    HAS_NAMED_REQUESTS, IncomingRow, OutgoingRow, Overview, PageSumRow, PendingRow, ProgramRow, RankRow,
+    RunRow, ShardRow, Span, TimesRow, archived,
+};
 use crate::archive::writer::{
-    StoredColumns, StoredPrograms, StoredSideTables, Summary, WrittenRank, WrittenTimes,
+    StoredColumns, StoredPrograms, StoredSideTables, Summary, WrittenProgram, WrittenRank, WrittenTimes,
 };
 use crate::archive::{WriteError, tally::Tally};
 use crate::builder::LinkableRank;
@@ -19,7 +24,6 @@ use crate::column::{Column, ColumnStorage};
 use crate::communicator::{Group, RankRange};
 use crate::link::{LinkError, UnmatchedReceive, link};
 use crate::provenance::Provenance;
-use crate::warning::Unreceived;
 
 /// Everything that goes to an archive except its data.
 pub(crate) struct ArchiveTables {
@@ -43,39 +47,39 @@ pub(crate) struct FlatSize {
 impl FlatSize {
     /// Returns the total size of the unfolded files [B]. `bytes` is the actual total with the data in `extents`; whatever
     /// follows the data is aligned to `alignment`.
-    fn bytes(&self, bytes: u64, extents: &[u64], alignment: u64, words: &TableWords) -> u64 {
+    fn bytes(&self, bytes: u64, extents: &[ShardRow], alignment: u64, tables: &Tables) -> u64 {
         let bytes_of_data = |data: u64| {
             let padded = data.saturating_add(alignment - 1) / alignment * alignment;
             padded.saturating_add(8 * data.div_ceil(PAGE_BYTES))
         };
-        let folded: u64 = extents.chunks(2).map(|extent| bytes_of_data(extent[1])).sum();
-        let tables = 8 * (words.programs.len() as u64 + words.amount_column_words);
+        let folded: u64 = extents.iter().map(|extent| bytes_of_data(extent.len)).sum();
+        let of_program = size_of::<ArchivedProgramRow>() as u64;
+        let tables = of_program * tables.programs.len() as u64
+            + size_of::<ArchivedColumnRow>() as u64 * tables.amount_columns;
         let flat = self.shard_bytes.iter().fold(0, |sum: u64, data| sum.saturating_add(bytes_of_data(*data)));
-        let programs = 8 * Section::Programs.entry_words() as u64 * self.programs;
+        let programs = of_program * self.programs;
         (bytes - folded - tables).saturating_add(programs).saturating_add(flat)
     }
 }
 
-/// The tables as 64-bit words, and the values that the header repeats.
-struct TableWords {
-    programs: Vec<u64>,
-    ranks: Vec<u64>,
-    outgoing: Vec<u64>,
-    incoming: Vec<u64>,
-    pending: Vec<u64>,
-    columns: Vec<u64>,
-    /// Number of words of the columns of amounts, which precede the columns of times.
-    amount_column_words: u64,
-    /// Index of each set of constant columns in the table, by its words: ranks of a class share constants.
-    columns_by_words: FxHashMap<Vec<u64>, u64>,
-    communicators: Vec<u64>,
-    groups: Groups,
-    side_index: Vec<u64>,
-    sides: Vec<u64>,
-    times: Vec<u64>,
-    actions: u64,
-    unreceived: Option<Unreceived>,
-    provenance: Provenance,
+/// The rows of all tables that do not describe data.
+#[derive(Default)]
+struct Tables {
+    programs: Vec<ProgramRow>,
+    ranks: Vec<RankRow>,
+    outgoing: Vec<OutgoingRow>,
+    incoming: Vec<IncomingRow>,
+    pending: Vec<PendingRow>,
+    columns: Vec<ColumnRow>,
+    /// Number of columns of amounts, which precede the columns of times.
+    amount_columns: u64,
+    /// First row of each set of constant columns: ranks of a class share constants.
+    constant_columns: FxHashMap<Vec<Column>, u64>,
+    communicators: Vec<CommunicatorRow>,
+    groups: Vec<GroupRow>,
+    runs: Vec<RunRow>,
+    group_numbers: FxHashMap<Arc<Group>, u32>,
+    times: Vec<TimesRow>,
 }
 
 /// Completes an archive of one file.
@@ -86,17 +90,14 @@ pub(crate) fn finish_single_file(
     let path = finished.path.clone();
     let io = |source| WriteError::Io { file: path.clone(), source };
     let sums = data.finish().map_err(io)?;
-    let shards = vec![HEADER_BYTES as u64, data.len()];
+    let shards = vec![ShardRow { offset: HEADER_BYTES as u64, len: data.len() }];
     let mut file = data.file;
-    let programs = finished.programs.written.len() as u64;
-    let ranks = finished.ranks;
-    let (words, flat) = finished.link()?;
-    let header = write_tables(&mut file, ranks, 0, &shards, &sums, &words).map_err(io)?;
-    file.complete(&header.to_bytes()).map_err(io)?;
-    let bytes = header.length;
+    let (linked, flat) = finished.link()?;
+    let header = linked.write(&mut file, 0, &shards, sums).map_err(io)?;
+    file.complete(&header).map_err(io)?;
+    let bytes = file.len();
     file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
-    let flat_bytes = flat.bytes(bytes, &shards, 8, &words);
-    Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
+    Ok(linked.summary(bytes, flat.bytes(bytes, &shards, 8, &linked.tables)))
 }
 
 /// Completes an archive of several files. The main file, with the tables, is the last to get its name.
@@ -109,95 +110,83 @@ pub(crate) fn finish_sharded(
     for mut data in shards {
         let ended = data.finish();
         sums.extend(ended.map_err(|source| WriteError::Io { file: data.file.path().to_path_buf(), source })?);
-        extents.extend([HEADER_BYTES as u64, data.len()]);
+        extents.push(ShardRow { offset: HEADER_BYTES as u64, len: data.len() });
         bytes += data.file.len();
         files.push(data.file);
     }
-    let programs = finished.programs.written.len() as u64;
-    let ranks = finished.ranks;
     let path = finished.path.clone();
     let io = |source| WriteError::Io { file: path.clone(), source };
-    let (words, flat) = finished.link()?;
-    let header = write_tables(&mut main, ranks, files.len() as u32, &extents, &sums, &words).map_err(io)?;
+    let (linked, flat) = finished.link()?;
+    let header = linked.write(&mut main, files.len() as u32, &extents, sums).map_err(io)?;
     for (number, file) in (0..).zip(&mut files) {
-        let header = ShardHeader { length: file.len(), number, id: header.id };
+        let header = Header::new(SHARD_MAGIC, file.len(), number, header.id).sealed();
         let path = file.path().to_path_buf();
-        file.complete(&header.to_bytes()).map_err(|source| WriteError::Io { file: path, source })?;
+        file.complete(&header).map_err(|source| WriteError::Io { file: path, source })?;
     }
-    main.complete(&header.to_bytes()).map_err(io)?;
-    bytes += header.length;
+    main.complete(&header).map_err(io)?;
+    bytes += main.len();
     for file in files.into_iter().chain([main]) {
         file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
     }
-    let flat_bytes = flat.bytes(bytes, &extents, 1, &words);
-    Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
+    Ok(linked.summary(bytes, flat.bytes(bytes, &extents, 1, &linked.tables)))
 }
 
-fn write_tables(
-    file: &mut OutputFile,
-    ranks: u32,
-    files: u32,
-    shards: &[u64],
-    sums: &[u64],
-    words: &TableWords,
-) -> io::Result<Header> {
-    let id_bytes: Vec<u8> = sums.iter().chain(&words.ranks).flat_map(|word| word.to_le_bytes()).collect();
-    let mut header =
-        Header { ranks, files, id: xxh3_64(&id_bytes), actions: words.actions, ..Header::default() };
-    header.provenance = words.provenance.to_words();
-    if let Some(Unreceived { messages, rank, peer, tag }) = words.unreceived {
-        header.unreceived = messages;
-        header.first_unreceived = [rank.get(), peer.get(), tag.get() as u32];
+/// Everything that goes to the sections of an archive except the places of its data.
+struct Linked {
+    overview: Overview,
+    tables: Tables,
+    side_tables: StoredSideTables,
+}
+
+impl Linked {
+    /// Writes all sections; returns the header.
+    fn write(
+        &self,
+        file: &mut OutputFile,
+        files: u32,
+        shards: &Vec<ShardRow>,
+        sums: Vec<u64>,
+    ) -> io::Result<Header> {
+        let sums: Vec<PageSumRow> = sums.into_iter().map(|checksum| PageSumRow { checksum }).collect();
+        let mut sections = [Extent::default(); Section::ALL.len()];
+        for section in Section::ALL {
+            let table = match section {
+                Section::Overview => archived(&self.overview),
+                Section::Shards => archived(shards),
+                Section::PageSums => archived(&sums),
+                Section::Programs => archived(&self.tables.programs),
+                Section::Ranks => archived(&self.tables.ranks),
+                Section::Outgoing => archived(&self.tables.outgoing),
+                Section::Incoming => archived(&self.tables.incoming),
+                Section::Pending => archived(&self.tables.pending),
+                Section::Columns => archived(&self.tables.columns),
+                Section::Communicators => archived(&self.tables.communicators),
+                Section::Groups => archived(&self.tables.groups),
+                Section::Runs => archived(&self.tables.runs),
+                Section::SideIndex => archived(&self.side_tables.index),
+                Section::SideTables => {
+                    sections[section as usize] = file.write_section(&self.side_tables.bytes)?;
+                    continue;
+                }
+                Section::Times => archived(&self.tables.times),
+            };
+            sections[section as usize] = file.write_section(&table)?;
+        }
+        let id = xxh3_64(bytemuck::bytes_of(&sections));
+        let mut header = Header::new(MAGIC, file.len(), files, id);
+        header.sections = sections;
+        Ok(header.sealed())
     }
-    for section in Section::ALL {
-        let table = match section {
-            Section::Shards => shards,
-            Section::PageSums => sums,
-            Section::Programs => &words.programs,
-            Section::Ranks => &words.ranks,
-            Section::Outgoing => &words.outgoing,
-            Section::Incoming => &words.incoming,
-            Section::Pending => &words.pending,
-            Section::Columns => &words.columns,
-            Section::Communicators => &words.communicators,
-            Section::Groups => &words.groups.rows,
-            Section::Runs => &words.groups.runs,
-            Section::SideIndex => &words.side_index,
-            Section::SideTables => &words.sides,
-            Section::Times if words.times.is_empty() => continue,
-            Section::Times => &words.times,
-        };
-        header.sections[section as usize] = file.write_section(table)?;
-    }
-    header.length = file.len();
-    Ok(header)
-}
 
-/// Deduplicated groups as words.
-#[derive(Default)]
-struct Groups {
-    rows: Vec<u64>,
-    runs: Vec<u64>,
-    by_value: FxHashMap<Arc<Group>, u64>,
-}
-
-impl Groups {
-    /// Adds a group unless it is present; returns its number.
-    fn add(&mut self, group: &Arc<Group>) -> u64 {
-        let number = self.by_value.len() as u64;
-        *self.by_value.entry(Arc::clone(group)).or_insert_with(|| {
-            let first = self.runs.len() / Section::Runs.entry_words();
-            self.rows.extend([first as u64, group.ranges().len() as u64]);
-            let words = |run: &RankRange| [pack_halves(run.first.get(), run.len), (run.stride as u32).into()];
-            self.runs.extend(group.ranges().iter().flat_map(words));
-            number
-        })
+    fn summary(&self, bytes: u64, flat_bytes: u64) -> Summary {
+        let Overview { ranks, actions, .. } = self.overview;
+        Summary { ranks, actions, programs: self.tables.programs.len() as u64, bytes, flat_bytes }
     }
 }
 
 impl ArchiveTables {
-    /// Resolves the ports of all channels and builds the words of all tables.
-    fn link(self) -> Result<(TableWords, FlatSize), WriteError> {
+    /// Resolves the ports of all channels and builds the rows of all tables.
+    fn link(self) -> Result<(Linked, FlatSize), WriteError> {
         let (mut linkables, mut times) = (Vec::new(), Vec::new());
         let mut entries = Vec::new();
         for rank in self.written {
@@ -214,89 +203,99 @@ impl ArchiveTables {
                 WriteError::ReceiveWithoutSend { rank, src, tag, communicator, sends, receives }
             }
         })?;
-        let mut words = TableWords {
-            programs: Vec::new(),
-            ranks: Vec::new(),
-            outgoing: Vec::new(),
-            incoming: Vec::new(),
-            pending: Vec::new(),
-            columns: Vec::new(),
-            amount_column_words: 0,
-            columns_by_words: FxHashMap::default(),
-            communicators: Vec::new(),
-            groups: Groups::default(),
-            side_index: self.sides.index.iter().flat_map(|(first, len)| [*first, *len]).collect(),
-            sides: self.sides.words,
-            times: Vec::new(),
-            actions: 0,
-            unreceived,
-            provenance: self.provenance,
-        };
-        for program in &self.programs.written {
-            let Tally { actions, depth, columns, by_kind, .. } = &program.tally;
-            let columns = columns.len() as u64;
-            words.programs.extend([program.shard.into(), program.offset, program.records, *actions]);
-            words.programs.extend([columns, *depth].into_iter().chain(*by_kind));
-        }
+        let (mut tables, mut actions) = (Tables::default(), 0_u64);
+        tables.programs = self.programs.written.iter().map(WrittenProgram::row).collect();
         for ((program, side, amounts, bytes), linkable) in entries.into_iter().zip(linkables) {
-            let actions = self.programs.written[program as usize].tally.actions;
-            let rank = pdes_core::Rank::new((words.ranks.len() / Section::Ranks.entry_words()) as u32);
-            let actions = words.actions.checked_add(amounts.actions(actions));
-            words.actions = actions.ok_or(WriteError::TooMany { rank })?;
-            words.add_rank([program, side], &amounts, &bytes, &linkable);
+            let rank = pdes_core::Rank::new(tables.ranks.len() as u32);
+            let of_rank = amounts.actions(self.programs.written[program as usize].tally.actions);
+            actions = actions.checked_add(of_rank).ok_or(WriteError::TooMany { rank })?;
+            tables.add_rank([program, side], &amounts, &bytes, &linkable);
         }
-        words.amount_column_words = words.columns.len() as u64;
-        words.add_times(&times);
-        Ok((words, self.flat_size))
+        tables.amount_columns = tables.columns.len() as u64;
+        tables.add_times(&times);
+        let overview = Overview { ranks: self.ranks, actions, unreceived, provenance: self.provenance };
+        Ok((Linked { overview, tables, side_tables: self.sides }, self.flat_size))
     }
 }
 
-impl TableWords {
+impl WrittenProgram {
+    fn row(&self) -> ProgramRow {
+        let Tally { actions, depth, ref columns, by_kind, .. } = self.tally;
+        ProgramRow {
+            offset: self.offset,
+            records: self.records,
+            actions,
+            columns: columns.len() as u64,
+            by_kind,
+            shard: self.shard,
+            depth: depth as u32,
+        }
+    }
+}
+
+impl Tables {
     fn add_rank(
         &mut self,
-        [program, side]: [u32; 2],
+        [program, side_table]: [u32; 2],
         amounts: &StoredColumns,
         bytes: &[u64],
         linkable: &LinkableRank,
     ) {
         let LinkableRank { trace, sends, receives, .. } = linkable;
-        let StoredColumns { blocks_offset: blocks, columns, has_inserts: inserts } = amounts;
-        let first_column = self.add_columns(columns);
-        self.ranks.extend([
-            pack_halves(program, side),
-            *blocks,
-            self.outgoing.len() as u64 / Section::Outgoing.entry_words() as u64,
-            pack_halves(trace.outgoing.len() as u32, trace.incoming.len() as u32),
-            self.incoming.len() as u64 / Section::Incoming.entry_words() as u64,
-            pack_halves(trace.ports, trace.slots),
-            self.pending.len() as u64,
-            pack_halves(trace.pending_at_end.len() as u32, columns.len() as u32),
-            first_column,
-            self.communicators.len() as u64 / Section::Communicators.entry_words() as u64,
-            pack_halves(
-                trace.communicators.len() as u32 - 1,
-                u32::from(trace.has_named_requests) | u32::from(*inserts) << 1,
-            ),
-        ]);
-        for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
-            let arrival = match channel.arrival() {
+        let flags = if trace.has_named_requests { HAS_NAMED_REQUESTS } else { 0 }
+            | if amounts.has_inserts { HAS_INSERTS } else { 0 };
+        let row = RankRow {
+            program,
+            side_table,
+            ports: trace.ports,
+            slots: trace.slots,
+            blocks_offset: amounts.blocks_offset,
+            outgoing: span_behind(&self.outgoing, trace.outgoing.len()),
+            incoming: span_behind(&self.incoming, trace.incoming.len()),
+            pending: span_behind(&self.pending, trace.pending_at_end.len()),
+            columns: self.add_columns(&amounts.columns),
+            communicators: span_behind(&self.communicators, trace.communicators.len() - 1),
+            flags,
+        };
+        self.ranks.push(row);
+        let outgoing = trace.outgoing.iter().zip(sends.iter().zip(bytes));
+        self.outgoing.extend(outgoing.map(|(channel, (messages, bytes))| OutgoingRow {
+            peer: channel.peer.get(),
+            tag: channel.tag.get() as u32,
+            communicator: channel.communicator.get(),
+            arrival: match channel.arrival() {
                 Arrival::Unmatched => 0,
                 Arrival::AnySource => 1,
                 Arrival::Port(port) => port.get() + 2,
-            };
-            let name = pack_halves(channel.peer.get(), channel.tag.get() as u32);
-            self.outgoing.extend([name, pack_halves(arrival, channel.communicator.get()), *messages, *bytes]);
-        }
-        for (channel, receives) in trace.incoming.iter().zip(receives) {
-            let tag = channel.tag.map_or(0, |tag| tag.get() as u32 + 1);
-            let place = pack_halves(channel.port.get(), channel.communicator.get());
-            self.incoming.extend([pack_halves(channel.peer.get(), tag), place, *receives]);
-        }
+            },
+            messages: *messages,
+            bytes: *bytes,
+        }));
+        let incoming = trace.incoming.iter().zip(receives);
+        self.incoming.extend(incoming.map(|(channel, receives)| IncomingRow {
+            peer: channel.peer.get(),
+            tag: channel.tag.map_or(0, |tag| tag.get() as u32 + 1),
+            communicator: channel.communicator.get(),
+            port: channel.port.get(),
+            receives: *receives,
+        }));
         for communicator in trace.communicators.iter().skip(1) {
-            let group = self.groups.add(&communicator.group);
-            self.communicators.extend([pack_halves(communicator.id.get(), communicator.rank), group]);
+            let group = self.add_group(&communicator.group);
+            let (id, rank) = (communicator.id.get(), communicator.rank);
+            self.communicators.push(CommunicatorRow { id, rank, group });
         }
-        self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
+        self.pending.extend(trace.pending_at_end.iter().map(|slot| PendingRow { slot: slot.get() }));
+    }
+
+    /// Adds a group unless it is present; returns its number.
+    fn add_group(&mut self, group: &Arc<Group>) -> u32 {
+        let number = self.groups.len() as u32;
+        *self.group_numbers.entry(Arc::clone(group)).or_insert_with(|| {
+            self.groups.push(GroupRow { runs: span_behind(&self.runs, group.ranges().len()) });
+            let row = |run: &RankRange| RunRow { first: run.first.get(), len: run.len, stride: run.stride };
+            self.runs.extend(group.ranges().iter().map(row));
+            number
+        })
     }
 
     /// Adds the measured times of all ranks, if there are any.
@@ -305,38 +304,36 @@ impl TableWords {
             return;
         }
         for times in times {
-            let row = times.as_ref().map(|WrittenTimes { blocks_offset: blocks, columns }| {
-                [*blocks, self.add_columns(columns), columns.len() as u64]
+            let row = times.as_ref().map(|WrittenTimes { blocks_offset, columns }| TimesRow {
+                blocks_offset: *blocks_offset,
+                columns: self.add_columns(columns),
             });
-            self.times.extend(row.unwrap_or_default());
+            self.times.push(row.unwrap_or_default());
         }
     }
 
-    /// Adds the columns of a rank unless they are in the table; returns the index of the first.
-    fn add_columns(&mut self, columns: &[Column]) -> u64 {
-        let row = |column: &Column| {
+    /// Adds the columns of a rank unless they are in the table; returns their rows.
+    fn add_columns(&mut self, columns: &[Column]) -> Span {
+        let next = span_behind(&self.columns, columns.len());
+        // Blocks belong to one rank, so that only constant columns can be shared.
+        if columns.iter().all(Column::is_constant) {
+            let first = *self.constant_columns.entry(columns.to_vec()).or_insert(next.first);
+            if first != next.first {
+                return Span { first, ..next };
+            }
+        }
+        self.columns.extend(columns.iter().map(|column| {
             let (kind, word) = match column.storage {
                 ColumnStorage::Constant(bits) => (0, bits),
                 ColumnStorage::Blocks(directory) => (1, directory),
             };
-            [column.len | kind << 56, word, column.absent]
-        };
-        let words: Vec<u64> = columns.iter().flat_map(row).collect();
-        let next = self.columns.len() as u64 / Section::Columns.entry_words() as u64;
-        // Blocks belong to one rank, so that only constant columns can be shared.
-        if columns.iter().any(|column| !column.is_constant()) {
-            self.columns.extend(words);
-            return next;
-        }
-        let table = &mut self.columns;
-        *self.columns_by_words.entry(words).or_insert_with_key(|words| {
-            table.extend(words);
-            next
-        })
+            ColumnRow { len: column.len, absent: column.absent, kind, word }
+        }));
+        next
     }
 }
 
-/// Packs two numbers into a word, the first into its lower half.
-fn pack_halves(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
+/// Returns the rows that follow those of a table.
+fn span_behind<T>(rows: &[T], count: usize) -> Span {
+    Span { first: rows.len() as u64, count: count as u64 }
 }

@@ -4,16 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use pdes_core::Rank;
-
 use crate::archive::layout::{
-    BYTE_ORDER, BadHeader, HEADER_BYTES, Header, OLDEST_VERSION, PAGE_BYTES, Section, TAIL_PADDING, VERSION,
+    BYTE_ORDER, BadHeader, HEADER_BYTES, Header, MAGIC, PAGE_BYTES, Section, TAIL_PADDING, VERSION,
 };
 use crate::archive::map::MappedFile;
+use crate::archive::rows::{Overview, PageSumRow, ShardRow, Span};
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
 use crate::archive::{Archive, ArchiveError, Directory, Shard};
-use crate::channel::Tag;
+use crate::load::MAX_RANKS;
 use crate::provenance::Provenance;
 use crate::warning::Unreceived;
 
@@ -27,26 +26,18 @@ pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>, Proven
     // SAFETY: the caller of `Trace::load` promises that the archive stays as it is.
     #[expect(unsafe_code, reason = "it is mapped")]
     let file = Arc::new(unsafe { MappedFile::open(path) }.map_err(io)?);
-    let header = Header::from_bytes(file.bytes()).map_err(|bad| bad_header(&file, bad))?;
+    let header = Header::from_bytes(file.bytes(), MAGIC).map_err(|bad| bad_header(&file, bad))?;
     let found = file.bytes().len() as u64;
-    if cfg!(target_endian = "big") {
-        return Err(bad_header(&file, BadHeader::ByteOrder(BYTE_ORDER)));
-    }
     if found != header.length {
         return Err(ArchiveError::Length { file: path.to_path_buf(), found, expected: header.length });
     }
-    let tables = Tables::new(&file, &header)?;
+    let tables = Tables::new(Arc::clone(&file), header.sections)?;
+    let overview = tables.overview()?;
     let shards = read_shards(&tables, &header, &file)?;
-    let archive = Arc::new(Archive {
-        shards,
-        header: header.clone(),
-        file: Arc::clone(&file),
-        damage: Mutex::default(),
-    });
+    let archive = Arc::new(Archive { file, header, tables, overview, shards, damage: Mutex::default() });
     verify_first_pages(&archive)?;
-    let provenance = Provenance::from_words(header.provenance);
-    let provenance = provenance.ok_or_else(|| ArchiveError::Provenance { file: path.to_path_buf() })?;
-    Ok((Directory::new(&tables, archive)?, read_unreceived(&tables, &header)?, provenance))
+    check_overview(&archive.tables, &overview)?;
+    Ok((Directory::new(archive)?, overview.unreceived, overview.provenance))
 }
 
 fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {
@@ -57,9 +48,7 @@ fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {
         BadHeader::ByteOrder(found) => {
             ArchiveError::ByteOrder { file, found, expected: u32::from_ne_bytes(BYTE_ORDER.to_le_bytes()) }
         }
-        BadHeader::Version(found) => {
-            ArchiveError::Version { file, found, oldest: OLDEST_VERSION, newest: VERSION }
-        }
+        BadHeader::Version(found) => ArchiveError::Version { file, found, expected: VERSION },
         BadHeader::Short => ArchiveError::Length { file, found, expected: HEADER_BYTES as u64 },
         BadHeader::Checksum => ArchiveError::Checksum { file, section: "header" },
     }
@@ -72,19 +61,16 @@ pub(crate) fn shard_path(archive: &Path, number: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn read_shards(
-    tables: &Tables<'_>,
-    header: &Header,
-    file: &Arc<MappedFile>,
-) -> Result<Vec<Shard>, ArchiveError> {
+fn read_shards(tables: &Tables, header: &Header, file: &Arc<MappedFile>) -> Result<Vec<Shard>, ArchiveError> {
     let section = Section::Shards;
     let files = u64::from(header.files);
-    let rows = tables.all::<2>(section)?;
+    let rows = tables.all::<ShardRow>()?;
     tables.check_at_most((section, 0), "number of shards", rows.len() as u64, files.max(1))?;
     tables.check_below((section, 0), "number of shards", files.max(1) - 1, rows.len() as u64)?;
     let mut first_page = 0;
     let mut shards = Vec::with_capacity(rows.len());
-    for (number, [offset, len]) in (0_u32..).zip(rows) {
+    for (number, row) in (0_u32..).zip(rows) {
+        let (offset, len) = (row.offset.to_native(), row.len.to_native());
         let entry_id = (section, u64::from(number));
         let file = if files == 0 {
             let end = header.length.saturating_sub(TAIL_PADDING);
@@ -98,8 +84,8 @@ fn read_shards(
         tables.check_at_most(entry_id, "rest of the offset by 4096", offset % HEADER_BYTES as u64, 0)?;
         tables.check_at_most(entry_id, "length", len, i64::MAX as u64 - header.length.max(offset))?;
         let pages = len.div_ceil(PAGE_BYTES);
-        let sums =
-            tables.rows::<1>(Section::PageSums, first_page, pages, entry_id)?.map(|[sum]| sum).collect();
+        let sums = tables.rows::<PageSumRow>(Span { first: first_page, count: pages }, entry_id)?;
+        let sums = sums.iter().map(|row| row.checksum.to_native()).collect();
         first_page += pages;
         shards.push(Shard::new(number, file, offset, len, sums));
     }
@@ -115,14 +101,12 @@ fn verify_first_pages(archive: &Archive) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-fn read_unreceived(tables: &Tables<'_>, header: &Header) -> Result<Option<Unreceived>, ArchiveError> {
-    let [rank, peer, tag] = header.first_unreceived.map(u64::from);
-    let entry_id = (Section::Ranks, 0);
-    for (field, number) in [("rank of an unreceived message", rank), ("peer of an unreceived message", peer)]
-    {
-        tables.check_at_most(entry_id, field, number, u64::from(header.ranks))?;
+fn check_overview(tables: &Tables, overview: &Overview) -> Result<(), ArchiveError> {
+    let entry_id = (Section::Overview, 0);
+    tables.check_at_most(entry_id, "number of ranks", overview.ranks.into(), MAX_RANKS.into())?;
+    if let Some(Unreceived { messages, rank, peer, tag }) = overview.unreceived {
+        let is_valid = messages > 0 && rank.get().max(peer.get()) < overview.ranks && tag.get() >= 0;
+        is_valid.then_some(()).ok_or_else(|| tables.malformed(entry_id))?;
     }
-    tables.check_at_most(entry_id, "tag of an unreceived message", tag, i32::MAX as u64)?;
-    let (rank, peer, tag) = (Rank::new(rank as u32), Rank::new(peer as u32), Tag::new(tag as i32));
-    Ok((header.unreceived > 0).then_some(Unreceived { messages: header.unreceived, rank, peer, tag }))
+    overview.provenance.is_valid().then_some(()).ok_or_else(|| tables.malformed(entry_id))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::archive::layout::{Extent, HEADER_BYTES, PAGE_BYTES, TAIL_PADDING};
+use crate::archive::layout::{Extent, HEADER_BYTES, Header, PAGE_BYTES, TAIL_PADDING};
 use crate::atomic_file::AtomicFile;
 
 /// A file of an archive, whose header is written last.
@@ -37,21 +37,20 @@ impl OutputFile {
         self.file.write_all(bytes)
     }
 
-    /// Writes a table of words and returns its extent.
-    pub(crate) fn write_section(&mut self, words: &[u64]) -> io::Result<Extent> {
+    /// Writes a section at a multiple of eight bytes and returns its extent.
+    pub(crate) fn write_section(&mut self, bytes: &[u8]) -> io::Result<Extent> {
         let padding = self.len.next_multiple_of(8) - self.len;
         self.write(&[0; 8][..padding as usize])?;
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let extent = Extent { offset: self.len, len: bytes.len() as u64, checksum: xxh3_64(&bytes) };
-        self.write(&bytes)?;
+        let extent = Extent { offset: self.len, len: bytes.len() as u64, checksum: xxh3_64(bytes) };
+        self.write(bytes)?;
         Ok(extent)
     }
 
     /// Writes the header and syncs the file. The file is one byte longer than its header says, so that nobody can open it
     /// before [`publish`](Self::publish).
-    pub(crate) fn complete(&mut self, header: &[u8]) -> io::Result<()> {
+    pub(crate) fn complete(&mut self, header: &Header) -> io::Result<()> {
         self.file.write_all(&[0])?;
-        self.file.write_first(header)?;
+        self.file.write_first(bytemuck::bytes_of(header))?;
         self.file.sync()
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::Damage;
-use crate::archive::layout::{PAGE_BYTES, ShardHeader, TAIL_PADDING};
+use crate::archive::layout::{Header, PAGE_BYTES, SHARD_MAGIC, TAIL_PADDING};
 use crate::archive::map::{MappedFile, records};
 use crate::record::Record;
 
@@ -130,8 +130,8 @@ impl Shard {
         // SAFETY: the caller of `Trace::load` promises that the archive stays as it is, with its shards.
         #[expect(unsafe_code, reason = "it is mapped")]
         let map = unsafe { MappedFile::open(path) }.ok()?;
-        let header = ShardHeader::from_bytes(map.bytes()).ok()?;
-        let expected = ShardHeader { length: map.bytes().len() as u64, number: self.number, id };
+        let header = Header::from_bytes(map.bytes(), SHARD_MAGIC).ok()?;
+        let expected = Header::new(SHARD_MAGIC, map.bytes().len() as u64, self.number, id).sealed();
         (header == expected).then_some(map)
     }
 }

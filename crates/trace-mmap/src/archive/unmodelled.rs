@@ -45,8 +45,8 @@ impl UnmodelledCalls {
     /// ```
     pub fn of(trace: &Trace) -> Result<Vec<Self>, ArchiveError> {
         let mut by_name = BTreeMap::new();
-        let ranks = if trace.side_tables().any(has_unmodelled) { trace.ranks() } else { 0 };
-        for rank in (0..ranks).map(Rank::new) {
+        let has_some = trace.side_tables().try_fold(false, |any, side| Ok(any | has_unmodelled(side?)))?;
+        for rank in (0..if has_some { trace.ranks() } else { 0 }).map(Rank::new) {
             trace.with_rank(rank, |trace| add_rank(trace, rank, &mut by_name))??;
         }
         let sum = |(name, (calls, bytes))| Self { name, calls, bytes };

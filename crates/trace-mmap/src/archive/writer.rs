@@ -14,6 +14,7 @@ use crate::archive::encode_times::EncodedTimes;
 use crate::archive::finish::{self, ArchiveTables, FlatSize};
 use crate::archive::open::shard_path;
 use crate::archive::output::{DataOutput, OutputFile};
+use crate::archive::rows::{SideIndexRow, archived};
 use crate::archive::tally::Tally;
 use crate::archive::{ConvertOptions, Folding, WriteError, folding_cost};
 use crate::builder::LinkableRank;
@@ -99,20 +100,20 @@ pub(crate) struct StoredPrograms {
 /// The stored side tables, deduplicated.
 #[derive(Default)]
 pub(crate) struct StoredSideTables {
-    pub(crate) words: Vec<u64>,
-    /// Index of the first word and number of words of each.
-    pub(crate) index: Vec<(u64, u64)>,
+    /// The archived tables, each at a multiple of 16 bytes.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) index: Vec<SideIndexRow>,
     by_digest: FxHashMap<u128, u32>,
 }
 
 impl StoredSideTables {
     fn intern(&mut self, side: &SideTables) -> u32 {
-        let words = side.to_words();
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes = archived(side);
         let number = self.index.len() as u32;
         *self.by_digest.entry(xxh3_128(&bytes)).or_insert_with(|| {
-            self.index.push((self.words.len() as u64, words.len() as u64));
-            self.words.extend(words);
+            self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
+            self.index.push(SideIndexRow { offset: self.bytes.len() as u64, len: bytes.len() as u64 });
+            self.bytes.extend_from_slice(&bytes);
             number
         })
     }

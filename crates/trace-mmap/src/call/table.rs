@@ -53,7 +53,7 @@ calls! {
     /// of a receive; neighbours are ranks of the communicator with the size of the message to each, or of the buffer for each.
     /// Outcomes are those of the recorded run: `done` has the requests that completed, or is true if all did; `found` is true if
     /// there was a message; `cancelled` is true if the receive was cancelled, as `MPI_Test_cancelled` reported later.
-    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
     #[expect(missing_docs, reason = "the fields have the same meaning in all calls")]
     pub enum Call;
 

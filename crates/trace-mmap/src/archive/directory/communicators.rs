@@ -5,25 +5,25 @@ use std::sync::Arc;
 use pdes_core::Rank;
 
 use crate::archive::ArchiveError;
-use crate::archive::directory::ranks::{RankEntry, RankReader};
+use crate::archive::directory::ranks::RankReader;
 use crate::archive::layout::Section;
+use crate::archive::rows::{ArchivedRankRow, ArchivedRunRow, CommunicatorRow, GroupRow, RunRow};
 use crate::archive::tables::{ClaimedEntries, Tables};
 use crate::communicator::{CommId, CommIdx, Communicator, Group, RankRange};
 
 /// Reads the groups. Each member of a group has a row in the table of communicators, so that all groups together have at most
 /// as many members as there are rows: this bounds the cost of checking them.
 pub(super) fn read_groups(
-    tables: &Tables<'_>,
+    tables: &Tables,
     ranks: u32,
     taken: &mut ClaimedEntries,
 ) -> Result<Vec<Arc<Group>>, ArchiveError> {
-    let section = Section::Groups;
     let mut groups = Vec::new();
-    let (mut members, limit) = (0_u64, tables.len(Section::Communicators));
-    for (entry, [first, len]) in (0..).zip(tables.all::<2>(section)?) {
-        let entry_id = (section, entry);
-        taken.claim(tables, Section::Runs, len, entry_id)?;
-        let rows = tables.rows::<2>(Section::Runs, first, len, entry_id)?;
+    let (mut members, limit) = (0_u64, tables.len::<CommunicatorRow>()?);
+    for (entry, row) in (0..).zip(tables.all::<GroupRow>()?) {
+        let (entry_id, runs) = ((Section::Groups, entry), row.runs.to_native());
+        taken.claim::<RunRow>(tables, runs.count, entry_id)?;
+        let rows = tables.rows::<RunRow>(runs, entry_id)?.iter();
         let runs =
             rows.map(|row| read_run(tables, ranks, entry_id, row)).collect::<Result<Vec<RankRange>, _>>()?;
         members = runs.iter().fold(members, |sum, run| sum.saturating_add(run.len.into()));
@@ -37,20 +37,18 @@ pub(super) fn read_groups(
 }
 
 fn read_run(
-    tables: &Tables<'_>,
+    tables: &Tables,
     ranks: u32,
     entry_id: (Section, u64),
-    [extent, stride]: [u64; 2],
+    row: &ArchivedRunRow,
 ) -> Result<RankRange, ArchiveError> {
-    let (first, len) = (extent & 0xffff_ffff, extent >> 32);
-    tables.check_at_most(entry_id, "stride of a run", stride, u32::MAX.into())?;
-    tables.check_below(entry_id, "first rank of a run", first, ranks.into())?;
-    let stride = stride as u32 as i32;
-    let last = first as i64 + i64::from(stride) * (len as i64 - 1);
+    let (first, len, stride) = (row.first.to_native(), row.len.to_native(), row.stride.to_native());
+    tables.check_below(entry_id, "first rank of a run", first.into(), ranks.into())?;
+    let last = i64::from(first) + i64::from(stride) * (i64::from(len) - 1);
     if stride == 0 || len == 0 || !(0..i64::from(ranks)).contains(&last) {
         return Err(tables.malformed(entry_id));
     }
-    Ok(RankRange { first: Rank::new(first as u32), stride, len: len as u32 })
+    Ok(RankRange { first: Rank::new(first), stride, len })
 }
 
 impl RankReader<'_> {
@@ -58,14 +56,14 @@ impl RankReader<'_> {
     pub(super) fn check_communicator(
         &self,
         entry_id: (Section, u64),
-        number: u64,
-        entry: &RankEntry,
+        number: u32,
+        entry: &ArchivedRankRow,
     ) -> Result<CommIdx, ArchiveError> {
         let number = self.tables.check_at_most(
             entry_id,
             "communicator of a channel",
-            number,
-            entry.communicators.1,
+            number.into(),
+            entry.communicators.count.to_native(),
         )?;
         Ok(CommIdx::new(number as u32))
     }
@@ -74,22 +72,21 @@ impl RankReader<'_> {
         &mut self,
         rank: Rank,
         entry_id: (Section, u64),
-        entry: &RankEntry,
+        entry: &ArchivedRankRow,
     ) -> Result<Vec<Communicator>, ArchiveError> {
-        let (first, len) = entry.communicators;
-        self.claimed.claim(&self.tables, Section::Communicators, len, entry_id)?;
+        let (tables, span) = (self.tables, entry.communicators.to_native());
+        self.claimed.claim::<CommunicatorRow>(tables, span.count, entry_id)?;
         let world =
             Communicator { id: CommId::WORLD, rank: rank.get(), group: Arc::clone(&self.directory.world) };
         let mut communicators = vec![world];
-        for [name, group] in self.tables.rows::<2>(Section::Communicators, first, len, entry_id)? {
-            self.tables.check_below(entry_id, "group", group, self.directory.groups.len() as u64)?;
+        for row in tables.rows::<CommunicatorRow>(span, entry_id)? {
+            let group = row.group.to_native().into();
+            tables.check_below(entry_id, "group", group, self.directory.groups.len() as u64)?;
             let group = Arc::clone(&self.directory.groups[group as usize]);
-            let (id, own) = (CommId::new(name as u32), name >> 32);
-            let own =
-                self.tables.check_below(entry_id, "own number in a communicator", own, group.len().into())?
-                    as u32;
+            let (id, own) = (CommId::new(row.id.to_native()), row.rank.to_native());
+            tables.check_below(entry_id, "own number in a communicator", own.into(), group.len().into())?;
             if id == CommId::WORLD || group.member(own) != rank {
-                return Err(self.tables.malformed(entry_id));
+                return Err(tables.malformed(entry_id));
             }
             communicators.push(Communicator { id, rank: own, group });
         }

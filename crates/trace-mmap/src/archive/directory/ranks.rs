@@ -7,6 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::archive::directory::Directory;
 use crate::archive::layout::{MAX_COLUMNS, Section};
+use crate::archive::rows::{
+    ArchivedColumnRow, ArchivedIncomingRow, ArchivedOutgoingRow, ArchivedPendingRow, ArchivedRankRow,
+    ColumnRow, HAS_INSERTS, HAS_NAMED_REQUESTS, IncomingRow, OutgoingRow, PendingRow, Span, TimesRow,
+};
 use crate::archive::tables::{ClaimedEntries, Tables};
 use crate::archive::{ArchiveError, ArchivedRank, RankClass};
 use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
@@ -16,92 +20,32 @@ use crate::record::{ACTION_KINDS, Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes
 use crate::trace::{ActionStorage, RankTrace};
 
 /// Key of a [`RankClass`]: program, columns, whether these hold inserted computations, and table sizes.
-type RankClassKey = (u64, (u64, u64), bool, TableSizes);
+type RankClassKey = (usize, Span, bool, TableSizes);
 
 /// Reader of ranks, with the state that they share.
 pub(super) struct RankReader<'a> {
     pub(super) directory: &'a Directory,
-    pub(super) tables: Tables<'a>,
+    pub(super) tables: &'a Tables,
     /// Columns by their first entry and number; ranks share them.
-    columns: FxHashMap<(u64, u64), Arc<[Column]>>,
+    columns: FxHashMap<Span, Arc<[Column]>>,
     limits: FxHashMap<TableSizes, Arc<Limits>>,
     classes: FxHashMap<RankClassKey, Arc<RankClass>>,
     pub(super) claimed: ClaimedEntries,
 }
 
-/// An entry of the table of ranks.
-pub(super) struct RankEntry {
-    pub(super) program: u64,
-    pub(super) side: u64,
-    blocks: u64,
-    pub(super) outgoing: (u64, u64),
-    incoming: (u64, u64),
-    pub(super) ports: u64,
-    slots: u64,
-    pub(super) pending: (u64, u64),
-    pub(super) columns: (u64, u64),
-    pub(super) communicators: (u64, u64),
-    flags: u64,
-}
-
-impl RankEntry {
-    pub(super) fn new(words: [u64; 11]) -> Self {
-        let [
-            program,
-            blocks,
-            outgoing,
-            channels,
-            incoming,
-            places,
-            pending,
-            counts,
-            columns,
-            communicators,
-            flags,
-        ] = words;
-        let halves = |word: u64| (word & 0xffff_ffff, word >> 32);
-        let (program, side) = halves(program);
-        let (out, into) = halves(channels);
-        let (ports, slots) = halves(places);
-        let (pending_len, columns_len) = halves(counts);
-        let (communicators_len, flags) = halves(flags);
-        Self {
-            program,
-            side,
-            blocks,
-            outgoing: (outgoing, out),
-            incoming: (incoming, into),
-            ports,
-            slots,
-            pending: (pending, pending_len),
-            columns: (columns, columns_len),
-            communicators: (communicators, communicators_len),
-            flags,
-        }
-    }
-}
-
-/// Flag of a rank whose requests have names.
-const HAS_NAMED_REQUESTS: u64 = 1;
-
-/// Flag of a rank whose last two columns hold inserted computations.
-const HAS_INSERTS: u64 = 2;
-
-impl RankEntry {
-    pub(super) fn has_inserts(
-        &self,
-        tables: &Tables<'_>,
-        entry_id: (Section, u64),
-    ) -> Result<bool, ArchiveError> {
-        Ok(tables.check_at_most(entry_id, "flags", self.flags, HAS_NAMED_REQUESTS | HAS_INSERTS)?
-            & HAS_INSERTS
-            != 0)
-    }
+/// Returns whether the last two columns of a rank hold inserted computations.
+pub(super) fn has_inserts(
+    tables: &Tables,
+    entry_id: (Section, u64),
+    entry: &ArchivedRankRow,
+) -> Result<bool, ArchiveError> {
+    let flags = entry.flags.to_native();
+    Ok(tables.check_at_most(entry_id, "flags", flags, HAS_NAMED_REQUESTS | HAS_INSERTS)? & HAS_INSERTS != 0)
 }
 
 /// Returns the changes that the columns of a rank make to the actions of its program, and the resulting number of actions.
 pub(super) fn count_actions(
-    tables: &Tables<'_>,
+    tables: &Tables,
     entry_id: (Section, u64),
     of_program: u64,
     columns: &[Column],
@@ -113,24 +57,28 @@ pub(super) fn count_actions(
     Ok((changes, actions))
 }
 
-/// Reads a row of the table of columns.
-pub(super) fn read_column(
-    tables: &Tables<'_>,
+/// Reads columns.
+pub(super) fn read_columns(
+    tables: &Tables,
     entry_id: (Section, u64),
-    [head, word, absent]: [u64; 3],
-) -> Result<Column, ArchiveError> {
-    let len = head & ((1 << 56) - 1);
-    let place = match tables.check_at_most(entry_id, "kind of a column", head >> 56, 1)? {
-        0 => ColumnStorage::Constant(tables.check_at_most(
-            entry_id,
-            "bits of an amount",
-            word,
-            MAX_AMOUNT_BITS,
-        )?),
-        _ => ColumnStorage::Blocks(word),
+    span: Span,
+) -> Result<Arc<[Column]>, ArchiveError> {
+    let rows = tables.rows::<ColumnRow>(span, entry_id)?.iter();
+    let column = |row: &ArchivedColumnRow| {
+        let (len, absent, word) = (row.len.to_native(), row.absent.to_native(), row.word.to_native());
+        let storage = match tables.check_at_most(entry_id, "kind of a column", row.kind.to_native(), 1)? {
+            0 => ColumnStorage::Constant(tables.check_at_most(
+                entry_id,
+                "bits of an amount",
+                word,
+                MAX_AMOUNT_BITS,
+            )?),
+            _ => ColumnStorage::Blocks(word),
+        };
+        tables.check_at_most(entry_id, "gaps of a column", absent, len)?;
+        Ok(Column { len, absent, storage })
     };
-    tables.check_at_most(entry_id, "gaps of a column", absent, len)?;
-    Ok(Column { len, absent, storage: place })
+    rows.map(column).collect()
 }
 
 impl<'a> RankReader<'a> {
@@ -145,25 +93,29 @@ impl<'a> RankReader<'a> {
         }
     }
 
-    pub(super) fn read_rank(&mut self, rank: Rank, entry: &RankEntry) -> Result<RankTrace, ArchiveError> {
+    pub(super) fn read_rank(
+        &mut self,
+        rank: Rank,
+        entry: &ArchivedRankRow,
+    ) -> Result<RankTrace, ArchiveError> {
         let (directory, tables, entry_id) =
             (self.directory, self.tables, (Section::Ranks, u64::from(rank.get())));
-        self.claimed.claim(&self.tables, Section::Outgoing, entry.outgoing.1, entry_id)?;
-        self.claimed.claim(&self.tables, Section::Incoming, entry.incoming.1, entry_id)?;
-        self.claimed.claim(&self.tables, Section::Pending, entry.pending.1, entry_id)?;
-        tables.check_below(entry_id, "program", entry.program, directory.programs.len() as u64)?;
-        tables.check_below(entry_id, "side table", entry.side, directory.side_tables.len() as u64)?;
-        let program = Arc::clone(&directory.programs[entry.program as usize]);
+        let (outgoing, incoming) = (entry.outgoing.to_native(), entry.incoming.to_native());
+        self.claimed.claim::<OutgoingRow>(tables, outgoing.count, entry_id)?;
+        self.claimed.claim::<IncomingRow>(tables, incoming.count, entry_id)?;
+        let program_index = directory.program_index(entry_id, entry)?;
+        let program = Arc::clone(&directory.programs[program_index]);
         let communicators = self.read_communicators(rank, entry_id, entry)?;
-        let (side, needs) = directory.side_tables[entry.side as usize].clone();
+        let (side, needs) = directory.side_table(entry.side_table.to_native().into())?.clone();
         let matches_by_time = needs.has_timing_dependent_matching;
         // Each slot is first filled by a record and each port belongs to a channel, so larger numbers are malformed.
         let max_slots = program.records.min(u64::from(MAX_SLOTS));
-        let slots = tables.check_at_most(entry_id, "number of slots", entry.slots, max_slots)? as u32;
-        let ports = tables.check_at_most(entry_id, "number of ports", entry.ports, entry.incoming.1)? as u32;
-        let columns = self.read_columns(entry_id, entry.columns)?;
-        let inserts = entry.has_inserts(&tables, entry_id)?;
-        let (changes, actions) = count_actions(&tables, entry_id, program.actions, &columns, inserts)?;
+        let (slots, ports) = (entry.slots.to_native(), entry.ports.to_native());
+        tables.check_at_most(entry_id, "number of slots", slots.into(), max_slots)?;
+        tables.check_at_most(entry_id, "number of ports", ports.into(), incoming.count)?;
+        let columns = self.shared_columns(entry_id, entry.columns.to_native())?;
+        let inserts = has_inserts(tables, entry_id, entry)?;
+        let (changes, actions) = count_actions(tables, entry_id, program.actions, &columns, inserts)?;
         let own_columns = columns.len() - if inserts { 2 } else { 0 };
         tables.check_at_most(
             entry_id,
@@ -171,12 +123,10 @@ impl<'a> RankReader<'a> {
             program.columns,
             own_columns as u64,
         )?;
-        let outgoing = self.read_outgoing(entry_id, entry)?;
-        let incoming = self.read_incoming(entry_id, entry)?;
         for (field, needed, len) in [
-            ("slot of a call", needs.slots, entry.slots),
-            ("outgoing channel of a call", needs.outgoing, outgoing.len() as u64),
-            ("incoming channel of a call", needs.incoming, incoming.len() as u64),
+            ("slot of a call", needs.slots, slots.into()),
+            ("outgoing channel of a call", needs.outgoing, outgoing.count),
+            ("incoming channel of a call", needs.incoming, incoming.count),
             ("communicator of a call", needs.communicators, communicators.len() as u64),
         ] {
             tables.check_at_most(entry_id, field, needed, len)?;
@@ -184,10 +134,10 @@ impl<'a> RankReader<'a> {
         if !needs.are_met_by(&communicators) {
             return Err(tables.malformed(entry_id));
         }
-        let names_requests = entry.flags & HAS_NAMED_REQUESTS != 0;
+        let names_requests = entry.flags.to_native() & HAS_NAMED_REQUESTS != 0;
         let sizes = TableSizes {
-            outgoing: outgoing.len(),
-            incoming: incoming.len(),
+            outgoing: outgoing.count as usize,
+            incoming: incoming.count as usize,
             slots,
             collectives: side.collectives.len(),
             send_recvs: side.send_recvs.len(),
@@ -197,29 +147,32 @@ impl<'a> RankReader<'a> {
         let pending_at_end = self.read_pending(entry_id, entry)?;
         let times = self.read_times(rank)?;
         let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
-        let form = self.classes.entry((entry.program, entry.columns, inserts, sizes)).or_insert_with(|| {
-            let (archive, limits) = (Arc::clone(&directory.archive), Arc::clone(limits));
-            Arc::new(RankClass {
-                archive,
-                program,
-                actions,
-                changes,
-                columns,
-                program_columns: own_columns,
-                limits,
-            })
-        });
+        let form = self
+            .classes
+            .entry((program_index, entry.columns.to_native(), inserts, sizes))
+            .or_insert_with(|| {
+                let (archive, limits) = (Arc::clone(&directory.archive), Arc::clone(limits));
+                Arc::new(RankClass {
+                    archive,
+                    program,
+                    actions,
+                    changes,
+                    columns,
+                    program_columns: own_columns,
+                    limits,
+                })
+            });
         let body = ActionStorage::Archive(ArchivedRank {
             class: Arc::clone(form),
             rank,
-            blocks_offset: entry.blocks,
-            first_channels: [entry.outgoing.0, entry.incoming.0],
-            channels: [outgoing.len() as u32, incoming.len() as u32],
+            blocks_offset: entry.blocks_offset.to_native(),
+            outgoing,
+            incoming,
         });
         Ok(RankTrace {
             storage: body,
-            outgoing,
-            incoming,
+            outgoing: self.read_outgoing(entry_id, entry)?,
+            incoming: self.read_incoming(entry_id, entry)?,
             ports,
             slots,
             pending_at_end,
@@ -231,34 +184,33 @@ impl<'a> RankReader<'a> {
         })
     }
 
-    fn read_columns(
+    /// Reads columns, or returns them if they were read before.
+    fn shared_columns(
         &mut self,
         entry_id: (Section, u64),
-        range: (u64, u64),
+        span: Span,
     ) -> Result<Arc<[Column]>, ArchiveError> {
-        if let Some(columns) = self.columns.get(&range) {
+        if let Some(columns) = self.columns.get(&span) {
             return Ok(Arc::clone(columns));
         }
-        self.claimed.claim(&self.tables, Section::Columns, range.1, entry_id)?;
-        self.tables.check_at_most(entry_id, "number of columns", range.1, MAX_COLUMNS)?;
-        let rows = self.tables.rows::<3>(Section::Columns, range.0, range.1, entry_id)?;
-        let columns =
-            rows.map(|row| read_column(&self.tables, entry_id, row)).collect::<Result<Arc<[Column]>, _>>()?;
-        self.columns.insert(range, Arc::clone(&columns));
+        self.claimed.claim::<ColumnRow>(self.tables, span.count, entry_id)?;
+        self.tables.check_at_most(entry_id, "number of columns", span.count, MAX_COLUMNS)?;
+        let columns = read_columns(self.tables, entry_id, span)?;
+        self.columns.insert(span, Arc::clone(&columns));
         Ok(columns)
     }
 
     /// Reads the columns of measured times of a rank, if it has any.
     fn read_times(&mut self, rank: Rank) -> Result<Option<MeasuredTimes>, ArchiveError> {
         let entry_id = (Section::Times, u64::from(rank.get()));
-        if self.tables.len(Section::Times) == 0 {
+        if self.tables.len::<TimesRow>()? == 0 {
             return Ok(None);
         }
-        let mut rows = self.tables.rows::<3>(Section::Times, entry_id.1, 1, entry_id)?;
-        match rows.next().expect("the range of one row has a row") {
-            [0, 0, 0] => Ok(None),
-            [blocks, first, count] if count == ACTION_KINDS as u64 => {
-                let columns = self.read_columns(entry_id, (first, count))?;
+        let row = &self.tables.rows::<TimesRow>(Span { first: entry_id.1, count: 1 }, entry_id)?[0];
+        match (row.blocks_offset.to_native(), row.columns.to_native()) {
+            (0, Span { first: 0, count: 0 }) => Ok(None),
+            (blocks, columns) if columns.count == ACTION_KINDS as u64 => {
+                let columns = self.shared_columns(entry_id, columns)?;
                 Ok(Some(MeasuredTimes::Archive { columns, blocks }))
             }
             _ => Err(self.tables.malformed(entry_id)),
@@ -268,27 +220,24 @@ impl<'a> RankReader<'a> {
     fn read_outgoing(
         &self,
         entry_id: (Section, u64),
-        entry: &RankEntry,
+        entry: &ArchivedRankRow,
     ) -> Result<Box<[Outgoing]>, ArchiveError> {
-        let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, entry_id)?;
-        let channel = |[name, place, _, _]: [u64; 4]| {
-            let (peer, tag) = self.peer_and_tag(entry_id, name, i32::MAX as u64)?;
+        let rows = self.tables.rows::<OutgoingRow>(entry.outgoing.to_native(), entry_id)?;
+        let channel = |row: &ArchivedOutgoingRow| {
+            let peer = self.check_peer(entry_id, row.peer.to_native())?;
+            let tag = self.check_tag(entry_id, row.tag.to_native(), i32::MAX as u32)?;
             let (ports, has_mailbox) = self.directory.ports(peer)?;
-            let arrival = match place & 0xffff_ffff {
+            let arrival = match row.arrival.to_native() {
                 1 if has_mailbox => Arrival::AnySource,
                 0 if !has_mailbox => Arrival::Unmatched,
                 port @ 2.. if !has_mailbox => {
-                    let port = self.tables.check_below(
-                        entry_id,
-                        "port of an outgoing channel",
-                        port - 2,
-                        ports.into(),
-                    )?;
-                    Arrival::Port(PortId::new(port as u32))
+                    let (port, ports) = (port - 2, ports.into());
+                    self.tables.check_below(entry_id, "port of an outgoing channel", port.into(), ports)?;
+                    Arrival::Port(PortId::new(port))
                 }
                 _ => return Err(self.tables.malformed(entry_id)),
             };
-            let communicator = self.check_communicator(entry_id, place >> 32, entry)?;
+            let communicator = self.check_communicator(entry_id, row.communicator.to_native(), entry)?;
             Ok(Outgoing::new(peer, Tag::new(tag as i32), communicator, arrival))
         };
         collect_exact(rows, channel)
@@ -297,46 +246,52 @@ impl<'a> RankReader<'a> {
     fn read_incoming(
         &self,
         entry_id: (Section, u64),
-        entry: &RankEntry,
+        entry: &ArchivedRankRow,
     ) -> Result<Box<[Incoming]>, ArchiveError> {
-        let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, entry_id)?;
-        let channel = |[name, place, _]: [u64; 3]| {
-            let (peer, tag) = self.peer_and_tag(entry_id, name, i32::MAX as u64 + 1)?;
-            let communicator = self.check_communicator(entry_id, place >> 32, entry)?;
-            let port = place & 0xffff_ffff;
-            let port = self.tables.check_below(entry_id, "port of an incoming channel", port, entry.ports)?;
+        let rows = self.tables.rows::<IncomingRow>(entry.incoming.to_native(), entry_id)?;
+        let channel = |row: &ArchivedIncomingRow| {
+            let peer = self.check_peer(entry_id, row.peer.to_native())?;
+            let tag = self.check_tag(entry_id, row.tag.to_native(), i32::MAX as u32 + 1)?;
+            let communicator = self.check_communicator(entry_id, row.communicator.to_native(), entry)?;
+            let (port, ports) = (row.port.to_native(), entry.ports.to_native().into());
+            self.tables.check_below(entry_id, "port of an incoming channel", port.into(), ports)?;
             let tag = tag.checked_sub(1).map(|tag| Tag::new(tag as i32));
-            Ok(Incoming { peer, tag, communicator, port: PortId::new(port as u32) })
+            Ok(Incoming { peer, tag, communicator, port: PortId::new(port) })
         };
         collect_exact(rows, channel)
     }
 
-    fn peer_and_tag(
-        &self,
-        entry_id: (Section, u64),
-        word: u64,
-        max_tag: u64,
-    ) -> Result<(Rank, u64), ArchiveError> {
-        let peer =
-            self.tables.check_below(entry_id, "peer", word & 0xffff_ffff, self.directory.ranks().into())?;
-        let tag = self.tables.check_at_most(entry_id, "tag", word >> 32, max_tag)?;
-        Ok((Rank::new(peer as u32), tag))
+    fn check_peer(&self, entry_id: (Section, u64), peer: u32) -> Result<Rank, ArchiveError> {
+        self.tables.check_below(entry_id, "peer", peer.into(), self.directory.ranks().into())?;
+        Ok(Rank::new(peer))
     }
 
-    fn read_pending(&self, entry_id: (Section, u64), entry: &RankEntry) -> Result<Box<[Slot]>, ArchiveError> {
-        let rows = self.tables.rows::<1>(Section::Pending, entry.pending.0, entry.pending.1, entry_id)?;
-        let slot = |[slot]: [u64; 1]| {
-            let slot = self.tables.check_below(entry_id, "slot of a pending request", slot, entry.slots)?;
-            Ok(Slot::new(slot as u32))
+    fn check_tag(&self, entry_id: (Section, u64), tag: u32, limit: u32) -> Result<u32, ArchiveError> {
+        self.tables.check_at_most(entry_id, "tag", tag.into(), limit.into())?;
+        Ok(tag)
+    }
+
+    fn read_pending(
+        &mut self,
+        entry_id: (Section, u64),
+        entry: &ArchivedRankRow,
+    ) -> Result<Box<[Slot]>, ArchiveError> {
+        let span = entry.pending.to_native();
+        self.claimed.claim::<PendingRow>(self.tables, span.count, entry_id)?;
+        let rows = self.tables.rows::<PendingRow>(span, entry_id)?.iter();
+        let slot = |row: &ArchivedPendingRow| {
+            let (slot, slots) = (row.slot.to_native(), entry.slots.to_native().into());
+            self.tables.check_below(entry_id, "slot of a pending request", slot.into(), slots)?;
+            Ok(Slot::new(slot))
         };
         rows.map(slot).collect()
     }
 }
 
-/// Collects rows with exact capacity: there may be millions of ranks.
+/// Makes values of rows with exact capacity: there may be millions of ranks.
 fn collect_exact<T, U>(
-    rows: impl ExactSizeIterator<Item = T>,
-    make: impl Fn(T) -> Result<U, ArchiveError>,
+    rows: &[T],
+    make: impl Fn(&T) -> Result<U, ArchiveError>,
 ) -> Result<Box<[U]>, ArchiveError> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
