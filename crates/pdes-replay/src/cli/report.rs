@@ -99,7 +99,7 @@ fn print(path: &Path) -> Result<()> {
     heading(&report, &mut text)?;
     if let Some(breakdown) = &report.breakdown {
         parts(&breakdown.total, &mut text)?;
-        calls(&breakdown.calls, &mut text)?;
+        calls(breakdown, &mut text)?;
         ranks(breakdown, &mut text)?;
         regions(&breakdown.regions, &mut text)?;
     }
@@ -142,16 +142,13 @@ fn parts(total: &Parts, text: &mut String) -> std::fmt::Result {
 }
 
 /// Prints the kinds of actions that take time, in descending order.
-fn calls(calls: &[CallParts], text: &mut String) -> std::fmt::Result {
-    let mut calls: Vec<&CallParts> = calls.iter().filter(|call| call.parts.time_s > 0.0).collect();
-    // The sort is stable: kinds with equal times keep their order.
-    calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
+fn calls(breakdown: &Breakdown, text: &mut String) -> std::fmt::Result {
     writeln!(
         text,
         "\n{:<16} {:>12} {:>20} {:>9} {:>9} {:>9}  most of the waiting",
         "action", "count", "time of all ranks", "own", "transfer", "waiting"
     )?;
-    for CallParts { action, count, parts } in calls {
+    for CallParts { action, count, parts } in breakdown.calls_by_time() {
         let own = parts.compute_s + parts.sleep_s + parts.library_s;
         let share = |part| percent(part, parts.time_s);
         let line = format!(

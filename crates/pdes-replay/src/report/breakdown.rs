@@ -179,6 +179,28 @@ impl Breakdown {
         Some(breakdown)
     }
 
+    /// Returns the kinds of actions that take time, in descending order; those with equal times keep their order.
+    pub fn calls_by_time(&self) -> Vec<&CallParts> {
+        let mut calls: Vec<_> = self.calls.iter().filter(|call| call.parts.time_s > 0.0).collect();
+        calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
+        calls
+    }
+
+    /// Returns the kinds of actions that take time here or in another run, with both times, the largest changes first.
+    pub fn call_changes(&self, other: &Self) -> Vec<(String, [Parts; 2])> {
+        let mut calls: BTreeMap<&str, [Parts; 2]> = BTreeMap::new();
+        for (place, breakdown) in [self, other].into_iter().enumerate() {
+            for call in &breakdown.calls {
+                calls.entry(call.action.as_ref()).or_default()[place] = call.parts;
+            }
+        }
+        let is_used = |(_, [a, b]): &(&str, [Parts; 2])| a.time_s > 0.0 || b.time_s > 0.0;
+        let mut calls: Vec<_> = calls.into_iter().filter(is_used).collect();
+        let change = |[a, b]: [Parts; 2]| (b.time_s - a.time_s).abs();
+        calls.sort_by(|one, other| change(other.1).total_cmp(&change(one.1)));
+        calls.into_iter().map(|(name, parts)| (name.to_owned(), parts)).collect()
+    }
+
     fn add_kind(&mut self, kind: ActionKind, ranks: &[&mpi_model::Breakdown]) {
         let shares: Vec<Share> = ranks.iter().map(|rank| rank.total(kind)).collect();
         let count = shares.iter().map(|share| share.count).sum();

@@ -1,6 +1,5 @@
 //! Comparison of two reports as a table.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -33,17 +32,9 @@ fn breakdowns(one: &Breakdown, two: &Breakdown, text: &mut String) -> std::fmt::
             line(name, a, b, text)?;
         }
     }
-    let mut calls: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
-    for (place, breakdown) in [one, two].into_iter().enumerate() {
-        for call in &breakdown.calls {
-            calls.entry(&call.action).or_default()[place] = call.parts.time_s;
-        }
-    }
-    let mut calls: Vec<_> = calls.into_iter().filter(|(_, [a, b])| *a > 0.0 || *b > 0.0).collect();
-    let change = |[a, b]: [f64; 2]| (b - a).abs();
-    calls.sort_by(|one, other| change(other.1).total_cmp(&change(one.1)));
     writeln!(text, "\naction")?;
-    calls.into_iter().try_for_each(|(name, [a, b])| line(name, a, b, text))
+    let calls = one.call_changes(two);
+    calls.iter().try_for_each(|(name, [a, b])| line(name, a.time_s, b.time_s, text))
 }
 
 fn line(name: &str, a: f64, b: f64, text: &mut String) -> std::fmt::Result {

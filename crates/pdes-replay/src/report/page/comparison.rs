@@ -127,17 +127,7 @@ fn parts(one: &Parts, two: &Parts) -> Section {
 /// Compares kinds of calls, the largest changes first.
 fn calls(one: &Breakdown, two: &Breakdown) -> Section {
     let mut section = Section::new("calls", "Calls");
-    let mut times: BTreeMap<&str, [Parts; 2]> = BTreeMap::new();
-    for (place, breakdown) in [one, two].into_iter().enumerate() {
-        for call in &breakdown.calls {
-            times.entry(call.action.as_ref()).or_default()[place] = call.parts;
-        }
-    }
-    let mut calls: Vec<(String, [Parts; 2])> =
-        times.into_iter().map(|(name, parts)| (name.to_owned(), parts)).collect();
-    calls.retain(|(_, [a, b])| a.time_s > 0.0 || b.time_s > 0.0);
-    let change = |[a, b]: &[Parts; 2]| (b.time_s - a.time_s).abs();
-    calls.sort_by(|one, other| change(&other.1).total_cmp(&change(&one.1)));
+    let calls = one.call_changes(two);
     let row = |(name, [a, b]): &(String, [Parts; 2])| {
         vec![
             name.clone(),

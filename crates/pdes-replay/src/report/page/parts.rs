@@ -15,7 +15,7 @@ pub(super) fn section(run: &SavedRun) -> Section {
     let mut section = Section::new("time", "Where the time goes");
     match &run.breakdown {
         Some(breakdown) => {
-            let calls = sorted_by_time(&breakdown.calls);
+            let calls = breakdown.calls_by_time();
             section.lead = html! { p.note {
                 "Times of all ranks together. Transfer: the other side was there, and data were under way. The waits are Scalasca's patterns: \
                  the other side was not there."
@@ -26,13 +26,6 @@ pub(super) fn section(run: &SavedRun) -> Section {
         None => section_without_breakdown(run, &mut section),
     }
     section
-}
-
-fn sorted_by_time(calls: &[CallParts]) -> Vec<CallParts> {
-    let mut calls: Vec<CallParts> = calls.iter().filter(|call| call.parts.time_s > 0.0).cloned().collect();
-    // The sort is stable: kinds with equal times keep their order.
-    calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
-    calls
 }
 
 fn total(total: Parts) -> Figure {
@@ -50,8 +43,8 @@ fn total(total: Parts) -> Figure {
     })
 }
 
-fn drawing(calls: &[CallParts], total: Parts) -> Figure {
-    let calls: Vec<CallParts> = calls.iter().take(MAX_DRAWN).cloned().collect();
+fn drawing(calls: &[&CallParts], total: Parts) -> Figure {
+    let calls: Vec<CallParts> = calls.iter().take(MAX_DRAWN).copied().cloned().collect();
     Figure::new("calls", "The same by kind of call", move |width| {
         let parts = Part::occurring(&calls.iter().map(|call| &call.parts).collect::<Vec<_>>());
         let bar = |call: &CallParts| Bar {
@@ -64,9 +57,9 @@ fn drawing(calls: &[CallParts], total: Parts) -> Figure {
     })
 }
 
-fn call_table(calls: &[CallParts], total: &Parts) -> maud::Markup {
-    let row = |call: &CallParts| {
-        let CallParts { action, count: calls, parts } = call;
+fn call_table(calls: &[&CallParts], total: &Parts) -> maud::Markup {
+    let row = |call: &&CallParts| {
+        let CallParts { action, count: calls, parts } = *call;
         let own = parts.compute_s + parts.sleep_s + parts.library_s;
         vec![
             action.to_string(),
