@@ -194,6 +194,21 @@ fn invalid_inputs_are_reported() {
 }
 
 #[test]
+#[cfg_attr(feature = "pictures", ignore = "the program has pictures")]
+fn a_program_without_pictures_says_so() {
+    let folder = Folder::new();
+    let small = report(&folder, "small.json", &folder.write("trace.txt", TRACE), &[TORUS]);
+    let refusal = "built without pictures: build it with --features pictures";
+    let mut page = command();
+    page.arg("report").arg(&small).arg("-o").arg(folder.path("page.html"));
+    page.assert().code(MISUSE).stderr(predicates::str::contains(refusal));
+    let mut sweep = command();
+    sweep.arg("sweep").arg(repository().join("configs/machines.toml")).args(["--pictures", "svg", "-o"]);
+    sweep.arg(folder.path("out")).assert().code(MISUSE).stderr(predicates::str::contains(refusal));
+    assert!(!folder.path("page.html").exists() && !folder.path("out").exists());
+}
+
+#[test]
 fn browser_errors_are_detected() {
     let Some(browser) = Browser::find() else { return };
     let folder = Folder::new();

@@ -174,9 +174,19 @@ fn otf2_print_reads_real_timelines() {
 #[test]
 #[cfg_attr(feature = "otf2", ignore = "the program has OTF2")]
 fn a_program_without_otf2_says_so() {
+    expect_refusal("otf2");
+}
+
+#[test]
+#[cfg_attr(feature = "parquet", ignore = "the program has Parquet")]
+fn a_program_without_parquet_says_so() {
+    expect_refusal("parquet");
+}
+
+fn expect_refusal(format: &str) {
     let config = repository().join("configs/lu-s-8.toml");
-    let run = command().arg("--config").arg(config).arg("--timeline=run.otf2").assert();
-    run.code(MISUSE).stderr(contains("built without otf2: build it with --features otf2"));
+    let run = command().arg("--config").arg(config).arg(format!("--timeline=run.{format}")).assert();
+    run.code(MISUSE).stderr(contains(format!("built without {format}: build it with --features {format}")));
 }
 
 #[test]

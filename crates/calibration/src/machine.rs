@@ -124,11 +124,6 @@ impl Fitted {
         }
     }
 
-    /// Returns the factor from measured durations to the curve: half of a ping-pong is a message.
-    pub(crate) fn scale(&self) -> f64 {
-        if self.operation == Operation::PingPong { 0.5 } else { 1.0 }
-    }
-
     /// Returns the residuals of each segment; `None` for a segment without measurements.
     pub fn residuals(&self) -> Vec<Option<Residuals>> {
         self.curve.residuals(&self.points)

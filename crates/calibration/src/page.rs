@@ -1,69 +1,50 @@
 //! Report of a calibration as one page of HTML.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use figures::{DrawingError, Page, Section, table};
+use maud::{Markup, html};
 
-use crate::curve::Residuals;
+use crate::curve::{Residuals, Segment};
 use crate::drawing;
-use crate::machine::{Fitted, Machine};
+use crate::machine::{Computations, Fitted, Machine};
 use crate::observation::{Measurements, Observation, Operation};
-
-const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;color:#222;max-width:960px;margin:2em auto;padding:0 1em}\
-    h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}table{border-collapse:collapse;width:100%}\
-    th,td{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left}td.number,th.number{text-align:right;\
-    font-variant-numeric:tabular-nums}svg{max-width:100%;height:auto}.note{color:#666}.warning{color:#a00}\
-    .key i{display:inline-block;width:.8em;height:.8em;margin:0 .35em 0 1em}";
 
 impl Machine {
     /// Returns data, fits and residuals as one self-contained page of HTML.
-    pub fn to_page(&self, title: &str, measurements: &Measurements) -> String {
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    h1 { (title) }
-                    (self.summary())
-                    @for warning in self.warnings() { p.warning { (warning) } }
-                    p.key.note {
-                        i style="background:#0072b2" {} "typical duration of each size, and single observations"
-                        i style="background:#d55e00" {} "fit"
-                        i style="background:#787878" {} "breakpoints"
-                    }
-                    @for fitted in self.fits() { (section(fitted, self, measurements)) }
-                    @if !self.computations.is_empty() { (self.region_table()) }
-                    @if let Some(drawing) = drawing::streams(self) {
-                        h2 { "Streams in one direction" }
-                        p.note { "The modelled curve follows from the fits above; streams are not fitted." }
-                        (PreEscaped(drawing))
-                    }
-                    h2 { "Origin of the data" }
-                    table { @for (key, value) in &measurements.notes { tr { td { (key) } td { (value) } } } }
-                }
-            }
-        };
-        page.into_string()
+    ///
+    /// # Errors
+    /// Returns an error if a figure cannot be drawn.
+    pub fn to_page(&self, title: &str, measurements: &Measurements) -> Result<String, DrawingError> {
+        let mut sections: Vec<Section> =
+            self.fits().map(|fitted| section(fitted, self, measurements)).collect();
+        if !self.computations.is_empty() {
+            sections.push(self.computation_section());
+        }
+        if let Some(figure) = drawing::streams(self) {
+            let mut section = Section::new("stream", "Streams in one direction");
+            section.lead = html! { p.note { "The modelled curve follows from the fits above; streams are not fitted." } };
+            section.figures.push(figure);
+            sections.push(section);
+        }
+        let mut origin = Section::new("origin", "Origin of the data");
+        let notes = measurements.notes.iter().map(|(key, value)| vec![key.clone(), value.clone()]);
+        origin.rest = table(&["note", "value"], 2, &notes.collect::<Vec<_>>());
+        sections.push(origin);
+        Page { title, lead: self.summary(), sections: &sections, scripts: &[], footer: "" }.text()
     }
 
-    fn region_table(&self) -> Markup {
-        html! {
-            h2 { "Computations of the program" }
-            table {
-                tr { th { "region" } th.number { "computations" } th.number { "time [s]" } th.number { "Gflop/s" } }
-                @for region in &self.computations {
-                    tr {
-                        td { @if region.region.is_empty() { "before any region" } @else { (region.region) } }
-                        td.number { (region.count) }
-                        td.number { (format!("{:.6}", region.seconds)) }
-                        td.number { (format!("{:.4}", region.rate().unwrap_or_default() / 1e9)) }
-                    }
-                }
-            }
-        }
+    fn computation_section(&self) -> Section {
+        let mut section = Section::new("computations", "Computations of the program");
+        let row = |region: &Computations| {
+            vec![
+                if region.region.is_empty() { "before any region" } else { &region.region }.to_owned(),
+                region.count.to_string(),
+                format!("{:.6}", region.seconds),
+                format!("{:.4}", region.rate().unwrap_or_default() / 1e9),
+            ]
+        };
+        let rows: Vec<_> = self.computations.iter().map(row).collect();
+        section.rest = table(&["region", "computations", "time [s]", "Gflop/s"], 1, &rows);
+        section
     }
 
     fn summary(&self) -> Markup {
@@ -83,45 +64,57 @@ impl Machine {
                     @if let Some(time) = time { " A " (call) " takes " (format!("{:.1}", time * 1e9)) " ns." }
                 }
             }
+            @for warning in self.warnings() { p.warning { (warning) } }
         }
     }
 }
 
-fn section(fitted: &Fitted, machine: &Machine, measurements: &Measurements) -> Markup {
+fn section(fitted: &Fitted, machine: &Machine, measurements: &Measurements) -> Section {
     let title = match fitted.operation {
         Operation::PingPong => "A message: half of a ping-pong",
         Operation::Receive => "MPI_Recv of a message that has arrived",
         Operation::Isend => "MPI_Isend",
         _ => "MPI_Send that does not wait",
     };
+    let mut section = Section::new(fitted.operation.name(), title);
+    if fitted.operation == Operation::PingPong && machine.composed_below.is_some() {
+        section.lead = html! {
+            p.note { "Smaller messages had no ping-pong: their time is the sum of the overheads of both sides." }
+        };
+    }
     let last = fitted.points.last().map_or(0, |point| point.amount);
     let is_shown = |one: &&Observation| one.operation == fitted.operation && one.amount <= last;
-    let observations: Vec<Observation> = measurements.observations.iter().filter(is_shown).copied().collect();
+    let observations = measurements.observations.iter().filter(is_shown).copied().collect();
+    section.figures = [drawing::durations(fitted, observations), drawing::residuals(fitted)]
+        .into_iter()
+        .flatten()
+        .collect();
     let ends = fitted.curve.breakpoints().map(Some).chain([None]);
-    html! {
-        h2 { (title) }
-        @if fitted.operation == Operation::PingPong && machine.composed_below.is_some() {
-            p.note { "Smaller messages had no ping-pong: their time is the sum of the overheads of both sides." }
-        }
-        @if let Some(drawing) = drawing::durations(fitted, &observations) { (PreEscaped(drawing)) }
-        @if let Some(drawing) = drawing::residuals(fitted) { (PreEscaped(drawing)) }
-        table {
-            tr {
-                th { "message [B]" } th.number { "constant [us]" } th.number { "per byte [ns]" } th.number { "sizes" }
-                th.number { "residual, median" } th.number { "worst" } th.number { "spread of a size" }
-            }
-            @for ((segment, end), residuals) in fitted.curve.segments().iter().zip(ends).zip(fitted.residuals()) {
-                @if let Some(residuals) = residuals {
-                    tr {
-                        td { (range(segment.above, end)) }
-                        td.number { (format!("{:.4}", segment.line.constant_s * 1e6)) }
-                        td.number { (format!("{:.5}", segment.line.slope_s * 1e9)) }
-                        (numbers(residuals))
-                    }
-                }
-            }
-        }
-    }
+    let segments = fitted.curve.segments().iter().zip(ends).zip(fitted.residuals());
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let row = |((segment, end), residuals): ((&Segment, Option<u64>), Option<Residuals>)| {
+        let Residuals { sizes, median, worst, spread, .. } = residuals?;
+        Some(vec![
+            range(segment.above, end),
+            format!("{:.4}", segment.line.constant_s * 1e6),
+            format!("{:.5}", segment.line.slope_s * 1e9),
+            sizes.to_string(),
+            percent(median),
+            percent(worst),
+            percent(spread),
+        ])
+    };
+    let head = [
+        "message [B]",
+        "constant [us]",
+        "per byte [ns]",
+        "sizes",
+        "residual, median",
+        "worst",
+        "spread of a size",
+    ];
+    section.rest = table(&head, 1, &segments.filter_map(row).collect::<Vec<_>>());
+    section
 }
 
 fn range(above: u64, end: Option<u64>) -> String {
@@ -130,16 +123,6 @@ fn range(above: u64, end: Option<u64>) -> String {
         (0, Some(end)) => format!("up to {end}"),
         (above, Some(end)) => format!("{} to {end}", above + 1),
         (above, None) => format!("from {}", above + 1),
-    }
-}
-
-fn numbers(residuals: Residuals) -> Markup {
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    html! {
-        td.number { (residuals.sizes) }
-        td.number { (percent(residuals.median)) }
-        td.number { (percent(residuals.worst)) }
-        td.number { (percent(residuals.spread)) }
     }
 }
 
@@ -157,9 +140,9 @@ mod tests {
             measurements.push(Operation::Stream, size, 0.0, 5e-7 + size as f64 * 2e-10);
         }
         measurements.notes.push(("host".to_owned(), "<here>".to_owned()));
-        let page = Machine::fit(&measurements).unwrap().to_page("here & now", &measurements);
-        // Two plots per fit, one of streams.
-        assert_eq!(page.matches("<svg").count(), 5);
+        let page = Machine::fit(&measurements).unwrap().to_page("here & now", &measurements).unwrap();
+        // Two plots per fit, one of streams; each for wide and for narrow screens.
+        assert_eq!(page.matches("<svg").count(), 10);
         let parts = [
             "<h1>here &amp; now</h1>",
             "&lt;here&gt;",

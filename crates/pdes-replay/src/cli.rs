@@ -36,6 +36,12 @@ const MISUSE: u8 = 2;
 #[error("{0}")]
 struct Misuse(String);
 
+/// Refuses pages and pictures if the program was built without them.
+fn require_pictures() -> Result<(), Misuse> {
+    let message = "this program was built without pictures: build it with --features pictures";
+    if cfg!(feature = "pictures") { Ok(()) } else { Err(Misuse(message.to_owned())) }
+}
+
 /// Runs the command and returns its exit status: 0 done, 1 failed, 2 misuse.
 pub(crate) fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -28,6 +28,12 @@
 //! assert_eq!(outcome.simulated_time().to_string(), "0.001003000000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Features
+//! - `pictures` (default): pages and pictures of reports, sweeps and calibrations.
+//! - `parquet` (default): tables in Parquet, of sweeps and of timelines.
+//! - `mpi`: replays on several processes, and measurements; needs an MPI library.
+//! - `otf2`: timelines in OTF2; needs its library.
 #![forbid(unsafe_code)]
 
 mod acquisition_warnings;
@@ -37,11 +43,9 @@ mod contention;
 mod contention_free;
 mod deadlock;
 mod digest;
-mod drawing;
 mod fast_forward;
 mod job;
 mod models;
-mod page;
 mod partition;
 mod placement;
 mod profile;
@@ -64,6 +68,8 @@ pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use fast_forward::FastForward;
+#[cfg(feature = "pictures")]
+pub use figures::{PictureFormat, WriteError};
 pub use job::{Epoch, Job, PlatformSource};
 pub use models::{Execution, MODELS, Model, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
@@ -71,14 +77,15 @@ pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram,
-    Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat,
-    Presentation, PresentationError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError,
-    SavedParameters, SavedReport, SavedRun, TableRow, Timeline as SavedTimeline,
-    TimelineError as SavedTimelineError, peak_rss_bytes, write_json,
+    Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd,
+    RankParts, RegionParts, Report, ReportError, SavedActionTotal, SavedReport, TableRow, peak_rss_bytes,
+    write_json,
 };
+#[cfg(feature = "pictures")]
+pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};
 pub use simulation::{OrderedReplay, Outcome, RunError, Simulation};
-pub use sweep::{
-    RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv, write_parquet,
-};
+#[cfg(feature = "parquet")]
+pub use sweep::write_parquet;
+pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
 pub use timeline::TimelinePlan;
 pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};

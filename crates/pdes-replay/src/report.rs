@@ -5,6 +5,7 @@ mod column;
 mod critical_path;
 mod histograms;
 mod links;
+#[cfg(feature = "pictures")]
 mod page;
 mod saved;
 
@@ -30,9 +31,11 @@ pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use histograms::{Histogram, Histograms};
 pub use links::{AllLinks, ContendedLink, Links};
-pub(crate) use page::write_figures;
-pub use page::{PictureFormat, Presentation, PresentationError, SavedRun, Timeline, TimelineError};
-pub use saved::{ReportError, SavedParameters, SavedReport};
+#[cfg(feature = "pictures")]
+pub(crate) use page::FOOTER;
+#[cfg(feature = "pictures")]
+pub use page::{Presentation, Timeline, TimelineError};
+pub use saved::{ReportError, SavedActionTotal, SavedReport};
 
 /// Name of the format.
 const FORMAT: &str = "pdes-replay report";

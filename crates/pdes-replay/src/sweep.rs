@@ -1,10 +1,14 @@
 //! Sweeps: one program on many machines, or with many settings, in one command.
 
+mod column;
 mod csv_table;
 mod grid;
 mod journal;
+#[cfg(feature = "pictures")]
 mod page;
+#[cfg(feature = "parquet")]
 mod parquet_table;
+#[cfg(feature = "pictures")]
 mod plot;
 mod schema;
 
@@ -18,10 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 use crate::job::Job;
-use crate::report::{PictureFormat, PresentationError, Report, write_figures};
+use crate::report::Report;
 use crate::simulation::{RunError, Simulation};
 pub use csv_table::write_csv;
 use journal::Journal;
+#[cfg(feature = "parquet")]
 pub use parquet_table::write_parquet;
 pub use schema::sweep_schema;
 
@@ -274,33 +279,5 @@ impl SweepResults {
         let all = 0..self.axes.len();
         let varying: Vec<usize> = all.clone().filter(is_varied).collect();
         if varying.is_empty() { all.collect() } else { varying }
-    }
-
-    /// Returns the name of a row: its values of these axes.
-    fn name(row: &SweepRow, axes: &[usize], between: &str) -> String {
-        axes.iter().map(|&axis| row.labels[axis].as_str()).collect::<Vec<_>>().join(between)
-    }
-
-    /// Writes each figure of the comparison to a file in a directory; returns the paths of the files.
-    ///
-    /// # Errors
-    /// Returns an error if a figure cannot be drawn, or a file cannot be written.
-    pub fn write_pictures(
-        &self,
-        directory: &Path,
-        format: PictureFormat,
-    ) -> Result<Vec<PathBuf>, PresentationError> {
-        write_figures(page::figures(self).iter(), directory, format)
-    }
-
-    /// Writes the comparison as one self-contained HTML page.
-    ///
-    /// # Errors
-    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
-    pub fn write_page(&self, title: &str, path: &Path) -> Result<(), PresentationError> {
-        let draw = |source| PresentationError::Draw { name: "on the page".to_owned(), source };
-        let text = page::page(self, title).map_err(draw)?;
-        std::fs::write(path, text)
-            .map_err(|source| PresentationError::Write { path: path.to_owned(), source })
     }
 }

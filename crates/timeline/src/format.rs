@@ -14,7 +14,7 @@ pub enum Format {
     Csv,
     /// Paje traces.
     Paje,
-    /// The tables of CSV, each as a Parquet file.
+    /// The tables of CSV, each as a Parquet file, if the program was built with the feature `parquet`.
     Parquet,
     /// Open Trace Format 2, if the program was built with its library.
     Otf2,
@@ -60,7 +60,11 @@ impl Format {
 
     /// Returns true if the program was built with the format.
     pub fn is_built(self) -> bool {
-        self != Self::Otf2 || cfg!(feature = "otf2")
+        match self {
+            Self::Chrome | Self::Csv | Self::Paje => true,
+            Self::Parquet => cfg!(feature = "parquet"),
+            Self::Otf2 => cfg!(feature = "otf2"),
+        }
     }
 
     /// Returns the order of events that the format requires.

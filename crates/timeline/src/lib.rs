@@ -45,6 +45,7 @@ mod merge;
 #[cfg(feature = "otf2")]
 mod otf2;
 mod paje;
+#[cfg(feature = "parquet")]
 mod parquet_table;
 mod record;
 #[cfg(test)]

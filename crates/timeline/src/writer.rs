@@ -11,6 +11,7 @@ use crate::format::Format;
 #[cfg(feature = "otf2")]
 use crate::otf2::Otf2Writer;
 use crate::paje::PajeWriter;
+#[cfg(feature = "parquet")]
 use crate::parquet_table::ParquetTable;
 use crate::record::{Order, Record};
 use crate::table::{CsvTable, Tables};
@@ -29,6 +30,7 @@ enum Backend {
     Chrome(Box<ChromeWriter>),
     Csv(Box<Tables<CsvTable>>),
     Paje(Box<PajeWriter>),
+    #[cfg(feature = "parquet")]
     Parquet(Box<Tables<ParquetTable>>),
     #[cfg(feature = "otf2")]
     Otf2(Box<Otf2Writer>),
@@ -59,11 +61,12 @@ impl Writer {
             }
             Format::Csv => Tables::create(path).map(|tables| Backend::Csv(Box::new(tables))),
             Format::Paje => PajeWriter::create(path, ranks).map(|paje| Backend::Paje(Box::new(paje))),
+            #[cfg(feature = "parquet")]
             Format::Parquet => Tables::create(path).map(|tables| Backend::Parquet(Box::new(tables))),
             #[cfg(feature = "otf2")]
             Format::Otf2 => Otf2Writer::create(path, ranks).map(|otf2| Backend::Otf2(Box::new(otf2))),
-            #[cfg(not(feature = "otf2"))]
-            Format::Otf2 => return Err(TimelineError::NotBuilt { format }),
+            #[cfg(not(all(feature = "otf2", feature = "parquet")))]
+            format => return Err(TimelineError::NotBuilt { format }),
         };
         let kind = kind.map_err(|source| TimelineError::write(path, source))?;
         Ok(Self { path: path.to_owned(), order: format.order(), backend: kind, summary: Summary::default() })
@@ -84,6 +87,7 @@ impl Writer {
             Backend::Chrome(chrome) => chrome.write(&event),
             Backend::Csv(tables) => tables.write(&event),
             Backend::Paje(paje) => paje.write(&event),
+            #[cfg(feature = "parquet")]
             Backend::Parquet(tables) => tables.write(&event),
             #[cfg(feature = "otf2")]
             Backend::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
@@ -100,6 +104,7 @@ impl Writer {
             Backend::Chrome(chrome) => chrome.finish(),
             Backend::Csv(tables) => tables.finish(),
             Backend::Paje(paje) => paje.finish(),
+            #[cfg(feature = "parquet")]
             Backend::Parquet(tables) => tables.finish(),
             #[cfg(feature = "otf2")]
             Backend::Otf2(otf2) => otf2.finish(),

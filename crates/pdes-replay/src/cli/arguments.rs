@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pdes_replay::PictureFormat;
 
 /// Replays a trace of an MPI program on a model of a machine, and predicts how long the program would run there.
 #[derive(Debug, Parser)]
@@ -194,15 +193,6 @@ pub(crate) enum PictureFormatName {
     Svg,
     /// Pixels.
     Png,
-}
-
-impl From<PictureFormatName> for PictureFormat {
-    fn from(form: PictureFormatName) -> Self {
-        match form {
-            PictureFormatName::Svg => Self::Svg,
-            PictureFormatName::Png => Self::Png,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]

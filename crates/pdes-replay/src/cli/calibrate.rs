@@ -171,11 +171,15 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     let output = &arguments.output;
     std::fs::write(output, machine.to_toml(&measurements.notes))
         .with_context(|| output.display().to_string())?;
-    let page = output.with_extension("html");
-    let title = output.file_stem().unwrap_or_default().to_string_lossy();
-    std::fs::write(&page, machine.to_page(&title, &measurements))
-        .with_context(|| page.display().to_string())?;
-    tracing::info!("wrote {} and {}", output.display(), page.display());
+    tracing::info!("wrote {}", output.display());
+    #[cfg(feature = "pictures")]
+    {
+        let page = output.with_extension("html");
+        let title = output.file_stem().unwrap_or_default().to_string_lossy();
+        std::fs::write(&page, machine.to_page(&title, &measurements)?)
+            .with_context(|| page.display().to_string())?;
+        tracing::info!("wrote {}", page.display());
+    }
     machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     print(&machine)
 }

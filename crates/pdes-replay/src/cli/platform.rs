@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use figures::quantity::metric;
 use netmodel::measures::Measures;
 use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Preset, Sharing};
 use pdes_replay::read_platform;
@@ -77,9 +78,9 @@ fn describe(platform: &Platform, text: &mut String) -> std::fmt::Result {
         let speeds = hosts.iter().map(|host| host.speed);
         let (slowest, fastest) = (speeds.clone().fold(f64::INFINITY, f64::min), speeds.fold(0.0, f64::max));
         let cores: u64 = hosts.iter().map(|host| u64::from(host.cores)).sum();
-        write!(text, " ({} ... {}), {cores} cores of {}", first.name, last.name, flops(slowest))?;
+        write!(text, " ({} ... {}), {cores} cores of {}", first.name, last.name, metric(slowest, "flop/s"))?;
         if fastest > slowest {
-            write!(text, " to {}", flops(fastest))?;
+            write!(text, " to {}", metric(fastest, "flop/s"))?;
         }
     }
     writeln!(text)?;
@@ -88,14 +89,14 @@ fn describe(platform: &Platform, text: &mut String) -> std::fmt::Result {
         text,
         "diameter:  {} links, {} of latency ({})",
         measures.diameter.links,
-        seconds(measures.diameter.latency),
+        metric(measures.diameter.latency, "s"),
         measures.diameter.coverage
     )?;
     if measures.diameter.missing > 0 {
         writeln!(text, "no route:  {} pair(s) of hosts", measures.diameter.missing)?;
     }
     match measures.bisection {
-        Some(bandwidth) => writeln!(text, "bisection: {}", rate(bandwidth)),
+        Some(bandwidth) => writeln!(text, "bisection: {}", metric(bandwidth, "B/s")),
         None => writeln!(text, "bisection: not known for this topology"),
     }
 }
@@ -111,8 +112,8 @@ fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut Stri
         platform.host(from).name,
         platform.host(to).name,
         links.len(),
-        seconds(latency),
-        rate(bandwidth)
+        metric(latency, "s"),
+        metric(bandwidth, "B/s")
     )?;
     let width = links.iter().map(|&link| platform.link(link).name.len()).max().unwrap_or(0);
     for &link in &links {
@@ -121,51 +122,15 @@ fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut Stri
             Sharing::Shared => "shared",
             Sharing::FatPipe => "fat pipe",
         };
-        let (bandwidth, latency) = (rate(link.bandwidth), seconds(link.latency));
+        let (bandwidth, latency) = (metric(link.bandwidth, "B/s"), metric(link.latency, "s"));
         writeln!(text, "  {:<width$} {bandwidth:>12} {latency:>10}  {sharing}", link.name)?;
     }
     let alone =
         ContentionFree::new(&NetworkParameters::preset(Preset::Smpi)).path_cost(platform, from, to)?;
-    writeln!(text, "a message alone on it gets {} before the preset's factors", rate(alone.bandwidth()))?;
+    writeln!(
+        text,
+        "a message alone on it gets {} before the preset's factors",
+        metric(alone.bandwidth(), "B/s")
+    )?;
     Ok(())
-}
-
-/// Formats a number with the unit prefix that leaves one to three digits before the point.
-fn scaled(value: f64, unit: &str) -> String {
-    const PREFIXES: [(f64, &str); 8] =
-        [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u")];
-    let (scale, prefix) = PREFIXES.into_iter().find(|&(scale, _)| value >= scale).unwrap_or(if value > 0.0 {
-        (1e-9, "n")
-    } else {
-        (1.0, "")
-    });
-    let digits = format!("{:.3}", value / scale);
-    let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    format!("{digits} {prefix}{unit}")
-}
-
-fn rate(bytes_per_second: f64) -> String {
-    scaled(bytes_per_second, "B/s")
-}
-
-fn flops(flops: f64) -> String {
-    scaled(flops, "flop/s")
-}
-
-fn seconds(time: f64) -> String {
-    scaled(time, "s")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_have_readable_units() {
-        assert_eq!(rate(12.5e9), "12.5 GB/s");
-        assert_eq!(seconds(3e-7), "300 ns");
-        assert_eq!(seconds(0.0), "0 s");
-        assert_eq!(flops(1e9), "1 Gflop/s");
-        assert_eq!(seconds(1.0), "1 s");
-    }
 }

@@ -11,12 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use pdes_replay::{
-    Breakdown, CallParts, Parts, PictureFormat, Presentation, RegionParts, SavedReport, SavedRun,
-    SavedTimeline,
-};
+use pdes_replay::{Breakdown, CallParts, Parts, RegionParts, SavedReport};
 
-use super::Misuse;
+use super::{Misuse, require_pictures};
 
 /// Largest number of ranks and call sites that are listed.
 const MAX_LISTED: usize = 10;
@@ -60,29 +57,34 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
 
 /// Writes a page or pictures.
 fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
-    let format = match arguments.format {
-        ReportFormat::Html => None,
-        ReportFormat::Svg => Some(PictureFormat::Svg),
-        ReportFormat::Png => Some(PictureFormat::Png),
-    };
-    if format.is_some() && arguments.timeline.is_some() {
+    if arguments.format != ReportFormat::Html && arguments.timeline.is_some() {
         return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
     }
-    let run = SavedRun::from_path(&arguments.report)?;
+    require_pictures()?;
+    #[cfg(feature = "pictures")]
+    present(arguments, output)?;
+    tracing::info!("wrote {}", output.display());
+    Ok(())
+}
+
+#[cfg(feature = "pictures")]
+fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
+    use pdes_replay::{PictureFormat, Presentation, SavedTimeline};
+
+    let run = SavedReport::from_path(&arguments.report)?;
     let portrait = match &arguments.other {
-        Some(other) => Presentation::comparison(run, SavedRun::from_path(other)?),
+        Some(other) => Presentation::comparison(run, SavedReport::from_path(other)?),
         None => {
             Presentation::new(run, arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?)
         }
     };
-    match format {
-        None => portrait.write_page(output)?,
-        Some(format) => {
-            let files = portrait.write_pictures(output, format)?;
-            tracing::info!("{} pictures", files.len());
-        }
-    }
-    tracing::info!("wrote {}", output.display());
+    let format = match arguments.format {
+        ReportFormat::Html => return Ok(portrait.write_page(output)?),
+        ReportFormat::Svg => PictureFormat::Svg,
+        ReportFormat::Png => PictureFormat::Png,
+    };
+    let files = portrait.write_pictures(output, format)?;
+    tracing::info!("{} pictures", files.len());
     Ok(())
 }
 
@@ -113,13 +115,15 @@ fn print(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Returns the names of what was replayed, and on what.
+fn name(report: &SavedReport) -> String {
+    let [trace, platform, model] = ["trace", "platform", "model"].map(|name| report.parameter(name));
+    format!("{trace} on {platform} ({model})")
+}
+
 fn heading(report: &SavedReport, text: &mut String) -> std::fmt::Result {
-    let SavedReport { simulated_time_s, ranks, parameters, imbalance, .. } = report;
-    writeln!(
-        text,
-        "{} on {} ({}): {ranks} ranks, {simulated_time_s:.9} s",
-        parameters.trace, parameters.platform, parameters.model
-    )?;
+    let SavedReport { simulated_time_s, ranks, imbalance, .. } = report;
+    writeln!(text, "{}: {ranks} ranks, {simulated_time_s:.9} s", name(report))?;
     if let Some(imbalance) = imbalance {
         writeln!(
             text,

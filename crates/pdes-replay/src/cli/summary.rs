@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
+use figures::quantity::prefixed;
 use pdes_replay::{CheckpointSummary, FastForward, Outcome, PartitionCut, RankEnd, Report};
 
 /// Prints the summary, unless the command is quiet, and the simulated time.
@@ -87,12 +88,8 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
 }
 
 fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
+    match prefixed(bytes as f64) {
+        (_, "") => format!("{bytes} B"),
+        (number, prefix) => format!("{number:.2} {prefix}B"),
     }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", UNITS[unit]) }
 }

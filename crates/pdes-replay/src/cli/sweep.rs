@@ -6,14 +6,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
-use pdes_replay::{Sweep, SweepResults, available_threads, write_csv, write_parquet};
+use pdes_replay::{Sweep, SweepResults, available_threads, write_csv};
 use trace_mmap::AtomicFile;
 
 use super::arguments::SweepArguments;
-use super::{Misuse, large_pages, progress};
+use super::{Misuse, large_pages, progress, require_pictures};
 
 /// Runs a sweep, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
+    if arguments.pictures.is_some() {
+        require_pictures()?;
+    }
     let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| Misuse(error.to_string()))?;
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
@@ -38,15 +41,33 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
 fn write(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
     let table = arguments.output.join("sweep.csv");
     write_file(&table, |file| Ok(write_csv(results, file)?))?;
-    let columns = arguments.output.join("sweep.parquet");
-    write_file(&columns, |file| Ok(write_parquet(results, file)?))?;
+    #[cfg(feature = "parquet")]
+    {
+        let columns = arguments.output.join("sweep.parquet");
+        write_file(&columns, |file| Ok(pdes_replay::write_parquet(results, file)?))?;
+    }
+    #[cfg(feature = "pictures")]
+    present(results, arguments)?;
+    Ok(())
+}
+
+/// Writes the page, and pictures if they are requested.
+#[cfg(feature = "pictures")]
+fn present(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
+    use super::arguments::PictureFormatName;
+    use pdes_replay::PictureFormat;
+
     let page = arguments.output.join("sweep.html");
     let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
     results.write_page(&title, &page)?;
-    if let Some(format) = arguments.pictures {
-        results.write_pictures(&arguments.output, format.into())?;
+    let format = arguments.pictures.map(|format| match format {
+        PictureFormatName::Svg => PictureFormat::Svg,
+        PictureFormatName::Png => PictureFormat::Png,
+    });
+    if let Some(format) = format {
+        results.write_pictures(&arguments.output, format)?;
     }
-    tracing::info!("wrote {}, {} and {}", table.display(), columns.display(), page.display());
+    tracing::info!("wrote {}", page.display());
     Ok(())
 }
 

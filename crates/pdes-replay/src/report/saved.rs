@@ -2,45 +2,56 @@
 
 use std::path::{Path, PathBuf};
 
+use netmodel::Layout;
 use serde::Deserialize;
 
 use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, Links, VERSION};
 
-/// The analyses of a report that was read from a file.
+/// A report that was read from a file. Analyses that were not requested in the run are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SavedReport {
     /// End time of the last rank \[s\].
     pub simulated_time_s: f64,
     /// Number of ranks of the run.
     pub ranks: u32,
-    /// Parameters that identify the run.
-    pub parameters: SavedParameters,
+    /// Number of actions of the run.
+    pub actions: u64,
+    /// Number of messages sent.
+    pub messages: u64,
+    /// Payload of these messages \[B\].
+    pub message_bytes: u64,
+    /// A hash over the results of all ranks.
+    pub digest: String,
+    /// Simulated time by kind of action, summed over ranks.
+    pub time_by_action: Vec<SavedActionTotal>,
     /// Load imbalance of the ranks.
-    #[serde(default)]
     pub imbalance: Option<Imbalance>,
-    /// Breakdown of the time; `None` if not requested in the run.
-    #[serde(default)]
+    /// Breakdown of the time.
     pub breakdown: Option<Breakdown>,
-    /// Histograms of messages and waits; `None` if not requested in the run.
-    #[serde(default)]
+    /// Histograms of messages and waits.
     pub histograms: Option<Histograms>,
-    /// Critical path to the end of the last rank; `None` if not requested in the run.
-    #[serde(default)]
+    /// Critical path to the end of the last rank.
     pub critical_path: Option<CriticalPath>,
-    /// Loads of links; `None` if not requested in the run.
-    #[serde(default)]
+    /// Loads of links.
     pub links: Option<Links>,
+    /// Topology of the platform's network.
+    pub topology: Option<Layout>,
+    /// All parameters that can change the result, including those unknown to this version.
+    pub parameters: serde_json::Value,
+    /// Warnings of the run.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
-/// The parameters that identify a run.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct SavedParameters {
-    /// Path of the trace, as given.
-    pub trace: String,
-    /// Path of the platform, or `"inline"`.
-    pub platform: String,
-    /// The network model.
-    pub model: String,
+/// The time of one kind of action in a report that was read from a file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SavedActionTotal {
+    /// Name of the action in a trace.
+    pub action: String,
+    /// Number of actions.
+    pub count: u64,
+    /// Simulated time spent in them \[s\].
+    pub time_s: f64,
 }
 
 /// The fields that identify the format.
@@ -85,21 +96,21 @@ impl SavedReport {
     /// # Errors
     /// Returns an error if the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
-        read(path)
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
+        let other = |message: String| ReportError::NotAReport { path: path.to_owned(), message };
+        let heading: Header = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
+        if heading.format != FORMAT {
+            return Err(other(format!("found the format {:?}", heading.format)));
+        }
+        if heading.version != VERSION {
+            return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
+        }
+        serde_json::from_str(&text).map_err(|error| other(error.to_string()))
     }
-}
 
-/// Reads those fields of a report that `T` has.
-pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
-    let other = |message: String| ReportError::NotAReport { path: path.to_owned(), message };
-    let heading: Header = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
-    if heading.format != FORMAT {
-        return Err(other(format!("found the format {:?}", heading.format)));
+    /// Returns a parameter that identifies the run: `"trace"` and `"platform"` are paths as given, `"model"` is the network model.
+    pub fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or("-")
     }
-    if heading.version != VERSION {
-        return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
-    }
-    serde_json::from_str(&text).map_err(|error| other(error.to_string()))
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::SweepResults;
+use super::column::{Cells, columns};
 
 /// Writes a line per run: its values of the axes, its results, and the simulated time relative to the first run.
 ///
@@ -10,52 +11,29 @@ use super::SweepResults;
 /// Returns an error if the output cannot be written.
 pub fn write_csv(results: &SweepResults, output: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(output);
-    let found = [
-        "simulated_time_s",
-        "relative",
-        "compute_s",
-        "communication_s",
-        "ranks",
-        "actions",
-        "messages",
-        "message_bytes",
-        "wall_time_s",
-        "actions_per_s",
-        "digest",
-        "warnings",
-        "error",
-    ];
-    writer.write_record(results.axes.iter().map(String::as_str).chain(found))?;
-    for row in &results.rows {
-        let relative = results.relative(row).map_or_else(String::new, |relative| relative.to_string());
-        let cells = match &row.result {
-            Ok(found) => vec![
-                format!(
-                    "{}.{:012}",
-                    found.simulated_time_ps / 10_u64.pow(12),
-                    found.simulated_time_ps % 10_u64.pow(12)
-                ),
-                relative,
-                found.compute_s.to_string(),
-                found.communication_s.to_string(),
-                found.ranks.to_string(),
-                found.actions.to_string(),
-                found.messages.to_string(),
-                found.message_bytes.to_string(),
-                found.wall_time_s.to_string(),
-                found.actions_per_s.to_string(),
-                found.digest.clone(),
-                found.warnings.join("; "),
-                String::new(),
-            ],
-            Err(error) => {
-                let mut cells = vec![String::new(); 13];
-                cells[12].clone_from(error);
-                cells
-            }
-        };
-        writer.write_record(row.labels.iter().chain(&cells))?;
+    // The time in seconds is exact.
+    let columns: Vec<_> =
+        columns(results).into_iter().filter(|(name, _)| *name != "simulated_time_ps").collect();
+    let names = columns.iter().map(|(name, _)| *name);
+    writer.write_record(results.axes.iter().map(String::as_str).chain(names))?;
+    for (place, row) in results.rows.iter().enumerate() {
+        let cells = columns.iter().map(|(_, cells)| cells.text(place).unwrap_or_default());
+        writer.write_record(row.labels.iter().cloned().chain(cells))?;
     }
     writer.flush()?;
     Ok(())
+}
+
+impl Cells {
+    fn text(&self, place: usize) -> Option<String> {
+        match self {
+            Self::Text(cells) => cells[place].clone(),
+            Self::Number(cells) => cells[place].map(|number| number.to_string()),
+            Self::Count(cells) => cells[place].map(|count| count.to_string()),
+            Self::Time(cells) => {
+                let second = 10_u64.pow(12);
+                cells[place].map(|picos| format!("{}.{:012}", picos / second, picos % second))
+            }
+        }
+    }
 }

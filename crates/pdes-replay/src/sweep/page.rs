@@ -1,31 +1,57 @@
-//! The results of a sweep as one HTML page.
+//! The results of a sweep as one HTML page, and as pictures.
 
+use std::path::{Path, PathBuf};
+
+use figures::quantity::{percent, seconds};
+use figures::{Figure, Page, PictureFormat, Section, WriteError, write_figures};
 use maud::{Markup, html};
 
 use super::plot::{bars, lines};
 use super::{SweepResults, SweepRow};
-use crate::drawing::{DrawingError, Figure, seconds};
-use crate::page::{Page, Section};
+use crate::report::FOOTER;
 
-pub(super) fn page(results: &SweepResults, title: &str) -> Result<String, DrawingError> {
-    let done: Vec<&SweepRow> = results.rows.iter().filter(|row| row.result.is_ok()).collect();
-    let mut sections = Vec::new();
-    if !done.is_empty() {
-        let mut section = Section::new("times", "Simulated time");
-        section.figures = figures(results);
-        sections.push(section);
+impl SweepResults {
+    /// Writes each figure of the comparison to a file in a directory; returns the paths of the files.
+    ///
+    /// # Errors
+    /// Returns an error if a figure cannot be drawn, or a file cannot be written.
+    pub fn write_pictures(
+        &self,
+        directory: &Path,
+        format: PictureFormat,
+    ) -> Result<Vec<PathBuf>, WriteError> {
+        write_figures(figures(self).iter(), directory, format)
     }
-    let mut runs = Section::new("runs", "All runs");
-    runs.rest = html! {
-        (table(results, &done))
-        @for (labels, warning) in warnings(results) { p.warning { (labels) ": " (warning) } }
-    };
-    sections.push(runs);
-    let lead = html! { p { (summary(results, &done)) } };
-    Page { title, lead, sections: &sections, scripts: &[] }.text()
+
+    /// Writes the comparison as one self-contained HTML page.
+    ///
+    /// # Errors
+    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
+    pub fn write_page(&self, title: &str, path: &Path) -> Result<(), WriteError> {
+        let done: Vec<&SweepRow> = self.rows.iter().filter(|row| row.result.is_ok()).collect();
+        let mut sections = Vec::new();
+        if !done.is_empty() {
+            let mut section = Section::new("times", "Simulated time");
+            section.figures = figures(self);
+            sections.push(section);
+        }
+        let mut runs = Section::new("runs", "All runs");
+        runs.rest = html! {
+            (table(self, &done))
+            @for (labels, warning) in warnings(self) { p.warning { (labels) ": " (warning) } }
+        };
+        sections.push(runs);
+        let lead = html! { p { (summary(self, &done)) } };
+        Page { title, lead, sections: &sections, scripts: &[], footer: FOOTER }.write(path)
+    }
+
+    /// Returns the name of a row: its values of these axes.
+    pub(super) fn name(row: &SweepRow, axes: &[usize], between: &str) -> String {
+        axes.iter().map(|&axis| row.labels[axis].as_str()).collect::<Vec<_>>().join(between)
+    }
 }
 
-pub(super) fn figures(results: &SweepResults) -> Vec<Figure> {
+fn figures(results: &SweepResults) -> Vec<Figure> {
     bars(results).into_iter().chain(lines(results)).collect()
 }
 
@@ -65,7 +91,7 @@ fn line(results: &SweepResults, row: &SweepRow, axes: &[usize], is_best: bool) -
                 @for &axis in axes { td { (row.labels[axis]) } }
                 td.number { (seconds(found.simulated_time_s)) }
                 td.number { @if let Some(relative) = results.relative(row) { (change(relative)) } }
-                td.number { (share(found.communication_s, found.compute_s)) }
+                td.number { (percent(found.communication_s, found.communication_s + found.compute_s)) }
                 td.number { (found.messages) }
                 td.number { (format!("{:.2}", found.actions_per_s / 1e6)) }
             }
@@ -85,10 +111,6 @@ fn change(relative: f64) -> String {
         relative if relative < 10.0 => format!("{:+.2} %", (relative - 1.0) * 100.0),
         relative => format!("{relative:.1} times"),
     }
-}
-
-fn share(part: f64, rest: f64) -> String {
-    if part + rest > 0.0 { format!("{:.1} %", 100.0 * part / (part + rest)) } else { "-".to_owned() }
 }
 
 fn warnings(results: &SweepResults) -> impl Iterator<Item = (String, &String)> {

@@ -9,15 +9,10 @@ use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
+use pdes_core::SimTime;
 
-use super::{RunResult, SweepResults};
-
-/// A column: one value per run, or none if the run failed.
-enum Cells {
-    Text(Vec<Option<String>>),
-    Number(Vec<Option<f64>>),
-    Count(Vec<Option<u64>>),
-}
+use super::SweepResults;
+use super::column::{self, Cells};
 
 /// Writes a row per run: the columns of the CSV and `simulated_time_ps`, with types. An axis is a numeric column if all of its values
 /// are numbers; an axis with the name of another column gets the prefix `axis.`.
@@ -41,26 +36,7 @@ pub fn write_parquet(results: &SweepResults, output: impl Write + Send) -> Resul
 }
 
 fn columns(results: &SweepResults) -> Vec<(String, Cells)> {
-    let found = |of: fn(&RunResult) -> f64| Cells::Number(values(results, of));
-    let counted = |of: fn(&RunResult) -> u64| Cells::Count(values(results, of));
-    let relative = results.rows.iter().map(|row| results.relative(row)).collect();
-    let errors = results.rows.iter().map(|row| row.result.as_ref().err().cloned()).collect();
-    let known = [
-        ("simulated_time_s", found(|found| found.simulated_time_s)),
-        ("simulated_time_ps", counted(|found| found.simulated_time_ps)),
-        ("relative", Cells::Number(relative)),
-        ("compute_s", found(|found| found.compute_s)),
-        ("communication_s", found(|found| found.communication_s)),
-        ("ranks", counted(|found| found.ranks.into())),
-        ("actions", counted(|found| found.actions)),
-        ("messages", counted(|found| found.messages)),
-        ("message_bytes", counted(|found| found.message_bytes)),
-        ("wall_time_s", found(|found| found.wall_time_s)),
-        ("actions_per_s", found(|found| found.actions_per_s)),
-        ("digest", Cells::Text(values(results, |found| found.digest.clone()))),
-        ("warnings", Cells::Text(values(results, |found| found.warnings.join("; ")))),
-        ("error", Cells::Text(errors)),
-    ];
+    let known = column::columns(results);
     let is_taken = |name: &str| known.iter().any(|(known, _)| *known == name);
     let mut columns: Vec<(String, Cells)> = Vec::new();
     for (place, axis) in results.axes.iter().enumerate() {
@@ -69,10 +45,6 @@ fn columns(results: &SweepResults) -> Vec<(String, Cells)> {
     }
     columns.extend(known.into_iter().map(|(name, cells)| (name.to_owned(), cells)));
     columns
-}
-
-fn values<T>(results: &SweepResults, of: fn(&RunResult) -> T) -> Vec<Option<T>> {
-    results.rows.iter().map(|row| row.result.as_ref().ok().map(of)).collect()
 }
 
 fn axis_cells(results: &SweepResults, axis: usize) -> Cells {
@@ -88,7 +60,7 @@ impl Cells {
     fn field(&self, name: &str) -> Result<TypePtr> {
         let (physical, logical) = match self {
             Self::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Self::Number(_) => (Physical::DOUBLE, None),
+            Self::Number(_) | Self::Time(_) => (Physical::DOUBLE, None),
             Self::Count(_) => (Physical::INT64, None),
         };
         let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
@@ -101,6 +73,10 @@ impl Cells {
                 write::<ByteArrayType, _>(column, cells, |text| ByteArray::from(text.as_bytes().to_vec()))
             }
             Self::Number(cells) => write::<DoubleType, _>(column, cells, |&number| number),
+            Self::Time(cells) => {
+                let second = |&picos: &u64| SimTime::from_picos(picos).as_secs_f64();
+                write::<DoubleType, _>(column, cells, second)
+            }
             // Times of more than a hundred days \[ps\] exceed the range, and become null.
             Self::Count(cells) => {
                 let cells: Vec<Option<i64>> =
@@ -127,7 +103,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
-    use super::super::SweepRow;
+    use super::super::{RunResult, SweepRow};
     use super::*;
 
     #[test]

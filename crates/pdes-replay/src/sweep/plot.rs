@@ -1,7 +1,9 @@
 //! The results of a sweep as figures.
 
+use figures::quantity::{TimeUnit, seconds};
+use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines};
+
 use super::{RunResult, SweepResults};
-use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, TimeUnit, seconds};
 
 /// Largest number of runs in a drawing: more cannot be distinguished.
 const MAX_BARS: usize = 60;

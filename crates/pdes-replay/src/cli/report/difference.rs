@@ -12,9 +12,7 @@ pub(super) fn print(first: &Path, second: &Path) -> Result<()> {
     let (one, two) = (SavedReport::from_path(first)?, SavedReport::from_path(second)?);
     let mut text = String::new();
     for (name, report) in [("A", &one), ("B", &two)] {
-        let parameters = &report.parameters;
-        let (trace, platform, model) = (&parameters.trace, &parameters.platform, &parameters.model);
-        writeln!(text, "{name}: {trace} on {platform} ({model}), {} ranks", report.ranks)?;
+        writeln!(text, "{name}: {}, {} ranks", super::name(report), report.ranks)?;
     }
     writeln!(text, "\n{:<20} {:>20} {:>20} {:>10}", "", "A", "B", "change")?;
     line("simulated time", one.simulated_time_s, two.simulated_time_s, &mut text)?;

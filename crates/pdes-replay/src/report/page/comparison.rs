@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use figures::quantity::{bytes, count, percent, seconds, signed_percent};
+use figures::{Bar, Bars, COLOURS, Figure, Map, Maps, Scale, Section, table};
 use maud::{Markup, html};
 
 use super::super::{Breakdown, Parts};
 use super::critical_path::named;
 use super::parameters::flat;
 use super::part::{Part, from_picos, legend};
-use super::{SavedRun, grid};
-use crate::drawing::{
-    Bar, Bars, COLOURS, Figure, Map, Maps, Scale, bytes, count, percent, seconds, signed_percent,
-};
-use crate::page::{Section, table};
+use super::{SavedReport, file_name, grid};
 
 /// Largest number of kinds of calls in the drawing.
 const MAX_DRAWN: usize = 10;
@@ -23,9 +21,9 @@ const MAX_LISTED: usize = 10;
 const A: &str = "A";
 const B: &str = "B";
 
-pub(super) fn title(run: &SavedRun, other: &SavedRun) -> (String, Markup) {
-    let [one, two] = [run, other].map(|run| run.file_name("platform"));
-    let [trace, second] = [run, other].map(|run| run.file_name("trace"));
+pub(super) fn title(run: &SavedReport, other: &SavedReport) -> (String, Markup) {
+    let [one, two] = [run, other].map(|run| file_name(run, "platform"));
+    let [trace, second] = [run, other].map(|run| file_name(run, "trace"));
     let title =
         if one == two { format!("{trace} twice on {one}") } else { format!("{trace} on {one} and on {two}") };
     let lead = html! {
@@ -34,7 +32,7 @@ pub(super) fn title(run: &SavedRun, other: &SavedRun) -> (String, Markup) {
     (title, lead)
 }
 
-pub(super) fn sections(run: &SavedRun, other: &SavedRun) -> Vec<Section> {
+pub(super) fn sections(run: &SavedReport, other: &SavedReport) -> Vec<Section> {
     let mut sections = vec![summary(run, other)];
     if let (Some(one), Some(two)) = (&run.breakdown, &other.breakdown) {
         sections.push(parts(&one.total, &two.total));
@@ -48,7 +46,7 @@ pub(super) fn sections(run: &SavedRun, other: &SavedRun) -> Vec<Section> {
     sections
 }
 
-fn summary(run: &SavedRun, other: &SavedRun) -> Section {
+fn summary(run: &SavedReport, other: &SavedReport) -> Section {
     let mut section = Section::new("summary", "Summary");
     let [a, b] = [run, other].map(|run| run.simulated_time_s);
     let verdict = match a.total_cmp(&b) {
@@ -56,7 +54,7 @@ fn summary(run: &SavedRun, other: &SavedRun) -> Section {
         std::cmp::Ordering::Less => format!("{A} is shorter: {B} takes {:.3} times as long.", b / a),
         std::cmp::Ordering::Greater => format!("{B} is shorter: {A} takes {:.3} times as long.", a / b),
     };
-    let pair = |name: &str, of: fn(&SavedRun) -> f64, text: fn(f64) -> String| {
+    let pair = |name: &str, of: fn(&SavedReport) -> f64, text: fn(f64) -> String| {
         let [a, b] = [run, other].map(of);
         vec![name.to_owned(), text(a), text(b), signed_percent(b, a)]
     };
@@ -210,7 +208,7 @@ fn change_map(name: &str, changes: &[f64], most: f64) -> Map {
     }
 }
 
-fn path(run: &SavedRun, other: &SavedRun) -> Option<Section> {
+fn path(run: &SavedReport, other: &SavedReport) -> Option<Section> {
     let (one, two) = (run.critical_path.as_ref()?, other.critical_path.as_ref()?);
     let mut section = Section::new("path", "Critical path");
     let rows = named(&one.parts).into_iter().zip(named(&two.parts));
@@ -229,7 +227,7 @@ fn path(run: &SavedRun, other: &SavedRun) -> Option<Section> {
 }
 
 /// Lists the parameters that only one run has, or that have different values.
-fn parameters(run: &SavedRun, other: &SavedRun) -> Section {
+fn parameters(run: &SavedReport, other: &SavedReport) -> Section {
     let mut section = Section::new("parameters", "Parameters that differ");
     let [a, b]: [BTreeMap<String, String>; 2] =
         [run, other].map(|run| flat(&run.parameters).into_iter().collect());

@@ -1,17 +1,17 @@
 //! Critical path: the chain of causes that must get faster for the run to end earlier.
 
+use figures::quantity::{TimeUnit, count, percent, seconds};
+use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, Section, table};
 use maud::html;
 
 use super::super::{CriticalPath, PathCall, PathParts, PathRank};
-use super::SavedRun;
+use super::SavedReport;
 use super::part::from_picos;
-use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, TimeUnit, count, percent, seconds};
-use crate::page::{Section, table};
 
 /// Largest number of ranks in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let path = run.critical_path.as_ref()?;
     let mut section = Section::new("path", "Critical path");
     section.lead = html! { p {

@@ -1,11 +1,12 @@
 //! Histograms of messages and waits.
 
-use super::super::Histogram;
-use super::SavedRun;
-use crate::drawing::{Bins, Figure, bytes, count, seconds};
-use crate::page::{Section, table};
+use figures::quantity::{bytes, count, seconds};
+use figures::{Bins, Figure, Section, table};
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+use super::super::Histogram;
+use super::SavedReport;
+
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let histograms = run.histograms.clone()?;
     let time = |picos: f64| seconds(picos / 1e12);
     let row = |name: &str, histogram: &Histogram, text: fn(f64) -> String| {

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use figures::quantity::{TimeUnit, bytes, rate, seconds};
+use figures::{Bins, Figure, Section, Strips, table};
 use maud::html;
 
 use super::super::{ContendedLink, Links};
-use super::SavedRun;
+use super::SavedReport;
 use super::part::from_picos;
-use crate::drawing::{Bins, Figure, Strips, TimeUnit, bytes, rate, seconds};
-use crate::page::{Section, table};
 
 /// Lowest utilisation that is distinguished: a single small message does not justify ten more decades on the axis.
 const MIN_UTILISATION: f64 = 1e-5;
@@ -17,7 +17,7 @@ const MAX_DRAWN: usize = 32;
 /// Largest number of links in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let links = Rc::new(run.links.clone()?);
     let mut section = Section::new("links", "Links");
     let row = |link: &ContendedLink| {

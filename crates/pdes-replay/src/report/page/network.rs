@@ -4,13 +4,12 @@ mod dragonfly;
 mod torus;
 mod tree;
 
+use figures::{Figure, Map, Maps, Scale, Section};
 use maud::html;
 use netmodel::NetworkShape;
 
-use super::SavedRun;
+use super::SavedReport;
 use super::links::share;
-use crate::drawing::{Figure, Map, Maps, Scale};
-use crate::page::Section;
 
 /// Largest number of cables drawn as lines.
 const MAX_LINES: usize = 450;
@@ -34,7 +33,7 @@ struct Network {
     max_utilisation: f64,
 }
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let layout = run.topology.as_ref()?;
     let network = Network::of(run)?;
     let (figures, note) = match &layout.shape {
@@ -52,7 +51,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
 
 impl Network {
     /// Collects the cables of a run and their utilisation; `None` if either is unknown.
-    fn of(run: &SavedRun) -> Option<Self> {
+    fn of(run: &SavedReport) -> Option<Self> {
         let used = &run.links.as_ref()?.all.utilisation;
         let cables = run.topology.as_ref()?.cables()?.into_iter().map(|cable| {
             let of = |link: netmodel::LinkId| used.get(link.index()).copied();

@@ -1,11 +1,11 @@
 //! Table of all parameters that can change the result.
 
+use figures::{Section, table};
 use serde_json::Value;
 
-use super::SavedRun;
-use crate::page::{Section, table};
+use super::SavedReport;
 
-pub(super) fn section(run: &SavedRun) -> Section {
+pub(super) fn section(run: &SavedReport) -> Section {
     let mut section = Section::new("parameters", "Parameters");
     let rows: Vec<_> = flat(&run.parameters).into_iter().map(|(key, value)| vec![key, value]).collect();
     section.rest = maud::html! { details { summary { (rows.len()) " parameters of the run" } (table(&["parameter", "value"], 2, &rows)) } };

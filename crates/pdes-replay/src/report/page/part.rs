@@ -1,9 +1,8 @@
 //! The parts of a breakdown with their colours, the same in all drawings.
 
-use plotters::style::RGBColor;
+use figures::{COLOURS, RGBColor};
 
 use super::super::{Parts, RankParts};
-use crate::drawing::COLOURS;
 
 /// Index of the colour of each part, in the order of [`Parts::named`].
 const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];

@@ -1,17 +1,18 @@
 //! Breakdown of the time of all ranks by part, and by kind of call.
 
+use figures::quantity::{count, percent, seconds};
+use figures::{Bar, Bars, COLOURS, Figure, Section, table};
 use maud::html;
 
+use super::super::saved::SavedActionTotal;
 use super::super::{CallParts, Parts};
-use super::SavedRun;
+use super::SavedReport;
 use super::part::{Part, legend};
-use crate::drawing::{Bar, Bars, COLOURS, Figure, count, percent, seconds};
-use crate::page::{Section, table};
 
 /// Largest number of kinds of calls in the drawing; the table has all.
 const MAX_DRAWN: usize = 12;
 
-pub(super) fn section(run: &SavedRun) -> Section {
+pub(super) fn section(run: &SavedReport) -> Section {
     let mut section = Section::new("time", "Where the time goes");
     match &run.breakdown {
         Some(breakdown) => {
@@ -76,7 +77,7 @@ fn call_table(calls: &[&CallParts], total: &Parts) -> maud::Markup {
 }
 
 /// Shows the times by kind of call, if the report has no breakdown.
-fn section_without_breakdown(run: &SavedRun, section: &mut Section) {
+fn section_without_breakdown(run: &SavedReport, section: &mut Section) {
     section.lead = html! { p.note {
         "Replay with " code { "analysis.waits = true" } " to see what ranks wait for, and each rank by itself."
     } };
@@ -89,7 +90,7 @@ fn section_without_breakdown(run: &SavedRun, section: &mut Section) {
     });
     section.rest = table(&["call", "count", "time of all ranks", "share"], 1, &rows.collect::<Vec<_>>());
     section.figures = vec![Figure::new("calls", "Time of all ranks by kind of call", move |width| {
-        let bar = |action: &super::saved_run::ActionTime| Bar {
+        let bar = |action: &SavedActionTotal| Bar {
             label: action.action.clone(),
             parts: vec![action.time_s],
             note: percent(action.time_s, all),

@@ -2,18 +2,18 @@
 
 use std::rc::Rc;
 
+use figures::quantity::seconds;
+use figures::{Bar, Bars, Columns, Figure, Map, Maps, Scale, Section, table};
 use maud::html;
 
 use super::super::Breakdown;
 use super::part::{Part, from_picos, legend, times};
-use super::{SavedRun, grid};
-use crate::drawing::{Bar, Bars, Columns, Figure, Map, Maps, Scale, seconds};
-use crate::page::{Section, table};
+use super::{SavedReport, grid};
 
 /// Largest number of ranks with a bar each.
 const MAX_BARS: usize = 32;
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let breakdown = Rc::new(run.breakdown.clone()?);
     let mut section = Section::new("ranks", "Ranks");
     let ranks = breakdown.ranks.end_ps.len();

@@ -1,15 +1,16 @@
 //! Breakdown of the time at call sites, and the load imbalance there.
 
+use figures::quantity::{percent, seconds};
+use figures::{Bar, Bars, Figure, Section, table};
+
 use super::super::RegionParts;
-use super::SavedRun;
+use super::SavedReport;
 use super::part::{Part, legend};
-use crate::drawing::{Bar, Bars, Figure, percent, seconds};
-use crate::page::{Section, table};
 
 /// Largest number of call sites that are shown.
 const MAX_LISTED: usize = 15;
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let regions = &run.breakdown.as_ref()?.regions;
     if regions.iter().all(|region| region.site.is_none()) {
         return None;

@@ -1,13 +1,13 @@
 //! Summary of a run: its length, its size, and what was replayed on what.
 
+use figures::Section;
+use figures::quantity::{bytes, count, percent, seconds};
 use maud::{Markup, html};
 
-use super::SavedRun;
+use super::SavedReport;
 use super::part::from_picos;
-use crate::drawing::{bytes, count, percent, seconds};
-use crate::page::Section;
 
-pub(super) fn section(run: &SavedRun) -> Section {
+pub(super) fn section(run: &SavedReport) -> Section {
     let mut section = Section::new("summary", "Summary");
     section.lead = html! {
         div.cards { @for (name, value) in cards(run) { div { b { (value) } span { (name) } } } }
@@ -17,7 +17,7 @@ pub(super) fn section(run: &SavedRun) -> Section {
     section
 }
 
-fn cards(run: &SavedRun) -> Vec<(&'static str, String)> {
+fn cards(run: &SavedReport) -> Vec<(&'static str, String)> {
     let mut cards = vec![
         ("simulated time", seconds(run.simulated_time_s)),
         ("ranks", count(run.ranks.into())),
@@ -47,7 +47,7 @@ fn cards(run: &SavedRun) -> Vec<(&'static str, String)> {
     cards
 }
 
-fn replayed(run: &SavedRun) -> Markup {
+fn replayed(run: &SavedReport) -> Markup {
     let row = |name: &str, value: &str| html! { tr { th { (name) } td.mono { (value) } } };
     html! {
         div.scroll { table { tbody {

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use figures::quantity::count;
+use figures::{COLOURS, Section};
 use maud::{PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
 use super::part;
-use crate::drawing::{COLOURS, count};
-use crate::page::Section;
 
 /// Largest number of states, and of messages, on a page: later ones are left out.
 const MAX_ITEMS: usize = 200_000;

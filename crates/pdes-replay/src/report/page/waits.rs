@@ -2,18 +2,18 @@
 
 use std::cmp::Reverse;
 
+use figures::quantity::{percent, seconds};
+use figures::{Scale, Section, table};
 use maud::{Markup, html};
 
 use super::super::Breakdown;
-use super::SavedRun;
+use super::SavedReport;
 use super::part::{Part, from_picos};
-use crate::drawing::{Scale, percent, seconds};
-use crate::page::{Section, table};
 
 /// Largest number of ranks in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedRun) -> Option<Section> {
+pub(super) fn section(run: &SavedReport) -> Option<Section> {
     let breakdown = run.breakdown.as_ref().filter(|breakdown| breakdown.total.waiting_s > 0.0)?;
     let mut section = Section::new("waits", "Waiting for others");
     let states: Vec<Part> =

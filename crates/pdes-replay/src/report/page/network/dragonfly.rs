@@ -2,10 +2,10 @@
 
 use std::f64::consts::TAU;
 
+use figures::{Edge, Figure, GraphDrawing, Map, Node};
 use netmodel::DragonflyShape;
 
 use super::{Cable, MAX_LINES, Network, raise_to};
-use crate::drawing::{Edge, Figure, GraphDrawing, Map, Node};
 
 pub(super) const NOTE: &str = "Few routers stand on a ring, group by group, with their hosts outside. Of more there are maps: the cables from a group (line) to \
     another (column), and, a line for each group and a pixel for each of its routers, the cables to others of the group and those of hosts. Of several cables, and of the two directions, the one that is used most counts.";

@@ -1,7 +1,8 @@
 //! Torus: a grid of hosts and cables for each plane.
 
+use figures::{Figure, Map};
+
 use super::{Network, raise_to};
-use crate::drawing::{Figure, Map};
 
 pub(super) const NOTE: &str = "Each plane is a woven grid: hosts stand where lines and columns cross, in the colour of the cables that lead \
     out of the plane; between two hosts is the cable that joins them, the last ones closing the ring. Of the two directions of a cable, and of several cables, the one that is used more counts.";

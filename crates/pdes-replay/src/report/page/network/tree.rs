@@ -1,9 +1,9 @@
 //! Fat tree: lines between its switches if there are few cables, else a band of pixels per level.
 
+use figures::{Edge, Figure, GraphDrawing, Map, Node};
 use netmodel::FatTreeLevel;
 
 use super::{Cable, MAX_LINES, Network, downsampled, raise_to};
-use crate::drawing::{Edge, Figure, GraphDrawing, Map, Node};
 
 pub(super) const NOTE: &str = "Hosts are below, the top switches above. Where cables are too many to be lines, each level is a band with a pixel for each node at \
     their lower ends: above what they carry up, below what they carry down. Of several cables the one that is used most counts.";

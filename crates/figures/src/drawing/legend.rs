@@ -9,7 +9,7 @@ const ROW_HEIGHT: u32 = 20;
 const SWATCH_SIZE: i32 = 11;
 
 /// A legend: names with colours, in as many rows as necessary.
-pub(crate) struct Legend<'a>(pub(crate) &'a [(String, RGBColor)]);
+pub(super) struct Legend<'a>(pub(super) &'a [(String, RGBColor)]);
 
 impl Legend<'_> {
     /// Returns the height of the legend on a drawing of this width \[px\].
@@ -18,7 +18,7 @@ impl Legend<'_> {
     }
 
     /// Draws the legend above the area of this size that `draw` fills; `draw` gets the whole drawing, and this area.
-    pub(crate) fn draw_above(
+    pub(super) fn draw_above(
         &self,
         (width, height): (u32, u32),
         draw: impl FnOnce(&Area<'_>, &Area<'_>) -> DrawingResult,

@@ -23,26 +23,26 @@ const MIN_HEIGHT: u32 = 28;
 
 /// A map: rows of values.
 #[derive(Clone, Debug)]
-pub(crate) struct Map {
+pub struct Map {
     /// Title.
-    pub(crate) title: String,
+    pub title: String,
     /// Number of values in a row.
-    pub(crate) columns: u32,
+    pub columns: u32,
     /// Values from 0 to 1; missing values are transparent.
-    pub(crate) values: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
     /// Attributes that describe the pixels to a script.
-    pub(crate) data: String,
+    pub data: String,
 }
 
 /// Maps with a common scale.
 #[derive(Clone, Debug)]
-pub(crate) struct Maps {
+pub struct Maps {
     /// Maps, in drawing order.
-    pub(crate) maps: Vec<Map>,
+    pub maps: Vec<Map>,
     /// Colour scale.
-    pub(crate) scale: Scale,
+    pub scale: Scale,
     /// Labels of both ends of the scale.
-    pub(crate) ends: (String, String),
+    pub ends: (String, String),
 }
 
 /// A map with its position and size \[px\].
@@ -68,7 +68,7 @@ impl Map {
 
 impl Maps {
     /// Draws the maps, side by side if there is room.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let (laid, height) = self.layout(width);
         draw_svg((width, height), |area, images| {
             draw_scale(area, images, self.scale, &self.ends)?;

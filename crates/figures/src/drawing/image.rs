@@ -7,7 +7,7 @@ use super::Scale;
 
 /// An image of values from 0 to 1; values may be missing.
 #[derive(Clone, Debug)]
-pub(crate) struct Image {
+pub(super) struct Image {
     width: u32,
     height: u32,
     /// Palette index of each pixel: 0 for missing values, 1 to 255 for the scale.
@@ -17,7 +17,7 @@ pub(crate) struct Image {
 
 impl Image {
     /// Creates an image with rows of this width, of which the last may be shorter; missing values are transparent.
-    pub(crate) fn new(width: u32, values: Vec<Option<f64>>, scale: &Scale) -> Self {
+    pub(super) fn new(width: u32, values: Vec<Option<f64>>, scale: &Scale) -> Self {
         let width = width.max(1);
         let height = (values.len() as u32).div_ceil(width).max(1);
         let index =
@@ -27,17 +27,8 @@ impl Image {
         Self { width, height, indices, scale: *scale }
     }
 
-    /// Returns the colours of the palette, three bytes each.
-    pub(crate) fn palette(scale: Scale) -> Vec<u8> {
-        let colour = |index: u32| {
-            let colour = scale.colour(f64::from(index.saturating_sub(1)) / 254.0);
-            [colour.0, colour.1, colour.2]
-        };
-        (0..256).flat_map(colour).collect()
-    }
-
     /// Returns the image as a data URI.
-    pub(crate) fn data_uri(&self) -> String {
+    pub(super) fn data_uri(&self) -> String {
         format!("data:image/png;base64,{}", STANDARD.encode(self.png()))
     }
 
@@ -46,7 +37,7 @@ impl Image {
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
         encoder.set_color(png::ColorType::Indexed);
         encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_palette(Self::palette(self.scale));
+        encoder.set_palette(self.scale.palette());
         encoder.set_trns(vec![0]);
         encoder.set_compression(png::Compression::High);
         let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&self.indices));

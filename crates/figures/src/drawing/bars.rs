@@ -4,9 +4,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{
-    Area, DrawingError, DrawingResult, INK, LETTER_WIDTH, Legend, Svg, TEXT_SIZE, TimeUnit, axis_number,
-    style_axes, text_width,
+    Area, DrawingError, DrawingResult, INK, LETTER_WIDTH, Legend, Svg, TEXT_SIZE, style_axes, text_width,
 };
+use crate::quantity::{TimeUnit, axis_number};
 
 /// Height of a bar with its gap \[px\].
 const ROW_HEIGHT: u32 = 26;
@@ -14,33 +14,33 @@ const ROW_HEIGHT: u32 = 26;
 pub(super) const LABEL_GAP: u32 = 14;
 
 /// A stacked bar.
-pub(crate) struct Bar {
+pub struct Bar {
     /// Label to the left of the bar.
-    pub(crate) label: String,
+    pub label: String,
     /// Times of the parts \[s\], in order.
-    pub(crate) parts: Vec<f64>,
+    pub parts: Vec<f64>,
     /// Note to the right of the bar.
-    pub(crate) note: String,
+    pub note: String,
 }
 
 /// Bars with a common time axis.
-pub(crate) struct Bars {
+pub struct Bars {
     /// Label of the axis, without the unit.
-    pub(crate) axis: &'static str,
+    pub axis: &'static str,
     /// Names and colours of the parts.
-    pub(crate) parts: Vec<(String, RGBColor)>,
+    pub parts: Vec<(String, RGBColor)>,
     /// Bars, the first one on top.
-    pub(crate) bars: Vec<Bar>,
+    pub bars: Vec<Bar>,
 }
 
 impl Bars {
     /// Draws the bars in the colours of their parts.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         self.draw_with(width, |_, part| self.parts[part].1)
     }
 
     /// Draws the bars; `colour` returns the colour of a part of a bar.
-    pub(crate) fn draw_with(
+    pub fn draw_with(
         &self,
         width: u32,
         colour: impl Fn(usize, usize) -> RGBColor,

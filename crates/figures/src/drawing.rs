@@ -8,8 +8,8 @@ mod histogram;
 mod image;
 mod legend;
 mod lines;
+mod log_chart;
 mod map;
-mod quantity;
 mod strips;
 
 use std::borrow::Cow;
@@ -18,25 +18,28 @@ use std::sync::Arc;
 
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use resvg::usvg::fontdb::Database;
 use resvg::{tiny_skia, usvg};
 
-pub(crate) use bars::{Bar, Bars};
-pub(crate) use colour::{COLOURS, GRID, INK, SOFT_INK, Scale};
-pub(crate) use columns::Columns;
-pub(crate) use graph::{Edge, GraphDrawing, Node};
-pub(crate) use histogram::Bins;
-pub(crate) use image::Image;
-pub(crate) use legend::Legend;
-pub(crate) use lines::{Line, LineKind, Lines};
-pub(crate) use map::{Map, Maps};
-pub(crate) use quantity::{TimeUnit, axis_number, bytes, count, percent, rate, seconds, signed_percent};
-pub(crate) use strips::Strips;
+pub use bars::{Bar, Bars};
+pub use colour::{COLOURS, Scale};
+pub use columns::Columns;
+pub use graph::{Edge, GraphDrawing, Node};
+pub use histogram::Bins;
+pub use lines::{Line, LineKind, Lines};
+pub use log_chart::{AxisScale, Layer, LogChart, Mark};
+pub use map::{Map, Maps};
+pub use plotters::style::RGBColor;
+pub use strips::Strips;
+
+use colour::{GRID, INK, SOFT_INK};
+use image::Image;
+use legend::Legend;
 
 /// Width of drawings on a wide screen \[px\].
-pub(crate) const WIDE: u32 = 920;
+pub const WIDE: u32 = 920;
 /// Width of drawings on a narrow screen \[px\].
 pub(crate) const NARROW: u32 = 350;
 /// Size of most text; letters are 12 px high in a browser (plotters divides by 1.24).
@@ -47,8 +50,8 @@ const LETTER_WIDTH: f64 = 7.2;
 const DENSITY: f32 = 2.0;
 
 /// The result of drawing with plotters.
-pub(crate) type DrawingResult = Result<(), Box<dyn std::error::Error>>;
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type DrawingResult = Result<(), Box<dyn std::error::Error>>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// The reason why a drawing cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -59,25 +62,25 @@ pub struct DrawingError {
     message: String,
 }
 
-/// A drawing with a transparent background: the page determines the background.
+/// A chart that has been drawn, with a transparent background: the page determines the background.
 #[derive(Clone, Debug)]
-pub(crate) struct Svg {
+pub struct Svg {
     width: u32,
     height: u32,
     text: String,
 }
 
 /// An image on a drawing, with its upper left corner and its size \[px\].
-pub(crate) struct PlacedImage {
-    pub(crate) image: Image,
-    pub(crate) corner: (i32, i32),
-    pub(crate) size: (u32, u32),
+struct PlacedImage {
+    image: Image,
+    corner: (i32, i32),
+    size: (u32, u32),
     /// Attributes that describe the image to scripts.
-    pub(crate) data: String,
+    data: String,
 }
 
 /// A figure that can be drawn at any width.
-pub(crate) struct Figure {
+pub struct Figure {
     /// File name of the figure, without extension.
     pub(crate) name: Cow<'static, str>,
     /// Title.
@@ -89,7 +92,8 @@ pub(crate) struct Figure {
 type Drawer = Box<dyn Fn(u32) -> Result<Svg, DrawingError>>;
 
 impl Figure {
-    pub(crate) fn new(
+    /// Creates a figure. `name` is its file name without an extension, and its identifier on a page; `draw` gets a width \[px\].
+    pub fn new(
         name: impl Into<Cow<'static, str>>,
         title: impl Into<String>,
         draw: impl Fn(u32) -> Result<Svg, DrawingError> + 'static,
@@ -98,10 +102,14 @@ impl Figure {
     }
 }
 
-type Mesh<'a, 'b, 's> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'s>>;
+type Mesh<'a, 'b, 's, X, Y> = MeshStyle<'a, 'b, X, Y, SVGBackend<'s>>;
 
 /// Sets the line and text styles that all charts share.
-fn style_axes<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b, 's> {
+fn style_axes<'m, 'a, 'b, 's, X, Y>(mesh: &'m mut Mesh<'a, 'b, 's, X, Y>) -> &'m mut Mesh<'a, 'b, 's, X, Y>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
     mesh.light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .axis_style(GRID)
@@ -110,7 +118,7 @@ fn style_axes<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a
 }
 
 /// Draws on an area of this size; images are placed on top.
-pub(crate) fn draw_svg(
+fn draw_svg(
     (width, height): (u32, u32),
     draw: impl FnOnce(&Area<'_>, &mut Vec<PlacedImage>) -> DrawingResult,
 ) -> Result<Svg, DrawingError> {
@@ -150,19 +158,22 @@ impl PlacedImage {
 
 impl Svg {
     /// Returns the text, for a page.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the text of an SVG file, with a white background.
-    pub(crate) fn file(&self) -> String {
+    pub fn file(&self) -> String {
         let head = self.text.find('>').map_or(0, |end| end + 1);
         let (head, body) = self.text.split_at(head);
         format!("{head}\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>{body}\n")
     }
 
     /// Returns a PNG with twice as many pixels in each direction. The font is DejaVu Sans, which is part of the program.
-    pub(crate) fn png(&self) -> Result<Vec<u8>, DrawingError> {
+    ///
+    /// # Errors
+    /// Returns an error if the drawing is too large for a PNG.
+    pub fn png(&self) -> Result<Vec<u8>, DrawingError> {
         let failed = |message: String| DrawingError { width: self.width, height: self.height, message };
         let mut fonts = Database::new();
         fonts.load_font_data(dejavu::sans::regular().to_vec());

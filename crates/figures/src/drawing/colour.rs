@@ -4,13 +4,13 @@ use plotters::style::RGBColor;
 use plotters::style::colors::colormaps::{ColorMap, ViridisRGB};
 
 /// Colour of text and axes. Pages replace this and the next two colours by their own (`page/style.css`).
-pub(crate) const INK: RGBColor = RGBColor(34, 34, 34);
+pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
 /// Colour of less important text.
-pub(crate) const SOFT_INK: RGBColor = RGBColor(102, 102, 102);
+pub(super) const SOFT_INK: RGBColor = RGBColor(102, 102, 102);
 /// Colour of grid lines.
-pub(crate) const GRID: RGBColor = RGBColor(221, 221, 221);
+pub(super) const GRID: RGBColor = RGBColor(221, 221, 221);
 /// Colours of parts: those of Okabe and Ito, then of Tol's muted set.
-pub(crate) const COLOURS: [RGBColor; 11] = [
+pub const COLOURS: [RGBColor; 11] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -26,7 +26,7 @@ pub(crate) const COLOURS: [RGBColor; 11] = [
 
 /// Colour scale of values from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Viridis: dark for 0, bright for 1.
     Sequential,
     /// Grey for 0, orange for a half, red for 1: lines of all of these are visible on any background.
@@ -37,7 +37,7 @@ pub(crate) enum Scale {
 
 impl Scale {
     /// Returns the colour of a value, which is clamped to 0 to 1.
-    pub(crate) fn colour(self, value: f64) -> RGBColor {
+    pub fn colour(self, value: f64) -> RGBColor {
         let value = value.clamp(0.0, 1.0);
         let (low, middle, high) = (RGBColor(33, 102, 172), RGBColor(247, 247, 247), RGBColor(178, 24, 43));
         match self {
@@ -47,6 +47,15 @@ impl Scale {
             Self::Diverging if value < 0.5 => blend(low, middle, 2.0 * value),
             Self::Diverging => blend(middle, high, 2.0 * value - 1.0),
         }
+    }
+
+    /// Returns the colours of the pixels of images, three bytes each: 0 for missing values, 1 to 255 for values from 0 to 1.
+    pub fn palette(self) -> Vec<u8> {
+        let colour = |index: u32| {
+            let colour = self.colour(f64::from(index.saturating_sub(1)) / 254.0);
+            [colour.0, colour.1, colour.2]
+        };
+        (0..256).flat_map(colour).collect()
     }
 }
 

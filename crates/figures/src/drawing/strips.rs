@@ -9,8 +9,9 @@ use super::bars::{LABEL_GAP, shortened};
 use super::map::draw_scale;
 use super::{
     Area, DrawingError, DrawingResult, GRID, INK, Image, PlacedImage, SOFT_INK, Scale, Svg, TEXT_SIZE,
-    axis_number, draw_svg, text_width,
+    draw_svg, text_width,
 };
+use crate::quantity::axis_number;
 
 /// Height of a strip \[px\].
 const STRIP_HEIGHT: u32 = 17;
@@ -18,22 +19,22 @@ const STRIP_HEIGHT: u32 = 17;
 const SCALE_HEIGHT: u32 = 28;
 
 /// Strips with a common time axis.
-pub(crate) struct Strips {
+pub struct Strips {
     /// Label of the axis.
-    pub(crate) x_axis: String,
+    pub x_axis: String,
     /// Range of the axis.
-    pub(crate) range: Range<f64>,
+    pub range: Range<f64>,
     /// Strips: names, and the same number of values from 0 to 1 in each.
-    pub(crate) rows: Vec<(String, Vec<f64>)>,
+    pub rows: Vec<(String, Vec<f64>)>,
     /// Labels of both ends of the colour scale.
-    pub(crate) ends: (String, String),
+    pub ends: (String, String),
     /// Attributes that describe the pixels to a script.
-    pub(crate) data: String,
+    pub data: String,
 }
 
 impl Strips {
     /// Draws the strips.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let height = SCALE_HEIGHT + STRIP_HEIGHT * self.rows.len() as u32 + 46;
         draw_svg((width, height), |area, images| {
             draw_scale(area, images, Scale::Sequential, &self.ends)?;

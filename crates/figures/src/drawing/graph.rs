@@ -9,38 +9,44 @@ use super::{DrawingError, INK, SOFT_INK, Scale, Svg, TEXT_SIZE, draw_svg};
 /// Height of the colour scale \[px\].
 const SCALE_HEIGHT: u32 = 30;
 
-/// A node with its position, from 0 to 1 in both directions, and its size \[px\].
+/// A node with its position, from 0 to 1 in both directions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
-    pub(crate) position: (f64, f64),
-    pub(crate) size: i32,
+pub struct Node {
+    /// Position, from the upper left corner.
+    pub position: (f64, f64),
+    /// Radius \[px\].
+    pub size: i32,
 }
 
 /// An edge between two nodes, with a value from 0 to 1.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Edge {
-    pub(crate) ends: (usize, usize),
-    pub(crate) value: f64,
+pub struct Edge {
+    /// Indices of its nodes.
+    pub ends: (usize, usize),
+    /// Value.
+    pub value: f64,
 }
 
 /// A graph with its layout.
 #[derive(Clone, Debug)]
-pub(crate) struct GraphDrawing {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) edges: Vec<Edge>,
+pub struct GraphDrawing {
+    /// Nodes.
+    pub nodes: Vec<Node>,
+    /// Edges.
+    pub edges: Vec<Edge>,
     /// Labels at positions from 0 to 1.
-    pub(crate) labels: Vec<(String, (f64, f64))>,
+    pub labels: Vec<(String, (f64, f64))>,
     /// Height divided by width.
-    pub(crate) aspect: f64,
+    pub aspect: f64,
     /// Largest width \[px\].
-    pub(crate) max_width: u32,
+    pub max_width: u32,
     /// Labels of both ends of the colour scale.
-    pub(crate) ends: (String, String),
+    pub ends: (String, String),
 }
 
 impl GraphDrawing {
     /// Draws the graph, with edges of large values last and thus on top.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let wide = width.min(self.max_width);
         let high = (f64::from(wide) * self.aspect) as u32;
         let (left, margin) = ((width - wide) / 2, 14.0);

@@ -1,38 +1,45 @@
 //! Self-contained HTML pages, which need no network and no other file.
 
+use std::path::Path;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::drawing::{DrawingError, Figure, NARROW, WIDE};
+use crate::file::WriteError;
 
 const STYLE: &str = include_str!("page/style.css");
 
 /// A section of a page.
-pub(crate) struct Section {
+pub struct Section {
     /// Identifier, used in links.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// Heading.
-    pub(crate) title: String,
+    pub title: String,
     /// Content before the figures.
-    pub(crate) lead: Markup,
+    pub lead: Markup,
     /// Figures.
-    pub(crate) figures: Vec<Figure>,
+    pub figures: Vec<Figure>,
     /// Content after the figures.
-    pub(crate) rest: Markup,
+    pub rest: Markup,
 }
 
 /// An HTML page.
-pub(crate) struct Page<'a> {
-    pub(crate) title: &'a str,
+pub struct Page<'a> {
+    /// Title.
+    pub title: &'a str,
     /// Content below the title.
-    pub(crate) lead: Markup,
-    pub(crate) sections: &'a [Section],
+    pub lead: Markup,
+    /// Sections.
+    pub sections: &'a [Section],
     /// Scripts that the page runs.
-    pub(crate) scripts: &'a [&'a str],
+    pub scripts: &'a [&'a str],
+    /// Text at the end, such as the program that wrote the page; may be empty.
+    pub footer: &'a str,
 }
 
 impl Section {
     /// Creates an empty section.
-    pub(crate) fn new(id: &'static str, title: impl Into<String>) -> Self {
+    pub fn new(id: &'static str, title: impl Into<String>) -> Self {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
     }
 
@@ -67,7 +74,7 @@ impl Page<'_> {
     ///
     /// # Errors
     /// Returns an error if a figure cannot be drawn.
-    pub(crate) fn text(&self) -> Result<String, DrawingError> {
+    pub fn text(&self) -> Result<String, DrawingError> {
         let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
         let page = html! {
             (DOCTYPE)
@@ -85,17 +92,27 @@ impl Page<'_> {
                         nav { @for section in self.sections { a href={ "#" (section.id) } { (section.title) } " " } }
                     }
                     main { @for section in &sections { (section) } }
-                    footer { p.note { "pdes-replay " (env!("CARGO_PKG_VERSION")) } }
+                    @if !self.footer.is_empty() { footer { p.note { (self.footer) } } }
                     @for script in self.scripts { script { (PreEscaped(script)) } }
                 }
             }
         };
         Ok(page.into_string())
     }
+
+    /// Writes the page to a file.
+    ///
+    /// # Errors
+    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
+        let draw = |source| WriteError::Draw { name: "on the page".to_owned(), source };
+        let text = self.text().map_err(draw)?;
+        std::fs::write(path, text).map_err(|source| WriteError::Write { path: path.to_owned(), source })
+    }
 }
 
 /// Renders a table. The first `names` columns contain names, the others numbers.
-pub(crate) fn table(head: &[&str], names: usize, rows: &[Vec<String>]) -> Markup {
+pub fn table(head: &[&str], names: usize, rows: &[Vec<String>]) -> Markup {
     html! {
         div.scroll {
             table {

@@ -2,26 +2,27 @@
 
 use plotters::prelude::*;
 
-use super::{Area, DrawingError, DrawingResult, Legend, Svg, TimeUnit, axis_number, style_axes};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, style_axes};
+use crate::quantity::{TimeUnit, axis_number};
 
 /// Largest number of columns; with more items, several share a column.
 const MAX_COLUMNS: usize = 128;
 
 /// Stacked columns of times.
-pub(crate) struct Columns {
+pub struct Columns {
     /// Label of the horizontal axis.
-    pub(crate) x_axis: &'static str,
+    pub x_axis: &'static str,
     /// Label of the vertical axis, without the unit.
-    pub(crate) y_axis: &'static str,
+    pub y_axis: &'static str,
     /// Names and colours of the parts, the lowest first.
-    pub(crate) parts: Vec<(String, RGBColor)>,
+    pub parts: Vec<(String, RGBColor)>,
     /// Time of each item \[s\], for each part.
-    pub(crate) times: Vec<Vec<f64>>,
+    pub times: Vec<Vec<f64>>,
 }
 
 impl Columns {
     /// Returns the number of neighbouring items that share a column, which shows their mean.
-    pub(crate) fn items_per_column(&self) -> usize {
+    pub fn items_per_column(&self) -> usize {
         self.item_count().div_ceil(MAX_COLUMNS).max(1)
     }
 
@@ -30,7 +31,7 @@ impl Columns {
     }
 
     /// Draws the columns.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         Legend(&self.parts).draw_above((width, 260), |_, area| self.draw_columns(area, width))
     }
 

@@ -4,21 +4,22 @@ use std::ops::Range;
 
 use plotters::prelude::*;
 
-use super::{Area, DrawingError, DrawingResult, Legend, Svg, axis_number, style_axes};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, style_axes};
+use crate::quantity::axis_number;
 
 /// A line of a chart.
-pub(crate) struct Line {
+pub struct Line {
     /// Label in the legend.
-    pub(crate) label: String,
+    pub label: String,
     /// Colour of the line.
-    pub(crate) colour: RGBColor,
+    pub colour: RGBColor,
     /// Points, from left to right.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// The meaning of a line between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineKind {
+pub enum LineKind {
     /// Only the points are known; the line between them is interpolated.
     Sampled,
     /// The whole line is known.
@@ -26,24 +27,24 @@ pub(crate) enum LineKind {
 }
 
 /// Lines with common axes.
-pub(crate) struct Lines {
+pub struct Lines {
     /// Label of the horizontal axis.
-    pub(crate) x_axis: String,
+    pub x_axis: String,
     /// Label of the vertical axis.
-    pub(crate) y_axis: String,
+    pub y_axis: String,
     /// Range of the horizontal axis.
-    pub(crate) range: Range<f64>,
+    pub range: Range<f64>,
     /// Upper end of the vertical axis, which begins at 0.
-    pub(crate) highest: f64,
+    pub highest: f64,
     /// Meaning of the lines between points.
-    pub(crate) kind: LineKind,
+    pub kind: LineKind,
     /// Lines; a single one needs no legend.
-    pub(crate) lines: Vec<Line>,
+    pub lines: Vec<Line>,
 }
 
 impl Lines {
     /// Draws the lines.
-    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let names: Vec<_> = self.lines.iter().map(|line| (line.label.clone(), line.colour)).collect();
         let legend = Legend(if names.len() > 1 { &names } else { &[] });
         legend.draw_above((width, 300), |_, area| self.draw_lines(area, width))

@@ -3,14 +3,15 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT_SIZE, axis_number, draw_svg, style_axes};
+use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT_SIZE, draw_svg, style_axes};
+use crate::quantity::axis_number;
 
 /// Number of bins per decade.
 const PER_DECADE: i32 = 10;
 
 /// Values in logarithmic bins, ten per decade.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Bins {
+pub struct Bins {
     /// Number of values that are zero, which have a bin of their own.
     zeros: f64,
     /// Index of the first bin that is not empty: bin `i` begins at 10^(i/10).
@@ -21,7 +22,7 @@ pub(crate) struct Bins {
 
 impl Bins {
     /// Creates bins from values with their numbers of occurrences, in any order.
-    pub(crate) fn new(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+    pub fn new(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let zeros = values.clone().filter(|&(value, _)| value <= 0.0).map(|(_, count)| count).sum();
         let place = |value: f64| (value.log10() * f64::from(PER_DECADE) + 1e-9).floor() as i32;
         let placed = values.filter(|&(value, _)| value > 0.0).map(|(value, count)| (place(value), count));
@@ -50,7 +51,7 @@ impl Bins {
     }
 
     /// Draws the bins; `label` formats a value.
-    pub(crate) fn draw(&self, width: u32, axis: &str, label: fn(f64) -> String) -> Result<Svg, DrawingError> {
+    pub fn draw(&self, width: u32, axis: &str, label: fn(f64) -> String) -> Result<Svg, DrawingError> {
         let end = |bin: usize| f64::from(self.first + bin as i32);
         // The bin of zeros is separated by a gap.
         let left = if self.zeros > 0.0 { end(0) - 3.0 } else { end(0) };
@@ -107,7 +108,7 @@ mod tests {
         let bins = Bins::new([(1.0, 2.0), (1.2, 1.0), (1.3, 4.0), (0.0, 3.0), (99.0, 1.0)].into_iter());
         assert_eq!((bins.zeros, bins.first, bins.counts.len()), (3.0, 0, 20));
         assert_eq!((bins.counts[0], bins.counts[1], bins.counts[19]), (3.0, 4.0, 1.0));
-        let text = bins.draw(600, "size", super::super::bytes).unwrap();
+        let text = bins.draw(600, "size", crate::quantity::bytes).unwrap();
         assert!(text.text().contains("of all [%]"));
         assert_eq!(bins.ticks(600).iter().map(|tick| tick.0).collect::<Vec<_>>(), [0, 3, 7, 10, 13, 17, 20]);
         assert_eq!(bins.ticks(300), [(0, 1.0), (10, 10.0), (20, 100.0)]);
