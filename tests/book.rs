@@ -14,13 +14,24 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
 }
 
-/// The pages of the book, `SUMMARY.md` left out, in the order of their names.
+/// The folder of the book.
+fn book() -> PathBuf {
+    repository().join("docs")
+}
+
+/// The pages of the book and of its subfolders, `SUMMARY.md` left out, in the order of their names.
 fn pages() -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(repository().join("docs")).expect("docs/ is there");
-    let paths = folder.map(|entry| entry.expect("docs/ can be read").path());
-    let mut pages: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
-    pages.retain(|path| !path.ends_with("SUMMARY.md"));
+    let (mut pages, mut folders) = (Vec::new(), vec![book()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("docs/ can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("SUMMARY.md") {
+                pages.push(path);
+            }
+        }
+    }
     pages.sort();
     pages
 }

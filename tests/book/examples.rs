@@ -14,9 +14,7 @@ fn commands_print_what_the_pages_say() {
     // Configurations name files relative to themselves, and so have to be where the examples write.
     copy(&repository().join("configs"), &folder.join("configs"));
     std::os::unix::fs::symlink(repository().join("crates"), folder.join("crates")).unwrap();
-    for name in ["target", "pages", "pages/docs"] {
-        std::fs::create_dir(folder.join(name)).unwrap();
-    }
+    std::fs::create_dir(folder.join("target")).unwrap();
     std::env::set_current_dir(folder).unwrap();
     let cases = trycmd::TestCases::new();
     cases.register_bin("pdes-replay", PathBuf::from(env!("CARGO_BIN_EXE_pdes-replay")));
@@ -24,6 +22,7 @@ fn commands_print_what_the_pages_say() {
     cases.env("RUST_LOG", "warn").timeout(Duration::from_secs(600));
     for page in pages().into_iter().chain([repository().join("README.md")]) {
         let copy = folder.join("pages").join(page.strip_prefix(repository()).unwrap());
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
         std::fs::write(&copy, with_ends_of_lines(&read(&page))).unwrap();
         cases.case(copy);
     }
