@@ -1,4 +1,4 @@
-"""What is replayed: traces of NPB on platforms of ../shared, and generated all-to-alls on a flat cluster."""
+"""The cases: traces of NPB on platforms of ../shared, and generated all-to-alls on a flat cluster."""
 
 import shutil
 import tarfile
@@ -40,7 +40,7 @@ class NpbCase(Case):
     """An acquired trace on a platform, both from ../shared."""
 
     def prepare(self, shared, work):
-        """Unpacks the trace below `work` where it is not there; false where `shared` lacks it."""
+        """Unpacks the trace below `work` if it is missing; returns false if `shared` lacks it."""
         archive = shared / "traces" / f"{self.trace}.tar.gz"
         self.platform_file = shared / "oracle" / f"{self.platform}.xml"
         self.hosts_file = shared / "oracle" / "hosts.txt"
@@ -81,6 +81,6 @@ class AlltoallCase(Case):
 
 
 def all_cases():
-    """Every case, in the order of the table."""
+    """Returns every case, in the order of the table."""
     npb = [NpbCase(trace, platform, int(trace.rsplit(".", 1)[1])) for trace in NPB for platform in PLATFORMS]
     return npb + [AlltoallCase(f"alltoall.{ranks}", "flat", ranks) for ranks in ALLTOALL_RANKS]

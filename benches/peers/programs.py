@@ -1,4 +1,4 @@
-"""The two programs: how each is started, and what is read from its output."""
+"""The two programs: their commands, and the values read from their output."""
 
 import json
 import os
@@ -16,7 +16,7 @@ class ProgramFailed(Exception):
 
 @dataclass
 class Run:
-    """What one run gave: simulated and wall-clock time [s], largest resident memory [B]; for ours also actions and the replay alone [s]."""
+    """Results of one run: simulated and wall-clock time [s], largest resident memory [B]; for ours also actions and the replay alone [s]."""
 
     simulated_s: float
     wall_s: float
@@ -79,7 +79,7 @@ class PdesReplay:
         return self.replay(case.directory / "files.txt", "--platform", case.platform_file, "--set", f"platform.hosts={case.hosts_file}")
 
     def replay(self, trace, *flags):
-        # What a peer does not find out either.
+        # The peers have no such analyses either.
         analysis = [] if self.model == "loggops" else ["--set", "analysis.waits=false", "--set", "analysis.links=false"]
         command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report, *analysis, *flags]
         _, wall_s, _ = start("pdes-replay", command, trace.parent)

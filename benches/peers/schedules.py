@@ -1,4 +1,4 @@
-"""A trace of an MPI program, in text, as a GOAL schedule: what each rank sends, receives and computes, and what comes before what.
+"""A trace of an MPI program, in text, as a GOAL schedule: sends, receives and computations of each rank, and their dependencies.
 
 Messages and computations are those of the trace, one nanosecond per flop (a host of 1 Gflop/s). Broadcasts are binomial trees, reductions to
 all are reductions along the same tree and a broadcast, barriers are disseminations.
@@ -23,7 +23,7 @@ class RankSchedule:
     def __init__(self, rank, ranks, out):
         self.rank, self.ranks, self.out = rank, ranks, out
         self.count, self.collectives = 0, 0
-        self.before = []  # what the next operation requires
+        self.before = []  # requirements of the next operation
         self.requests = {}  # labels of pending requests by source, destination and tag
 
     def operation(self, text):
@@ -88,7 +88,7 @@ class RankSchedule:
         self.requests.setdefault(request, deque()).append(label)
 
     def end_requests(self, which, most=None):
-        """What follows waits for the oldest `most` requests of each kind, or for all."""
+        """Later operations wait for the oldest `most` requests of each kind, or for all."""
         for request in which:
             labels = self.requests[request]
             for _ in range(most or len(labels)):

@@ -1,4 +1,4 @@
-"""Results of earlier runs, a JSON object per line, and what a new one is worth beside them."""
+"""Results of earlier runs, a JSON object per line, and the comparison of a new one with them."""
 
 import json
 import statistics
@@ -7,13 +7,13 @@ import statistics
 LAST = 7
 # The part of that median by which a rate may fall.
 TOLERANCE = 0.2
-# What makes two runs of a row comparable: its parameters decide the digest, and the machine also the rate.
+# Fields by which two runs of a row are comparable: its parameters decide the digest, and the machine also the rate.
 RATE_KEY = ("name", "parameters", "machine")
 DIGEST_KEY = ("name", "parameters")
 
 
 def read(path):
-    """The objects of a history, the oldest first; none where there is no file."""
+    """Returns the objects of a history, the oldest first; none if there is no file."""
     if not path.exists():
         return []
     rows = []
@@ -36,7 +36,7 @@ def alike(rows, row, key):
 
 
 def judge(rows, row):
-    """Sentences on what is worse than in earlier runs: pairs of whether it is a failure, and the sentence."""
+    """Returns sentences on results that are worse than in earlier runs: pairs of whether it is a failure, and the sentence."""
     found = []
     rates = [other["rate"] for other in alike(rows, row, RATE_KEY)][-LAST:]
     if rates:
