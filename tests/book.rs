@@ -27,7 +27,9 @@ fn pages() -> Vec<PathBuf> {
             let path = entry.expect("docs/ can be read").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("SUMMARY.md") {
+            } else if path.extension().is_some_and(|extension| extension == "md")
+                && !path.ends_with("SUMMARY.md")
+            {
                 pages.push(path);
             }
         }

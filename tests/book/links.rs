@@ -11,7 +11,8 @@ fn the_summary_lists_every_page_once() {
     let (book, pages) = (book(), pages());
     let mut listed = links(&read(&book.join("SUMMARY.md")));
     listed.sort();
-    let mut names: Vec<&str> = pages.iter().map(|page| page.strip_prefix(&book).unwrap().to_str().unwrap()).collect();
+    let mut names: Vec<&str> =
+        pages.iter().map(|page| page.strip_prefix(&book).unwrap().to_str().unwrap()).collect();
     names.sort();
     assert_eq!(listed, names);
 }
