@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
-use netmodel::LinkTotals;
-use netmodel::RouteError;
 use netmodel::epoch::{
     EpochCounts, EpochMachine, EpochRegion, EpochSummary, RegionMessage, RemoteFlowRequest,
 };
+use netmodel::{LinkTotals, RouteError};
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
 
 use crate::Placement;

@@ -81,7 +81,7 @@ impl Simulation {
         let mut mine: Vec<Rank> = (0..ranks).filter(|_| me == 0).map(Rank::new).collect();
         if members > 1 {
             let own = simulation.fingerprint();
-            let first = cluster.broadcast(Some(own.clone()))?;
+            let first = cluster.broadcast(Some(own))?;
             agree(cluster, if own == first { Ok(()) } else { Err(RunError::ProcessMismatch) })?;
             if simulation.model.distributes_ranks() {
                 let assignment = simulation.assign_ranks(cluster)?;
@@ -93,9 +93,10 @@ impl Simulation {
             }
         }
         agree(cluster, simulation.load_ranks(mine.into_iter()))?;
-        let loaded = outcome::gather(cluster, simulation.trace.loaded_actions())?;
+        let loaded = cluster.gather(simulation.trace.loaded_actions())?;
+        let loaded = loaded.into_iter().fold(0, u64::saturating_add);
         // The ranks of all processes together have as many actions as the archive says.
-        let checked = loaded.map_or(Ok(()), |loaded| simulation.trace.check_actions(loaded));
+        let checked = if me == 0 { simulation.trace.check_actions(loaded) } else { Ok(()) };
         agree(cluster, checked.map_err(|error| TraceError::from(error).into()))?;
         Ok(simulation)
     }
@@ -129,13 +130,13 @@ impl Simulation {
     }
 
     /// Returns a hash of everything that must be the same on all processes.
-    fn fingerprint(&self) -> Vec<u8> {
+    fn fingerprint(&self) -> [u8; 32] {
         let job = Job { reading_threads: 0, ..self.job.clone() };
         let trace = (self.trace.ranks(), self.trace.actions());
         let epochs = self.epochs().map(|plan| (plan.epoch(), plan.regions()));
         let costs = &self.region_costs;
         let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
-        blake3::hash(text.as_bytes()).as_bytes().to_vec()
+        blake3::hash(text.as_bytes()).into()
     }
 
     /// Loads the inputs of a job except the ranks of an archive.

@@ -1,10 +1,11 @@
 //! The outcome of a run, and how the parts of it that several processes have are merged.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
-use mpi_model::{CriticalPath, Distributions, Statistics, WaitReason};
+use mpi_model::{CriticalPath, Distributions, Statistics};
+use netmodel::LinkLoads;
 use netmodel::epoch::EpochSummary;
-use netmodel::{LinkLoads, LinkTotals};
 use pdes_core::{Cluster, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -55,21 +56,22 @@ impl Outcome {
     /// Returns the rank that ended last and the one that ended first; at a tie, the lowest.
     pub fn slowest_and_fastest(&self) -> Option<(Rank, Rank)> {
         let ranks = || self.ends.iter().enumerate();
-        let slowest = ranks().min_by_key(|&(rank, &end)| (std::cmp::Reverse(end), rank))?;
+        let slowest = ranks().min_by_key(|&(rank, &end)| (Reverse(end), rank))?;
         let fastest = ranks().min_by_key(|&(rank, &end)| (end, rank))?;
         Some((Rank::new(slowest.0 as u32), Rank::new(fastest.0 as u32)))
     }
 }
 
-/// A part of a result that each process has of its own ranks or regions.
+/// A part of an outcome that each process has of its own ranks or regions.
 pub(super) trait Section: Serialize + DeserializeOwned {
     /// Adds the part of another process; parts come in the order of processes.
     fn merge(&mut self, other: Self);
 }
 
-/// Merges the parts of all processes on the first one; the others get `None`.
-pub(super) fn gather<S: Section>(cluster: &mut Cluster, own: S) -> Result<Option<S>, RunError> {
-    Ok(cluster.gather(own)?.into_iter().reduce(|mut whole, part| {
+/// Merges the parts of all processes that have one; the first process gets the whole.
+pub(super) fn gather<S: Section>(cluster: &mut Cluster, own: Option<S>) -> Result<Option<S>, RunError> {
+    let parts = cluster.gather(own)?.into_iter().flatten();
+    Ok(parts.reduce(|mut whole, part| {
         whole.merge(part);
         whole
     }))
@@ -84,35 +86,6 @@ pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Resul
     }
 }
 
-/// A section that only some runs have: all processes of a run or none, except for the critical path, which a process without ranks
-/// does not have.
-impl<S: Section> Section for Option<S> {
-    fn merge(&mut self, other: Self) {
-        match (self.as_mut(), other) {
-            (Some(own), Some(other)) => own.merge(other),
-            (None, other) => *self = other,
-            (Some(_), None) => {}
-        }
-    }
-}
-
-/// A count, of which the sum is reported.
-impl Section for u64 {
-    fn merge(&mut self, other: Self) {
-        *self = self.saturating_add(other);
-    }
-}
-
-/// The memory of a process, of which the largest is reported.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Peak(pub(super) u64);
-
-impl Section for Peak {
-    fn merge(&mut self, other: Self) {
-        self.0 = self.0.max(other.0);
-    }
-}
-
 /// Histograms add up.
 impl Section for Distributions {
     fn merge(&mut self, other: Self) {
@@ -120,10 +93,10 @@ impl Section for Distributions {
     }
 }
 
-/// Of several paths that ends last counts; at a tie, that of the lowest rank.
+/// The path that ends last counts; at a tie, that of the lowest rank.
 impl Section for CriticalPath {
     fn merge(&mut self, other: Self) {
-        if (other.end(), std::cmp::Reverse(other.rank())) > (self.end(), std::cmp::Reverse(self.rank())) {
+        if (other.end(), Reverse(other.rank())) > (self.end(), Reverse(self.rank())) {
             *self = other;
         }
     }
@@ -135,26 +108,6 @@ impl Section for EpochSummary {
         self.counts.solves += other.counts.solves;
         self.counts.evaluations += other.counts.evaluations;
         self.capacity_violation = self.capacity_violation.max(other.capacity_violation);
-    }
-}
-
-/// The totals of links, each of which belongs to one region, and thus to one process.
-#[derive(Serialize, Deserialize)]
-pub(super) struct LinkParts(pub(super) Vec<LinkTotals<'static>>);
-
-impl Section for LinkParts {
-    fn merge(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-}
-
-/// The reasons why ranks wait.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Waits(pub(super) Vec<(Rank, WaitReason)>);
-
-impl Section for Waits {
-    fn merge(&mut self, other: Self) {
-        self.0.extend(other.0);
     }
 }
 

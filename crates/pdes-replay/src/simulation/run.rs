@@ -12,7 +12,7 @@ use timeline::Spool;
 use trace_mmap::TraceError;
 
 use super::ordered::OrderedReplay;
-use super::outcome::{LinkParts, Peak, RankResults, Waits, agree, gather};
+use super::outcome::{RankResults, agree, gather};
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointSegments, RunIdentity};
 use crate::contention::SharedMachine;
@@ -72,9 +72,9 @@ impl Simulation {
             }
             Execution::Schedules => unreachable!("a job is for traces"),
         };
-        let peak = gather(cluster, peak_rss_bytes().map(Peak))?.flatten().map(|Peak(bytes)| bytes);
-        let processes = cluster.members() as u32;
-        Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes: peak, ..outcome }))
+        let peaks = cluster.gather(peak_rss_bytes())?;
+        let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.into_iter().flatten().max());
+        Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes, ..outcome }))
     }
 
     /// Runs a replay of all ranks on the first process, which loads the ranks of the others.
@@ -193,16 +193,15 @@ impl Simulation {
         };
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
         // A single process sends no critical paths between regions: subtract theirs, so that the counts are equal.
-        let paths = gather(cluster, world.path_tokens())?.unwrap_or(0);
+        let paths = cluster.gather(world.path_tokens())?.iter().sum();
         let messages = exchange_counts.messages.saturating_sub(paths);
         let summary = RegionAdapter::summary(&regions, ExchangeCounts { messages, ..exchange_counts });
-        let epochs = gather(cluster, summary)?;
+        let epochs = gather(cluster, Some(summary))?;
         let links = if self.records_links() {
             let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
             let own = RegionAdapter::link_totals(&epoch_machine, numbers, &mut regions, end);
-            let totals = gather(cluster, LinkParts(own))?;
-            let loads = totals.map(|LinkParts(totals)| epoch_machine.combine_link_totals(totals, end));
-            loads.map(|loads| loads.ok_or(RunError::ProcessMismatch)).transpose()?
+            let totals = cluster.gather(own)?.into_iter().flatten().collect();
+            Some(epoch_machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
         } else {
             None
         };
@@ -247,8 +246,8 @@ impl Simulation {
         let critical_path = last_critical_path(&run.processes);
         let results = self.rank_results(cluster, mine, run)?;
         let replay_time = started.elapsed();
-        let distributions = gather(cluster, world.distributions())?.flatten();
-        let critical_path = gather(cluster, critical_path)?.flatten();
+        let distributions = gather(cluster, world.distributions())?;
+        let critical_path = gather(cluster, critical_path)?;
         let timeline = self.write_timeline(spool, cluster)?;
         let Some(results) = results else { return Ok(None) };
         let (ends, statistics) = results.in_rank_order();
@@ -271,7 +270,7 @@ impl Simulation {
                 let ends = run.processes.iter().map(Process::clock).collect();
                 // One rank at a time, so that the peak memory does not grow.
                 let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
-                gather(cluster, RankResults { ranks: mine, ends, statistics })
+                gather(cluster, Some(RankResults { ranks: mine, ends, statistics }))
             }
             Ending::Failed(_, fault) => {
                 let own = fault.error.map_or(Ok(()), |error| Err(self.locate(error)));
@@ -281,12 +280,11 @@ impl Simulation {
             Ending::Deadlocked(stalled) => {
                 let waits = mine.into_iter().zip(&run.processes);
                 let waits = waits.filter_map(|(rank, process)| Some((rank, process.wait_reason()?)));
-                let own = gather(cluster, Waits(waits.collect()))?.map_or(Ok(()), |Waits(waits)| {
-                    let mut reasons = vec![None; self.trace.ranks() as usize];
-                    waits.into_iter().for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
-                    let deadlock = Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()]);
-                    Err(RunError::Deadlock(deadlock))
-                });
+                let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten();
+                let mut reasons = vec![None; self.trace.ranks() as usize];
+                waits.for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
+                let find = || Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()]);
+                let own = if cluster.member() == 0 { Err(RunError::Deadlock(find())) } else { Ok(()) };
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }
         }
