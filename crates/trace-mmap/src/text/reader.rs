@@ -114,7 +114,7 @@ impl<'a> Reader<'a, '_> {
     /// Takes the next field.
     #[inline]
     pub(super) fn next_field(&mut self, field: Field) -> Result<&'a [u8], TextError> {
-        self.fields.next().ok_or(TextError::MissingField { action: self.verb.name(), field })
+        self.fields.next().ok_or_else(|| TextError::MissingField { action: self.verb.name(), field })
     }
 
     /// Takes an integer from `low` to `high`.
@@ -170,8 +170,8 @@ impl<'a> Reader<'a, '_> {
 
     /// Returns the rank's default datatype.
     pub(super) fn default_type(&self, name: &'static str) -> Result<Datatype, TextError> {
-        let (action, field) = (self.verb.name(), Field::new(name));
-        self.builder.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
+        let no_default = || TextError::NoDefaultDatatype { action: self.verb.name(), field: Field::new(name) };
+        self.builder.default_type().ok_or_else(no_default)
     }
 
     /// Converts a number to a world rank.
