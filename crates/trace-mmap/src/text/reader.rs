@@ -170,7 +170,8 @@ impl<'a> Reader<'a, '_> {
 
     /// Returns the rank's default datatype.
     pub(super) fn default_type(&self, name: &'static str) -> Result<Datatype, TextError> {
-        let no_default = || TextError::NoDefaultDatatype { action: self.verb.name(), field: Field::new(name) };
+        let no_default =
+            || TextError::NoDefaultDatatype { action: self.verb.name(), field: Field::new(name) };
         self.builder.default_type().ok_or_else(no_default)
     }
 
