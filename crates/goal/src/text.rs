@@ -23,8 +23,8 @@ use crate::schedule::{After, Kind, Operation, RankBuilder, Schedule, ScheduleBui
 /// Parses a schedule from GOAL text, in one pass.
 ///
 /// ```
-/// let text = b"num_ranks 2\nrank 0 {\n l1: calc 700\n l2: send 8b to 1 tag 5\n l2 requires l1\n}\nrank 1 {\n recv 8b
-/// from 0 tag 5\n}\n";
+/// let text = b"num_ranks 2\nrank 0 {\n l1: calc 700\n l2: send 8b to 1 tag 5\n l2 requires l1\n}\n\
+///     rank 1 {\n recv 8b from 0 tag 5\n}\n";
 /// let schedule = goal::read_text(text)?;
 /// assert_eq!(schedule.extent().operations, 3);
 /// # Ok::<(), goal::TextError>(())

@@ -23,7 +23,7 @@
 //! let at = SimTime::from_picos;
 //! for (begin, end) in [(5, 9), (0, 5)] {
 //!     let (rank, kind) = (Rank::new(0), ActionKind::Compute);
-//!     spool.take(&[Event::State { rank, kind, begin: at(begin), end: at(end) }]);
+//!     spool.record(&[Event::State { rank, kind, begin: at(begin), end: at(end) }]);
 //! }
 //! let mut sorted = spool.finish()?;
 //! let ranks: Vec<Rank> = sorted.ranks().collect();

@@ -40,8 +40,8 @@ use crate::trace::RankTrace;
 /// let mut writer = ArchiveWriter::create(&path, 2, 1)?;
 /// for rank in 0..2 {
 ///     let (peer, tag, bytes) = (Some(Rank::new(1 - rank)), Tag::new(0), Bytes::new(8));
-///     let send = Item::Act(Op::Send { peer, tag, bytes });
-///     let recv = Item::Act(Op::Recv { peer, tag: Some(tag), bytes });
+///     let send = Item::Op(Op::Send { peer, tag, bytes });
+///     let recv = Item::Op(Op::Recv { peer, tag: Some(tag), bytes });
 ///     let body = if rank == 0 { vec![send, recv] } else { vec![recv, send] };
 ///     writer.write_rank(Rank::new(rank), &[Item::Loop { count: 1_000_000_000_000, body }])?;
 /// }
