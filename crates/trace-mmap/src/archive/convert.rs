@@ -251,7 +251,7 @@ fn encode_with(
 struct CommitState<C> {
     rank: u32,
     failed: Option<WriteError>,
-    /// Whether a thread panicked, so that its rank is never committed.
+    /// True if a thread panicked, so that its rank is never committed.
     has_panicked: bool,
     commit: C,
 }

@@ -52,7 +52,7 @@ pub(crate) struct Encoded {
     pub(crate) program: ProgramBytes,
     pub(crate) tally: Tally,
     pub(crate) columns: Vec<Column>,
-    /// Whether the last two columns hold computations inserted between the records of the program.
+    /// True if the last two columns hold computations inserted between the records of the program.
     pub(crate) has_inserts: bool,
     /// Blocks of the columns; in the file their directories follow, aligned to 8 bytes.
     pub(crate) blocks: Spool,

@@ -39,7 +39,7 @@ pub(crate) struct IterationBoundaries {
     records_per_iteration: u64,
     upcoming_equal: u64,
     completed_equal: u64,
-    /// Whether the start of this iteration is a boundary.
+    /// True if the start of this iteration is a boundary.
     is_at_boundary: bool,
     /// Number of boundaries that the cursor passes over before it stops at one.
     pub(crate) boundaries_to_pass: u64,

@@ -136,7 +136,7 @@ pub(crate) struct StoredColumns {
     /// Offset of the column blocks in the data of the shard [B].
     pub(crate) blocks_offset: u64,
     pub(crate) columns: Vec<Column>,
-    /// Whether the last two columns hold computations inserted between the records of the program.
+    /// True if the last two columns hold computations inserted between the records of the program.
     pub(crate) has_inserts: bool,
 }
 

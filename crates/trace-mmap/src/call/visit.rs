@@ -46,7 +46,7 @@ impl Form for Named {
     type Operation = Collective;
 }
 
-/// What a call does to a request.
+/// Use of a request by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestUse {
     /// Posts it.
@@ -87,7 +87,7 @@ pub(crate) trait Visit<'a, F: Form> {
     fn kind(&mut self, _: CommunicatorCall) {}
     /// The outcome of a call that has nothing to do with the completion of requests.
     fn outcome(&mut self, _: bool) {}
-    /// Whether all tested requests completed.
+    /// True if all tested requests completed.
     fn have_completed(&mut self, _: bool) {}
     /// Whether the tested request completed, if recorded.
     fn has_completed(&mut self, done: &'a (impl Copy + Into<Option<bool>>)) {

@@ -42,7 +42,7 @@ pub(crate) struct Block {
     pub(crate) offset: u64,
     pub(crate) width: u8,
     pub(crate) packing: Packing,
-    /// Whether code 0 stands for an absent value.
+    /// True if code 0 stands for an absent value.
     pub(crate) has_absent: bool,
 }
 

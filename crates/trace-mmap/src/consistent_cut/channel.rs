@@ -15,7 +15,7 @@ pub(super) struct SendEvent {
     pub(super) tag: Tag,
     /// First action that depends on its completion; [`NO_ACTION`] if there is none.
     pub(super) needed_by: u64,
-    /// Whether it is a start of a persistent request, which cannot be made buffered: all starts have one mode.
+    /// True if it is a start of a persistent request, which cannot be made buffered: all starts have one mode.
     pub(super) is_persistent: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct ReceiveEvent {
     pub(super) needed_by: u64,
     /// Action that cancels it; [`NO_ACTION`] if there is none.
     pub(super) cancelled: u64,
-    /// Whether it is a probe, which leaves the message.
+    /// True if it is a probe, which leaves the message.
     pub(super) is_probe: bool,
 }
 

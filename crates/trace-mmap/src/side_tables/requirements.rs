@@ -20,9 +20,9 @@ pub(crate) struct TableRequirements {
     pub(crate) communicators: u64,
     /// Required sizes of the communicators with collective operations.
     communicator_sizes: BTreeMap<CommIdx, SizeRequirement>,
-    /// Whether some receive or probe is from any source, or some receive was cancelled.
+    /// True if some receive or probe is from any source, or some receive was cancelled.
     pub(crate) has_timing_dependent_matching: bool,
-    /// Whether operations on one communicator require different sizes, or an operation is stored for the world but used on
+    /// True if operations on one communicator require different sizes, or an operation is stored for the world but used on
     /// another communicator, or the reverse.
     is_contradictory: bool,
 }

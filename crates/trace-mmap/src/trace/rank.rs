@@ -81,7 +81,7 @@ pub struct RankTrace {
     pub(crate) slots: u32,
     pub(crate) pending_at_end: Box<[Slot]>,
     pub(crate) has_timing_dependent_matching: bool,
-    /// Whether some requests are named: text then names all requests, by their slots.
+    /// True if some requests are named: text then names all requests, by their slots.
     pub(crate) has_named_requests: bool,
     /// Communicators of the rank, the world first.
     pub(crate) communicators: RankCommunicators,

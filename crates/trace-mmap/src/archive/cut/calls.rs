@@ -88,7 +88,7 @@ struct CallFilter<'a> {
     by_operation: BTreeMap<(CollectiveId, CommIdx), CollectiveId>,
     /// The communicator of the call, which its row has before the operation and the neighbours.
     communicator: CommIdx,
-    /// Whether the message of the call is to or from a removed rank.
+    /// True if the message of the call is to or from a removed rank.
     is_removed: bool,
 }
 
