@@ -25,9 +25,19 @@ pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
 ];
 
+/// Runs the command on this many processes, all of which work in a replay; `None` if there is no `mpirun`.
+fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
+    match arguments {
+        [flag, ..] if flag.starts_with("--") => {
+            mpirun_by_cores(processes, &[arguments, &["--set=parallel.oversubscribe=true"]].concat())
+        }
+        _ => mpirun_by_cores(processes, arguments),
+    }
+}
+
 /// Runs the command on this many processes; `None` if there is no `mpirun`.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
+fn mpirun_by_cores(processes: usize, arguments: &[&str]) -> Option<Assert> {
     let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     if std::process::Command::new(&launcher).arg("--version").output().is_err() {
         eprintln!("SKIPPED: there is no {launcher}");
@@ -159,6 +169,31 @@ fn one_digest_of_regions() {
         }
         assert_eq!((&found["processes"], &found["threads"]), (&processes.into(), &threads.into()));
         assert!(found["epochs"]["exchange_messages"].as_u64() > Some(0), "{}", found["epochs"]);
+    }
+}
+
+/// Processes without cores of their own have no ranks and no regions.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn processes_without_cores_wait() {
+    let folder = Folder::new();
+    let trace = epochs::generated(&folder, "lu", &["npb-lu", "--class=S", "--ranks=16", "--steps=2"]);
+    // The threads of the first process take all cores.
+    let threads = format!("--threads={}", std::thread::available_parallelism().unwrap());
+    let settings = ["network.epoch_s='auto'", "network.regions=4"];
+    let with_epochs = epochs::simulation_of(&trace, epochs::TREE, &settings);
+    let more = ["--set=network.regions=4".to_owned(), threads.clone()];
+    let in_epochs = in_epochs(&trace, epochs::TREE, &more);
+    let text = text(&trace);
+    let platform = platform();
+    let partition = "--set=parallel.partition=auto";
+    for (simulation, arguments) in [
+        (with_epochs, in_epochs.iter().map(String::as_str).collect()),
+        (simulation_of(&trace, "contention-free"), replay(&text, &platform, &[&threads, partition])),
+    ] {
+        let expected = digest(&simulation.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
+        let Some(assert) = mpirun_by_cores(3, &arguments) else { return };
+        assert.code(DONE).stdout(contains(expected)).stderr(contains("2 of 3 processes wait"));
     }
 }
 

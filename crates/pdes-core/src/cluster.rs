@@ -3,6 +3,7 @@
 mod backend;
 pub(crate) mod backoff;
 mod collective;
+mod cores;
 pub(crate) mod encoding;
 mod memory;
 #[cfg(feature = "mpi")]

@@ -10,8 +10,8 @@ mod timing;
 mod worker;
 
 use parking_lot::Mutex;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::first_fault::FirstFault;
 use crate::engine::frame::RunSummary;
@@ -165,7 +165,7 @@ impl RegionalEngine {
             self.run_workers(epoch, (processes, regions), (&locations, &blocks, 0), progress, None);
         let MemberResult {
             fault,
-            tally: RegionalSummary { summary: tally, conditional },
+            tally: RegionalSummary { summary: tally, conditional, exchange_counts },
             processes,
             regions,
         } = whole;
@@ -175,7 +175,7 @@ impl RegionalEngine {
         progress.publish_end(last_clock(&processes));
         let run = Run { ending: fault.ending(tally.waiting), processes, steps: tally.steps };
         let timing = worker_result.stopwatch.map(Stopwatch::timing);
-        Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing })
+        Ok(RegionalRun { run, regions, exchange_counts, timing })
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and with
@@ -218,10 +218,10 @@ impl RegionalEngine {
                 .then(|| RegionGateway::new(cluster, blocks, &locations, progress, self.workers))
                 .transpose()?;
             let part = (processes, regions);
-            let (whole, worker_result) =
-                self.run_workers(epoch, part, (&locations, blocks, me), progress, gateway);
+            let place = (&*locations, blocks, me);
+            let (whole, worker_result) = self.run_workers(epoch, part, place, progress, gateway);
             let MemberResult { fault, tally, processes, regions } = whole;
-            let RegionalSummary { summary: all, conditional } = match worker_result.gateway {
+            let RegionalSummary { summary: all, conditional, exchange_counts } = match worker_result.gateway {
                 Some(mut gateway) => match gateway.take_error() {
                     Some(error) => return Err(error),
                     None => gateway.finish(tally)?,
@@ -235,7 +235,7 @@ impl RegionalEngine {
             let steps = all.steps;
             let run = Run { ending: fault.cluster_ending(all), processes, steps };
             let timing = worker_result.stopwatch.map(Stopwatch::timing);
-            Ok(Ok(RegionalRun { run, regions, exchange_counts: worker_result.exchange_counts, timing }))
+            Ok(Ok(RegionalRun { run, regions, exchange_counts, timing }))
         })
     }
 
@@ -264,6 +264,11 @@ impl RegionalEngine {
         let commons =
             SharedState::new(&domains, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
         let commons = commons.with_distributed(gateway.is_some());
+        if own.is_empty() && gateway.is_some() {
+            // Other members work; this one waits for the end of the run.
+            let idle = WorkerResult { gateway, stopwatch: None, exchange_counts: ExchangeCounts::default() };
+            return (collect_results(domains, blocks, me, idle.exchange_counts), idle);
+        }
         let worker_result = std::thread::scope(|scope| {
             let crew = |me| RegionWorker::new(&commons, me);
             let threads: Vec<_> = (1..self.workers)
@@ -284,7 +289,7 @@ impl RegionalEngine {
             }
             worker_result
         });
-        (collect_results(domains, blocks, me), worker_result)
+        (collect_results(domains, blocks, me, worker_result.exchange_counts), worker_result)
     }
 }
 
@@ -304,7 +309,7 @@ pub struct RegionalRun<P: Process, R, E = <P as Process>::Error> {
 pub type RegionalMemberRun<P, R> = RegionalRun<P, R, Option<<P as Process>::Error>>;
 
 /// Numbers of exchanges between regions, over all members.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExchangeCounts {
     /// Number of boundaries at which regions exchanged messages.
     pub boundaries: u64,
@@ -361,6 +366,7 @@ fn collect_results<P: Process, R: Region<P>>(
     domains: Box<[Mutex<RegionGroup<P, R>>]>,
     blocks: &RegionBlocks,
     me: usize,
+    exchange_counts: ExchangeCounts,
 ) -> MemberResult<P, R> {
     let (mut fault, mut tally, mut conditional) = (FirstFault::none(), RunSummary::default(), None);
     let (mut by_region, mut regions) = (Vec::new(), Vec::new());
@@ -381,7 +387,8 @@ fn collect_results<P: Process, R: Region<P>>(
         by_region[home].next().expect("each process has one seat")
     };
     let processes = blocks.ranks(me).map(next).collect();
-    MemberResult { fault, tally: RegionalSummary { summary: tally, conditional }, processes, regions }
+    let tally = RegionalSummary { summary: tally, conditional, exchange_counts };
+    MemberResult { fault, tally, processes, regions }
 }
 
 fn last_clock<P: Process>(processes: &[P]) -> SimTime {

@@ -47,6 +47,8 @@ pub struct Job {
     /// Path of the [profile](crate::RegionProfile) of an earlier replay, whose region costs balance the processes; if there is none,
     /// the number of actions does.
     pub region_costs: Option<PathBuf>,
+    /// Under a launcher, processes work even if there is no core for each of their threads.
+    pub oversubscribe: bool,
     /// Bound on run-ahead.
     pub run_ahead: RunAhead,
     /// Fast-forwarding: iterations that only shift all ranks in time are counted, not replayed.

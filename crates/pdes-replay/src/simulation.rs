@@ -48,6 +48,8 @@ pub struct Simulation {
     epochs: Option<EpochPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
+    /// Number of processes that wait because their host has no core for them.
+    surplus_processes: usize,
     load_time: Duration,
     /// Assignment of ranks to workers, if ranks were loaded accordingly.
     rank_assignment: Option<RankAssignment>,
@@ -83,11 +85,12 @@ impl Simulation {
             let own = simulation.fingerprint();
             let first = cluster.broadcast(Some(own))?;
             agree(cluster, if own == first { Ok(()) } else { Err(RunError::ProcessMismatch) })?;
+            let works = simulation.working_processes(cluster)?;
             if simulation.model.distributes_ranks() {
-                let assignment = simulation.assign_ranks(cluster)?;
+                let assignment = simulation.assign_ranks(cluster, &works)?;
                 mine = simulation.engine(assignment.partition.clone()).ranks(me, members, ranks);
                 simulation.rank_assignment = Some(assignment);
-            } else if let Some(blocks) = agree(cluster, simulation.partition_regions(members))? {
+            } else if let Some(blocks) = agree(cluster, simulation.partition_regions(&works))? {
                 mine = blocks.ranks(me).collect();
                 simulation.region_blocks = Some(blocks);
             }
@@ -101,10 +104,22 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Assigns the regions of the platform to `members` processes with balanced costs: the costs of an earlier replay if known, else
-    /// the number of actions. Returns `None` if regions cannot be separated, or there is only one.
-    fn partition_regions(&self, members: usize) -> Result<Option<RegionBlocks>, RunError> {
-        let Some(plan) = self.epochs().filter(|plan| members > 1 && plan.regions() > 1) else {
+    /// Returns for each process of a cluster whether it is to work: whether there is a core for each of its threads, unless
+    /// all are to work, or a file says which ranks they have.
+    fn working_processes(&mut self, cluster: &mut Cluster) -> Result<Vec<bool>, RunError> {
+        let all = self.job.oversubscribe || matches!(self.job.partition, PartitionSource::File(_));
+        let works = match all {
+            true => vec![true; cluster.members()],
+            false => cluster.members_with_cores(self.job.threads)?,
+        };
+        self.surplus_processes = works.iter().filter(|works| !**works).count();
+        Ok(works)
+    }
+
+    /// Assigns the regions of the platform to the processes that work with balanced costs: the costs of an earlier replay if known,
+    /// else the number of actions. Returns `None` if regions cannot be separated, or there is only one.
+    fn partition_regions(&self, works: &[bool]) -> Result<Option<RegionBlocks>, RunError> {
+        let Some(plan) = self.epochs().filter(|plan| works.len() > 1 && plan.regions() > 1) else {
             return Ok(None);
         };
         let homes = plan.homes(&self.placement, self.trace.ranks());
@@ -120,7 +135,12 @@ impl Simulation {
                 costs
             }
         };
-        Ok(Some(RegionBlocks::with_costs(homes, &costs, members)))
+        Ok(Some(RegionBlocks::with_costs(homes, &costs, works)))
+    }
+
+    /// Returns the number of processes that wait because their host has no core for them.
+    pub fn surplus_processes(&self) -> usize {
+        self.surplus_processes
     }
 
     /// Returns the number of processes that have regions with ranks; `None` if regions are not distributed.
@@ -186,6 +206,7 @@ impl Simulation {
             model,
             epochs,
             region_costs,
+            surplus_processes: 0,
             load_time,
             rank_assignment: None,
             region_blocks: None,

@@ -6,10 +6,11 @@ use std::time::Duration;
 /// Number of polls before the thread sleeps: a wake-up costs more than a few of them.
 const POLLS_BEFORE_SLEEP: u32 = 500;
 const FIRST_SLEEP: Duration = Duration::from_micros(10);
-/// Long enough to leave the processor to other threads, short enough to add no noticeable latency.
-const LONGEST_SLEEP: Duration = Duration::from_micros(500);
+/// Long enough for hundreds of idle processes on a few cores, short enough to notice an interrupt at once.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// An exponential backoff that yields at first, and then sleeps for longer and longer.
+/// An exponential backoff that yields at first, and then sleeps for about an eighth of the time waited so far: it adds little
+/// latency to short waits, and long waits leave the processor to others.
 pub(crate) struct Backoff {
     polls: u32,
     sleep: Duration,
@@ -27,7 +28,7 @@ impl Backoff {
             return None;
         }
         let sleep = self.sleep;
-        self.sleep = (sleep * 2).min(LONGEST_SLEEP);
+        self.sleep = (sleep + sleep / 8).min(LONGEST_SLEEP);
         Some(sleep)
     }
 

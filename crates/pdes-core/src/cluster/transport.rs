@@ -106,6 +106,10 @@ impl Transport {
         }
     }
 
+    pub(super) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
     pub(crate) fn me(&self) -> usize {
         self.backend.me()
     }

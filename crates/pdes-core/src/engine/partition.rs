@@ -66,6 +66,33 @@ impl Partition {
         Self { starts: starts.into(), order }
     }
 
+    /// Inserts workers without ranks for the members of a cluster that do not work. This partition is one of the workers of those that do,
+    /// `workers` of each.
+    ///
+    /// ```
+    /// use pdes_core::{Partition, Rank};
+    ///
+    /// let spread = Partition::blocks(5, 2).spread_over(&[false, true, false, true], 1);
+    /// assert_eq!([0, 1, 2, 3].map(|worker| spread.ranks(worker).count()), [0, 2, 0, 3]);
+    /// assert_eq!(spread.worker(Rank::new(2)), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// If it is a partition of another number of workers.
+    pub fn spread_over(self, works: &[bool], workers: usize) -> Self {
+        let mut starts = Vec::with_capacity(works.len() * workers + 1);
+        let mut next = 0;
+        for &works in works {
+            for _ in 0..workers {
+                starts.push(self.starts[next]);
+                next += usize::from(works);
+            }
+        }
+        assert_eq!(next, self.workers(), "all workers belong to members that work");
+        starts.push(self.len());
+        Self { starts: starts.into(), order: self.order }
+    }
+
     /// Returns the number of ranks.
     pub fn len(&self) -> u32 {
         *self.starts.last().expect("a partition has at least one start")

@@ -6,7 +6,7 @@ use super::RegionIndex;
 use crate::Rank;
 
 /// The assignment of regions, and of the processes that belong to them, to the members of a cluster: contiguous blocks of
-/// regions.
+/// regions. A member with an empty block waits for the others, and costs them nothing.
 ///
 /// ```
 /// use pdes_core::{Rank, RegionBlocks};
@@ -33,24 +33,33 @@ impl RegionBlocks {
     pub fn new(homes: Vec<RegionIndex>, regions: u32, members: usize) -> Self {
         let mut process_counts = vec![0; regions as usize];
         homes.iter().for_each(|&home| process_counts[home as usize] += 1);
-        Self::with_costs(homes, &process_counts, members)
+        Self::with_costs(homes, &process_counts, &vec![true; members])
     }
 
-    /// Divides regions into blocks of about equal cost, in any unit; rank `i` belongs to region `homes[i]`.
+    /// Divides regions into blocks of about equal cost, in any unit, for those members that are to work; rank `i` belongs to region
+    /// `homes[i]`.
     ///
     /// ```
     /// use pdes_core::RegionBlocks;
     ///
-    /// let blocks = RegionBlocks::with_costs(vec![0, 1, 2, 3], &[40, 10, 20, 10], 2);
-    /// assert_eq!((blocks.regions(0), blocks.regions(1)), (0..1, 1..4));
+    /// let blocks = RegionBlocks::with_costs(vec![0, 1, 2, 3], &[40, 10, 20, 10], &[true, false, true]);
+    /// assert_eq!([0, 1, 2].map(|member| blocks.regions(member)), [0..1, 1..1, 1..4]);
     /// ```
     ///
     /// # Panics
-    /// If `members` is zero.
-    pub fn with_costs(homes: Vec<RegionIndex>, costs: &[u64], members: usize) -> Self {
-        assert!(members > 0, "a cluster has at least one member");
-        let mut starts = starts(costs, members);
-        starts.push(costs.len() as RegionIndex);
+    /// If no member is to work.
+    pub fn with_costs(homes: Vec<RegionIndex>, costs: &[u64], works: &[bool]) -> Self {
+        let workers = works.iter().filter(|works| **works).count();
+        assert!(workers > 0, "a cluster has at least one member that works");
+        let end = costs.len() as RegionIndex;
+        let mut of_workers = starts(costs, workers).into_iter().peekable();
+        let start = |&works: &bool| {
+            let next = of_workers.peek().copied().unwrap_or(end);
+            of_workers.next_if(|_| works);
+            next
+        };
+        let mut starts: Vec<_> = works.iter().map(start).collect();
+        starts.push(end);
         Self { region_of_rank: homes, starts }
     }
 
@@ -62,6 +71,11 @@ impl RegionBlocks {
     /// Returns the number of regions.
     pub(super) fn count(&self) -> usize {
         self.starts[self.members()] as usize
+    }
+
+    /// Returns the members that have regions.
+    pub fn working_members(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.members()).filter(|&member| !self.regions(member).is_empty())
     }
 
     /// Returns the regions of a member.
@@ -135,6 +149,13 @@ mod tests {
         assert_eq!(starts(&[1, 1, 1, 7], 2), [0, 3]);
         assert_eq!(starts(&[u64::MAX; 3], 3), [0, 1, 2]);
         assert_eq!(starts(&[0; 3], 2), [0, 0]);
+    }
+
+    #[test]
+    fn members_that_do_not_work_have_no_regions() {
+        let blocks = RegionBlocks::with_costs(vec![0, 1, 2, 3], &[1; 4], &[false, true, false, true, false]);
+        assert_eq!(blocks.working_members().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!((blocks.regions(1), blocks.regions(3)), (0..2, 2..4));
     }
 
     #[test]

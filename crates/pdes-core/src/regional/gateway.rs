@@ -6,22 +6,26 @@ use serde::{Deserialize, Serialize};
 use super::blocks::RegionBlocks;
 use super::contribution::Contribution;
 use super::mailboxes::{Mailboxes, RegionMessage, RegionMessages};
-use super::{ProcessLocation, RegionIndex};
+use super::{ExchangeCounts, ProcessLocation, RegionIndex};
 use crate::cluster::{Cluster, ClusterError, FragmentAssembler, RunParameters, encoding};
 use crate::engine::frame::RunSummary;
 use crate::{Progress, Rank, SimTime};
 
 /// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
 ///
-/// After each barrier of a member's workers, all members perform a dissemination barrier (Hensgen, Finkel and Manber, "Two
-/// algorithms for barrier synchronization", 1988) with reduction: for strides of 1, 2, 4, .. below the number of members, each
+/// After each barrier of a member's workers, all members that have regions perform a dissemination barrier (Hensgen, Finkel and
+/// Manber, "Two algorithms for barrier synchronization", 1988) with reduction: for strides of 1, 2, 4, .. below their number, each
 /// sends a message to the member one stride after it, and waits for that of the member one stride before it. A message holds
 /// the sender's partial reduction, and the parcels whose distance to their receiver contains the stride as a binary digit;
-/// they are forwarded until they arrive (the routing of Bruck's all-to-all algorithm). So all members go through the same
-/// phases, and each gets the reduction over all, for log2(members), rounded up, messages.
+/// they are forwarded until they arrive (the routing of Bruck's all-to-all algorithm). So all these members go through the same
+/// phases, and each gets the reduction over all, for log2(members), rounded up, messages. Members without regions wait for
+/// the end of the run.
 pub(super) struct RegionGateway<'a, T, M> {
     cluster: &'a mut Cluster,
     blocks: &'a RegionBlocks,
+    /// Members that have regions, and the place of this one among them.
+    working: Vec<usize>,
+    place: usize,
     locations: &'a [ProcessLocation],
     progress: &'a Progress,
     /// Encoded messages for the regions of each member, own and forwarded ones.
@@ -56,6 +60,8 @@ pub(super) struct RegionalSummary {
     pub(super) summary: RunSummary,
     /// Earliest conditional event for which a process has paused.
     pub(super) conditional: Option<(SimTime, Rank)>,
+    /// Counts of the whole run, the same on all members that have regions; none elsewhere.
+    pub(super) exchange_counts: ExchangeCounts,
 }
 
 impl<'a, T, M> RegionGateway<'a, T, M>
@@ -83,9 +89,13 @@ where
         let members = cluster.members();
         let parcels = (0..members).map(|_| Vec::new()).collect();
         let (pieces, messages) = (FragmentAssembler::new(members), Vec::new());
+        let working: Vec<usize> = blocks.working_members().collect();
+        let place = working.partition_point(|&member| member < cluster.member());
         let mut gateway = Self {
             cluster,
             blocks,
+            working,
+            place,
             locations: seats,
             progress,
             parcels,
@@ -141,7 +151,7 @@ where
         phase: u64,
         here: Contribution,
     ) -> Result<Contribution, ClusterError> {
-        for member in self.others() {
+        for &member in self.working.iter().filter(|&&member| member != self.cluster.member()) {
             let parcel = &mut self.parcels[member];
             for to in self.blocks.regions(member) {
                 if mailboxes.has_messages(phase, to) {
@@ -152,12 +162,13 @@ where
                 }
             }
         }
-        let (me, members) = (self.cluster.member(), self.cluster.members());
+        let (me, members) = (self.place, self.working.len());
         let own = MemberContribution { contribution: here, steps: self.progress.steps() };
         let mut partial = PartialReduction::new(own);
         let strides = std::iter::successors(Some(1_usize), |stride| Some(2 * stride));
         for stride in strides.take_while(|&stride| stride < members) {
-            let (next, before) = ((me + stride) % members, (me + members - stride) % members);
+            let [next, before] =
+                [me + stride, me + members - stride].map(|place| self.working[place % members]);
             let message = self.encode(&partial, stride);
             self.cluster.enqueue_fragmented(next, &message);
             self.cluster.receive_from_each(&mut self.assembler, before..before + 1)?;
@@ -168,7 +179,7 @@ where
             partial.combine(theirs, stride, members);
         }
         let all = partial.result(members);
-        if me == 0 {
+        if self.cluster.member() == 0 {
             self.progress.publish_other_members(all.steps - own.steps, SimTime::ZERO);
         }
         Ok(all.contribution)
@@ -177,11 +188,11 @@ where
     /// Encodes the message to the member one stride after this one: the partial reduction, and the parcels for members whose
     /// distance contains the stride.
     fn encode(&mut self, partial: &PartialReduction, stride: usize) -> Vec<u8> {
-        let (me, members) = (self.cluster.member(), self.cluster.members());
+        let (me, members) = (self.place, self.working.len());
         let mut message = Vec::new();
         encoding::append(partial, &mut message);
         for distance in (1..members).filter(|distance| distance & stride != 0) {
-            let to = (me + distance) % members;
+            let to = self.working[(me + distance) % members];
             let parcel = &mut self.parcels[to];
             if !parcel.is_empty() {
                 // The encoding of a slice follows the receiver.
@@ -297,6 +308,7 @@ impl PartialReduction {
 impl RegionalSummary {
     fn merge(&mut self, other: Self) {
         self.conditional = self.conditional.into_iter().chain(other.conditional).min();
+        self.exchange_counts = self.exchange_counts.max(other.exchange_counts);
         self.summary.merge(other.summary);
     }
 }
@@ -341,6 +353,7 @@ mod tests {
                 waiting: vec![Rank::new(rank)],
             },
             conditional: (rank == 7).then_some((at(1), Rank::new(3))),
+            exchange_counts: ExchangeCounts { boundaries: picos - 4, ..ExchangeCounts::default() },
         });
         let mut all = one;
         all.merge(other);
@@ -351,6 +364,7 @@ mod tests {
                 waiting: vec![Rank::new(2), Rank::new(7)],
             },
             conditional: Some((at(1), Rank::new(3))),
+            exchange_counts: ExchangeCounts { boundaries: 1, ..ExchangeCounts::default() },
         };
         assert_eq!(all, expected);
     }

@@ -98,11 +98,18 @@ fn log_start(simulation: &Simulation, processes: usize) {
         job.model.key,
         job.threads
     );
+    let surplus = simulation.surplus_processes();
+    if surplus > 0 {
+        tracing::info!(
+            "{surplus} of {processes} processes wait, because their hosts have no cores for them; set parallel.oversubscribe to let \
+             them work, too"
+        );
+    }
     if processes > 1 && !simulation.model().distributes_ranks() {
         match simulation.processes_of_regions() {
-            Some(busy) if busy < processes => tracing::warn!(
+            Some(busy) if busy < processes - surplus => tracing::warn!(
                 "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
-                processes - busy
+                processes - surplus - busy
             ),
             Some(_) => {}
             None => tracing::info!(

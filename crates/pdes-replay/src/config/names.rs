@@ -296,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             message_for("[parallel]\nzzz = 1\n"),
-            "2:1: [parallel] has no key \"zzz\"; expected \"partition\" or \"region_costs\""
+            "2:1: [parallel] has no key \"zzz\"; expected \"partition\", \"region_costs\" or \"oversubscribe\""
         );
     }
 

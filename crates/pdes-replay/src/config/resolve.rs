@@ -91,6 +91,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
             Some(path) => PartitionSource::File(path.into()),
         },
         region_costs: parallel.region_costs,
+        oversubscribe: parallel.oversubscribe.unwrap_or_default(),
         run_ahead: run_ahead(&engine)?,
         fast_forward,
         waits,

@@ -273,6 +273,10 @@ pub(super) struct ParallelSection {
     /// long; without it, such that they have about as many actions.
     #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#with-contention"))]
     pub(super) region_costs: Option<PathBuf>,
+    /// Under `mpirun`, all processes of a host work, even if they have more threads than the host has cores; otherwise those without a
+    /// core of their own wait, which is faster.
+    #[schemars(extend("default" = false, "x-page" = "parallel.md"))]
+    pub(super) oversubscribe: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -108,7 +108,7 @@ impl Simulation {
                 let homes = plan.homes(&self.placement, self.trace.ranks());
                 Ok(Some(RegionBlocks::new(homes, plan.regions(), 1)))
             }
-            _ => agree(cluster, self.partition_regions(cluster.members())),
+            _ => agree(cluster, self.partition_regions(&vec![true; cluster.members()])),
         }
     }
 
@@ -124,7 +124,7 @@ impl Simulation {
         let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace.ranks());
         let RankAssignment { partition, cuts } = match &self.rank_assignment {
             Some(assignment) => assignment.clone(),
-            None => self.assign_ranks(cluster)?,
+            None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
         let shows_every_action = self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
@@ -290,11 +290,18 @@ impl Simulation {
         }
     }
 
-    /// Assigns ranks to workers; the first process decides for all.
-    pub(super) fn assign_ranks(&self, cluster: &mut Cluster) -> Result<RankAssignment, RunError> {
-        let workers = cluster.members() * self.job.threads;
+    /// Assigns ranks to the workers of the processes that work; the first process decides for all.
+    pub(super) fn assign_ranks(
+        &self,
+        cluster: &mut Cluster,
+        works: &[bool],
+    ) -> Result<RankAssignment, RunError> {
+        let threads = self.job.threads;
+        let workers = works.iter().filter(|works| **works).count() * threads;
+        let spread = |partition: Partition| partition.spread_over(works, threads);
         if cluster.members() == 1 || self.job.partition == PartitionSource::Blocks {
-            return Ok(self.job.partition.assign(&self.trace, workers)?);
+            let RankAssignment { partition, cuts } = self.job.partition.assign(&self.trace, workers)?;
+            return Ok(RankAssignment { partition: spread(partition), cuts });
         }
         let own = (cluster.member() == 0).then(|| self.job.partition.assign(&self.trace, workers));
         let own = agree(cluster, own.transpose().map_err(RunError::from))?;
@@ -304,7 +311,7 @@ impl Simulation {
         });
         let owners = cluster.broadcast(owners)?;
         let cuts = own.and_then(|assignment| assignment.cuts);
-        Ok(RankAssignment { partition: Partition::new(&owners, workers), cuts })
+        Ok(RankAssignment { partition: spread(Partition::new(&owners, workers)), cuts })
     }
 }
 
