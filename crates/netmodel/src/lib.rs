@@ -102,6 +102,7 @@ pub use network_model::{Capabilities, NetworkModel};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
+pub use platform::quantity;
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use topology::RoutingRule;

@@ -10,7 +10,7 @@ use crate::{
 pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
-pub(crate) mod quantity;
+pub mod quantity;
 mod route_builder;
 pub(crate) mod routing;
 mod summary;

@@ -1,16 +1,19 @@
-//! Quantities as text: a number and a unit, as SimGrid's platform files write them.
+//! Quantities as text: a number and a unit, as SimGrid's platform files and this program's reports write them.
 
 use thiserror::Error;
 
-/// The kinds of quantity that a platform file holds.
+/// The kinds of quantity that platforms and configurations hold. Blanks may stand between number and unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
-    /// Bytes per second: `Bps` (bytes) and `bps` (bits), prefixes `k M G T P E Z Y` (powers of 1000) and `Ki Mi ..` (of 1024).
+    /// Bytes per second: `Bps` or `B/s` (bytes) and `bps`, `b/s` or `bit/s` (bits), prefixes `k M G T P E Z Y` (powers of 1000) and
+    /// `Ki Mi ..` (of 1024).
     Bandwidth,
     /// Seconds: `w d h m s ms us ns ps`.
     Time,
-    /// Flop per second: `f` with `k M G T P E Z Y`, `flops` with `kilo mega giga tera peta exa zetta yotta`.
+    /// Flop per second: `f` or `flop/s` with `k M G T P E Z Y`, `flops` with `kilo mega giga tera peta exa zetta yotta`.
     Speed,
+    /// Bytes: `B` with the prefixes of bandwidths.
+    Size,
 }
 
 /// A number in SI units, read from text.
@@ -79,15 +82,17 @@ impl Dimension {
             Self::Bandwidth => "B/s",
             Self::Time => "s",
             Self::Speed => "flop/s",
+            Self::Size => "B",
         }
     }
 
     /// Names the units of this kind, for messages.
     pub(crate) const fn units(self) -> &'static str {
         match self {
-            Self::Bandwidth => "bps or Bps with a prefix k M G T P E Z Y or Ki Mi Gi ..",
+            Self::Bandwidth => "B/s, Bps, bit/s or bps with a prefix k M G T P E Z Y or Ki Mi Gi ..",
             Self::Time => "w d h m s ms us ns or ps",
-            Self::Speed => "f with a prefix k M G T P E Z Y, or flops with kilo mega giga ..",
+            Self::Speed => "flop/s or f with a prefix k M G T P E Z Y, or flops with kilo mega giga ..",
+            Self::Size => "B with a prefix k M G T P E Z Y or Ki Mi Gi ..",
         }
     }
 
@@ -95,6 +100,7 @@ impl Dimension {
     pub(crate) fn parse(self, text: &str) -> Result<Quantity, UnitError> {
         let text = text.trim();
         let (number, unit) = text.split_at(number_length(text));
+        let unit = unit.trim_start();
         let number: f64 = number.parse().map_err(|_| UnitError::Number)?;
         let scale = if unit.is_empty() { Some(1.0) } else { self.scale(unit) };
         let scale = scale.ok_or_else(|| UnitError::Unit { found: unit.into(), expected: self.units() })?;
@@ -110,19 +116,22 @@ impl Dimension {
             Self::Bandwidth => bandwidth_scale(unit),
             Self::Time => TIMES.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale),
             Self::Speed => speed_scale(unit),
+            Self::Size => prefix_scale(unit.strip_suffix('B')?),
         }
     }
 }
 
 fn bandwidth_scale(unit: &str) -> Option<f64> {
-    let (prefix, base) = match unit.strip_suffix("Bps") {
-        Some(prefix) => (prefix, 1.0),
-        None => (unit.strip_suffix("bps")?, 0.125),
-    };
-    let binary = BINARY.iter().position(|name| *name == prefix);
-    match binary {
-        Some(power) => Some(base * (0..=power).fold(1.0, |scale, _| scale * 1024.0)),
-        None => decimal_scale(prefix).map(|scale| base * scale),
+    const BASES: [(&str, f64); 5] =
+        [("Bps", 1.0), ("B/s", 1.0), ("bps", 0.125), ("b/s", 0.125), ("bit/s", 0.125)];
+    let (prefix, base) = BASES.iter().find_map(|&(name, base)| Some((unit.strip_suffix(name)?, base)))?;
+    prefix_scale(prefix).map(|scale| base * scale)
+}
+
+fn prefix_scale(prefix: &str) -> Option<f64> {
+    match BINARY.iter().position(|name| *name == prefix) {
+        Some(power) => Some((0..=power).fold(1.0, |scale, _| scale * 1024.0)),
+        None => decimal_scale(prefix),
     }
 }
 
@@ -130,7 +139,7 @@ fn speed_scale(unit: &str) -> Option<f64> {
     match unit.strip_suffix("flops") {
         Some("") => Some(1.0),
         Some(prefix) => SPELLED.iter().position(|name| *name == prefix).map(|at| DECIMAL[at + 1].1),
-        None => decimal_scale(unit.strip_suffix('f')?),
+        None => decimal_scale(unit.strip_suffix("flop/s").or_else(|| unit.strip_suffix('f'))?),
     }
 }
 
@@ -193,6 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn printed_quantities_are_read() {
+        assert_eq!(value(Dimension::Bandwidth, "12.5 GB/s"), 12.5e9);
+        assert_eq!(value(Dimension::Bandwidth, "100 Gbit/s"), 12.5e9);
+        assert_eq!(value(Dimension::Bandwidth, "8 Mb/s"), 1e6);
+        assert_eq!(value(Dimension::Time, "500 ns"), 500.0 * 1e-9);
+        assert_eq!(value(Dimension::Speed, "10 Gflop/s"), 10e9);
+        assert_eq!(value(Dimension::Speed, "3 flop/s"), 3.0);
+        assert_eq!(value(Dimension::Size, "64 KiB"), 65536.0);
+        assert_eq!(value(Dimension::Size, "1.5 kB"), 1500.0);
+    }
+
+    #[test]
     fn a_number_without_unit_is_marked_unless_it_is_zero() {
         assert!(!Dimension::Time.parse("1e-6").unwrap().has_unit);
         assert!(Dimension::Time.parse("0").unwrap().has_unit);
@@ -203,7 +224,7 @@ mod tests {
         let unknown = |found: &str, dimension: Dimension| {
             Err(UnitError::Unit { found: found.into(), expected: dimension.units() })
         };
-        assert_eq!(Dimension::Time.parse("3 parsecs"), unknown(" parsecs", Dimension::Time));
+        assert_eq!(Dimension::Time.parse("3 parsecs"), unknown("parsecs", Dimension::Time));
         assert_eq!(Dimension::Bandwidth.parse("1kiBps"), unknown("kiBps", Dimension::Bandwidth));
         assert_eq!(Dimension::Speed.parse("1Gflops"), unknown("Gflops", Dimension::Speed));
         for text in ["", "fast", "inf", "nan", ".", "-", "1e999Bps"] {

@@ -1,4 +1,4 @@
-//! Quantities in TOML: a number in SI units, or a string with a unit.
+//! Quantities in TOML: a number, or a string with a unit.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use crate::unit::{Dimension, UnitError};
 
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident, $dimension:expr) => {
+    ($(#[$doc:meta])* $name:ident, $reading:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy)]
-        pub(crate) struct $name(pub(crate) f64);
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name(pub f64);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(QuantityVisitor($dimension)).map(Self)
+                deserializer.deserialize_any($reading).map(Self)
             }
         }
 
@@ -26,7 +26,7 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                schema($dimension)
+                $reading.schema()
             }
         }
 
@@ -41,17 +41,32 @@ macro_rules! quantity {
 quantity!(
     /// A bandwidth [B/s].
     Bandwidth,
-    Dimension::Bandwidth
+    Reading::new(Dimension::Bandwidth)
 );
 quantity!(
-    /// A time [s].
+    /// A latency \[s\]. A number without unit from 1 on is refused: nobody means seconds.
     Time,
-    Dimension::Time
+    Reading { bare_below: 1.0, ..Reading::new(Dimension::Time) }
+);
+quantity!(
+    /// A time \[s\], under a key whose name says so.
+    Seconds,
+    Reading::new(Dimension::Time)
+);
+quantity!(
+    /// A time \[ns\].
+    Nanoseconds,
+    Reading { per_unit: 1e9, ..Reading::new(Dimension::Time) }
 );
 quantity!(
     /// A speed [flop/s].
     Speed,
-    Dimension::Speed
+    Reading::new(Dimension::Speed)
+);
+quantity!(
+    /// A size \[B\], a whole number below 2^53.
+    Size,
+    Reading { is_whole: true, ..Reading::new(Dimension::Size) }
 );
 
 /// Reads a quantity into a plain number, for `#[serde(deserialize_with)]`.
@@ -63,44 +78,76 @@ where
     Q::deserialize(deserializer).map(Into::into)
 }
 
-/// Returns the schema of the values that [`QuantityVisitor`] reads; `x-unit` is the unit of a number.
-fn schema(dimension: Dimension) -> Schema {
-    json_schema!({
-        "anyOf": [
-            { "type": "number", "minimum": 0 },
-            { "type": "string", "description": format!("a number with one of the units {}", dimension.units()) },
-        ],
-        "x-unit": dimension.si_unit(),
-    })
+/// Rules by which a quantity is read.
+#[derive(Clone, Copy)]
+struct Reading {
+    dimension: Dimension,
+    /// Number of units of the result in one SI unit; a number without unit counts these.
+    per_unit: f64,
+    /// Upper bound, exclusive, of numbers without unit.
+    bare_below: f64,
+    /// Only whole numbers are valid.
+    is_whole: bool,
 }
 
-struct QuantityVisitor(Dimension);
+impl Reading {
+    const fn new(dimension: Dimension) -> Self {
+        Self { dimension, per_unit: 1.0, bare_below: f64::INFINITY, is_whole: false }
+    }
 
-impl Visitor<'_> for QuantityVisitor {
+    /// Returns the schema of the values that are read; `x-unit` is the unit of a number.
+    fn schema(self) -> Schema {
+        let number = if self.is_whole { "integer" } else { "number" };
+        json_schema!({
+            "anyOf": [
+                { "type": number, "minimum": 0 },
+                { "type": "string", "description": format!("a number with one of the units {}", self.dimension.units()) },
+            ],
+            "x-unit": self.dimension.si_unit(),
+        })
+    }
+
+    fn check<E: Error>(self, value: f64) -> Result<f64, E> {
+        const LARGEST: f64 = 9_007_199_254_740_992.0;
+        if self.is_whole && !(value.fract() == 0.0 && (0.0..LARGEST).contains(&value)) {
+            return Err(E::custom(format!("found {value}, expected a whole number from 0 to 2^53")));
+        }
+        Ok(value)
+    }
+}
+
+impl Visitor<'_> for Reading {
     type Value = f64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a number in SI units, or a string with one of the units {}", self.0.units())
+        write!(f, "a number in SI units, or a string with one of the units {}", self.dimension.units())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<f64, E> {
-        Ok(value)
+        if value >= self.bare_below {
+            return Err(E::custom(format!(
+                "found {value}, which is {value} {}: write the unit, as in \"{value}us\" or \"{value}s\" (one of {})",
+                self.dimension.si_unit(),
+                self.dimension.units()
+            )));
+        }
+        self.check(value)
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<f64, E> {
-        Ok(value as f64)
+        self.visit_f64(value as f64)
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<f64, E> {
-        Ok(value as f64)
+        self.visit_f64(value as f64)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
         let refuse = |reason: UnitError| E::custom(format!("{text:?} is not a quantity: {reason}"));
-        let quantity = self.0.parse(text).map_err(refuse)?;
+        let quantity = self.dimension.parse(text).map_err(refuse)?;
         if !quantity.has_unit {
-            return Err(refuse(UnitError::NoUnit { expected: self.0.units() }));
+            return Err(refuse(UnitError::NoUnit { expected: self.dimension.units() }));
         }
-        Ok(quantity.value)
+        self.check(quantity.value * self.per_unit)
     }
 }
