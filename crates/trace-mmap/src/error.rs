@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
 
 use crate::archive::ArchiveError;
 use crate::channel::Tag;
 use crate::communicator::CommId;
+use crate::foreign::Foreign;
 use crate::link::{CommunicatorConflict, describe_source};
 use crate::text::TextError;
 
@@ -48,11 +49,13 @@ pub enum TraceError {
         /// The error of the decoder.
         source: io::Error,
     },
-    /// A file is not text.
-    #[error("{}: this is a binary file, expected time-independent text (plain, gzip or zstd)", file.display())]
-    Binary {
+    /// A file has another format.
+    #[error("{}: {found}", file.display())]
+    Foreign {
         /// The file.
         file: PathBuf,
+        /// The format.
+        found: Foreign,
     },
     /// A line is invalid.
     #[error("{}:{line}: {kind}", file.display())]
@@ -71,7 +74,10 @@ pub enum TraceError {
         file: PathBuf,
     },
     /// A list names a file that does not exist.
-    #[error("{list}: the trace file {} does not exist", file.display())]
+    #[error(
+        "{list}: found no file {}; expected names of trace files, or actions, such as `0 init`",
+        excerpt(file)
+    )]
     ListedFileMissing {
         /// The line in the list.
         list: Location,
@@ -186,4 +192,12 @@ pub enum TraceError {
         /// The error of the operating system.
         source: io::Error,
     },
+}
+
+/// Returns the start of a path, quoted: a line of any file may have become one.
+fn excerpt(path: &Path) -> String {
+    const LONGEST: usize = 120;
+    let text = path.to_string_lossy();
+    let cut = text.char_indices().nth(LONGEST).map(|(end, _)| format!("{:?} ...", &text[..end]));
+    cut.unwrap_or_else(|| format!("{text:?}"))
 }

@@ -32,7 +32,10 @@ pub enum Warning {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
 )]
-#[error("{messages} messages are never received, the first from rank {rank} to rank {peer} with tag {tag}")]
+#[error(
+    "{messages} {} never received, the first from rank {rank} to rank {peer} with tag {tag}",
+    if *messages == 1 { "message is" } else { "messages are" }
+)]
 pub struct Unreceived {
     /// Number of messages.
     pub messages: u64,

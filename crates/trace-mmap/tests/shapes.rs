@@ -179,7 +179,10 @@ fn streams_that_are_damaged_or_not_text() {
         }
     }
     let files = Files::new([("lu.pdt", b"PDT\0\x01\0\0\0".to_vec())]);
-    assert!(matches!(files.load("lu.pdt"), Err(TraceError::Binary { .. })));
+    match files.load("lu.pdt") {
+        Err(TraceError::Foreign { found, .. }) => assert_eq!(found.name, "a binary file"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use memchr::{memchr, memchr2};
 
 use crate::error::TraceError;
+use crate::foreign::{HEAD, recognise};
 use crate::measured::MAX_NANOS;
 use crate::text::fields::integer;
 use crate::text::{Field, Source, TextError};
@@ -79,14 +80,17 @@ impl<'a> Lines<'a> {
     /// Starts at the first line of a stream.
     ///
     /// # Errors
-    /// The stream cannot be read or is not text.
+    /// The stream cannot be read or has another format.
     pub(crate) fn new(source: Source<'a>) -> Result<Self, TraceError> {
         let buffer = vec![0; BUFFER];
         let mut lines =
             Self { source, buffer, unread: 0..0, scanned: 0, has_equals: false, number: 0, has_ended: false };
-        lines.fill()?;
-        match memchr(0, &lines.buffer[lines.unread.clone()]) {
-            Some(_) => Err(TraceError::Binary { file: lines.source.file().to_path_buf() }),
+        // A decoder may return its first bytes a few at a time.
+        while lines.unread.len() < HEAD && !lines.has_ended {
+            lines.fill()?;
+        }
+        match recognise(&lines.buffer[lines.unread.clone()]) {
+            Some(found) => Err(TraceError::Foreign { file: lines.source.file().to_path_buf(), found }),
             None => Ok(lines),
         }
     }
