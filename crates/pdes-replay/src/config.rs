@@ -1,5 +1,6 @@
 //! Configuration of a run: a TOML file with overrides from the command line.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ mod sections;
 mod value_schemas;
 
 pub use loggops::LogGopsSection;
-pub use names::{NameKind, Origin, UnknownName};
+pub use names::{Mismatch, MismatchKind, Origin};
 pub use platforms::{PlatformFileError, read_platform};
 pub use resolve::available_threads;
 
@@ -27,6 +28,10 @@ pub use resolve::available_threads;
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     table: toml::Table,
+    /// The file and its text, to locate errors in it.
+    file: Option<(PathBuf, String)>,
+    /// Origins of overrides, by section and key.
+    overrides: BTreeMap<(String, String), Origin>,
 }
 
 /// The reason why a configuration cannot be used. All of these are misuse, not failures of a run.
@@ -40,15 +45,25 @@ pub enum ConfigError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A key or a choice is unknown.
-    #[error("{origin}: {unknown}")]
-    Unknown {
-        /// Position of the name.
+    /// A key or a choice is unknown, or a value has the wrong type or is out of range.
+    #[error("{origin}: {mismatch}")]
+    Mismatch {
+        /// Position of the name or value.
         origin: Origin,
-        /// The name, and the name that was probably meant.
-        unknown: Box<UnknownName>,
+        /// The name or value, and what was probably meant or expected.
+        mismatch: Box<Mismatch>,
     },
-    /// The file is not TOML, or contains a value of the wrong type.
+    /// The file is for another command.
+    #[error("{}: this is {found}; {advice}", path.display())]
+    OtherFile {
+        /// The file.
+        path: PathBuf,
+        /// Kind of the file.
+        found: &'static str,
+        /// The command or key for such a file.
+        advice: &'static str,
+    },
+    /// The file is not TOML, or contains an invalid value.
     #[error("the configuration {}: {message}", path.display())]
     File {
         /// The file.
@@ -59,9 +74,14 @@ pub enum ConfigError {
     /// An override is not `section.key=value`.
     #[error("found --set {0:?}, expected section.key=value, such as network.preset=lv08")]
     Override(String),
-    /// The configuration with its overrides contains a value of the wrong type.
-    #[error("the configuration with its overrides: {0}")]
-    Merged(String),
+    /// A value of a flag, of a setting, or of unknown origin is invalid.
+    #[error("{origin}: {message}")]
+    Entry {
+        /// Origin of the value.
+        origin: Origin,
+        /// Error message.
+        message: String,
+    },
     /// A value is missing, out of range, or not available.
     #[error("[{section}] {key}: {message}")]
     Value {
@@ -72,13 +92,28 @@ pub enum ConfigError {
         /// The value found, the values expected, and the remedy.
         message: String,
     },
+    /// An error about an entry of known origin.
+    #[error("{origin}: {error}")]
+    At {
+        /// Origin of the entry.
+        origin: Origin,
+        /// Cause.
+        error: Box<ConfigError>,
+    },
+}
+
+impl ConfigError {
+    /// Returns whether a file cannot be read: a failure of the run rather than misuse.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Read { .. })
+    }
 }
 
 impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, is not TOML, or contains an unknown key or value.
+    /// Returns an error if the file cannot be read, is not TOML, is for another command, or contains an unknown key or value.
     pub fn from_path(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -87,11 +122,12 @@ impl Config {
             message: error.to_string().trim_end().to_owned(),
         };
         let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
+        refuse_other_files(path, &table)?;
         names::check_file(path, &text, &table, &schema::CONFIG_SCHEMA)?;
         // Parse the text for errors with line numbers; the overrides are applied to the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
         resolve_paths(&mut table, path.parent().unwrap_or(Path::new("")));
-        Ok(Self { table })
+        Ok(Self { table, file: Some((path.to_owned(), text)), overrides: BTreeMap::new() })
     }
 
     /// Applies an override `section.key=value`. A value that is not TOML is a string.
@@ -109,13 +145,30 @@ impl Config {
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"));
         let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
         let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
-        let sections = toml::Table::from_iter([(section.to_owned(), keys.into())]);
-        names::check(&sections, &schema::CONFIG_SCHEMA).map_err(|unknown| {
-            let origin = Origin::Setting(assignment.to_owned());
-            ConfigError::Unknown { origin, unknown }
-        })?;
+        let origin = Origin::Setting(assignment.to_owned());
+        check_entry(section, key, &value).map_err(|error| error.at(&origin))?;
         self.insert(section, key, value);
+        self.overrides.insert((section.to_owned(), key.to_owned()), origin);
+        Ok(())
+    }
+
+    /// Applies a flag of the command line; errors about its value name the flag.
+    ///
+    /// # Errors
+    /// Returns an error if the value has the wrong type, or is an unknown choice.
+    pub fn set_flag(
+        &mut self,
+        flag: &'static str,
+        section: &str,
+        key: &str,
+        value: toml::Value,
+    ) -> Result<(), ConfigError> {
+        // Generating the schema takes as long as a small replay; it is only needed to explain an error.
+        if read_entry(section, key, &value).is_err() {
+            check_entry(section, key, &value).map_err(|error| error.at(&Origin::Flag(flag)))?;
+        }
+        self.insert(section, key, value);
+        self.overrides.insert((section.to_owned(), key.to_owned()), Origin::Flag(flag));
         Ok(())
     }
 
@@ -133,6 +186,7 @@ impl Config {
         {
             platform.remove(other.1);
         }
+        self.overrides.remove(&(section.to_owned(), key.to_owned()));
         let entry =
             self.table.entry(section.to_owned()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
         if let toml::Value::Table(entry) = entry {
@@ -178,7 +232,7 @@ impl Config {
     /// # Errors
     /// Returns an error if there are any.
     pub fn check_keys(&self) -> Result<(), ConfigError> {
-        self.clone().sections().map(|_| ())
+        self.sections().map(|_| ())
     }
 
     /// Returns the section for GOAL schedules.
@@ -194,20 +248,24 @@ impl Config {
     /// # Errors
     /// Returns an error if a key of the section is unknown, or a value has the wrong type or is out of range.
     pub fn threads(&self) -> Result<usize, ConfigError> {
-        resolve::threads(&self.read("engine")?)
+        resolve::threads(&self.read("engine")?).map_err(|error| self.locate(error))
     }
 
     fn read<T: DeserializeOwned>(&self, section: &str) -> Result<T, ConfigError> {
         let table = self.section(section).cloned().unwrap_or_default();
-        table.try_into().map_err(|error: toml::de::Error| ConfigError::Merged(error.message().to_owned()))
+        table.try_into().map_err(|error: toml::de::Error| ConfigError::Entry {
+            origin: Origin::Unknown,
+            message: format!("[{section}] {}", error.message()),
+        })
     }
 
-    fn sections(self) -> Result<Sections, ConfigError> {
+    fn sections(&self) -> Result<Sections, ConfigError> {
         // Generating the schema takes as long as a small replay; it is only needed to explain an error.
         self.table.clone().try_into().map_err(|error: toml::de::Error| {
+            let origin = Origin::Unknown;
             match names::check(&self.table, &schema::CONFIG_SCHEMA) {
-                Err(unknown) => ConfigError::Unknown { origin: Origin::Merged, unknown },
-                Ok(()) => ConfigError::Merged(error.to_string().trim_end().to_owned()),
+                Err(mismatch) => ConfigError::Mismatch { origin, mismatch },
+                Ok(()) => ConfigError::Entry { origin, message: error.to_string().trim_end().to_owned() },
             }
         })
     }
@@ -218,8 +276,74 @@ impl Config {
     /// Returns an error if a key is unknown, or a value is missing, out of range, or not available in this version.
     pub fn resolve(self) -> Result<Job, ConfigError> {
         let sections = self.sections()?;
-        resolve::job(sections)
+        resolve::job(sections).map_err(|error| self.locate(error))
     }
+
+    /// Adds the origin of an entry to an error about its value: the line of the file, the flag or the setting.
+    pub fn locate(&self, error: ConfigError) -> ConfigError {
+        let ConfigError::Value { section, key, .. } = &error else { return error };
+        let in_file = || {
+            let (path, text) = self.file.as_ref()?;
+            let (line, column) = names::locate_path(text, &[section, key], false)?;
+            Some(Origin::File { path: path.clone(), line, column })
+        };
+        match self.overrides.get(&((*section).to_owned(), (*key).to_owned())).cloned().or_else(in_file) {
+            Some(origin) => error.at(&origin),
+            None => error,
+        }
+    }
+}
+
+impl ConfigError {
+    /// Adds the origin of the entry to which the error belongs.
+    fn at(self, origin: &Origin) -> Self {
+        let (origin, is_flag) = (origin.clone(), matches!(origin, Origin::Flag(_)));
+        match self {
+            // Section and key would only repeat the flag.
+            Self::Value { message, .. } if is_flag => Self::Entry { origin, message },
+            Self::Mismatch { mut mismatch, .. } => {
+                if is_flag {
+                    mismatch.path.clear();
+                }
+                Self::Mismatch { origin, mismatch }
+            }
+            Self::Entry { message, .. } => Self::Entry { origin, message },
+            error => Self::At { origin, error: Box::new(error) },
+        }
+    }
+}
+
+/// Checks a single entry, whose origin is not known here.
+fn check_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), ConfigError> {
+    let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+    let sections = toml::Table::from_iter([(section.to_owned(), keys.into())]);
+    let origin = Origin::Unknown;
+    names::check(&sections, &schema::CONFIG_SCHEMA)
+        .map_err(|mismatch| ConfigError::Mismatch { origin: origin.clone(), mismatch })?;
+    read_entry(section, key, value)
+        .map_err(|error| ConfigError::Entry { origin, message: error.message().to_owned() })
+}
+
+/// Reads a single entry, to find out whether it can be read.
+fn read_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), toml::de::Error> {
+    let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+    if section == "loggops" {
+        return keys.try_into::<LogGopsSection>().map(drop);
+    }
+    toml::Table::from_iter([(section.to_owned(), keys.into())]).try_into::<Sections>().map(drop)
+}
+
+/// Refuses files of other kinds that are in TOML, too.
+fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigError> {
+    let has = |key: &str| table.contains_key(key);
+    let (found, advice) = if has("grid") || has("axis") {
+        ("a sweep", "run it with: pdes-replay sweep FILE -o DIR")
+    } else if has("topology") {
+        ("a platform", "name it with --platform, or as [platform] file in a configuration")
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::OtherFile { path: path.to_owned(), found, advice })
 }
 
 /// Resolves the relative paths of a configuration against `directory`.

@@ -129,8 +129,12 @@ fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what =
-            if self.end == ChainEnd::Cycle { "ranks wait for each other" } else { "ranks wait for ever" };
+        let what = match (self.waiting, self.end) {
+            (1, ChainEnd::Cycle) => "rank waits for itself",
+            (1, _) => "rank waits for ever",
+            (_, ChainEnd::Cycle) => "ranks wait for each other",
+            _ => "ranks wait for ever",
+        };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
         for WaitingRank { rank, waiting, position: place } in &self.chain {
             write!(f, "\n  rank {rank} waits {place} ")?;

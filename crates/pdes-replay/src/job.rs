@@ -36,8 +36,10 @@ pub struct Job {
     pub epoch: Epoch,
     /// Partition of the platform into regions, for epochs.
     pub regions: RegionSource,
-    /// Parameters of the MPI library.
+    /// Parameters of the MPI library; the costs of polls are those of a trace of SimGrid until the trace is known.
     pub mpi: Parameters,
+    /// Costs of polls that are set.
+    pub polling: Polling,
     /// Number of threads of the replay.
     pub threads: usize,
     /// Number of threads that read the trace.
@@ -69,6 +71,36 @@ pub struct Job {
     pub report: Option<PathBuf>,
     /// Path of the profile of the parallelism.
     pub profile: Option<PathBuf>,
+}
+
+/// Costs of tests and non-blocking probes, as far as they are set. The others depend on the trace: SimGrid's for its traces; none for
+/// traces that were recorded from running programs, which hold as many polls as the real machine had time for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polling {
+    /// Cost of a test.
+    pub test: Option<SimDuration>,
+    /// Growth of the costs with each failed poll.
+    pub grows: Option<bool>,
+    /// Cost of a probe.
+    pub iprobe: Option<SimDuration>,
+}
+
+impl Polling {
+    /// Completes the parameters of a replay.
+    pub(crate) fn apply(self, parameters: &mut Parameters, was_recorded: bool) {
+        let defaults = match was_recorded {
+            false => Parameters::default(),
+            true => Parameters {
+                test: SimDuration::ZERO,
+                test_grows: false,
+                iprobe: SimDuration::ZERO,
+                ..Parameters::default()
+            },
+        };
+        parameters.test = self.test.unwrap_or(defaults.test);
+        parameters.test_grows = self.grows.unwrap_or(defaults.test_grows);
+        parameters.iprobe = self.iprobe.unwrap_or(defaults.iprobe);
+    }
 }
 
 /// Source of a platform.

@@ -60,8 +60,8 @@ pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, Timel
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use config::schema::{config_schema, platform_schema};
 pub use config::{
-    Config, ConfigError, LogGopsSection, NameKind, Origin, PlatformFileError, UnknownName, available_threads,
-    read_platform,
+    Config, ConfigError, LogGopsSection, Mismatch, MismatchKind, Origin, PlatformFileError,
+    available_threads, read_platform,
 };
 pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
@@ -70,7 +70,7 @@ pub use digest::Digest;
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
-pub use job::{Epoch, Job, PlatformSource};
+pub use job::{Epoch, Job, PlatformSource, Polling};
 pub use models::{Execution, MODELS, Model, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError};

@@ -303,7 +303,7 @@ impl Report {
             links: outcome.links.as_ref().map(|loads| Links::new(simulation.platform(), loads)),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(simulation),
-            warnings: simulation.warnings(),
+            warnings: [simulation.warnings(), simulation.outcome_warnings(outcome)].concat(),
         }
     }
 

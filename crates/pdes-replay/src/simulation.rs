@@ -3,6 +3,7 @@
 mod error;
 mod ordered;
 mod outcome;
+mod overheads;
 mod run;
 mod warnings;
 
@@ -197,9 +198,11 @@ impl Simulation {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,
         };
+        let mut job = job.clone();
+        job.polling.apply(&mut job.mpi, trace.provenance().work_metric.is_some());
         let load_time = started.elapsed();
         Ok(Self {
-            job: job.clone(),
+            job,
             trace,
             platform,
             placement,

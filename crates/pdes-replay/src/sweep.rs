@@ -98,6 +98,17 @@ pub enum SweepError {
     Base(#[from] ConfigError),
 }
 
+impl SweepError {
+    /// Returns whether a file cannot be read or written, rather than its content being invalid.
+    pub fn is_unreadable(&self) -> bool {
+        match self {
+            Self::File { .. } => true,
+            Self::Base(error) => error.is_unreadable(),
+            Self::Format { .. } | Self::Run { .. } => false,
+        }
+    }
+}
+
 /// The results of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct SweepResults {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ::goal::{EmptyMessage, Engine, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
+use netmodel::quantity::{Nanoseconds, Size};
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
 use serde::Serialize;
 
@@ -26,6 +27,15 @@ pub(crate) fn is_goal(config: &Config) -> bool {
 /// Replays a schedule as configured and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
+    if config.section("platform").is_some_and(|platform| !platform.is_empty()) {
+        let hint = "a GOAL schedule has no platform: the model loggops has [loggops] in its place; leave --platform (or [platform]) out";
+        return Err(Misuse(hint.to_owned()).into());
+    }
+    for section in ["mpi", "compute", "parallel", "analysis"] {
+        if config.section(section).is_some() {
+            tracing::warn!("[{section}] has no effect on a GOAL schedule");
+        }
+    }
     if config.section("checkpoint").is_some() {
         let hint = "the replay of a GOAL schedule writes no checkpoints: leave --checkpoint out";
         return Err(Misuse(hint.to_owned()).into());
@@ -34,7 +44,8 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
         return Err(Misuse(hint.to_owned()).into());
     }
-    let ((parameters, engine), threads) = (section(config)?, config.threads()?);
+    let (parameters, engine) = section(config).map_err(|error| config.locate(error))?;
+    let threads = config.threads()?;
     if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
         let hint = format!(
             "found network.model = {other:?}, expected \"{MODEL}\": a GOAL schedule has no other one"
@@ -118,7 +129,7 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
         gap: picos("g", section.g, defaults.gap)?,
         gap_per_byte: picos("G", section.G, defaults.gap_per_byte)?,
         overhead_per_byte: picos("O", section.O, defaults.overhead_per_byte)?,
-        eager_up_to: section.S.unwrap_or(defaults.eager_up_to),
+        eager_up_to: section.S.map_or(defaults.eager_up_to, |Size(bytes)| bytes as u64),
         empty: find_choice(
             "empty",
             section.empty,
@@ -134,8 +145,8 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
 }
 
 /// Converts nanoseconds to picoseconds; the largest value is an hour.
-fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, ConfigError> {
-    let Some(nanos) = nanos else { return Ok(default) };
+fn picos(key: &'static str, time: Option<Nanoseconds>, default: u64) -> Result<u64, ConfigError> {
+    let Some(Nanoseconds(nanos)) = time else { return Ok(default) };
     let picos = nanos * NANOSECOND as f64;
     if (0.0..=3.6e15).contains(&picos) && (picos - picos.round()).abs() < 1e-6 {
         return Ok(picos.round() as u64);

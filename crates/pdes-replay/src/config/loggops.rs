@@ -1,6 +1,7 @@
-//! The section `[loggops]`: times in nanoseconds.
+//! The section `[loggops]`: times in nanoseconds, or with units.
 
 use goal::{EmptyMessage, LogGops, NANOSECOND};
+use netmodel::quantity::{Nanoseconds, Size};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,23 +11,23 @@ use serde::Deserialize;
 #[expect(non_snake_case, reason = "the model's names differ in case only")]
 pub struct LogGopsSection {
     /// Latency.
-    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().latency)))]
-    pub L: Option<f64>,
+    #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().latency)))]
+    pub L: Option<Nanoseconds>,
     /// Overhead of sender and of receiver per message.
-    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead)))]
-    pub o: Option<f64>,
+    #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead)))]
+    pub o: Option<Nanoseconds>,
     /// Gap between messages at an interface.
-    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap)))]
-    pub g: Option<f64>,
+    #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap)))]
+    pub g: Option<Nanoseconds>,
     /// Gap per byte beyond the first.
-    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap_per_byte)))]
-    pub G: Option<f64>,
+    #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap_per_byte)))]
+    pub G: Option<Nanoseconds>,
     /// Overhead per byte beyond the first.
-    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead_per_byte)))]
-    pub O: Option<f64>,
+    #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead_per_byte)))]
+    pub O: Option<Nanoseconds>,
     /// Size of the largest eager message; the sender of a larger one waits for the receive.
-    #[schemars(extend("x-unit" = "B", "default" = LogGops::default().eager_up_to))]
-    pub S: Option<u64>,
+    #[schemars(extend("default" = LogGops::default().eager_up_to))]
+    pub S: Option<Size>,
     /// Cost of a message of 0 bytes: a byte less than one of 1 byte, as in LogGOPSim, where `size - 1` wraps (`wraps`), or the same
     /// (`one_byte`).
     #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]

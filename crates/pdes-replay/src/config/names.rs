@@ -1,4 +1,4 @@
-//! Detection of unknown names in configurations, with a suggestion of the name that was meant.
+//! Detection of unknown names and unfit values in configurations, with what was meant or expected.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,31 +8,33 @@ use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 
-/// A key, or the name of a choice, that is not in the schema of a file.
+/// A key, the name of a choice or a value that does not match the schema of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct UnknownName {
-    /// The path of keys that leads to the name, outermost first; an index into a list is a number from 0.
+pub struct Mismatch {
+    /// The path of keys that leads to the name or value, outermost first; an index into a list is a number from 0.
     pub path: Vec<String>,
-    /// The unknown name.
+    /// The unknown name, or the value as TOML.
     pub found: String,
-    /// Kind of the name.
-    pub kind: NameKind,
+    /// Kind of the mismatch.
+    pub kind: MismatchKind,
     /// The name that was probably meant: one that differs in at most a third of its letters, or the same key in another section.
     pub nearest: Option<String>,
-    /// The valid names.
+    /// The valid names, or the one description of valid values.
     pub expected: Vec<String>,
 }
 
-/// Kind of a name.
+/// Kind of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameKind {
-    /// A section or a key.
+pub enum MismatchKind {
+    /// An unknown section or key.
     Key,
-    /// A choice among values.
+    /// An unknown name where the schema lists all choices.
+    Choice,
+    /// A value of another type, or out of range.
     Value,
 }
 
-/// Origin of a name.
+/// Origin of an entry of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file.
@@ -44,10 +46,12 @@ pub enum Origin {
         /// The column, from 1, in characters.
         column: usize,
     },
-    /// A setting of the command line.
+    /// A setting of the command line (`--set`).
     Setting(String),
-    /// The combination of file, flags and settings.
-    Merged,
+    /// A flag of the command line, by its name.
+    Flag(&'static str),
+    /// Not known: a sweep, or a program that uses this library.
+    Unknown,
 }
 
 impl fmt::Display for Origin {
@@ -55,23 +59,32 @@ impl fmt::Display for Origin {
         match self {
             Self::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
             Self::Setting(setting) => write!(f, "--set {setting}"),
-            Self::Merged => f.write_str("the configuration with its overrides"),
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Unknown => f.write_str("the configuration"),
         }
     }
 }
 
-impl fmt::Display for UnknownName {
+impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = &self.found;
         match (self.kind, self.path.split_last()) {
-            (NameKind::Key, None) => write!(f, "there is no section {found:?}")?,
-            (NameKind::Key, Some(_)) => write!(f, "[{}] has no key {found:?}", self.path.join("."))?,
-            (NameKind::Value, None) => write!(f, "found {found:?}")?,
-            (NameKind::Value, Some((key, sections))) => {
+            (MismatchKind::Key, None) => write!(f, "there is no section {found:?}")?,
+            (MismatchKind::Key, Some(_)) => write!(f, "[{}] has no key {found:?}", self.path.join("."))?,
+            (MismatchKind::Choice, None) => write!(f, "found {found:?}")?,
+            (MismatchKind::Choice, Some((key, sections))) => {
                 write!(f, "[{}] {key}: found {found:?}", sections.join("."))?;
+            }
+            (MismatchKind::Value, None) => write!(f, "found {found}")?,
+            (MismatchKind::Value, Some((key, []))) => write!(f, "{key}: found {found}")?,
+            (MismatchKind::Value, Some((key, sections))) => {
+                write!(f, "[{}] {key}: found {found}", sections.join("."))?;
             }
         }
         match (&self.nearest, self.expected.split_last()) {
+            (None, Some((expected, []))) if self.kind == MismatchKind::Value => {
+                write!(f, ", expected {expected}")
+            }
             (Some(nearest), _) => write!(f, "; did you mean {nearest:?}?"),
             (None, Some((last, []))) => write!(f, "; expected {last:?}"),
             (None, Some((last, others))) => {
@@ -83,36 +96,42 @@ impl fmt::Display for UnknownName {
     }
 }
 
-/// Checks all keys and choices of a table.
+/// Checks all keys, choices and values of a table.
 ///
 /// # Errors
-/// Returns the first name that is not in the schema.
-pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<UnknownName>> {
+/// Returns the first one that does not match the schema.
+pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<Mismatch>> {
     check_table(table, schema, &mut Vec::new()).map_err(|unknown| suggest_section_key(unknown, schema))
 }
 
-/// Checks all keys and choices of a file.
+/// Checks all keys, choices and values of a file.
 ///
 /// # Errors
-/// Returns the first name that is not in the schema, with its position in the file.
+/// Returns the first one that does not match the schema, with its position in the file.
 pub(crate) fn check_file(
     path: &Path,
     text: &str,
     table: &toml::Table,
     schema: &Schema,
 ) -> Result<(), ConfigError> {
-    check(table, schema).map_err(|unknown| {
-        let (line, column) = locate(text, &unknown).unwrap_or((1, 1));
-        ConfigError::Unknown { origin: Origin::File { path: path.to_owned(), line, column }, unknown }
+    check(table, schema).map_err(|mismatch| {
+        let (line, column) = locate(text, &mismatch).unwrap_or((1, 1));
+        ConfigError::Mismatch { origin: Origin::File { path: path.to_owned(), line, column }, mismatch }
     })
 }
 
-/// Returns the line and column of a name in the text, both from 1.
-fn locate(text: &str, unknown: &UnknownName) -> Option<(usize, usize)> {
+/// Returns the line and column of a mismatch in the text, both from 1.
+fn locate(text: &str, unknown: &Mismatch) -> Option<(usize, usize)> {
+    let key = (unknown.kind == MismatchKind::Key).then_some(&unknown.found);
+    let path: Vec<&str> = unknown.path.iter().chain(key).map(String::as_str).collect();
+    locate_path(text, &path, unknown.kind != MismatchKind::Key)
+}
+
+/// Returns the line and column, both from 1, of the last key of a path, or of its value.
+pub(super) fn locate_path(text: &str, path: &[&str], is_value: bool) -> Option<(usize, usize)> {
     let document = DeTable::parse(text).ok()?;
     let (mut table, mut list, mut span) = (Some(document.get_ref()), None, document.span());
-    let key = (unknown.kind == NameKind::Key).then_some(&unknown.found);
-    for name in unknown.path.iter().chain(key) {
+    for &name in path {
         let value = match (table, list) {
             (Some(table), _) => {
                 let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
@@ -125,7 +144,7 @@ fn locate(text: &str, unknown: &UnknownName) -> Option<(usize, usize)> {
             }
             (None, None) => return None,
         };
-        if unknown.kind == NameKind::Value {
+        if is_value {
             span = value.span();
         }
         (table, list) = match value.get_ref() {
@@ -139,11 +158,10 @@ fn locate(text: &str, unknown: &UnknownName) -> Option<(usize, usize)> {
     Some((before.matches('\n').count() + 1, column + 1))
 }
 
-fn check_value(
-    value: &toml::Value,
-    schema: &Schema,
-    place: &mut Vec<String>,
-) -> Result<(), Box<UnknownName>> {
+fn check_value(value: &toml::Value, schema: &Schema, place: &mut Vec<String>) -> Result<(), Box<Mismatch>> {
+    if !value.is_str() && !fits(value, schema) {
+        return Err(unfit(value, schema, place));
+    }
     match value {
         toml::Value::Table(table) => check_table(table, schema, place),
         toml::Value::Array(values) => values.iter().enumerate().try_for_each(|(index, value)| {
@@ -154,19 +172,16 @@ fn check_value(
         }),
         toml::Value::String(found) => match choices(schema) {
             Some(names) if !names.contains(&found.as_str()) && schema["x-former"][found].is_null() => {
-                Err(unknown(place, found, NameKind::Value, &names))
+                Err(unknown(place, found, MismatchKind::Choice, &names))
             }
+            None if !fits(value, schema) => Err(unfit(value, schema, place)),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
 }
 
-fn check_table(
-    table: &toml::Table,
-    schema: &Schema,
-    place: &mut Vec<String>,
-) -> Result<(), Box<UnknownName>> {
+fn check_table(table: &toml::Table, schema: &Schema, place: &mut Vec<String>) -> Result<(), Box<Mismatch>> {
     let Some(known) = schema["properties"].as_object() else { return Ok(()) };
     for (key, value) in table {
         match known.get(key) {
@@ -177,12 +192,81 @@ fn check_table(
             }
             None if schema["additionalProperties"] == false => {
                 let names: Vec<&str> = known.keys().map(String::as_str).collect();
-                return Err(unknown(place, key, NameKind::Key, &names));
+                return Err(unknown(place, key, MismatchKind::Key, &names));
             }
             None => {}
         }
     }
     Ok(())
+}
+
+/// Returns whether the type of a value, and a number by its range, matches a schema.
+fn fits(value: &toml::Value, schema: &Schema) -> bool {
+    let number = value.as_float().or(value.as_integer().map(|number| number as f64));
+    let (above, limits) = (schema["exclusiveMinimum"].as_f64(), range(schema));
+    let is_in_range = number.is_none_or(|number| {
+        limits.0.is_none_or(|min| number >= min)
+            && limits.1.is_none_or(|max| number <= max)
+            && above.is_none_or(|min| number > min)
+    });
+    let has_type = match (alternatives(schema), schema["type"].as_str()) {
+        (Some(alternatives), _) => alternatives.iter().any(|one| fits(value, one)),
+        (None, Some("integer")) => number.is_some_and(|number| number.fract() == 0.0),
+        (None, Some("number")) => value.is_integer() || value.is_float(),
+        (None, Some("string")) => value.is_str(),
+        (None, Some("boolean")) => value.is_bool(),
+        (None, Some("array")) => value.is_array(),
+        (None, Some("object")) => value.is_table(),
+        (None, _) => true,
+    };
+    has_type && is_in_range
+}
+
+fn unfit(value: &toml::Value, schema: &Schema, place: &[String]) -> Box<Mismatch> {
+    let (path, found, kind) = (place.to_vec(), value.to_string(), MismatchKind::Value);
+    Box::new(Mismatch { path, found, kind, nearest: None, expected: vec![describe(schema)] })
+}
+
+/// Describes the values that a schema allows.
+fn describe(schema: &Schema) -> String {
+    if let Some(names) = choices(schema) {
+        return names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
+    }
+    if let Some(alternatives) = alternatives(schema) {
+        // Bounds beside the alternatives are those of numbers.
+        let bounded = |one: &Schema| {
+            let mut one = one.clone();
+            for bound in ["maximum", "exclusiveMinimum"].iter().filter(|&&bound| !schema[bound].is_null()) {
+                one[*bound] = schema[*bound].clone();
+            }
+            describe(&one)
+        };
+        return alternatives.iter().map(bounded).collect::<Vec<_>>().join(" or ");
+    }
+    let name = match schema["type"].as_str() {
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        Some("boolean") => return "true or false".to_owned(),
+        Some("array") => return "a list".to_owned(),
+        Some("object") => return "a table".to_owned(),
+        _ => return schema["description"].as_str().map_or("a string", |_| "a string with a unit").to_owned(),
+    };
+    match (range(schema), schema["exclusiveMinimum"].as_f64()) {
+        (_, Some(min)) => format!("{name} above {min}"),
+        ((Some(min), Some(max)), None) => format!("{name} from {min} to {max}"),
+        ((Some(min), None), None) => format!("{name} from {min}"),
+        ((None, _), None) => name.to_owned(),
+    }
+}
+
+/// Returns the smallest and the largest number that a schema allows.
+fn range(schema: &Schema) -> (Option<f64>, Option<f64>) {
+    let largest = (schema["format"] == "uint32").then_some(f64::from(u32::MAX));
+    (schema["minimum"].as_f64(), schema["maximum"].as_f64().or(largest))
+}
+
+fn alternatives(schema: &Schema) -> Option<&Vec<Schema>> {
+    ["oneOf", "anyOf"].iter().find_map(|list| schema[list].as_array())
 }
 
 /// Returns the strings that a schema allows; `None` if it allows any.
@@ -192,18 +276,17 @@ fn choices(schema: &Schema) -> Option<Vec<&str>> {
         (Schema::String(name), _) => vec![name],
         (_, Schema::Array(names)) => names.iter().filter_map(Schema::as_str).collect(),
         _ => {
-            let alternatives = ["oneOf", "anyOf"].iter().find_map(|list| schema[list].as_array())?;
-            let texts = alternatives.iter().filter(|one| one["type"] == "string" || constant(one));
+            let texts = alternatives(schema)?.iter().filter(|one| one["type"] == "string" || constant(one));
             texts.map(choices).collect::<Option<Vec<_>>>()?.concat()
         }
     };
     (!names.is_empty()).then_some(names)
 }
 
-fn unknown(place: &[String], found: &str, kind: NameKind, names: &[&str]) -> Box<UnknownName> {
+fn unknown(place: &[String], found: &str, kind: MismatchKind, names: &[&str]) -> Box<Mismatch> {
     let expected = names.iter().map(|&name| name.to_owned()).collect();
     let nearest = nearest(found, names).map(str::to_owned);
-    Box::new(UnknownName { path: place.to_vec(), found: found.to_owned(), kind, nearest, expected })
+    Box::new(Mismatch { path: place.to_vec(), found: found.to_owned(), kind, nearest, expected })
 }
 
 /// Returns the name with the smallest edit distance (insertions, deletions, replacements, transpositions), at most one for every
@@ -217,8 +300,8 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Suggests the same key of another section if no key of this section is near.
-fn suggest_section_key(mut unknown: Box<UnknownName>, schema: &Schema) -> Box<UnknownName> {
-    if unknown.kind == NameKind::Key && unknown.nearest.is_none() && unknown.path.len() <= 1 {
+fn suggest_section_key(mut unknown: Box<Mismatch>, schema: &Schema) -> Box<Mismatch> {
+    if unknown.kind == MismatchKind::Key && unknown.nearest.is_none() && unknown.path.len() <= 1 {
         let sections = schema["properties"].as_object().into_iter().flatten();
         let mut owners = sections.filter(|(_, section)| section["properties"].get(&unknown.found).is_some());
         unknown.nearest = owners.next().map(|(section, _)| format!("{section}.{}", unknown.found));
@@ -305,8 +388,45 @@ mod tests {
         let text = "[network]\nepoch_s = 'auto'\nregions = 'regions.txt'\nlatency_factor = '0:2;10:3'\n\
             [platform]\ntopology = { kind = 'graph' }\nroute = [{ src = 'a', dst = 'b', links = [{ up = 'x' }, 'y'] }]\n";
         assert_eq!(check(&toml::from_str(text).unwrap(), &CONFIG_SCHEMA), Ok(()));
-        let unlike = "[network]\nepoch_s = 'automatic'\n";
-        let unknown = check(&toml::from_str(unlike).unwrap(), &CONFIG_SCHEMA).unwrap_err();
-        assert_eq!((unknown.kind, unknown.expected), (NameKind::Value, vec!["auto".to_owned()]));
+    }
+
+    #[test]
+    fn unfit_values_are_reported_with_what_fits() {
+        let cases = [
+            (
+                "[engine]\nthreads = 'two'\n",
+                "2:11: [engine] threads: found \"two\", expected a whole number from 1 to 1024",
+            ),
+            (
+                "[engine]\nthreads = -1\n",
+                "2:11: [engine] threads: found -1, expected a whole number from 1 to 1024",
+            ),
+            (
+                "[engine]\nthreads = 1.5\n",
+                "2:11: [engine] threads: found 1.5, expected a whole number from 1 to 1024",
+            ),
+            (
+                "[trace]\nranks = 5000000000\n",
+                "2:9: [trace] ranks: found 5000000000, expected a whole number from 1 to 4294967295",
+            ),
+            ("[network]\nweight_s = -1\n", "2:12: [network] weight_s: found -1, expected a number from 0"),
+            (
+                "[network]\nloopback_bandwidth = 0\n",
+                "2:22: [network] loopback_bandwidth: found 0, expected a number above 0 or a string with a unit",
+            ),
+            (
+                "[network]\npreset = 1\n",
+                "2:10: [network] preset: found 1, expected \"smpi\" or \"lv08\" or \"cm02\" or \"raw\"",
+            ),
+            ("[mpi]\ntest_grows = 'no'\n", "2:14: [mpi] test_grows: found \"no\", expected true or false"),
+            ("trace = 'x'\n", "1:9: trace: found \"x\", expected a table"),
+            (
+                "[mpi]\ntest_s = false\n",
+                "2:10: [mpi] test_s: found false, expected a number from 0 or a string with a unit",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(message_for(text), expected);
+        }
     }
 }

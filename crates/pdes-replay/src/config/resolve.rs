@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 
 use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
-use pdes_core::{Bytes, RunAhead, SimDuration};
+use netmodel::quantity::{Bandwidth, Seconds, Size};
+use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
 use super::ConfigError;
 use super::sections::{
     ComputeSection, EngineSection, MpiSection, NetworkSection, OutcomesName, PlatformSection, Sections,
 };
-use crate::job::{Job, PlatformSource};
+use super::value_schemas::read_seconds_or_auto;
+use crate::job::{Job, PlatformSource, Polling};
 use crate::models::{Execution, MODELS, Model};
 use crate::partition::PartitionSource;
 
@@ -72,7 +74,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     Ok(Job {
         trace: path,
         ranks: trace.ranks,
-        memory_budget: trace.memory_budget_bytes,
+        memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
@@ -81,6 +83,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         regions: epochs::regions(&network, epoch)?,
         preset: network.preset.unwrap_or_default(),
         network: network_parameters(network)?,
+        polling: polling(&mpi)?,
         mpi: mpi_parameters(mpi, region_speeds(compute)?)?,
         threads: threads(&engine)?,
         // The number of threads that read cannot change a result, and reading takes longer than many a replay.
@@ -157,20 +160,20 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
     if let Some(fat_pipes) = section.fat_pipes {
         parameters.fat_pipes = fat_pipes;
     }
-    if let Some(bandwidth) = section.loopback_bandwidth {
+    if let Some(Bandwidth(bandwidth)) = section.loopback_bandwidth {
         parameters.loopback_bandwidth = non_negative("network", "loopback_bandwidth", bandwidth)?;
         if bandwidth == 0.0 {
             return Err(value_error("network", "loopback_bandwidth", "found 0, expected more than zero"));
         }
     }
-    if let Some(latency) = section.loopback_latency_s {
+    if let Some(Seconds(latency)) = section.loopback_latency_s {
         parameters.loopback_latency_s = non_negative("network", "loopback_latency_s", latency)?;
     }
     if let Some(scope) = section.solve_scope {
         parameters.solve_scope = scope;
     }
-    if let Some(precision) = section.precision_s {
-        let expected = "expected a time in seconds from 0 to 1";
+    if let Some(Seconds(precision)) = section.precision_s {
+        let expected = "expected a time from 0 to 1 s";
         if !(0.0..=1.0).contains(&precision) {
             return Err(value_error("network", "precision_s", format!("found {precision}, {expected}")));
         }
@@ -183,7 +186,7 @@ fn non_negative(section: &'static str, key: &'static str, number: f64) -> Result
     if number.is_finite() && number >= 0.0 {
         Ok(number)
     } else {
-        Err(value_error(section, key, format!("found {number}, expected a number that is not negative")))
+        Err(value_error(section, key, format!("found {number}, expected a number from 0")))
     }
 }
 
@@ -204,10 +207,6 @@ fn mpi_parameters(
     region_speeds: BTreeMap<String, f64>,
 ) -> Result<Parameters, ConfigError> {
     let defaults = Parameters::default();
-    let duration = |key, seconds: f64| {
-        let found = format!("found {seconds}, expected a time in seconds that is not negative");
-        SimDuration::try_from_secs_f64(seconds).ok_or_else(|| value_error("mpi", key, found))
-    };
     let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
     let detached_below = detached_below.unwrap_or(defaults.detached_below);
     let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?.unwrap_or(defaults.eager_below);
@@ -223,10 +222,10 @@ fn mpi_parameters(
         send: overhead("send_overhead", section.send_overhead)?,
         isend: overhead("isend_overhead", section.isend_overhead)?,
         receive: overhead("receive_overhead", section.receive_overhead)?,
-        irecv: section.irecv_s.map_or(Ok(defaults.irecv), |seconds| duration("irecv_s", seconds))?,
-        test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
-        test_grows: section.test_grows.unwrap_or(defaults.test_grows),
-        iprobe: section.iprobe_s.map_or(Ok(defaults.iprobe), |seconds| duration("iprobe_s", seconds))?,
+        irecv: duration("irecv_s", section.irecv_s)?.unwrap_or(defaults.irecv),
+        test: defaults.test,
+        test_grows: defaults.test_grows,
+        iprobe: defaults.iprobe,
         outcomes: match section.outcomes {
             None => Outcomes::default(),
             Some(OutcomesName::Reenact) => Outcomes::Reenact,
@@ -238,11 +237,27 @@ fn mpi_parameters(
     })
 }
 
+/// Resolves the costs of polls that the configuration sets; the others depend on the trace.
+fn polling(section: &MpiSection) -> Result<Polling, ConfigError> {
+    Ok(Polling {
+        test: duration("test_s", section.test_s)?,
+        grows: section.test_grows,
+        iprobe: duration("iprobe_s", section.iprobe_s)?,
+    })
+}
+
+fn duration(key: &'static str, time: Option<Seconds>) -> Result<Option<SimDuration>, ConfigError> {
+    let Some(Seconds(seconds)) = time else { return Ok(None) };
+    let message =
+        || format!("found {seconds}, expected a time from 0 to {:.0} s", SimTime::MAX.as_secs_f64());
+    SimDuration::try_from_secs_f64(seconds).map(Some).ok_or_else(|| value_error("mpi", key, message()))
+}
+
 /// Checks a size, which must stay below 2^48 bytes as in traces, so that no sum of two overflows.
-fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigError> {
-    match size {
+fn bytes(key: &'static str, size: Option<Size>) -> Result<Option<Bytes>, ConfigError> {
+    match size.map(|Size(bytes)| bytes as u64) {
         Some(size) if size > 1 << 48 => {
-            Err(value_error("mpi", key, format!("found {size}, expected at most 2^48 bytes")))
+            Err(value_error("mpi", key, format!("found {size}, expected 0 to 2^48 bytes")))
         }
         size => Ok(size.map(Bytes::new)),
     }
@@ -269,15 +284,15 @@ pub(super) fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
 }
 
 fn run_ahead(section: &EngineSection) -> Result<RunAhead, ConfigError> {
-    let seconds = match &section.run_ahead_s {
-        None => return Ok(RunAhead::Auto),
-        Some(toml::Value::String(auto)) if auto == "auto" => return Ok(RunAhead::Auto),
-        Some(toml::Value::Float(seconds)) => *seconds,
-        Some(toml::Value::Integer(seconds)) => *seconds as f64,
-        Some(_) => f64::NAN,
+    let Some(found) = &section.run_ahead_s else { return Ok(RunAhead::Auto) };
+    let window = match read_seconds_or_auto(found) {
+        Ok(None) => return Ok(RunAhead::Auto),
+        Ok(Some(seconds)) => SimDuration::try_from_secs_f64(seconds),
+        Err(_) => None,
     };
-    match SimDuration::try_from_secs_f64(seconds) {
-        Some(window) => Ok(RunAhead::Window(window)),
-        None => Err(value_error("engine", "run_ahead_s", "expected \"auto\" or a time in seconds")),
-    }
+    window.map(RunAhead::Window).ok_or_else(|| {
+        let message =
+            format!("found {found}, expected \"auto\" or a time such as 0.5 (seconds) or \"100us\"");
+        value_error("engine", "run_ahead_s", message)
+    })
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use mpi_model::{Outcomes, Parameters};
 use netmodel::description::{HostDescription, LinkDescription, RouteDescription, TopologyDescription};
 use netmodel::maxmin::Scope;
+use netmodel::quantity::{Bandwidth, Seconds, Size};
 use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,8 +61,8 @@ pub(super) struct TraceSection {
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
     pub(super) ranks: Option<u32>,
     /// Size of actions kept in memory (16 B each); the rest goes to a memory-mapped temporary file.
-    #[schemars(extend("x-unit" = "B", "default" = 2_u64 << 30))]
-    pub(super) memory_budget_bytes: Option<u64>,
+    #[schemars(extend("default" = 2_u64 << 30))]
+    pub(super) memory_budget_bytes: Option<Size>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -134,14 +135,14 @@ pub(super) struct NetworkSection {
     pub(super) solve_scope: Option<Scope>,
     /// Precision of event times: events within this time after another one happen together with it, as in SimGrid (`surf/precision`);
     /// `flow` only.
-    #[schemars(range(min = 0, max = 1), extend("x-unit" = "s", "x-default" = "1e-9, with `raw` 0"))]
-    pub(super) precision_s: Option<f64>,
+    #[schemars(extend("maximum" = 1, "x-default" = "1e-9, with `raw` 0"))]
+    pub(super) precision_s: Option<Seconds>,
     /// Bandwidth of the built-in loopback link of hosts without a route to themselves (`network/loopback-bw`).
-    #[schemars(extend("exclusiveMinimum" = 0, "x-unit" = "B/s", "default" = 1e10))]
-    pub(super) loopback_bandwidth: Option<f64>,
+    #[schemars(extend("exclusiveMinimum" = 0, "default" = 1e10))]
+    pub(super) loopback_bandwidth: Option<Bandwidth>,
     /// Latency of the built-in loopback link (`network/loopback-lat`).
-    #[schemars(range(min = 0), extend("x-unit" = "s", "default" = 0))]
-    pub(super) loopback_latency_s: Option<f64>,
+    #[schemars(extend("default" = 0))]
+    pub(super) loopback_latency_s: Option<Seconds>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -178,15 +179,15 @@ pub(super) struct MpiSection {
     #[schemars(extend("x-default" = "none", "x-page" = "collectives.md"))]
     pub(super) table: BTreeMap<String, Vec<TableRow>>,
     /// Size of the envelope that each message carries beside its payload.
-    #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().envelope.get()))]
-    pub(super) envelope_bytes: Option<u64>,
+    #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().envelope.get()))]
+    pub(super) envelope_bytes: Option<Size>,
     /// Limit of detached sends: the sender of a smaller message does not wait for the receive (`smpi/send-is-detached-thresh`).
-    #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().detached_below.get()))]
-    pub(super) detached_below_bytes: Option<u64>,
+    #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().detached_below.get()))]
+    pub(super) detached_below_bytes: Option<Size>,
     /// Limit of eager messages: the data of a smaller message does not wait for the receive (`smpi/async-small-thresh`); at most
     /// `detached_below_bytes`.
-    #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().eager_below.get()))]
-    pub(super) eager_below_bytes: Option<u64>,
+    #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().eager_below.get()))]
+    pub(super) eager_below_bytes: Option<Size>,
     /// Cost for the sender before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) send_overhead: Option<String>,
@@ -197,17 +198,17 @@ pub(super) struct MpiSection {
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) receive_overhead: Option<String>,
     /// Cost of posting a nonblocking receive.
-    #[schemars(range(min = 0), extend("x-unit" = "s", "default" = 0))]
-    pub(super) irecv_s: Option<f64>,
+    #[schemars(extend("default" = 0))]
+    pub(super) irecv_s: Option<Seconds>,
     /// Cost of a test of requests (`smpi/test`).
-    #[schemars(range(min = 0), extend("x-unit" = "s", "default" = Parameters::default().test.as_secs_f64()))]
-    pub(super) test_s: Option<f64>,
+    #[schemars(extend("x-default" = "1e-4 (SimGrid's), 0 for [recorded traces](model.md#polling)"))]
+    pub(super) test_s: Option<Seconds>,
     /// Growth of the costs of tests and probes with each failed one (`smpi/grow-injected-times`).
-    #[schemars(extend("default" = Parameters::default().test_grows))]
+    #[schemars(extend("x-default" = "true (SimGrid's), false for [recorded traces](model.md#polling)"))]
     pub(super) test_grows: Option<bool>,
     /// Cost of a probe (`smpi/iprobe`).
-    #[schemars(range(min = 0), extend("x-unit" = "s", "default" = Parameters::default().iprobe.as_secs_f64()))]
-    pub(super) iprobe_s: Option<f64>,
+    #[schemars(extend("x-default" = "1e-4 (SimGrid's), 0 for [recorded traces](model.md#polling)"))]
+    pub(super) iprobe_s: Option<Seconds>,
     /// Outcomes that depend on time: decided by simulated time (`reenact`), or as recorded in the trace (`recorded`).
     #[schemars(extend("default" = Outcomes::default().name(), "x-page" = "model.md#what-depends-on-time"))]
     pub(super) outcomes: Option<OutcomesName>,

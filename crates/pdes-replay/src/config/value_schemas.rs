@@ -1,12 +1,26 @@
 //! Schemas of values that cannot be derived from the types of their fields.
 
 use mpi_model::collective::{Operation, Selector};
+use netmodel::quantity::Seconds;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// Returns the schema of a time in seconds, or `"auto"`.
+/// Returns the schema of a time in seconds or with a unit, or `"auto"`.
 pub(super) fn seconds_or_auto(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "enum": ["auto"] }] })
+    json_schema!({ "anyOf": [
+        { "type": "number", "minimum": 0 },
+        { "type": "string", "enum": ["auto"] },
+        { "type": "string", "pattern": "^[0-9.]", "description": "a number with a unit of time" },
+    ] })
+}
+
+/// Reads a time in seconds or with a unit; `None` for `"auto"`.
+pub(super) fn read_seconds_or_auto(value: &toml::Value) -> Result<Option<f64>, String> {
+    if value.as_str() == Some("auto") {
+        return Ok(None);
+    }
+    let seconds: Result<Seconds, _> = value.clone().try_into();
+    seconds.map(|seconds| Some(seconds.0)).map_err(|error| error.message().to_owned())
 }
 
 /// Returns the schema of `"auto"`, a number of regions, or a file.

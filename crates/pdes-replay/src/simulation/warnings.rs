@@ -21,15 +21,7 @@ impl Simulation {
             warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
         }
         let Model { key, capabilities, .. } = self.model;
-        if !capabilities.cores {
-            warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
-                let host = self.platform.host(host);
-                format!(
-                    "{} has {ranks} ranks for {} core(s); the model {key:?} gives each rank a core of its own",
-                    host.name, host.cores
-                )
-            }));
-        }
+        warnings.extend(self.overcommitted_warning());
         if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
             let names = Model::names_with(|other| other.threads && !other.regions);
             warnings.push(format!(
@@ -50,6 +42,26 @@ impl Simulation {
             ));
         }
         warnings
+    }
+
+    /// Returns a warning about the first host with more ranks than cores, if there is one.
+    fn overcommitted_warning(&self) -> Option<String> {
+        let (host, ranks) = self.placement.overcommitted(&self.platform)?;
+        let (host, hosts) = (self.platform.host(host), self.platform.hosts().len());
+        let cores = count(host.cores.into(), "core");
+        let effect = match self.model.capabilities.cores {
+            true => "computations at the same time share cores".to_owned(),
+            false => format!("the model {:?} gives each rank a core of its own", self.model.key),
+        };
+        let cause = match &self.job.hosts {
+            Some(_) => String::new(),
+            None => format!(
+                ": {} for {} are placed cyclically; take a larger platform, or choose hosts with platform.hosts",
+                count(self.trace.ranks().into(), "rank"),
+                count(hosts as u64, "host")
+            ),
+        };
+        Some(format!("{} has {ranks} ranks for {cores}, {effect}{cause}", host.name))
     }
 
     /// Returns the reason why no iteration is fast-forwarded although this was requested.
@@ -90,9 +102,15 @@ fn unfinished_warning(trace: &Trace) -> Option<String> {
     let pending: Vec<(Rank, u64)> = pending.filter(|&(_, requests)| requests > 0).collect();
     let requests: u64 = pending.iter().map(|(_, requests)| requests).sum();
     let (first, _) = pending.first()?;
+    let are = if requests == 1 { "is" } else { "are" };
     Some(format!(
-        "{requests} requests of {} ranks, the first of rank {first}, are not completed by the program; the replay waits for them at \
-         the end of the trace",
-        pending.len()
+        "{} of {}, the first of rank {first}, {are} not completed by the program; the replay waits for them at the end of the trace",
+        count(requests, "request"),
+        count(pending.len() as u64, "rank")
     ))
+}
+
+/// Returns a number with its noun, such as `1 rank` or `2 ranks`.
+fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -67,6 +67,7 @@ impl Grid {
         let form = |message: String| SweepError::Format { path: path.to_owned(), message };
         let form_of = |error: toml::de::Error| form(error.to_string().trim_end().to_owned());
         let table: toml::Table = toml::from_str(&text).map_err(form_of)?;
+        refuse_runs(path, &table)?;
         names::check_file(path, &text, &table, &schema::sweep_schema())?;
         let file: SweepFile = toml::from_str(&text).map_err(form_of)?;
         let directory = path.parent().unwrap_or(Path::new(""));
@@ -116,6 +117,18 @@ impl Grid {
             combinations.into_iter().flat_map(with).collect()
         })
     }
+}
+
+/// Refuses the configuration of a run.
+fn refuse_runs(path: &Path, table: &toml::Table) -> Result<(), ConfigError> {
+    let has = |key: &&str| table.contains_key(*key);
+    if ["grid", "axis", "config"].iter().any(has)
+        || !["trace", "platform", "network", "mpi", "engine"].iter().any(has)
+    {
+        return Ok(());
+    }
+    let advice = "replay it with `pdes-replay run FILE`, or name it as config = \"FILE\" in a sweep, beside [grid] or [[axis]]";
+    Err(ConfigError::OtherFile { path: path.to_owned(), found: "the configuration of a run", advice })
 }
 
 impl Axis {

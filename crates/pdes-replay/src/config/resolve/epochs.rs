@@ -5,6 +5,7 @@ use pdes_core::SimDuration;
 use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::NetworkSection;
+use crate::config::value_schemas::read_seconds_or_auto;
 use crate::job::{Epoch, RegionSource};
 use crate::models::Model;
 
@@ -15,12 +16,8 @@ pub(super) fn epoch(section: &NetworkSection, model: &Model) -> Result<Epoch, Co
         Some(found) => found,
     };
     let expected = "expected \"auto\", or a time in seconds of a picosecond or more, or 0, which is exact";
-    let seconds = match found {
-        toml::Value::String(auto) if auto == "auto" => None,
-        toml::Value::Float(seconds) => Some(*seconds),
-        toml::Value::Integer(seconds) => Some(*seconds as f64),
-        _ => Some(f64::NAN),
-    };
+    let seconds = read_seconds_or_auto(found)
+        .map_err(|_| value_error("network", "epoch_s", format!("found {found}, {expected}")))?;
     let epoch = match seconds {
         None => Epoch::Auto,
         Some(0.0) => return Ok(Epoch::Exact),
