@@ -34,6 +34,8 @@ mod links;
 mod manual;
 #[path = "replay/matrix.rs"]
 mod matrix;
+#[path = "replay/mistakes.rs"]
+mod mistakes;
 #[path = "replay/network_models.rs"]
 mod network_models;
 #[path = "replay/pages.rs"]

@@ -419,7 +419,7 @@ fn programs_that_are_not_recorded_are_reported() {
     acquire(&tracer, "true").stderr(contains("no process was recorded")).stderr(contains("statically"));
     acquire(&tracer, "false").stderr(contains("exit status 1 before any process had entered MPI"));
     acquire(&tracer, "/no/such/program").stderr(contains("/no/such/program: No such file"));
-    let hint = "cargo rustc -p ti-tracer --release --features mpi --crate-type cdylib";
+    let hint = "build it with `pdes-replay tracer install`";
     acquire(&folder.path("missing.so"), "true").stderr(contains("missing.so")).stderr(contains(hint));
     assert!(!folder.path("run.pdt").exists());
 }

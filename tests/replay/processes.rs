@@ -269,7 +269,7 @@ fn failures_are_told_once() {
     expect_failure(&replay(&cycle, &platform, &["--set=network.model=flow"]), FAILED, all_of_the_cycle);
     expect_failure(&replay(&missing, &platform, &[]), FAILED, "missing.txt: No such file");
     expect_failure(&replay(&damaged, &platform, &[]), FAILED, "nothing");
-    expect_failure(&replay(&cycle, &platform, &["--threads=0"]), MISUSE, "[engine] threads");
+    expect_failure(&replay(&cycle, &platform, &["--threads=0"]), MISUSE, "--threads: found 0");
     expect_failure(&replay(&cycle, &platform, &["--report=/nowhere/at/all.json"]), FAILED, "does not exist");
     let partition = text(&folder.write("partition.txt", "0\n1\n2\n0\n1\n3\n"));
     let partition = format!("--set=parallel.partition={partition}");

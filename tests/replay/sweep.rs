@@ -113,16 +113,20 @@ fn invalid_sweeps_are_reported() {
             "sweep.toml:3:9: [grid.network] has no key \"latencyfactor\"; did you mean \"latency_factor\"?",
         ),
         ("[[axis]]\nname = 'x'\nvalues = [{ label = 'a', network.preset = 'lv8' }]\n", "sweep.toml:3:43: "),
-        ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, -2]\n", "the run -2"),
+        ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, -2]\n", "sweep.toml:3:30: "),
+        (
+            "config = 'run.toml'\n[grid]\nnetwork.epoch_s = [0, '5 parsec']\n",
+            "the run 5 parsec: [network] epoch_s: found \"5 parsec\"",
+        ),
         ("confg = 'run.toml'\n", "confg"),
-        ("config = 'nowhere.toml'\n[grid]\nnetwork.model = ['flow']\n", "nowhere.toml"),
     ] {
         let folder = folder(text);
         sweep(&folder).assert().code(MISUSE).stderr(contains(message));
         assert!(!folder.path("results").exists());
     }
-    let folder = Folder::new();
-    sweep(&folder).assert().code(MISUSE).stderr(contains("sweep.toml"));
+    let missing = folder("config = 'nowhere.toml'\n[grid]\nnetwork.model = ['flow']\n");
+    sweep(&missing).assert().code(FAILED).stderr(contains("nowhere.toml"));
+    sweep(&Folder::new()).assert().code(FAILED).stderr(contains("sweep.toml"));
 }
 
 #[test]

@@ -215,13 +215,10 @@ fn the_command_writes_a_timeline() {
     run(&few).code(DONE).stderr(contains("wrote the timeline").and(contains("states")));
     assert_eq!(&std::fs::read(&timeline).unwrap()[..2], [0x1f, 0x8b]);
     for (arguments, words) in [
-        (
-            &["--timeline=run.txt"][..],
-            "[timeline] file: found run.txt, expected a name that ends in one of .json",
-        ),
-        (&["--timeline=run.json", "--timeline-format=svg"], "[timeline] format: found \"svg\""),
-        (&["--timeline=run.json", "--timeline-window=2s..1s"], "[timeline] window: found \"2s..1s\""),
-        (&["--timeline=run.json", "--timeline-ranks=3..3"], "[timeline] ranks: found \"3..3\""),
+        (&["--timeline=run.txt"][..], "--timeline: found run.txt, expected a name that ends in one of .json"),
+        (&["--timeline=run.json", "--timeline-format=svg"], "--timeline-format: found \"svg\""),
+        (&["--timeline=run.json", "--timeline-window=2s..1s"], "--timeline-window: found \"2s..1s\""),
+        (&["--timeline=run.json", "--timeline-ranks=3..3"], "--timeline-ranks: found \"3..3\""),
         (&["--timeline-ranks=0..3"], "[timeline] file: is missing"),
         (
             &["--timeline=run.json", "--model=contention-free", "--checkpoint=c"],

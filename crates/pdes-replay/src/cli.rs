@@ -15,6 +15,7 @@ mod summary;
 mod sweep;
 mod timeline;
 mod trace;
+mod tracer;
 mod validate;
 
 use std::io::IsTerminal;
@@ -26,7 +27,7 @@ use pdes_replay::ConfigError;
 use trace_mmap::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, RunArguments, Verbosity};
 
 /// Exit status of misuse.
 const MISUSE: u8 = 2;
@@ -46,11 +47,17 @@ fn require_pictures() -> Result<(), Misuse> {
 pub(crate) fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_log(&arguments);
+    let quiet = arguments.verbosity.quiet;
     match &arguments.command {
-        None => replay(&arguments),
+        None => replay(&arguments.run, quiet),
+        Some(Command::Run(command)) => match command.arguments() {
+            Ok(arguments) => replay(&arguments, quiet),
+            Err(misuse) => exit_code(Err(misuse.into()), None),
+        },
         Some(Command::Platform(command)) => exit_code(platform::run(command), None),
         Some(Command::Trace(command)) => exit_code(trace::run(command), None),
-        Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments), None),
+        Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
+        Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments, quiet), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),
@@ -61,10 +68,10 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Replays on this process, or on all processes that were started together.
-fn replay(arguments: &Arguments) -> ExitCode {
+fn replay(arguments: &RunArguments, quiet: bool) -> ExitCode {
     match processes::join() {
         Ok(mut cluster) => {
-            let result = run::run(&arguments.run, &mut cluster);
+            let result = run::run(arguments, quiet || cluster.member() != 0, &mut cluster);
             // All processes leave together, so that the error is reported before the launcher ends them because one has failed.
             exit_code(result, Some(&cluster))
         }
@@ -78,17 +85,20 @@ fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode 
     if !processes::is_reported_elsewhere(&error, cluster) {
         report_error(&error);
     }
-    let misuse = error.is::<ConfigError>() || error.is::<Misuse>() || error.is::<GenerateError>();
+    let is_invalid = |error: &ConfigError| !error.is_unreadable();
+    let misuse =
+        error.downcast_ref().is_some_and(is_invalid) || error.is::<Misuse>() || error.is::<GenerateError>();
     if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
 }
 
-/// Starts logging to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`. Of several processes only the
+/// Starts logging to stderr: warnings always, notes unless the command is quiet, details if it is verbose or by `RUST_LOG`. Of several processes only the
 /// first one logs more than errors.
 fn start_log(arguments: &Arguments) {
-    let default = match arguments.run.quiet {
+    let default = match &arguments.verbosity {
         _ if processes::is_not_first() => "error",
-        true => "warn",
-        false => "info",
+        Verbosity { quiet: true, .. } => "warn",
+        Verbosity { verbose: true, .. } => "debug",
+        _ => "info",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -1,29 +1,65 @@
 //! Flags and subcommands of the command line.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pdes_replay::{MODELS, Model};
+
+use super::Misuse;
 
 /// Replays a trace of an MPI program on a model of a machine, and predicts how long the program would run there.
 #[derive(Debug, Parser)]
-#[command(name = "pdes-replay", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "Flags override the configuration. The last line on stdout is the simulated time.\n\
-    Exit status: 0 done, 1 the run failed (bad trace, deadlock, I/O), 2 misuse (flags, configuration).")]
+#[command(name = "pdes-replay", version, long_version = VERSION.as_str(), args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Without a command it replays, as `run` does. Flags override the configuration. The last line on stdout is the simulated \
+    time.\nExit status: 0 done, 1 the run failed (bad trace, deadlock, a file that cannot be read or written), 2 misuse (flags, configuration)."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+}
+
+/// Version, and the features of this build.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features = [
+        ("pictures", cfg!(feature = "pictures")),
+        ("parquet", cfg!(feature = "parquet")),
+        ("mpi", cfg!(feature = "mpi")),
+        ("otf2", cfg!(feature = "otf2")),
+    ];
+    let line = |(name, is_built)| format!("\n{} {name}", if is_built { "with   " } else { "without" });
+    features.into_iter().map(line).fold(env!("CARGO_PKG_VERSION").to_owned(), |text, line| text + &line)
+});
+
+/// Amount of output, of all commands.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Verbosity {
+    /// Prints only results and warnings: no notes, no progress, of a replay only the simulated time.
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Messages")]
+    pub(crate) quiet: bool,
+    /// Also logs details, such as all parameters of the models; RUST_LOG selects them by module.
+    #[arg(long, short, global = true, help_heading = "Messages")]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Replays a trace: the default command, which also takes a file as argument.
+    Run(Box<RunCommand>),
     /// Describes or checks a platform.
     #[command(subcommand)]
     Platform(PlatformCommand),
     /// Creates, converts and inspects traces.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Builds and installs the library that records MPI programs.
+    #[command(subcommand)]
+    Tracer(TracerCommand),
     /// Replays a program on many machines, or with many settings: every combination of the values in a file.
     Sweep(SweepArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
@@ -55,15 +91,15 @@ pub(crate) enum Command {
 pub(crate) enum TraceCommand {
     /// Converts a trace of any format to an archive (.pdt).
     Convert {
-        /// Trace.
+        /// Trace of any format.
         trace: PathBuf,
-        /// Archive.
+        /// Archive that is written.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Content of the trace: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.
         #[arg(long, value_enum, value_name = "FORM", default_value_t = TraceFormat::Ti)]
         from: TraceFormat,
-        /// Number of threads.
+        /// Number of threads that read and convert.
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
         /// Keeps every action as a separate record (no folding).
@@ -75,17 +111,17 @@ pub(crate) enum TraceCommand {
     },
     /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
     Info {
-        /// Trace.
+        /// Trace of any format.
         trace: PathBuf,
     },
     /// Checks checksums, channels, collectives and requests; exits with 1 if there is an error.
     Check {
-        /// Trace.
+        /// Trace of any format.
         trace: PathBuf,
     },
     /// Writes a trace as text: a directory of rank files.
     Dump {
-        /// Trace.
+        /// Trace of any format.
         trace: PathBuf,
         /// Directory; without it the merged text goes to stdout.
         #[arg(short, long, value_name = "DIR")]
@@ -122,47 +158,82 @@ pub(crate) enum TraceFormat {
     Goal,
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Subcommand)]
+pub(crate) enum TracerCommand {
+    /// Compiles the tracer for the local MPI library, and installs it where `trace acquire` looks for it.
+    Install(super::tracer::InstallArguments),
+}
+
+/// A replay with its input as an argument.
+#[derive(Debug, Args)]
+pub(crate) struct RunCommand {
+    /// Configuration, if its name ends in .toml, or else a trace.
+    #[arg(value_name = "CONFIG|TRACE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+impl RunCommand {
+    /// Returns the flags, with the argument as one of them.
+    pub(crate) fn arguments(&self) -> Result<RunArguments, Misuse> {
+        let mut run = self.run.clone();
+        let Some(input) = &self.input else { return Ok(run) };
+        let is_config = input.extension().is_some_and(|extension| extension == "toml");
+        let (flag, value) =
+            if is_config { ("--config", &mut run.config) } else { ("--trace", &mut run.trace) };
+        if let Some(other) = value.replace(input.clone()) {
+            let (input, other) = (input.display(), other.display());
+            return Err(Misuse(format!("found {input} and {flag} {other}, expected one of them")));
+        }
+        Ok(run)
+    }
+}
+
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArguments {
     /// Configuration of the run (TOML).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) config: Option<PathBuf>,
     /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst. With
     /// --model loggops a GOAL schedule.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Input")]
     pub(crate) trace: Option<PathBuf>,
     /// Platform: SimGrid XML or TOML.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) platform: Option<PathBuf>,
-    /// Network model.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = model_help(), help_heading = "Model")]
     pub(crate) model: Option<String>,
-    /// Number of threads.
-    #[arg(long, value_name = "N")]
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE", help_heading = "Model")]
+    pub(crate) set: Vec<String>,
+    /// Number of threads, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Execution")]
     pub(crate) threads: Option<i64>,
-    /// File for the report (JSON).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<PathBuf>,
     /// Writes checkpoints into this directory, from which --resume continues; contention-free on one process.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Execution")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Time between two checkpoints, such as 30s, 5m (the default) or 1h.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Execution")]
     pub(crate) every: Option<String>,
     /// Resumes from the checkpoint in the directory; if there is none, starts from the beginning.
-    #[arg(long)]
+    #[arg(long, help_heading = "Execution")]
     pub(crate) resume: bool,
+    /// File for the report (JSON).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+    /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) profile: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) timeline: super::timeline::TimelineArguments,
-    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Prints only the simulated time and warnings.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+}
+
+/// Describes the network models, the default first.
+pub(super) fn model_help() -> String {
+    let model = |model: &Model| format!("{}: {}", model.key, model.description);
+    let models: Vec<String> = MODELS.iter().map(model).collect();
+    format!("Network model. {} [default: {}]", models.join(" "), MODELS[0].key)
 }
 
 #[derive(Debug, Args)]
@@ -172,18 +243,20 @@ pub(crate) struct SweepArguments {
     /// Directory of the results: sweep.csv, sweep.parquet, sweep.html, and runs.jsonl, from which an interrupted sweep continues.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Number of concurrent runs; by default the number of cores.
+    /// Number of concurrent runs, from 1; by default the number of cores.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
-    /// Also writes the figures of the page to files.
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_enum, value_name = "FORM", help = pictures_help("Also writes the figures of the page to files."))]
     pub(crate) pictures: Option<PictureFormatName>,
     /// Repeats all runs, including those with results in the directory.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Suppresses the table.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+}
+
+/// Adds to a description that this program was built without pictures, if it was.
+pub(super) fn pictures_help(text: &str) -> String {
+    let note = " This program was built without pictures.";
+    if cfg!(feature = "pictures") { text.to_owned() } else { format!("{text}{note}") }
 }
 
 /// File format of figures.
@@ -191,7 +264,7 @@ pub(crate) struct SweepArguments {
 pub(crate) enum PictureFormatName {
     /// Scalable vector graphics.
     Svg,
-    /// Pixels.
+    /// Files of pixels.
     Png,
 }
 
@@ -217,5 +290,45 @@ fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
     match ends {
         Some((first, end)) if first < end => Ok(first..end),
         _ => Err(format!("found {text:?}, expected FIRST..END with FIRST below END, such as 0..64")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Every command and option of every command is described by a sentence.
+    #[test]
+    fn every_option_has_a_sentence() {
+        fn check(command: &clap::Command, path: &str) {
+            let described = |help: Option<&clap::builder::StyledStr>| {
+                help.map(ToString::to_string)
+                    .is_some_and(|help| help.contains(' ') && help.starts_with(char::is_uppercase))
+            };
+            assert!(described(command.get_about()), "{path}");
+            for argument in command.get_arguments() {
+                assert!(described(argument.get_help()), "{path} {}", argument.get_id());
+                for value in
+                    argument.get_possible_values().iter().filter(|_| argument.get_action().takes_values())
+                {
+                    // Shells and classes have names that say all.
+                    let is_named = ["shell", "class"].contains(&argument.get_id().as_str());
+                    assert!(
+                        is_named || described(value.get_help()),
+                        "{path} {} {}",
+                        argument.get_id(),
+                        value.get_name()
+                    );
+                }
+            }
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                check(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        let mut command = Arguments::command();
+        command.build();
+        check(&command, "pdes-replay");
     }
 }

@@ -10,27 +10,22 @@ use pdes_core::Progress;
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `load` while a bar counts the actions read.
-pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
-    let bar = bar(None, quiet, "reading {spinner} {human_pos} actions, {rate}, {elapsed}");
+pub(crate) fn watch_load<T>(actions: &AtomicU64, load: impl FnOnce() -> T) -> T {
+    let bar = bar(None, "reading {spinner} {human_pos} actions, {rate}, {elapsed}");
     watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
 }
 
 /// Runs `work` while a bar shows how many of `all` items are done.
 pub(crate) fn watch_count<T>(done: &AtomicU64, all: u64, things: &str, work: impl FnOnce() -> T) -> T {
-    let bar = bar(Some(all), false, "{wide_bar} {percent}% {human_pos}/{human_len} {msg}, ETA {eta}");
+    let bar = bar(Some(all), "{wide_bar} {percent}% {human_pos}/{human_len} {msg}, ETA {eta}");
     bar.set_message(things.to_owned());
     watch(&bar, |bar| bar.set_position(done.load(Ordering::Relaxed)), work)
 }
 
 /// Runs `replay` while a bar shows the actions done, their rate, the simulated time reached and the remaining time.
-pub(crate) fn watch_replay<T>(
-    progress: &Progress,
-    actions: u64,
-    quiet: bool,
-    replay: impl FnOnce() -> T,
-) -> T {
+pub(crate) fn watch_replay<T>(progress: &Progress, actions: u64, replay: impl FnOnce() -> T) -> T {
     let style = "{wide_bar} {percent}% {human_pos}/{human_len} actions, {rate}, simulated {msg}, ETA {eta}";
-    let bar = bar(Some(actions), quiet, style);
+    let bar = bar(Some(actions), style);
     let update = |bar: &ProgressBar| {
         if bar.position() == 0 && progress.steps_before() > 0 {
             // Actions of an earlier run must not count in this run's rate.
@@ -43,9 +38,10 @@ pub(crate) fn watch_replay<T>(
     watch(&bar, update, replay)
 }
 
-/// Creates a bar, which indicatif draws on a terminal only.
-fn bar(length: Option<u64>, quiet: bool, style: &str) -> ProgressBar {
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+/// Creates a bar, which indicatif draws on a terminal only; none where notes are not logged either.
+fn bar(length: Option<u64>, style: &str) -> ProgressBar {
+    let is_shown = tracing::enabled!(tracing::Level::INFO);
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let rate = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
         // A failed write only affects the display.
         let _ = write!(text, "{:.1} M/s", state.per_sec() / 1e6);

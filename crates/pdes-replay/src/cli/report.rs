@@ -13,6 +13,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pdes_replay::{Breakdown, CallParts, Parts, RegionParts, SavedReport};
 
+use super::arguments::pictures_help;
 use super::{Misuse, require_pictures};
 
 /// Largest number of ranks and call sites that are listed.
@@ -24,8 +25,7 @@ pub(crate) struct ReportArguments {
     report: PathBuf,
     /// Second report, to compare the first one with.
     other: Option<PathBuf>,
-    /// File of the page, or directory of the pictures; without it a table goes to stdout.
-    #[arg(short, long, value_name = "PATH")]
+    #[arg(short, long, value_name = "PATH", help = pictures_help("File of the page, or directory of the pictures; without it a table goes to stdout."))]
     output: Option<PathBuf>,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportFormat::Html, requires = "output")]

@@ -1,10 +1,13 @@
 //! The main command: replays a trace, on one process or distributed.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
 use pdes_replay::{Config, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
+
+use toml::Value;
 
 use super::arguments::RunArguments;
 use super::processes::agree;
@@ -16,9 +19,8 @@ const INTERRUPTED_STATUS: i32 = 130;
 const LARGE_PAGE_RANKS: u32 = 512;
 
 /// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
-pub(crate) fn run(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
+pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (is_first, processes) = (cluster.member() == 0, cluster.members());
-    let quiet = arguments.quiet || !is_first;
     let config = agree(cluster, config(arguments))?;
     if goal::is_goal(&config) {
         refuse_several(cluster, "a GOAL schedule is replayed on one process: run without mpirun")?;
@@ -34,10 +36,10 @@ pub(crate) fn run(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()>
         let hint = "a profile comes from one process, on any number of threads: run without mpirun";
         refuse_several(cluster, hint)?;
     }
-    let simulation = load(&job, quiet, |actions| Simulation::load_on(cluster, &job, actions))?;
+    let simulation = load(&job, |actions| Simulation::load_on(cluster, &job, actions))?;
     log_start(&simulation, processes);
     let simulation = stop_at_signals(simulation)?;
-    let outcome = replay(&simulation, quiet, |counters| simulation.run(cluster, counters))?;
+    let outcome = replay(&simulation, |counters| simulation.run(cluster, counters))?;
     let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
     agree(cluster, finished)
 }
@@ -54,9 +56,9 @@ fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()>
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
         let written = if simulation.model().distributes_ranks() {
-            replay(simulation, quiet, |counters| simulation.profile(outcome, counters))?.write(path)
+            replay(simulation, |counters| simulation.profile(outcome, counters))?.write(path)
         } else {
-            replay(simulation, quiet, |counters| simulation.profile_regions(counters))?.write(path)
+            replay(simulation, |counters| simulation.profile_regions(counters))?.write(path)
         };
         written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
@@ -105,6 +107,14 @@ fn log_start(simulation: &Simulation, processes: usize) {
              them work, too"
         );
     }
+    tracing::debug!(
+        "loaded in {:.3} s, with {} reading thread(s)",
+        simulation.load_time().as_secs_f64(),
+        job.reading_threads
+    );
+    tracing::debug!("preset {:?}, {:?}", job.preset, job.network);
+    tracing::debug!("{:?}", job.mpi);
+    tracing::debug!("epoch {:?}, partition {:?}, run-ahead {:?}", job.epoch, job.partition, job.run_ahead);
     if processes > 1 && !simulation.model().distributes_ranks() {
         match simulation.processes_of_regions() {
             Some(busy) if busy < processes - surplus => tracing::warn!(
@@ -128,19 +138,16 @@ fn log_start(simulation: &Simulation, processes: usize) {
     }
 }
 
-fn replay<T>(
-    simulation: &Simulation,
-    quiet: bool,
-    replay: impl FnOnce(&Progress) -> Result<T, RunError>,
-) -> Result<T> {
+fn replay<T>(simulation: &Simulation, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
     large_pages::set_large_pages(simulation.trace().ranks() >= LARGE_PAGE_RANKS);
     let counters = Progress::new(simulation.job().threads);
-    Ok(progress::watch_replay(&counters, simulation.trace().actions(), quiet, || replay(&counters))?)
+    Ok(progress::watch_replay(&counters, simulation.trace().actions(), || replay(&counters))?)
 }
 
 /// Prints the result and writes the report.
 fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
     timeline::log_summary(simulation.job(), outcome);
+    simulation.outcome_warnings(outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
     let report = Report::new(simulation, outcome);
     if let Some(path) = &simulation.job().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
@@ -162,30 +169,24 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     for assignment in &arguments.set {
         config.set(assignment)?;
     }
-    let paths = [
-        ("trace", "path", &arguments.trace),
-        ("platform", "file", &arguments.platform),
-        ("checkpoint", "directory", &arguments.checkpoint),
-        ("output", "report", &arguments.report),
-        ("output", "profile", &arguments.profile),
+    let path =
+        |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned().into());
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let flags = [
+        ("--trace", "trace", "path", path(&arguments.trace)),
+        ("--platform", "platform", "file", path(&arguments.platform)),
+        ("--model", "network", "model", text(&arguments.model)),
+        ("--threads", "engine", "threads", arguments.threads.map(Value::from)),
+        ("--checkpoint", "checkpoint", "directory", path(&arguments.checkpoint)),
+        ("--every", "checkpoint", "every", text(&arguments.every)),
+        ("--resume", "checkpoint", "resume", arguments.resume.then_some(true.into())),
+        ("--report", "output", "report", path(&arguments.report)),
+        ("--profile", "output", "profile", path(&arguments.profile)),
     ];
-    for (section, key, path) in paths {
-        if let Some(path) = path {
-            config.set_path(section, key, path);
+    for (flag, section, key, value) in flags.into_iter().chain(arguments.timeline.flags()) {
+        if let Some(value) = value {
+            config.set_flag(flag, section, key, value)?;
         }
-    }
-    arguments.timeline.apply(&mut config);
-    if let Some(model) = &arguments.model {
-        config.insert("network", "model", model.as_str().into());
-    }
-    if let Some(every) = &arguments.every {
-        config.insert("checkpoint", "every", every.as_str().into());
-    }
-    if arguments.resume {
-        config.insert("checkpoint", "resume", true.into());
-    }
-    if let Some(threads) = arguments.threads {
-        config.insert("engine", "threads", threads.into());
     }
     Ok(config)
 }
@@ -207,12 +208,8 @@ fn check_outputs(job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn load(
-    job: &Job,
-    quiet: bool,
-    load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>,
-) -> Result<Simulation> {
+fn load(job: &Job, load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>) -> Result<Simulation> {
     tracing::info!("reading {}", job.trace.display());
     let actions = AtomicU64::new(0);
-    Ok(progress::watch_load(&actions, quiet, || load(&actions))?)
+    Ok(progress::watch_load(&actions, || load(&actions))?)
 }

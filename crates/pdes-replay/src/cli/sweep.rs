@@ -13,11 +13,14 @@ use super::arguments::SweepArguments;
 use super::{Misuse, large_pages, progress, require_pictures};
 
 /// Runs a sweep, writes the results and prints them.
-pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
+pub(crate) fn run(arguments: &SweepArguments, quiet: bool) -> Result<()> {
     if arguments.pictures.is_some() {
         require_pictures()?;
     }
-    let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| Misuse(error.to_string()))?;
+    let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| match error.is_unreadable() {
+        true => anyhow::Error::from(error),
+        false => Misuse(error.to_string()).into(),
+    })?;
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
@@ -29,7 +32,7 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
         tracing::info!("{} of them had been done before (--fresh runs all again)", results.resumed);
     }
     write(&results, arguments)?;
-    if !arguments.quiet {
+    if !quiet {
         print(&results)?;
     }
     match results.failures() {

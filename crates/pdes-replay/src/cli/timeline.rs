@@ -3,43 +3,54 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pdes_replay::{Config, Job, Outcome, TimelineSummary};
+use pdes_replay::{Job, Outcome, TimelineFormat, TimelineSummary};
+use toml::Value;
+
+/// Heading of these flags.
+const TIMELINE: &str = "Timeline";
 
 /// File, format and content of a timeline.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TimelineArguments {
-    /// File for a timeline: states, waits and messages of ranks. The extension selects the format: .json and .json.gz (Perfetto),
-    /// .trace (Paje), .otf2, .csv, .parquet.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = file_help(), help_heading = TIMELINE)]
     timeline: Option<PathBuf>,
-    /// Format of the timeline, whatever its extension: chrome, paje, otf2, csv, parquet.
-    #[arg(long, value_name = "NAME")]
+    /// Format of the timeline, whatever its extension: chrome, paje, otf2, csv or parquet.
+    #[arg(long, value_name = "NAME", help_heading = TIMELINE)]
     timeline_format: Option<String>,
     /// Restricts the timeline to an interval of simulated time, such as 10s..12s, 1.5ms.. or ..200us.
-    #[arg(long, value_name = "START..END")]
+    #[arg(long, value_name = "START..END", help_heading = TIMELINE)]
     timeline_window: Option<String>,
     /// Restricts the timeline to ranks from FIRST up to, but without, END, such as 0..64, and to messages to and from them.
-    #[arg(long, value_name = "FIRST..END")]
+    #[arg(long, value_name = "FIRST..END", help_heading = TIMELINE)]
     timeline_ranks: Option<String>,
 }
 
 impl TimelineArguments {
-    /// Sets the flags in a configuration.
-    pub(crate) fn apply(&self, config: &mut Config) {
-        if let Some(path) = &self.timeline {
-            config.set_path("timeline", "file", path);
-        }
-        let texts = [
-            ("format", &self.timeline_format),
-            ("window", &self.timeline_window),
-            ("ranks", &self.timeline_ranks),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                config.insert("timeline", key, text.as_str().into());
-            }
-        }
+    /// Returns the flags with section, key and value, as far as they are given.
+    pub(crate) fn flags(&self) -> [(&'static str, &'static str, &'static str, Option<Value>); 4] {
+        let text = |text: &Option<String>| text.as_deref().map(Value::from);
+        let file = self.timeline.as_deref().map(|path| path.to_string_lossy().into_owned().into());
+        [
+            ("--timeline", "timeline", "file", file),
+            ("--timeline-format", "timeline", "format", text(&self.timeline_format)),
+            ("--timeline-window", "timeline", "window", text(&self.timeline_window)),
+            ("--timeline-ranks", "timeline", "ranks", text(&self.timeline_ranks)),
+        ]
     }
+}
+
+/// Describes the file of a timeline, and which formats this program was built without.
+fn file_help() -> String {
+    let missing = TimelineFormat::ALL.into_iter().filter(|format| !format.is_built());
+    let missing: Vec<&str> = missing.map(TimelineFormat::name).collect();
+    let missing = match missing[..] {
+        [] => String::new(),
+        _ => format!(" This program was built without {}", missing.join(" and ")) + ".",
+    };
+    format!(
+        "File for a timeline: states, waits and messages of ranks. The extension selects the format: .json and .json.gz (Perfetto), \
+         .trace (Paje), .otf2, .csv, .parquet.{missing}"
+    )
 }
 
 /// Logs the size of the timeline, if one was written.

@@ -66,7 +66,7 @@ fn load(path: &Path) -> Result<Trace> {
     }
     let actions = AtomicU64::new(0);
     let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
-    let trace = progress::watch_load(&actions, false, || Trace::load(path, &options)).context("the trace")?;
+    let trace = progress::watch_load(&actions, || Trace::load(path, &options)).context("the trace")?;
     trace.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(trace)
 }
@@ -75,7 +75,7 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..options };
-    let converted = progress::watch_load(&actions, false, || trace_mmap::convert(input, output, &options))?;
+    let converted = progress::watch_load(&actions, || trace_mmap::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &converted.summary))
 }
@@ -88,7 +88,7 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let actions = AtomicU64::new(0);
     let load = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..ConvertOptions::default() };
-    let cut = progress::watch_load(&actions, false, || trace_mmap::cut(&trace, output, &what, &options))?;
+    let cut = progress::watch_load(&actions, || trace_mmap::cut(&trace, output, &what, &options))?;
     cut.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &cut.summary))
 }
@@ -161,17 +161,22 @@ fn check(path: &Path) -> Result<String> {
     let mut report = progress::watch_count(&ranks, trace.ranks().into(), "ranks checked", || {
         trace_mmap::check(&trace, Some(&ranks))
     });
-    if let Some(unreceived) = report.unreceived {
-        tracing::warn!("{unreceived}");
-    }
     if report.pending > 0 {
         tracing::warn!("{} request(s) are still pending at the end of their ranks", report.pending);
     }
+    let mut findings = Vec::new();
     if trace.provenance().ended_early > 0 {
-        // The warning about the early end covers all requests that were not completed.
+        // The end of the recording explains requests that were not completed, and messages that were not received.
         report.findings.retain(|finding| !matches!(finding, Finding::Unfinished { .. }));
+        report.unreceived.iter().for_each(|unreceived| tracing::warn!("{unreceived}"));
+    } else if let Some(unreceived) = report.unreceived {
+        let limit = mpi_model::Parameters::default().detached_below;
+        findings.push(format!(
+            "\n  {unreceived}; a send of mpi.detached_below_bytes ({limit} by default) or more waits for its receive: a deadlock"
+        ));
     }
-    if report.findings.is_empty() {
+    findings.extend(report.findings.iter().map(|finding| format!("\n  {finding}")));
+    if findings.is_empty() {
         return Ok(format!(
             "{}: {} ranks, {} actions, all right\n",
             path.display(),
@@ -179,8 +184,8 @@ fn check(path: &Path) -> Result<String> {
             trace.actions()
         ));
     }
-    let findings: Vec<String> = report.findings.iter().map(|finding| format!("\n  {finding}")).collect();
-    anyhow::bail!("{}: {} thing(s) are wrong:{}", path.display(), findings.len(), findings.concat())
+    let are = if findings.len() == 1 { "thing is" } else { "things are" };
+    anyhow::bail!("{}: {} {are} wrong:{}", path.display(), findings.len(), findings.concat())
 }
 
 fn dump(path: &Path, output: Option<&Path>) -> Result<()> {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pdes_replay::{Residual, TimeComparison, Validation};
 
-use super::arguments::RunArguments;
+use super::arguments::{RunArguments, model_help};
 use super::{Misuse, goal, run};
 
 /// Largest number of rows of a table.
@@ -24,11 +24,10 @@ pub(crate) struct ValidateArguments {
     /// Platform: SimGrid XML or TOML.
     #[arg(long, value_name = "FILE")]
     platform: Option<PathBuf>,
-    /// Network model.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = model_help())]
     model: Option<String>,
-    /// Number of threads.
-    #[arg(long, value_name = "N")]
+    /// Number of threads, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<i64>,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]

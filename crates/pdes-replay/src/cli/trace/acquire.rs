@@ -17,11 +17,11 @@ use super::shards::{RunHeader, ShardError, ShardSet, list_shards};
 use super::{Misuse, convert};
 
 /// File name of the library to preload.
-const LIBRARY: &str = "libti_tracer.so";
+pub(crate) const LIBRARY: &str = "libti_tracer.so";
 
 #[derive(Debug, Args)]
 pub(crate) struct AcquireArguments {
-    /// Archive.
+    /// Archive that is written.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Measure of computation.
@@ -53,10 +53,10 @@ pub(crate) struct GatherArguments {
     /// Shards, or directories of shards, of all ranks of one run.
     #[arg(required = true)]
     shards: Vec<PathBuf>,
-    /// Archive.
+    /// Archive that is written.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Number of threads.
+    /// Number of threads that create the archive.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 }
@@ -66,7 +66,7 @@ pub(crate) struct GatherArguments {
 enum ComputationMeasure {
     /// Instructions in user mode if the kernel allows counting them, else CPU time.
     Auto,
-    /// CPU time.
+    /// CPU time, also if instructions can be counted.
     CpuTime,
 }
 
@@ -74,8 +74,8 @@ enum ComputationMeasure {
 #[derive(Debug, thiserror::Error)]
 enum AcquireError {
     #[error(
-        "{}: the library to preload is not there; build it with `cargo rustc -p ti-tracer --release --features mpi --crate-type \
-         cdylib`, which needs mpicc, or name it with --tracer", file.display()
+        "{}: the library to preload is not there; build it with `pdes-replay tracer install`, which needs cargo and mpicc, or name it \
+         with --tracer", file.display()
     )]
     NoLibrary { file: PathBuf },
     #[error("{}: found files, expected a new or empty directory for the shards", dir.display())]
@@ -179,11 +179,16 @@ fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf()
 }
 
+/// Returns the directory of this program, where the library is by default.
+pub(crate) fn own_directory() -> Result<PathBuf> {
+    Ok(directory_of(&env::current_exe().context("this program")?))
+}
+
 /// Returns the absolute path of the library to preload: processes may start in other directories.
 fn find_library(named: Option<&Path>) -> Result<PathBuf> {
     let file = match named {
         Some(file) => file.to_path_buf(),
-        None => directory_of(&env::current_exe().context("this program")?).join(LIBRARY),
+        None => own_directory()?.join(LIBRARY),
     };
     Ok(file.canonicalize().map_err(|_| AcquireError::NoLibrary { file })?)
 }

@@ -1,5 +1,6 @@
 //! `trace generate`: archives of known programs.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,26 +21,28 @@ use super::super::progress;
 pub(crate) struct GenerateArguments {
     #[command(subcommand)]
     program: Program,
-    /// Archive.
+    /// Archive that is written.
     #[arg(short, long, value_name = "FILE", global = true)]
     output: Option<PathBuf>,
     /// Multiplies computations by random factors from 1 - JITTER to 1 + JITTER.
     #[arg(long, global = true, value_name = "JITTER")]
     jitter: Option<f64>,
     /// Unit with a random factor of its own; with actions, loops are unrolled.
-    #[arg(long, global = true, value_enum, default_value_t = Scope::Rank)]
+    #[arg(long, global = true, value_enum, value_name = "UNIT", default_value_t = Scope::Rank)]
     jitter_per: Scope,
     /// Seed of the jitter and of random programs.
-    #[arg(long, global = true, default_value_t = 1)]
+    #[arg(long, global = true, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Number of data files, each for an equal part of the ranks.
-    #[arg(long, global = true, default_value_t = 1)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 1)]
     shards: u32,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Scope {
+    /// All computations of a rank.
     Rank,
+    /// Each single computation.
     Action,
 }
 
@@ -53,129 +56,163 @@ enum RecordedComputations {
     EveryGap,
 }
 
+/// Three numbers, such as `4,4,8`.
+#[derive(Clone, Copy, Debug)]
+struct Triple<T>([T; 3]);
+
+impl<T: fmt::Display> fmt::Display for Triple<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = &self.0;
+        write!(f, "{x},{y},{z}")
+    }
+}
+
+impl<T: FromStr> FromStr for Triple<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Option<Vec<T>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let numbers = numbers.and_then(|numbers| numbers.try_into().ok()).map(Self);
+        numbers.ok_or_else(|| format!("found {text:?}, expected three whole numbers, such as 4,4,8"))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Program {
     /// NPB 3.4 LU: wavefronts through a two-dimensional grid of processes.
     NpbLu {
         /// Problem class: S W A B C D E F.
-        #[arg(long)]
+        #[arg(long, value_name = "CLASS")]
         class: Class,
-        #[arg(long)]
+        /// Number of ranks.
+        #[arg(long, value_name = "N")]
         ranks: u32,
         /// Number of time steps; by default that of the class.
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         steps: Option<u32>,
         /// Computation per inner point of the grid and time step [flop]; by default NPB's count.
-        #[arg(long)]
+        #[arg(long, value_name = "FLOPS")]
         flops_per_point: Option<f64>,
-        /// Computation that copies a number into or out of a message [flop].
-        #[arg(long)]
+        /// Computation that copies a number into or out of a message [flop]; by default 8.
+        #[arg(long, value_name = "FLOPS")]
         flops_per_value: Option<f64>,
         /// Short computations that are recorded in the trace.
-        #[arg(long, value_enum, default_value_t = RecordedComputations::ReceivesAndSends)]
+        #[arg(long, value_enum, value_name = "NAME", default_value_t = RecordedComputations::ReceivesAndSends)]
         recording: RecordedComputations,
     },
     /// Halo exchange between neighbours of a three-dimensional grid (7-point stencil).
     Halo3d {
-        /// Cells of the whole grid, such as 256,256,256.
-        #[arg(long, value_parser = parse_triple::<u64>)]
-        cells: Option<[u64; 3]>,
-        /// Processes in each dimension, such as 4,4,4.
-        #[arg(long, value_parser = parse_triple::<u32>)]
-        processes: Option<[u32; 3]>,
-        /// Makes the last process of a dimension a neighbour of the first one.
+        /// Cells of the whole grid in each dimension.
+        #[arg(long, value_name = "X,Y,Z", default_value_t = Triple(Halo3dParameters::default().cells))]
+        cells: Triple<u64>,
+        /// Number of ranks in each dimension.
+        #[arg(long, alias = "processes", value_name = "X,Y,Z", default_value_t = Triple(Halo3dParameters::default().processes))]
+        ranks: Triple<u32>,
+        /// Makes the last rank of a dimension a neighbour of the first one.
         #[arg(long)]
         periodic: bool,
-        #[arg(long)]
-        iterations: Option<u64>,
+        /// Number of iterations.
+        #[arg(long, value_name = "N", default_value_t = Halo3dParameters::default().iterations)]
+        iterations: u64,
         /// Size of a message per cell of the face [B].
-        #[arg(long)]
-        cell_bytes: Option<u64>,
-        #[arg(long)]
-        flops_per_cell: Option<f64>,
+        #[arg(long, value_name = "BYTES", default_value_t = Halo3dParameters::default().cell_bytes.get())]
+        cell_bytes: u64,
+        /// Computation per cell and iteration [flop].
+        #[arg(long, value_name = "FLOPS", default_value_t = Halo3dParameters::default().flops_per_cell)]
+        flops_per_cell: f64,
     },
     /// Transpositions between all ranks, as in a parallel Fourier transform.
     AlltoallFft {
-        #[arg(long)]
-        ranks: Option<u32>,
-        /// Points of the grid, such as 256,256,128.
-        #[arg(long, value_parser = parse_triple::<u64>)]
-        grid: Option<[u64; 3]>,
-        #[arg(long)]
-        steps: Option<u64>,
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = AlltoallFftParameters::default().ranks)]
+        ranks: u32,
+        /// Points of the grid in each dimension.
+        #[arg(long, value_name = "X,Y,Z", default_value_t = Triple(AlltoallFftParameters::default().grid))]
+        grid: Triple<u64>,
+        /// Number of transforms.
+        #[arg(long, value_name = "N", default_value_t = AlltoallFftParameters::default().steps)]
+        steps: u64,
         /// Computation per point and level of a transform [flop].
-        #[arg(long)]
-        flops_per_level: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = AlltoallFftParameters::default().flops_per_level)]
+        flops_per_level: f64,
         /// Computation per point and step beside the transform [flop].
-        #[arg(long)]
-        flops_per_point: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = AlltoallFftParameters::default().flops_per_point)]
+        flops_per_point: f64,
     },
     /// A message that circulates from rank to rank.
     Ring {
-        #[arg(long)]
-        ranks: Option<u32>,
-        #[arg(long)]
-        rounds: Option<u64>,
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = RingParameters::default().ranks)]
+        ranks: u32,
+        /// Number of rounds.
+        #[arg(long, value_name = "N", default_value_t = RingParameters::default().rounds)]
+        rounds: u64,
         /// Size of a message [B].
-        #[arg(long)]
-        bytes: Option<u64>,
+        #[arg(long, value_name = "BYTES", default_value_t = RingParameters::default().bytes.get())]
+        bytes: u64,
         /// Computation per round [flop].
-        #[arg(long)]
-        flops: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = RingParameters::default().flops)]
+        flops: f64,
     },
     /// Messages to a few random partners per step.
     RandomSparse {
-        #[arg(long)]
-        ranks: Option<u32>,
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = RandomSparseParameters::default().ranks)]
+        ranks: u32,
         /// Number of different steps.
-        #[arg(long)]
-        steps: Option<u32>,
+        #[arg(long, value_name = "N", default_value_t = RandomSparseParameters::default().steps)]
+        steps: u32,
         /// Number of repetitions of all steps.
-        #[arg(long)]
-        rounds: Option<u64>,
+        #[arg(long, value_name = "N", default_value_t = RandomSparseParameters::default().rounds)]
+        rounds: u64,
         /// Number of messages of a rank per step.
-        #[arg(long)]
-        partners: Option<u32>,
-        #[arg(long)]
-        min_bytes: Option<u64>,
-        #[arg(long)]
-        max_bytes: Option<u64>,
+        #[arg(long, value_name = "N", default_value_t = RandomSparseParameters::default().partners)]
+        partners: u32,
+        /// Smallest size of a message [B].
+        #[arg(long, value_name = "BYTES", default_value_t = RandomSparseParameters::default().min_bytes.get())]
+        min_bytes: u64,
+        /// Largest size of a message [B].
+        #[arg(long, value_name = "BYTES", default_value_t = RandomSparseParameters::default().max_bytes.get())]
+        max_bytes: u64,
         /// Computation per step [flop].
-        #[arg(long)]
-        flops: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = RandomSparseParameters::default().flops)]
+        flops: f64,
     },
     /// A master that distributes tasks and receives results from any worker.
     MasterWorker {
         /// Number of ranks: the master and its workers.
-        #[arg(long)]
-        ranks: Option<u32>,
-        #[arg(long)]
-        tasks: Option<u64>,
+        #[arg(long, value_name = "N", default_value_t = MasterWorkerParameters::default().ranks)]
+        ranks: u32,
+        /// Number of tasks.
+        #[arg(long, value_name = "N", default_value_t = MasterWorkerParameters::default().tasks)]
+        tasks: u64,
         /// Size of a task [B].
-        #[arg(long)]
-        task_bytes: Option<u64>,
+        #[arg(long, value_name = "BYTES", default_value_t = MasterWorkerParameters::default().task_bytes.get())]
+        task_bytes: u64,
         /// Size of a result [B].
-        #[arg(long)]
-        result_bytes: Option<u64>,
+        #[arg(long, value_name = "BYTES", default_value_t = MasterWorkerParameters::default().result_bytes.get())]
+        result_bytes: u64,
         /// Computation per task [flop]; --jitter makes it uneven.
-        #[arg(long)]
-        flops: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = MasterWorkerParameters::default().flops)]
+        flops: f64,
     },
     /// An allreduce per iteration.
     AllreduceLoop {
-        #[arg(long)]
-        ranks: Option<u32>,
-        #[arg(long)]
-        iterations: Option<u64>,
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = AllreduceLoopParameters::default().ranks)]
+        ranks: u32,
+        /// Number of iterations.
+        #[arg(long, value_name = "N", default_value_t = AllreduceLoopParameters::default().iterations)]
+        iterations: u64,
         /// Number of reduced values of 8 bytes.
-        #[arg(long)]
-        count: Option<u64>,
+        #[arg(long, value_name = "N", default_value_t = AllreduceLoopParameters::default().count)]
+        count: u64,
         /// Computation per iteration [flop].
-        #[arg(long)]
-        flops: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = AllreduceLoopParameters::default().flops)]
+        flops: f64,
         /// Computation of the reduction on each rank [flop].
-        #[arg(long)]
-        reduction_flops: Option<f64>,
+        #[arg(long, value_name = "FLOPS", default_value_t = AllreduceLoopParameters::default().reduction_flops)]
+        reduction_flops: f64,
     },
 }
 
@@ -207,27 +244,13 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     Ok(super::describe_archive(output, &summary))
 }
 
-/// Sets the parameters that were given.
-macro_rules! set {
-    ($parameters:ident, $($field:ident),+) => {
-        $(if let Some(value) = *$field {
-            $parameters.$field = value;
-        })+
-    };
-}
-
-/// Parses three numbers, such as `4,4,8`.
-fn parse_triple<T: FromStr>(text: &str) -> Result<[T; 3], String> {
-    let numbers: Option<Vec<T>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
-    numbers.ok_or_else(|| format!("found {text:?}, expected three whole numbers, such as 4,4,8"))
-}
-
 fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
-    Ok(match program {
+    Ok(match *program {
         Program::NpbLu { class, ranks, steps, flops_per_point, flops_per_value, recording } => {
-            let mut parameters = NpbLuParameters::new(*class, *ranks);
-            set!(parameters, steps, flops_per_point, flops_per_value);
+            let mut parameters = NpbLuParameters::new(class, ranks);
+            parameters.steps = steps.unwrap_or(parameters.steps);
+            parameters.flops_per_point = flops_per_point.unwrap_or(parameters.flops_per_point);
+            parameters.flops_per_value = flops_per_value.unwrap_or(parameters.flops_per_value);
             parameters.recording = match recording {
                 RecordedComputations::Receives => Recording::Receives,
                 RecordedComputations::ReceivesAndSends => Recording::ReceivesAndSends,
@@ -235,38 +258,32 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             };
             Box::new(NpbLu::new(parameters)?)
         }
-        Program::Halo3d { cells, processes, periodic, iterations, cell_bytes, flops_per_cell } => {
-            let mut parameters = Halo3dParameters { periodic: *periodic, ..Halo3dParameters::default() };
-            let cell_bytes = &cell_bytes.map(Bytes::new);
-            set!(parameters, cells, processes, iterations, cell_bytes, flops_per_cell);
+        Program::Halo3d { cells, ranks, periodic, iterations, cell_bytes, flops_per_cell } => {
+            let (Triple(cells), Triple(processes), cell_bytes) = (cells, ranks, Bytes::new(cell_bytes));
+            let parameters =
+                Halo3dParameters { cells, processes, periodic, iterations, cell_bytes, flops_per_cell };
             Box::new(Halo3d::new(parameters)?)
         }
-        Program::AlltoallFft { ranks, grid, steps, flops_per_level, flops_per_point } => {
-            let mut parameters = AlltoallFftParameters::default();
-            set!(parameters, ranks, grid, steps, flops_per_level, flops_per_point);
+        Program::AlltoallFft { ranks, grid: Triple(grid), steps, flops_per_level, flops_per_point } => {
+            let parameters = AlltoallFftParameters { ranks, grid, steps, flops_per_level, flops_per_point };
             Box::new(AlltoallFft::new(parameters)?)
         }
         Program::Ring { ranks, rounds, bytes, flops } => {
-            let mut parameters = RingParameters::default();
-            let bytes = &bytes.map(Bytes::new);
-            set!(parameters, ranks, rounds, bytes, flops);
-            Box::new(Ring::new(parameters)?)
+            Box::new(Ring::new(RingParameters { ranks, rounds, bytes: Bytes::new(bytes), flops })?)
         }
         Program::RandomSparse { ranks, steps, rounds, partners, min_bytes, max_bytes, flops } => {
-            let mut parameters = RandomSparseParameters { seed, ..RandomSparseParameters::default() };
-            let (min_bytes, max_bytes) = (&min_bytes.map(Bytes::new), &max_bytes.map(Bytes::new));
-            set!(parameters, ranks, steps, rounds, partners, min_bytes, max_bytes, flops);
+            let (min_bytes, max_bytes) = (Bytes::new(min_bytes), Bytes::new(max_bytes));
+            let parameters =
+                RandomSparseParameters { seed, ranks, steps, rounds, partners, min_bytes, max_bytes, flops };
             Box::new(RandomSparse::new(parameters)?)
         }
         Program::MasterWorker { ranks, tasks, task_bytes, result_bytes, flops } => {
-            let mut parameters = MasterWorkerParameters::default();
-            let (task_bytes, result_bytes) = (&task_bytes.map(Bytes::new), &result_bytes.map(Bytes::new));
-            set!(parameters, ranks, tasks, task_bytes, result_bytes, flops);
+            let (task_bytes, result_bytes) = (Bytes::new(task_bytes), Bytes::new(result_bytes));
+            let parameters = MasterWorkerParameters { ranks, tasks, task_bytes, result_bytes, flops };
             Box::new(MasterWorker::new(parameters)?)
         }
         Program::AllreduceLoop { ranks, iterations, count, flops, reduction_flops } => {
-            let mut parameters = AllreduceLoopParameters::default();
-            set!(parameters, ranks, iterations, count, flops, reduction_flops);
+            let parameters = AllreduceLoopParameters { ranks, iterations, count, flops, reduction_flops };
             Box::new(AllreduceLoop::new(parameters)?)
         }
     })

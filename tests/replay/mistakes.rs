@@ -1,0 +1,360 @@
+//! Mistakes of users: each is named, with the remedy, and none is silent.
+
+use std::path::{Path, PathBuf};
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::{contains, ends_with, is_empty, starts_with};
+use trace_mmap::{ConvertOptions, Provenance, WorkMetric, convert};
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::reference::repository;
+
+/// Two hosts of 1 Gflop/s.
+const PAIR: &str =
+    "[topology]\nkind = 'cluster'\nhosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+
+const MESSAGE: &str = "0 init\n1 init\n0 send 1 0 984\n1 recv 0 0 984\n";
+
+/// Returns the whole of stderr of a command that ends with this status.
+fn stderr(status: i32, arguments: &[&str]) -> String {
+    let assert = command().args(arguments).assert().code(status);
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A program in which two ranks poll 200 times, every microsecond, before they send what the other polls for.
+fn polling(folder: &Folder) -> PathBuf {
+    let rank = |rank: u32| {
+        let (peer, polls) =
+            (1 - rank, format!("{rank} test req=0 done=-\n{rank} compute 1000\n").repeat(200));
+        format!(
+            "{rank} init\n{rank} irecv {peer} 5 984 req=0\n{polls}{rank} send {peer} 5 984\n{rank} wait req=0\n"
+        )
+    };
+    folder.write("trace.txt", &format!("{}{}", rank(0), rank(1)))
+}
+
+#[test]
+fn polls_of_recorded_programs_are_free_and_those_of_simgrid_grow() {
+    let folder = Folder::new();
+    let (trace, platform) = (polling(&folder), folder.write("pair.toml", PAIR));
+    let replay = |trace: &Path, more: &[&str]| {
+        let mut replay = command();
+        replay.args(["run", text(trace), "--platform", text(&platform), "--set=network.preset=raw", "-q"]);
+        replay.args(more).assert().code(DONE)
+    };
+    let growing = "WARN 100 % of the time of all ranks is the modelled cost of tests, by mpi.test_s; it grows with each failed poll, as \
+                   in SimGrid: mpi.test_grows = false keeps it constant; mpi.test_s = 0 leaves it out\n";
+    replay(&trace, &[]).stderr(ends_with(growing));
+    replay(&trace, &["--set=mpi.test_s=0"]).stderr("").stdout("simulated time: 0.000203000 s\n");
+
+    let archive = folder.path("trace.pdt");
+    let work_metric = Some(WorkMetric::CpuTime { rate: 1e9 });
+    let provenance = Some(Provenance { work_metric, ..Provenance::default() });
+    convert(&trace, &archive, &ConvertOptions { provenance, ..ConvertOptions::default() }).unwrap();
+    replay(&archive, &[]).stderr("").stdout("simulated time: 0.000203000 s\n");
+    let constant = "by mpi.test_s; mpi.test_s = 0 leaves it out\n";
+    replay(&archive, &["--set=mpi.test_s=1 ms"]).stderr(ends_with(constant));
+}
+
+#[test]
+fn ranks_beyond_the_hosts_are_warned_of() {
+    let folder = Folder::new();
+    let ranks: String = (0..3).map(|rank| format!("{rank} init\n{rank} compute 1e9\n")).collect();
+    let (trace, platform) = (folder.write("trace.txt", &ranks), folder.write("pair.toml", PAIR));
+    let run = ["run", text(&trace), "--platform", text(&platform), "-q"];
+    let cyclic = "3 ranks for 2 hosts are placed cyclically; take a larger platform, or choose hosts with platform.hosts\n";
+    let sharing =
+        format!(" WARN node-0 has 2 ranks for 1 core, computations at the same time share cores: {cyclic}");
+    assert_eq!(stderr(DONE, &run), sharing);
+    let free = stderr(DONE, &[&run[..], &["--model=contention-free"]].concat());
+    let apart = "the model \"contention-free\" gives each rank a core of its own";
+    assert_eq!(free, format!(" WARN node-0 has 2 ranks for 1 core, {apart}: {cyclic}"));
+}
+
+#[test]
+fn a_schedule_has_no_platform() {
+    let folder = Folder::new();
+    let goal = folder.write("pair.goal", "num_ranks 1\nrank 0 {\nl1: calc 100\n}\n");
+    let run = ["run", text(&goal), "--model=loggops", "-q"];
+    let hint = "pdes-replay: a GOAL schedule has no platform: the model loggops has [loggops] in its place; leave --platform (or \
+                [platform]) out\n";
+    assert_eq!(stderr(MISUSE, &[&run[..], &["--platform=no/such/file.xml"]].concat()), hint);
+    let ignored = stderr(DONE, &[&run[..], &["--set=mpi.test_s=1"]].concat());
+    assert_eq!(ignored, " WARN [mpi] has no effect on a GOAL schedule\n");
+}
+
+#[test]
+fn a_latency_without_unit_is_refused() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", MESSAGE);
+    let platform = folder.write("slow.toml", &PAIR.replace("'1us'", "50"));
+    let message = "line 6, column 11\n  |\n6 | latency = 50\n  |           ^^\n\
+        found 50, which is 50 s: write the unit, as in \"50us\" or \"50s\" (one of w d h m s ms us ns or ps)\n";
+    let found = stderr(FAILED, &["run", text(&trace), "--platform", text(&platform), "-q"]);
+    assert!(found.ends_with(message), "{found}");
+    let slow = folder.write("slow.toml", &PAIR.replace("'1us'", "'50 s'"));
+    command().args(["platform", "check", text(&slow)]).assert().code(DONE);
+}
+
+#[test]
+fn units_are_read_as_they_are_printed() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &format!("{MESSAGE}1 compute 1e10\n"));
+    let printed =
+        PAIR.replace("'1Gf'", "'10 Gflop/s'").replace("'1GBps'", "'1 GB/s'").replace("'1us'", "'500 ns'");
+    let platform = folder.write("pair.toml", &printed);
+    let replay = |settings: &[&str]| {
+        let mut replay = command();
+        replay.args(["run", text(&trace), "--platform", text(&platform), "-q", "--set=network.preset=raw"]);
+        replay.args(settings).assert().code(DONE)
+    };
+    // Two links of 500 ns, 1000 bytes at 1 ns, 1 s of computation.
+    replay(&[]).stdout("simulated time: 1.000002000 s\n");
+    replay(&["--set=mpi.envelope_bytes=1.016 kB"]).stdout("simulated time: 1.000003000 s\n");
+    replay(&["--set=network.epoch_s=250 ns", "--set=engine.run_ahead_s=1us"])
+        .stdout(starts_with("simulated time: 1.00000"));
+
+    let goal =
+        folder.write("pair.goal", "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n");
+    let schedule = |setting: &str| {
+        command().args(["run", text(&goal), "--model=loggops", "-q", setting]).output().unwrap()
+    };
+    assert_eq!(schedule("--set=loggops.L=1us").stdout, schedule("--set=loggops.L=1000").stdout);
+    let wrong = "pdes-replay: --set loggops.L=1 parsec: \"1 parsec\" is not a quantity: unknown unit \"parsec\", expected w d h m s ms us ns or ps\n";
+    assert_eq!(String::from_utf8(schedule("--set=loggops.L=1 parsec").stderr).unwrap(), wrong);
+}
+
+#[test]
+fn messages_that_nobody_receives_are_found() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 100000\n0 finalize\n1 finalize\n");
+    let message = format!(
+        "pdes-replay: {}: 1 thing is wrong:\n  1 message is never received, the first from rank 0 to rank 1 with tag 0; a send of \
+         mpi.detached_below_bytes (65536 B by default) or more waits for its receive: a deadlock\n",
+        trace.display()
+    );
+    assert_eq!(stderr(FAILED, &["trace", "check", text(&trace)]), message);
+    let platform = folder.write("pair.toml", PAIR);
+    command()
+        .args(["run", text(&trace), "--platform", text(&platform)])
+        .assert()
+        .code(FAILED)
+        .stderr(contains("deadlock in the program: 1 rank waits for ever\n"));
+}
+
+/// Returns the error about a file in place of a trace, without the name of the file.
+fn recognised(path: &Path) -> String {
+    let platform = repository().join("configs/platforms/torus-5g.toml");
+    let found = stderr(FAILED, &["run", "--trace", text(path), "--platform", text(&platform), "-q"]);
+    let message = found.strip_prefix(&format!("pdes-replay: the trace: {}: ", path.display()));
+    let message = message.unwrap_or_else(|| panic!("{found}")).to_owned();
+    assert!(message.chars().all(|letter| letter == '\n' || !letter.is_control()), "{message:?}");
+    message
+}
+
+#[test]
+fn files_of_other_formats_are_named_and_not_printed() {
+    let folder = Folder::new();
+    let junk: Vec<u8> = (0..4096_u32).map(|number| (number * 167 + 93) as u8 | 1).collect();
+    std::fs::write(folder.path("junk"), junk).unwrap();
+    let binary = "this looks like a binary file; expected time-independent text (plain, gzip or zstd) or an archive (.pdt)\n";
+    assert_eq!(recognised(&folder.path("junk")), binary);
+    let goal = folder.write("pair.goal", "num_ranks 1\nrank 0 {\nl1: calc 100\n}\n");
+    let schedule = "this looks like a GOAL schedule; replay it with --model loggops, or convert it with `pdes-replay trace convert \
+                    --from goal`\n";
+    assert_eq!(recognised(&goal), schedule);
+    let platform = folder.write("pair.toml", PAIR);
+    assert!(recognised(&platform).starts_with("this looks like a platform or configuration in TOML; "));
+    let list = folder.write("list", "rank-0.txt\n");
+    let expected = format!(
+        ":1: found no file {:?}; expected names of trace files, or actions, such as `0 init`\n",
+        folder.path("rank-0.txt")
+    );
+    let found = stderr(FAILED, &["trace", "info", text(&list)]);
+    assert!(found.ends_with(&expected), "{found}");
+}
+
+/// Files of other tools, where their samples are at hand.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn traces_of_other_tools_are_named() {
+    let samples = repository().join("../shared/samples");
+    if !samples.is_dir() {
+        eprintln!("SKIPPED: there is no {}", samples.display());
+        return;
+    }
+    for (file, name) in [
+        ("otf2/data/ping-pong/traces.otf2", "an OTF2 anchor"),
+        ("otf2/data/ping-pong/traces/0.evt", "an OTF2 file of events or definitions"),
+        ("paraver/data/epoch_2proc.prv.gz", "a Paraver trace (.prv)"),
+        ("dumpi/data/testtrace-0000.bin", "a DUMPI trace of one rank"),
+        ("dumpi/data/testtrace-0000.txt", "a DUMPI trace as text"),
+        ("liballprof/data/bcast/trace_bcast-0.dat", "a trace of liballprof"),
+        ("liballprof/data/ring-allreduce/pmpi-trace-rank-1.txt", "a trace of liballprof"),
+        ("chakra/data/microbenchmarks/all_gather/4npus_1MB/all_gather.0.et", "a Chakra execution trace"),
+        ("darshan/data/ior-shared.darshan", "a Darshan log"),
+    ] {
+        let found = recognised(&samples.join(file));
+        assert!(found.starts_with(&format!("this looks like {name}; ")), "{file}: {found}");
+    }
+}
+
+#[test]
+fn flags_and_settings_are_named_with_what_fits() {
+    let run = ["--trace=x", "--platform=x"];
+    for (argument, message) in [
+        ("--threads=0", "--threads: found 0, expected 1 to 1024"),
+        ("--threads=-1", "--threads: found -1, expected a whole number from 1 to 1024"),
+        ("--model=fluid", "--model: found \"fluid\"; expected \"flow\", \"contention-free\" or \"loggops\""),
+        (
+            "--set=engine.threads=two",
+            "--set engine.threads=two: [engine] threads: found \"two\", expected a whole number from 1 to 1024",
+        ),
+        (
+            "--set=mpi.irecv_s=1e9",
+            "--set mpi.irecv_s=1e9: [mpi] irecv_s: found 1000000000, expected a time from 0 to 18446744 s",
+        ),
+        (
+            "--set=mpi.eager_below_bytes=1.5",
+            "--set mpi.eager_below_bytes=1.5: [mpi] eager_below_bytes: found 1.5, expected a whole number from 0 to 281474976710656 or a string with a \
+             unit",
+        ),
+    ] {
+        let found = stderr(MISUSE, &[&run[..], &[argument]].concat());
+        assert_eq!(found, format!("pdes-replay: {message}\n"));
+    }
+    let folder = Folder::new();
+    let config = folder.write(
+        "run.toml",
+        "[trace]\npath = 'x'\n[platform]\nfile = 'x'\n[mpi]\n  eager_below_bytes = 70000\n",
+    );
+    let expected = "run.toml:6:3: [mpi] eager_below_bytes: found 70000 B, expected at most detached_below_bytes, 65536 B\n";
+    let found = stderr(MISUSE, &["run", text(&config)]);
+    assert!(found.ends_with(expected), "{found}");
+}
+
+#[test]
+fn files_for_other_commands_are_recognised() {
+    let folder = Folder::new();
+    let config = folder.write("run.toml", "[trace]\npath = 'x'\n[engine]\nthreads = 2\n");
+    let sweep = folder.write("sweep.toml", "config = 'run.toml'\n[grid]\nnetwork.preset = ['raw']\n");
+    let platform = folder.write("pair.toml", PAIR);
+    let found = stderr(MISUSE, &["sweep", text(&config), "--output", "x"]);
+    let expected = "this is the configuration of a run; replay it with `pdes-replay run FILE`, or name it as config = \"FILE\" in a sweep, \
+                    beside [grid] or [[axis]]";
+    assert_eq!(found, format!("pdes-replay: {}: {expected}\n", config.display()));
+    let found = stderr(MISUSE, &["run", text(&sweep)]);
+    assert_eq!(
+        found,
+        format!(
+            "pdes-replay: {}: this is a sweep; run it with: pdes-replay sweep FILE -o DIR\n",
+            sweep.display()
+        )
+    );
+    let found = stderr(MISUSE, &["run", text(&platform)]);
+    assert!(
+        found.ends_with(
+            "this is a platform; name it with --platform, or as [platform] file in a configuration\n"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn missing_files_have_one_exit_status() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let (trace, platform) = (text(&trace), text(&platform));
+    for arguments in [
+        &["run", "absent.toml"][..],
+        &["--config", "absent.toml"],
+        &["sweep", "absent.toml", "--output", "x"],
+        &["run", "absent.pdt", "--platform", platform],
+        &["run", trace, "--platform", "absent.xml"],
+    ] {
+        let found = stderr(FAILED, arguments);
+        assert!(
+            found.contains("absent.") && found.ends_with("No such file or directory (os error 2)\n"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn run_takes_a_configuration_or_a_trace() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let config = folder.write("run.toml", "[trace]\npath = 'trace.txt'\n[platform]\nfile = 'pair.toml'\n");
+    let time = |arguments: &[&str]| {
+        let assert = command().arg("run").args(arguments).arg("--quiet").assert().code(DONE).stderr("");
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    let expected = time(&["--config", text(&config)]);
+    assert_eq!(time(&[text(&config)]), expected);
+    assert_eq!(time(&[text(&trace), "--platform", text(&platform)]), expected);
+    let both =
+        format!("pdes-replay: found {} and --config other.toml, expected one of them\n", config.display());
+    assert_eq!(stderr(MISUSE, &["run", text(&config), "--config", "other.toml"]), both);
+    let verbose = ["run", text(&config), "--verbose"];
+    command().args(verbose).assert().code(DONE).stderr(contains("DEBUG").and(contains("test_grows: true")));
+    command().args(["run", text(&config)]).assert().stderr(contains("DEBUG").not().and(is_empty().not()));
+}
+
+#[test]
+fn the_version_names_the_features_of_the_build() {
+    let version = command().arg("--version").assert().code(DONE);
+    for feature in ["pictures", "parquet", "mpi", "otf2"] {
+        let feature = [format!("with    {feature}\n"), format!("without {feature}\n")];
+        let [with, without] = feature.each_ref().map(|line| contains(line.as_str()));
+        assert!(predicates::Predicate::eval(
+            &with.or(without),
+            std::str::from_utf8(&version.get_output().stdout).unwrap()
+        ));
+    }
+}
+
+/// `tracer install` runs cargo on the sources with the compiler of the MPI library, and puts the library where it is looked for.
+#[test]
+fn the_tracer_is_compiled_and_installed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    let tool = |name: &str, script: &str| {
+        let path = folder.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    tool("mpicc-test", "echo cc -lmpi");
+    tool(
+        "cargo",
+        "for last; do :; done; mkdir -p \"$last/release\"; echo \"$MPICC $*\" > \"$last/release/libti_tracer.so\"",
+    );
+    let path = format!("{}:{}", folder.path("bin").display(), std::env::var("PATH").unwrap());
+    let install = |more: &[&str]| {
+        let mut install = command();
+        install.env("PATH", &path).args(["tracer", "install", "--to", text(&folder.path("bin"))]).args(more);
+        install.assert()
+    };
+    let library = folder.path("bin/libti_tracer.so");
+    install(&["--mpicc=mpicc-test"]).code(DONE).stdout(format!("installed {}\n", library.display()));
+    let ran = std::fs::read_to_string(&library).unwrap();
+    assert!(
+        ran.starts_with(
+            "mpicc-test rustc --locked --release --features mpi --crate-type cdylib --manifest-path "
+        ),
+        "{ran}"
+    );
+    assert!(ran.contains("crates/ti-tracer/Cargo.toml --target-dir "), "{ran}");
+    let advice = "no-such-mpicc: No such file or directory (os error 2); an MPI library is needed; name its compiler with --mpicc\n";
+    install(&["--mpicc=no-such-mpicc"]).code(FAILED).stderr(ends_with(advice));
+    install(&["--source=no/sources"])
+        .code(FAILED)
+        .stderr(contains("no/sources/crates/ti-tracer/Cargo.toml").and(contains("--source")));
+    tool("cargo", "exit 3");
+    install(&["--mpicc=mpicc-test"])
+        .code(FAILED)
+        .stderr(ends_with("the tracer was not built: cargo ended with exit status: 3\n"));
+}
