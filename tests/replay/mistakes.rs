@@ -207,7 +207,7 @@ fn traces_of_other_tools_are_named() {
 fn flags_and_settings_are_named_with_what_fits() {
     let run = ["--trace=x", "--platform=x"];
     for (argument, message) in [
-        ("--threads=0", "--threads: found 0, expected 1 to 1024"),
+        ("--threads=0", "--threads: found 0, expected a whole number from 1 to 1024"),
         ("--threads=-1", "--threads: found -1, expected a whole number from 1 to 1024"),
         ("--model=fluid", "--model: found \"fluid\"; expected \"flow\", \"contention-free\" or \"loggops\""),
         (

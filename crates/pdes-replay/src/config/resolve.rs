@@ -277,9 +277,11 @@ pub(super) fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
     match section.threads {
         None => Ok(1),
         Some(threads @ 1..=MAX_THREADS) => Ok(threads),
-        Some(other) => {
-            Err(value_error("engine", "threads", format!("found {other}, expected 1 to {MAX_THREADS}")))
-        }
+        Some(other) => Err(value_error(
+            "engine",
+            "threads",
+            format!("found {other}, expected a whole number from 1 to {MAX_THREADS}"),
+        )),
     }
 }
 
