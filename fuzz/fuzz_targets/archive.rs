@@ -2,7 +2,7 @@
 //! found to be damaged is the same actions however it is read: at once, from a mark on, and iteration by iteration.
 #![no_main]
 
-#[path = "../../crates/trace-mmap/tests/hostile/seal.rs"]
+#[path = "../../crates/trace-mmap/tests/all/hostile/seal.rs"]
 mod seal;
 
 use std::path::Path;
@@ -54,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
     let dir = if dir.is_dir() { dir.to_path_buf() } else { std::env::temp_dir() };
     let file = tempfile::NamedTempFile::new_in(dir).expect("a temporary file");
     std::fs::write(file.path(), &bytes).expect("the archive is written");
-    let Ok(trace) = Trace::load(file.path(), &LoadOptions::default()) else { return };
+    let Ok(trace) = trace_tools::load(file.path(), &LoadOptions::default()) else { return };
     for rank in (0..trace.ranks().min(16)).map(Rank::new) {
         let actions: Vec<Action> = trace.rank(rank).cursor().take(LIMIT).collect();
         assert_eq!(trace.ops(rank).take(LIMIT).count(), actions.len());

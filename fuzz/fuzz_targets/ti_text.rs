@@ -6,10 +6,11 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Folding, LoadOptions, Trace, convert, write_text};
+use trace_mmap::{ConvertOptions, Folding, LoadOptions, Trace};
+use trace_tools::{convert, write_text};
 
 fuzz_target!(|text: &str| {
-    let Ok(trace) = Trace::from_text(text) else { return };
+    let Ok(trace) = trace_tools::from_text(text) else { return };
     if trace.ranks() > 64 {
         return;
     }
@@ -18,7 +19,7 @@ fuzz_target!(|text: &str| {
         write_text(&trace, rank, &mut written, None).expect("memory takes all");
     }
     let written = String::from_utf8(written).expect("text");
-    let again = Trace::from_text(&written).expect("what was a trace is one again");
+    let again = trace_tools::from_text(&written).expect("what was a trace is one again");
     for rank in (0..trace.ranks().min(again.ranks())).map(Rank::new) {
         assert!(trace.ops(rank).eq(again.ops(rank)), "{written}");
     }
@@ -29,7 +30,7 @@ fuzz_target!(|text: &str| {
     std::fs::write(&merged, &written).expect("the text is written");
     let options = ConvertOptions { folding: Folding::Always, ..ConvertOptions::default() };
     convert(&merged, &archive, &options).expect("what is a trace is an archive");
-    let archived = Trace::load(&archive, &LoadOptions::default()).expect("the archive opens");
+    let archived = trace_tools::load(&archive, &LoadOptions::default()).expect("the archive opens");
     for rank in (0..again.ranks()).map(Rank::new) {
         assert!(again.ops(rank).eq(archived.ops(rank)), "{written}");
     }

@@ -9,10 +9,11 @@ use mpi_model::{ActionKind, Breakdown, Statistics};
 use pdes_core::{Bytes, Progress, Rank};
 use pdes_replay::{Config, Digest, FastForward, Outcome, Simulation};
 use proptest::prelude::*;
-use trace_mmap::generate::{
+use trace_mmap::{ArchiveWriter, ConvertOptions, Folding, Item, Op, flatten};
+use trace_tools::generate::{
     Class, Generator, Jitter, JitterScope, NpbLu, NpbLuParameters, Ring, RingParameters,
 };
-use trace_mmap::{ArchiveWriter, ConvertOptions, Folding, Item, Op, TextLine, convert, flatten};
+use trace_tools::{TextLine, convert};
 
 use crate::command_line::{DONE, Folder, command};
 use crate::determinism::committed_platform;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, ends_with, is_empty, starts_with};
-use trace_mmap::{ConvertOptions, Provenance, WorkMetric, convert};
+use trace_mmap::{ConvertOptions, Provenance, WorkMetric};
+use trace_tools::convert;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::reference::repository;

@@ -1,6 +1,6 @@
 //! Processes that load only their own ranks of an archive.
 
-#[path = "../../crates/trace-mmap/tests/hostile/seal.rs"]
+#[path = "../../crates/trace-mmap/tests/all/hostile/seal.rs"]
 mod seal;
 
 use std::path::{Path, PathBuf};

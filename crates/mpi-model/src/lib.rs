@@ -34,7 +34,7 @@
 //!     fn node(&self, rank: Rank) -> u32 { rank.get() }
 //! }
 //!
-//! let trace = Trace::from_text("0 init\n1 init\n0 compute 2000\n0 send 1 7 84\n1 recv 0 7 84\n")?;
+//! let trace = trace_tools::from_text("0 init\n1 init\n0 compute 2000\n0 send 1 7 84\n1 recv 0 7 84\n")?;
 //! let parameters = Parameters::default();
 //! let replay = Replay::new(&trace, &Simple, &parameters);
 //! let run = Engine::new(2).run(replay.processes().unwrap());

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pdes_core::Cluster;
 use pdes_replay::ConfigError;
-use trace_mmap::generate::GenerateError;
+use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
 use arguments::{Arguments, Command, RunArguments, Verbosity};

@@ -207,7 +207,7 @@ mod tests {
                 text.push_str(&format!("{me} isend {to} 0 100\n{me} recv {from} 0 100\n{me} waitall\n"));
             }
         }
-        (Trace::from_text(&text).unwrap(), (0..64).map(|cell| number(cell / 8, cell % 8)).collect())
+        (trace_tools::from_text(&text).unwrap(), (0..64).map(|cell| number(cell / 8, cell % 8)).collect())
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
                 text.push_str(&format!("{me} send {} 0 8\n", me + 1));
             }
         }
-        let trace = Trace::from_text(&text).unwrap();
+        let trace = trace_tools::from_text(&text).unwrap();
         for workers in [1, 2, 3, 5, 12] {
             let cuts = PartitionSource::Auto.assign(&trace, workers).unwrap().cuts.unwrap();
             assert_eq!(cuts.messages, workers as u64 - 1, "{workers} workers");
@@ -245,14 +245,14 @@ mod tests {
 
     #[test]
     fn more_workers_than_ranks_are_allowed() {
-        let trace = Trace::from_text("0 init\n1 init\n").unwrap();
+        let trace = trace_tools::from_text("0 init\n1 init\n").unwrap();
         let division = PartitionSource::Auto.assign(&trace, 7).unwrap();
         assert_eq!((division.partition.len(), division.partition.workers()), (2, 7));
     }
 
     #[test]
     fn a_file_names_a_worker_for_each_rank() {
-        let trace = Trace::from_text("0 init\n1 init\n2 init\n0 send 2 0 5\n2 recv 0 0 5\n").unwrap();
+        let trace = trace_tools::from_text("0 init\n1 init\n2 init\n0 send 2 0 5\n2 recv 0 0 5\n").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("partition.txt");
         let divide = |text: &str| {

@@ -193,7 +193,7 @@ impl Simulation {
             progress: Some(actions),
             ..defaults
         };
-        let trace = Trace::open(&job.trace, &options)?;
+        let trace = trace_tools::open(&job.trace, &options)?;
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,

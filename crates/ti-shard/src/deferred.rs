@@ -44,11 +44,11 @@ impl Deferred {
         Self { nanos: time.checked_sub(1), outcome }
     }
 
-    pub(crate) fn source(self) -> Option<u64> {
-        (self.outcome & 0xffff_ffff).checked_sub(1)
+    pub(crate) fn source(self) -> Option<u32> {
+        (self.outcome as u32).checked_sub(1)
     }
 
-    pub(crate) fn tag(self) -> Option<u64> {
-        (self.outcome >> 32).checked_sub(1)
+    pub(crate) fn tag(self) -> Option<u32> {
+        ((self.outcome >> 32) as u32).checked_sub(1)
     }
 }

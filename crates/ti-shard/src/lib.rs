@@ -1,6 +1,6 @@
 //! Shards: the binary event records that each process of an MPI program writes while it runs, and their reader.
 //!
-//! Start at [`TextReader`] to read a shard as time-independent text; writers assemble a [`Header`] and [`Unit`]s. A shard
+//! Start at [`ShardReader`] to read the actions of a shard, at [`TextReader`] to read them as time-independent text; writers assemble a [`Header`] and [`Unit`]s. A shard
 //! is a line of text, the header, and records of one or more units of 16 bytes, all little-endian. Units are laid out as
 //! records of the archive, and their kinds have the archive's numbers; but peers, tags and communicators are those of the
 //! program, and loops are not folded. `docs/archive-format.md` describes every byte.
@@ -39,11 +39,13 @@
 mod deferred;
 mod header;
 mod phrase;
+mod reader;
 mod text;
 mod unit;
 
 pub use deferred::Deferred;
 pub use header::{Header, MAGIC, ParsedHeader};
 pub use phrase::Phrase;
-pub use text::{COMPLETE_MARK, TextReader};
+pub use reader::{Action, COMPLETE_MARK, Message, Record, ShardReader};
+pub use text::TextReader;
 pub use unit::{Kind, UNIT, Unit};

@@ -1,37 +1,18 @@
-//! Reader of a shard as time-independent text.
+//! Shards as time-independent text.
 
-use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 
-use crate::deferred::Deferred;
-use crate::header::ParsedHeader;
-use crate::phrase::{Field, Fields, Phrase};
-use crate::unit::{Kind, UNIT, Unit};
-
-/// Maximum size of a phrase \[B\]: an `alltoallv` of a million ranks fits.
-const MAX_PHRASE: u64 = 64 << 20;
-
-/// Maximum size of the first line \[B\].
-const MAX_HEADER: u64 = 4096;
+use crate::phrase::Field;
+use crate::reader::{Action, Message, Record, ShardReader};
+use crate::unit::Kind;
 
 /// Size of the text that is produced at once \[B\].
 const CHUNK: usize = 64 << 10;
 
-/// Last 16 bytes of a complete shard: the process has left MPI, and everything was written.
-pub const COMPLETE_MARK: [u8; UNIT] = {
-    let [head, amount] =
-        Unit { amount: u64::from_le_bytes(*b"complete"), ..Unit::of_kind(Kind::End) }.words(false);
-    ((head as u128) | (amount as u128) << 64).to_le_bytes()
-};
-
 /// Reads the actions of a shard as time-independent text, one line each, preceded by the header as a comment.
-///
-/// The text ends after the last complete record. The use of an undefined phrase, which no tracer writes, is an error.
 #[derive(Debug)]
 pub struct TextReader<R> {
-    input: BufReader<R>,
-    rank: u32,
-    phrases: HashMap<u32, Vec<u8>>,
+    records: ShardReader<R>,
     text: Vec<u8>,
     /// Number of bytes of `text` that were read.
     consumed: usize,
@@ -44,101 +25,23 @@ impl<R: Read> TextReader<R> {
     /// # Errors
     /// If the file cannot be read, or is no shard of this version.
     pub fn new(input: R) -> io::Result<Self> {
-        let mut input = BufReader::with_capacity(CHUNK, input);
-        let mut text = Vec::new();
-        Read::by_ref(&mut input).take(MAX_HEADER).read_until(b'\n', &mut text)?;
-        match ParsedHeader::parse(&String::from_utf8_lossy(&text)) {
-            ParsedHeader::Shard { rank, .. } => {
-                Ok(Self { input, rank, phrases: HashMap::new(), text, consumed: 0, has_ended: false })
-            }
-            ParsedHeader::OtherVersion(found) => Err(invalid_data(format!(
-                "found a shard of version {found}, expected {}; use the tracer that belongs to this program",
-                ParsedHeader::VERSION
-            ))),
-            ParsedHeader::NotAShard => Err(invalid_data("found no first line of a shard".to_owned())),
-        }
+        let records = ShardReader::new(input)?;
+        let text = records.header().to_vec();
+        Ok(Self { records, text, consumed: 0, has_ended: false })
     }
 
     /// Fills the buffer with the text of the next records.
     fn fill(&mut self) -> io::Result<()> {
         self.text.clear();
         self.consumed = 0;
+        let rank = self.records.rank().into();
         while self.text.len() < CHUNK && !self.has_ended {
-            self.has_ended = self.record()?.is_none();
-        }
-        Ok(())
-    }
-
-    /// Reads a record and appends its line, if it is an action; returns `None` at the end.
-    fn record(&mut self) -> io::Result<Option<()>> {
-        let unit = self.unit()?.and_then(Unit::from_bytes);
-        let Some((unit, has_deferred)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
-            return Ok(None);
-        };
-        if unit.kind == Kind::Phrase {
-            return self.phrase(unit);
-        }
-        let later = match has_deferred {
-            true => self.unit()?.map(Deferred::from_bytes),
-            false => Some(Deferred::default()),
-        };
-        let Some(later) = later else { return Ok(None) };
-        let Self { text, phrases, rank, .. } = self;
-        let phrase = || {
-            let bytes = phrases.get(&unit.index).map(Vec::as_slice).and_then(Fields::new);
-            bytes.ok_or_else(|| invalid_data(format!("phrase {} is used and was not defined", unit.index)))
-        };
-        number(text, (*rank).into());
-        text.push(b' ');
-        match unit.kind {
-            Kind::Init => text.extend(b"init"),
-            Kind::Finalize => text.extend(b"finalize"),
-            Kind::Compute => flops(text, f64::from_bits(unit.amount)),
-            Kind::Wait => named(text, b"wait req", unit.slot.into()),
-            Kind::Send | Kind::Isend | Kind::Recv | Kind::Irecv => message(text, unit, later, phrase()?.1)?,
-            Kind::Call | Kind::Phrase | Kind::End => {
-                let (name, fields) = phrase()?;
-                text.extend(name);
-                fields.for_each(|field| write_field(text, &field));
-                if name == b"cancel" {
-                    text.extend(if later.outcome == Deferred::CANCELLED {
-                        &b" done=yes"[..]
-                    } else {
-                        b" done=no"
-                    });
-                }
+            match self.records.read_record()? {
+                Some(record) => write_line(&mut self.text, rank, &record),
+                None => self.has_ended = true,
             }
         }
-        if let Some(nanos) = later.nanos {
-            named(text, b" time", nanos as i64);
-        }
-        text.push(b'\n');
-        Ok(Some(()))
-    }
-
-    fn phrase(&mut self, unit: Unit) -> io::Result<Option<()>> {
-        if unit.amount > MAX_PHRASE {
-            return Err(invalid_data(format!(
-                "a phrase has {} bytes, expected at most {MAX_PHRASE}",
-                unit.amount
-            )));
-        }
-        let phrase = self.phrases.entry(unit.index).or_default();
-        phrase.clear();
-        let padded = unit.amount.next_multiple_of(UNIT as u64);
-        // `take` instead of an allocation of this size: memory is bounded by the data that is really there.
-        let read = Read::by_ref(&mut self.input).take(padded).read_to_end(phrase)?;
-        phrase.truncate(unit.amount as usize);
-        Ok((read as u64 == padded).then_some(()))
-    }
-
-    fn unit(&mut self) -> io::Result<Option<[u8; UNIT]>> {
-        let mut bytes = [0; UNIT];
-        match self.input.read_exact(&mut bytes) {
-            Ok(()) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 }
 
@@ -154,40 +57,53 @@ impl<R: Read> Read for TextReader<R> {
     }
 }
 
-/// Appends a message: peer, tag and size, with the actual values in place of wildcards.
-fn message(text: &mut Vec<u8>, unit: Unit, later: Deferred, fields: Fields<'_>) -> io::Result<()> {
-    let mut numbers = fields.map_while(|field| match field {
-        Field::Number(number) => Some(number),
-        _ => None,
-    });
-    let (Some(peer), Some(tag), Some(communicator)) = (numbers.next(), numbers.next(), numbers.next()) else {
-        return Err(invalid_data(format!("phrase {} is no {}", unit.index, Phrase::CHANNEL)));
-    };
-    let (name, posts): (&[u8], _) = match unit.kind {
-        Kind::Send => (b"send", false),
-        Kind::Isend => (b"isend", true),
-        Kind::Recv => (b"recv", false),
-        _ => (b"irecv", true),
+fn write_line(text: &mut Vec<u8>, rank: i64, record: &Record<'_>) {
+    number(text, rank);
+    text.push(b' ');
+    match record.action {
+        Action::Init => text.extend(b"init"),
+        Action::Finalize => text.extend(b"finalize"),
+        Action::Compute { flops: amount } => flops(text, amount),
+        Action::Wait { request } => named(text, b"wait req", request.into()),
+        Action::Message(message) => write_message(text, message),
+        Action::Call { text: call, cancelled } => {
+            text.extend(call);
+            if let Some(cancelled) = cancelled {
+                text.extend(if cancelled { &b" done=yes"[..] } else { b" done=no" });
+            }
+        }
+    }
+    if let Some(nanos) = record.nanos {
+        named(text, b" time", nanos as i64);
+    }
+    text.push(b'\n');
+}
+
+fn write_message(text: &mut Vec<u8>, message: Message) {
+    let name: &[u8] = match message.kind {
+        Kind::Send => b"send",
+        Kind::Isend => b"isend",
+        Kind::Recv => b"recv",
+        _ => b"irecv",
     };
     text.extend(name);
-    let tag = later.tag().map_or(tag, |tag| tag as i64);
-    for field in [peer, tag, unit.amount as i64] {
+    for field in [message.peer, message.tag, message.bytes as i64] {
         text.push(b' ');
         number(text, field);
     }
-    if communicator != 0 {
-        named(text, b" comm", communicator);
+    if message.communicator != 0 {
+        named(text, b" comm", message.communicator);
     }
-    if posts {
-        named(text, b" req", unit.slot.into());
+    if let Some(request) = message.request {
+        named(text, b" req", request.into());
     }
-    if let Some(source) = later.source() {
-        named(text, b" source", source as i64);
+    if let Some(source) = message.source {
+        named(text, b" source", source.into());
     }
-    Ok(())
 }
 
-fn write_field(text: &mut Vec<u8>, field: &Field<'_>) {
+/// Appends a field, after a space.
+pub(crate) fn write_field(text: &mut Vec<u8>, field: &Field<'_>) {
     text.push(b' ');
     match *field {
         Field::Number(value) => number(text, value),
@@ -261,10 +177,6 @@ fn run(len: usize, at: impl Fn(usize) -> i64) -> (usize, i64) {
     let stride = at(1).wrapping_sub(at(0));
     let more = (2..len).take_while(|&index| at(index).wrapping_sub(at(index - 1)) == stride).count();
     if more == 0 || stride == 0 { (1, 1) } else { (more + 2, stride) }
-}
-
-fn invalid_data(message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 #[cfg(test)]

@@ -1,13 +1,18 @@
-//! Builder of a rank's trace: resolves the names in its lines to dense indices.
+//! Builder of a rank's trace: resolves the names in its operations to dense indices.
 
 mod calls;
+mod check;
 mod communicators;
+mod error;
 mod named_requests;
+mod ops;
 mod requests;
 
 pub(crate) use calls::ResolveError;
+pub(crate) use check::check_amount;
 use communicators::CommunicatorTable;
-pub(crate) use requests::RequestKey;
+pub use error::OpError;
+pub use requests::RequestKey;
 use requests::{RequestState, Requests};
 
 use std::collections::BTreeMap;
@@ -19,9 +24,7 @@ use rustc_hash::FxHashMap;
 use crate::action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 use crate::call::{Call, CallId, Source};
 use crate::channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Tag};
-use crate::collective::Collective;
 use crate::communicator::CommIdx;
-use crate::datatype::Datatype;
 use crate::error::TraceError;
 use crate::measured::{self, MeasuredTimes};
 use crate::record::Record;
@@ -29,26 +32,28 @@ use crate::side_tables::{SideTables, TableRequirements};
 use crate::store::{CHUNK, Records, Store};
 use crate::trace::{ActionStorage, RankTrace};
 
-/// Builder of the trace of a rank, with the maps that resolve names to indices.
+/// Builder of the trace of a rank: operations in the order of the program are [resolved](Self::resolve) to actions with dense
+/// indices, which are [pushed](Self::push).
 ///
-/// Determinism: the hash maps are looked up, never iterated; entries of the tables are in the order of first appearance.
-pub(crate) struct RankTraceBuilder {
+/// Equal operations yield equal indices, in the order of first appearance.
+// Determinism: the hash maps are looked up, never iterated.
+pub struct RankBuilder<'s> {
     rank: Rank,
     ranks: u32,
-    default_type: Option<Datatype>,
+    store: &'s Store<'s>,
     buffer: Vec<Record>,
     records: Records,
     times: Option<TimesBuilder>,
     side: SideTables,
     linkable: LinkableRank,
-    pub(crate) requests: Requests,
-    pub(crate) communicators: CommunicatorTable,
+    requests: Requests,
+    communicators: CommunicatorTable,
     outgoing: Vec<Outgoing>,
     incoming: Vec<ReceiveKey>,
     outgoing_by_key: FxHashMap<(Rank, Tag, CommIdx), OutIdx>,
     incoming_by_key: FxHashMap<ReceiveKey, InIdx>,
     call_by_value: FxHashMap<Call, CallId>,
-    collective_by_text: FxHashMap<Box<[u8]>, (CollectiveId, bool)>,
+    collective_by_value: FxHashMap<(CommIdx, String), CollectiveId>,
     send_recv_by_value: FxHashMap<SendRecv, SendRecvId>,
     location_by_name: FxHashMap<String, LocationId>,
 }
@@ -100,13 +105,13 @@ pub(crate) struct LinkableRank {
     pub(crate) receives_from_any: u64,
 }
 
-impl RankTraceBuilder {
+impl<'s> RankBuilder<'s> {
     /// Starts the trace of a rank in a run of `ranks` ranks.
-    pub(crate) fn new(rank: Rank, ranks: u32) -> Self {
+    pub(crate) fn new(rank: Rank, ranks: u32, store: &'s Store<'s>) -> Self {
         Self {
             rank,
             ranks,
-            default_type: None,
+            store,
             buffer: Vec::new(),
             records: Records::default(),
             times: None,
@@ -119,63 +124,43 @@ impl RankTraceBuilder {
             outgoing_by_key: FxHashMap::default(),
             incoming_by_key: FxHashMap::default(),
             call_by_value: FxHashMap::default(),
-            collective_by_text: FxHashMap::default(),
+            collective_by_value: FxHashMap::default(),
             send_recv_by_value: FxHashMap::default(),
             location_by_name: FxHashMap::default(),
         }
     }
 
     /// Returns the rank.
-    pub(crate) fn rank(&self) -> Rank {
+    pub fn rank(&self) -> Rank {
         self.rank
     }
 
     /// Returns the number of ranks of the run.
-    pub(crate) fn ranks(&self) -> u32 {
+    pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// Returns the datatype of omitted fields, `None` before the first `init`.
-    pub(crate) fn default_type(&self) -> Option<Datatype> {
-        self.default_type
-    }
-
-    /// Sets the datatype of omitted fields.
-    pub(crate) fn set_default_type(&mut self, datatype: Datatype) {
-        if self.default_type.replace(datatype) != Some(datatype) {
-            // The same text now means another collective.
-            self.collective_by_text.clear();
-        }
-    }
-
-    /// Appends an action.
+    /// Appends an action, with its duration in the recorded run if it is known \[ns\], at most [`MAX_NANOS`](crate::MAX_NANOS).
+    ///
+    /// # Errors
+    /// Fails if the actions exceed the memory budget and cannot be stored in a temporary file.
     #[inline]
-    pub(crate) fn push(&mut self, action: Action, store: &Store<'_>) -> Result<(), TraceError> {
+    pub fn push(&mut self, action: Action, nanos: Option<u64>) -> Result<(), TraceError> {
+        if nanos.is_some() || self.times.is_some() {
+            self.push_time(nanos)?;
+        }
         self.buffer.push(Record::encode(action));
         if self.buffer.len() == CHUNK {
             let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK));
-            self.records.push(full, store)?;
+            self.records.push(full, self.store)?;
         }
         Ok(())
     }
 
-    /// Appends an action with its measured time \[ns\]. Times are stored from the first action on that has one.
-    #[inline]
-    pub(crate) fn push_timed(
-        &mut self,
-        action: Action,
-        nanos: Option<u64>,
-        store: &Store<'_>,
-    ) -> Result<(), TraceError> {
-        if nanos.is_some() || self.times.is_some() {
-            self.push_time(nanos, store)?;
-        }
-        self.push(action, store)
-    }
-
-    /// Appends the time of the next action. The first known time is preceded by an unknown one for each earlier action.
-    fn push_time(&mut self, nanos: Option<u64>, store: &Store<'_>) -> Result<(), TraceError> {
-        let untimed = self.records.len() + self.buffer.len() as u64;
+    /// Appends the time of the next action. Times are stored from the first action on that has one, which is preceded by an unknown
+    /// time for each earlier action.
+    fn push_time(&mut self, nanos: Option<u64>) -> Result<(), TraceError> {
+        let (untimed, store) = (self.records.len() + self.buffer.len() as u64, self.store);
         if self.times.is_none() {
             let times = self.times.insert(TimesBuilder::default());
             (0..untimed).try_for_each(|_| times.push(None, store))?;
@@ -185,7 +170,7 @@ impl RankTraceBuilder {
 
     /// Counts a message on the world communicator and returns its channel.
     #[inline]
-    pub(crate) fn send_to(&mut self, peer: Rank, tag: Tag) -> OutIdx {
+    fn send_to(&mut self, peer: Rank, tag: Tag) -> OutIdx {
         let index = self.outgoing_index(peer, tag, CommIdx::WORLD);
         self.count_send(index);
         index
@@ -193,7 +178,7 @@ impl RankTraceBuilder {
 
     /// Counts a receive on the world communicator and returns its channel.
     #[inline]
-    pub(crate) fn receive_from(&mut self, peer: Rank, tag: Option<Tag>) -> InIdx {
+    fn receive_from(&mut self, peer: Rank, tag: Option<Tag>) -> InIdx {
         let index = self.incoming_index(peer, tag, CommIdx::WORLD);
         self.linkable.receives[index.index()] += 1;
         index
@@ -240,7 +225,7 @@ impl RankTraceBuilder {
     }
 
     /// Stores a combined send and receive, once per value.
-    pub(crate) fn insert_send_recv(&mut self, value: SendRecv) -> SendRecvId {
+    fn insert_send_recv(&mut self, value: SendRecv) -> SendRecvId {
         let values = &mut self.side.send_recvs;
         *self.send_recv_by_value.entry(value).or_insert_with(|| {
             values.push(value);
@@ -248,41 +233,14 @@ impl RankTraceBuilder {
         })
     }
 
-    /// Stores a call site, once per value.
-    pub(crate) fn insert_location(&mut self, file: &str, line: i64) -> LocationId {
-        let names = &mut self.side.locations;
-        *self.location_by_name.entry(format!("{file}:{line}")).or_insert_with_key(|name| {
-            names.push(name.clone());
-            LocationId::new(names.len() as u32 - 1)
-        })
-    }
-
-    /// Finds a collective by its text; also returns whether the text has extra fields.
-    pub(crate) fn find_collective(&self, text: &[u8]) -> Option<(CollectiveId, bool)> {
-        self.collective_by_text.get(text).copied()
-    }
-
-    /// Stores a collective on a communicator under its text.
-    pub(crate) fn insert_collective(
-        &mut self,
-        text: &[u8],
-        value: Collective,
-        communicator: CommIdx,
-        has_extra: bool,
-    ) -> CollectiveId {
-        let id = self.side.add_collective(value, communicator);
-        self.collective_by_text.insert(text.into(), (id, has_extra));
-        id
-    }
-
     /// Finishes the trace.
-    pub(crate) fn finish(mut self, store: &Store<'_>) -> Result<LinkableRank, TraceError> {
+    pub(crate) fn finish(mut self) -> Result<LinkableRank, TraceError> {
         if !self.buffer.is_empty() {
             let rest = std::mem::take(&mut self.buffer);
-            self.records.push(rest, store)?;
+            self.records.push(rest, self.store)?;
         }
         if let Some(times) = self.times.take() {
-            self.linkable.trace.measured_times = Some(MeasuredTimes::Memory(times.finish(store)?));
+            self.linkable.trace.measured_times = Some(MeasuredTimes::Memory(times.finish(self.store)?));
         }
         Ok(self.finish_tables())
     }
@@ -306,7 +264,7 @@ impl RankTraceBuilder {
 impl LinkableRank {
     /// Makes the trace of a rank without actions.
     pub(crate) fn empty(rank: Rank, ranks: u32) -> Self {
-        RankTraceBuilder::new(rank, ranks).finish_tables()
+        RankBuilder::new(rank, ranks, &Store::new(0, None, None)).finish_tables()
     }
 }
 

@@ -2,13 +2,16 @@
 
 mod derive;
 mod error;
+mod read;
 mod table;
 mod visit;
 
+pub(crate) use derive::text;
 pub use error::CallError;
-pub(crate) use table::CallKind;
-pub use table::{Call, CallOp};
-pub(crate) use visit::{Completion, Indexed, Named, RequestUse, Visit, VisitMut};
+pub use read::ReadCall;
+pub use table::{Call, CallKind, CallOp};
+pub(crate) use visit::VisitMut;
+pub use visit::{Completion, Form, Indexed, Named, RequestUse, Visit};
 
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
@@ -48,7 +51,7 @@ pub enum SendMode {
 
 impl SendMode {
     /// All modes, in the order of the names of a send.
-    pub(crate) const ALL: [Self; 4] = [Self::Standard, Self::Synchronous, Self::Buffered, Self::Ready];
+    pub const ALL: [Self; 4] = [Self::Standard, Self::Synchronous, Self::Buffered, Self::Ready];
 }
 
 /// Source of a receive or a probe.
@@ -83,7 +86,8 @@ pub enum Source {
 }
 
 impl CommunicatorCall {
-    pub(crate) const ALL: [Self; 4] = [Self::Split, Self::Dup, Self::Create, Self::CreateGroup];
+    /// All calls, in the order of the names of the row.
+    pub const ALL: [Self; 4] = [Self::Split, Self::Dup, Self::Create, Self::CreateGroup];
 
     /// Returns the communicator on which the call is collective.
     pub fn collective_on(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {

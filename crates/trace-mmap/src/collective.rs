@@ -4,12 +4,11 @@ use std::fmt;
 
 use pdes_core::Rank;
 
+use crate::call::text;
 use crate::datatype::Datatype;
-use crate::structure::Amount;
-use crate::text::{CollectiveReader, TextError};
 
 /// Makes an operation of each row of the table: documentation, names of the blocking and the nonblocking action in a trace, and
-/// arguments in the order of the text, each read by the method of [`CollectiveReader`] of the same name.
+/// arguments in the order of the text, each read by the method of [`ReadCollective`] of the same name.
 macro_rules! collectives {
     (
         $(#[$meta:meta])*
@@ -24,18 +23,20 @@ macro_rules! collectives {
             $($(#[$doc])* $variant $({ $($field: $type),+ })?,)*
         }
 
-        /// The operation of a row.
+        /// The operation of a row of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum CollectiveKind {
+        #[expect(missing_docs, reason = "the operations are those of `Collective`")]
+        pub enum CollectiveKind {
             $($variant,)*
         }
 
         impl CollectiveKind {
             /// All operations.
-            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Finds the operation with this name, and whether it is the nonblocking one.
-            pub(crate) fn find(name: &str) -> Option<(Self, bool)> {
+            #[inline]
+            pub fn find(name: &[u8]) -> Option<(Self, bool)> {
                 match name {
                     $($name => Some((Self::$variant, false)), $nonblocking => Some((Self::$variant, true)),)*
                     _ => None,
@@ -43,9 +44,9 @@ macro_rules! collectives {
             }
 
             /// Returns the names of the blocking and the nonblocking action in a trace.
-            pub(crate) fn names(self) -> [&'static str; 2] {
+            pub fn names(self) -> [&'static str; 2] {
                 match self {
-                    $(Self::$variant => [$name, $nonblocking],)*
+                    $(Self::$variant => const { [text($name), text($nonblocking)] },)*
                 }
             }
         }
@@ -88,17 +89,20 @@ macro_rules! collectives {
             }
 
             /// Reads the arguments of an operation.
-            pub(crate) fn read(
-                kind: CollectiveKind,
-                reader: &mut CollectiveReader<'_, '_, '_>,
-            ) -> Result<Self, TextError> {
+            ///
+            /// # Errors
+            /// Returns the first error of the reader.
+            pub fn read<R: ReadCollective>(kind: CollectiveKind, reader: &mut R) -> Result<Self, R::Error> {
                 Ok(match kind {
                     $(CollectiveKind::$variant => Self::$variant $({ $($field: reader.$field()?),+ })?,)*
                 })
             }
 
-            /// Writes the arguments, each after a space.
-            pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            /// Writes the arguments as text, each after a space.
+            ///
+            /// # Errors
+            /// Returns errors of the formatter.
+            pub fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // Each vector stands after the size of its buffer, which the replay ignores.
                 if let Self::Alltoallv { send_counts, recv_counts, send_type, recv_type } = self {
                     write_buffer(send_counts, f)?;
@@ -124,51 +128,81 @@ collectives! {
     pub enum Collective;
 
     /// `MPI_Barrier`.
-    Barrier "barrier" "ibarrier";
+    Barrier b"barrier" b"ibarrier";
     /// `MPI_Bcast`.
-    Bcast "bcast" "ibcast" { count: u64, root: Rank, datatype: Datatype };
+    Bcast b"bcast" b"ibcast" { count: u64, root: Rank, datatype: Datatype };
     /// `MPI_Reduce`.
-    Reduce "reduce" "ireduce" { count: u64, flops: f64, root: Rank, datatype: Datatype };
+    Reduce b"reduce" b"ireduce" { count: u64, flops: f64, root: Rank, datatype: Datatype };
     /// `MPI_Allreduce`.
-    Allreduce "allreduce" "iallreduce" { count: u64, flops: f64, datatype: Datatype };
+    Allreduce b"allreduce" b"iallreduce" { count: u64, flops: f64, datatype: Datatype };
     /// `MPI_Alltoall`: the counts are per peer.
-    Alltoall "alltoall" "ialltoall" {
+    Alltoall b"alltoall" b"ialltoall" {
         send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Alltoallv`.
-    Alltoallv "alltoallv" "ialltoallv" {
+    Alltoallv b"alltoallv" b"ialltoallv" {
         send_counts: Box<[u64]>, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Gather`: the receive count is per rank.
-    Gather "gather" "igather" {
+    Gather b"gather" b"igather" {
         send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Scatter`: the send count is per rank.
-    Scatter "scatter" "iscatter" {
+    Scatter b"scatter" b"iscatter" {
         send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Allgather`: the receive count is per rank.
-    Allgather "allgather" "iallgather" {
+    Allgather b"allgather" b"iallgather" {
         send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Gatherv`.
-    Gatherv "gatherv" "igatherv" {
+    Gatherv b"gatherv" b"igatherv" {
         send_count: u64, recv_counts: Box<[u64]>, root: Rank, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Scatterv`.
-    Scatterv "scatterv" "iscatterv" {
+    Scatterv b"scatterv" b"iscatterv" {
         send_counts: Box<[u64]>, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Allgatherv`.
-    Allgatherv "allgatherv" "iallgatherv" {
+    Allgatherv b"allgatherv" b"iallgatherv" {
         send_count: u64, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype
     };
     /// `MPI_Reduce_scatter`.
-    ReduceScatter "reducescatter" "ireducescatter" { recv_counts: Box<[u64]>, flops: f64, datatype: Datatype };
+    ReduceScatter b"reducescatter" b"ireducescatter" { recv_counts: Box<[u64]>, flops: f64, datatype: Datatype };
     /// `MPI_Scan`.
-    Scan "scan" "iscan" { count: u64, flops: f64, datatype: Datatype };
+    Scan b"scan" b"iscan" { count: u64, flops: f64, datatype: Datatype };
     /// `MPI_Exscan`.
-    Exscan "exscan" "iexscan" { count: u64, flops: f64, datatype: Datatype };
+    Exscan b"exscan" b"iexscan" { count: u64, flops: f64, datatype: Datatype };
+}
+
+/// Reads the arguments of a collective operation, in the order of the text.
+#[expect(missing_docs, reason = "the functions are the arguments of the table")]
+pub trait ReadCollective {
+    /// An argument is missing or invalid.
+    type Error;
+    fn count(&mut self) -> Result<u64, Self::Error>;
+    fn send_count(&mut self) -> Result<u64, Self::Error>;
+    fn recv_count(&mut self) -> Result<u64, Self::Error>;
+    fn send_counts(&mut self) -> Result<Box<[u64]>, Self::Error>;
+    fn recv_counts(&mut self) -> Result<Box<[u64]>, Self::Error>;
+    fn flops(&mut self) -> Result<f64, Self::Error>;
+    fn root(&mut self) -> Result<Rank, Self::Error>;
+    fn datatype(&mut self) -> Result<Datatype, Self::Error>;
+    fn send_type(&mut self) -> Result<Datatype, Self::Error>;
+    fn recv_type(&mut self) -> Result<Datatype, Self::Error>;
+}
+
+/// An amount, formatted with the fewest digits that parse to the same bits.
+pub struct Amount(pub f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0.0 || (1e-5..1e16).contains(&self.0) {
+            write!(f, "{}", self.0)
+        } else {
+            write!(f, "{:e}", self.0)
+        }
+    }
 }
 
 impl Collective {

@@ -128,7 +128,8 @@ pub struct RankRange {
 }
 
 impl RankRange {
-    pub(crate) fn member(self, index: u32) -> Rank {
+    /// Returns the rank at a place.
+    pub fn member(self, index: u32) -> Rank {
         Rank::new((i64::from(self.first.get()) + i64::from(self.stride) * i64::from(index)) as u32)
     }
 
@@ -174,7 +175,7 @@ impl Group {
     ///
     /// # Errors
     /// A rank that occurs twice.
-    pub(crate) fn from_ranges(runs: &[RankRange]) -> Result<Self, Rank> {
+    pub fn from_ranges(runs: &[RankRange]) -> Result<Self, Rank> {
         match runs {
             // The common case in text; a single range has no rank twice.
             [RankRange { len: 2.., .. }] => Ok(Self { ranges: runs.into(), len: runs[0].len }),

@@ -15,7 +15,7 @@ use crate::trace::Cursor;
 const PICOS_PER_NANO: u64 = 1000;
 
 /// Longest time that can be stored \[ns\]: smaller whole numbers are exact as doubles, and in picoseconds fit 64 bits.
-pub(crate) const MAX_NANOS: u64 = 999_999_999_999_999;
+pub const MAX_NANOS: u64 = 999_999_999_999_999;
 
 /// The measured times of a rank.
 #[derive(Debug)]
@@ -101,6 +101,6 @@ impl Iterator for TimedActions<'_> {
 }
 
 /// Returns a time in the unit of text traces \[ns\], rounded down.
-pub(crate) fn nanos(time: SimDuration) -> u64 {
+pub fn nanos(time: SimDuration) -> u64 {
     time.as_picos() / PICOS_PER_NANO
 }

@@ -15,14 +15,14 @@ pub enum WorkMetric {
 /// Provenance of a trace, as stored in its archive.
 ///
 /// ```
-/// use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Trace, WorkMetric, convert};
+/// use trace_mmap::{ConvertOptions, Provenance, Trace, WorkMetric};
 /// let dir = tempfile::tempdir()?;
 /// let (text, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
 /// std::fs::write(&text, "0 init\n0 compute 5000000\n")?;
 /// let work_metric = Some(WorkMetric::CpuTime { rate: 1e9 });
 /// let provenance = Provenance { work_metric, ..Provenance::default() };
-/// convert(&text, &archive, &ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() })?;
-/// assert_eq!(Trace::load(&archive, &LoadOptions::default())?.provenance(), provenance);
+/// trace_tools::convert(&text, &archive, &ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() })?;
+/// assert_eq!(Trace::load(&archive)?.provenance(), provenance);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]

@@ -1,11 +1,8 @@
 //! Structured programs: the operations of a rank, with loops.
 
 mod call;
-mod line;
 
 pub use call::{Peer, RecvFrom, RequestName, SendTo};
-pub(crate) use line::Amount;
-pub use line::TextLine;
 
 use std::slice;
 

@@ -16,11 +16,11 @@ use std::path::Path;
 
 use pdes_core::Rank;
 
-use crate::archive::{ArchiveError, Directory};
+use crate::archive::{self, ArchiveError, Directory};
 use crate::error::{Location, TraceError};
-use crate::load::{self, LoadOptions, Origin};
 use crate::provenance::Provenance;
 use crate::side_tables::SideTables;
+use crate::source::TraceSource;
 use crate::warning::{Unreceived, Warning};
 
 /// The actions of all ranks of an MPI program.
@@ -35,37 +35,55 @@ pub struct Trace {
     loaded: Vec<RankTrace>,
     /// Their numbers; `None` if all ranks are loaded.
     loaded_numbers: Option<Box<[Rank]>>,
-    /// Tables of the archive; `None` for text.
-    directory: Option<Directory>,
+    origin: Origin,
     warnings: Vec<Warning>,
     unreceived: Option<Unreceived>,
     provenance: Provenance,
-    origin: Origin,
+}
+
+/// The origin of a trace.
+#[derive(Debug)]
+enum Origin {
+    /// An archive, by its tables.
+    Archive(Directory),
+    Source(Box<dyn TraceSource>),
 }
 
 impl Trace {
-    /// Loads a trace: an archive, a directory of rank files, a list of files, or a merged file; see the
-    /// [crate documentation](crate) for the shapes.
+    /// Loads all ranks of an archive.
     ///
-    /// The result does not depend on the number of threads. For an archive all options but the number of ranks are ignored. It is
-    /// mapped: the caller promises that nobody writes to it, or to its shards, while the trace lives. This function is not
+    /// It is mapped: the caller promises that nobody writes to it, or to its shards, while the trace lives. This function is not
     /// `unsafe`, since no caller could do more than promise. Changes are reported by [`Trace::integrity`]; if a file is
     /// truncated, the system ends the process (`SIGBUS`).
     ///
     /// # Errors
-    /// Returns the first error with its file, and its line if there is one; among the files of several ranks that of the
-    /// lowest rank.
-    pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
-        load::load(path, options)
+    /// Fails if the file is not an archive of this version, or is damaged.
+    pub fn load(archive: &Path) -> Result<Self, ArchiveError> {
+        let mut trace = Self::open(archive)?;
+        trace.load_all_ranks()?;
+        Ok(trace)
     }
 
-    /// Opens a trace in order to [load](Trace::load_ranks) some of its ranks. For an archive this verifies the parts that all ranks
-    /// share and loads no rank. Text has no such parts and is loaded as a whole.
+    /// Opens an archive in order to [load](Trace::load_ranks) some of its ranks: verifies the parts that all ranks share and loads
+    /// no rank. It is mapped as by [`Trace::load`].
     ///
     /// # Errors
     /// Fails as [`Trace::load`], except for errors in the tables of single ranks and in the sum of their actions.
-    pub fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
-        load::open(path, options)
+    pub fn open(archive: &Path) -> Result<Self, ArchiveError> {
+        let (directory, unreceived, provenance) = archive::open(archive)?;
+        let origin = Origin::Archive(directory);
+        let (loaded, loaded_numbers) = (Vec::new(), Some(Box::default()));
+        Ok(Self { loaded, loaded_numbers, origin, warnings: Vec::new(), unreceived, provenance })
+    }
+
+    /// Loads all ranks of an archive, and checks the sum of their actions. Does nothing for other sources, which have all ranks
+    /// loaded.
+    ///
+    /// # Errors
+    /// Returns the first error in the tables of the ranks.
+    pub fn load_all_ranks(&mut self) -> Result<(), ArchiveError> {
+        self.load_ranks((0..self.ranks()).map(Rank::new))?;
+        self.check_actions(self.loaded_actions())
     }
 
     /// Loads these ranks of an archive, instead of those loaded before: verifies their tables and keeps them in memory. Does
@@ -80,7 +98,7 @@ impl Trace {
     /// Panics if the trace has no such rank.
     pub fn load_ranks(&mut self, ranks: impl IntoIterator<Item = Rank>) -> Result<(), ArchiveError> {
         let all = self.ranks();
-        let Some(directory) = &self.directory else { return Ok(()) };
+        let Some(directory) = self.directory() else { return Ok(()) };
         let mut numbers: Vec<Rank> = ranks.into_iter().collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -96,69 +114,29 @@ impl Trace {
     /// # Errors
     /// Fails if the two differ: some entry of the table of ranks or of columns is wrong.
     pub fn check_actions(&self, loaded_by_all: u64) -> Result<(), ArchiveError> {
-        self.directory.as_ref().map_or(Ok(()), |directory| directory.check_actions(loaded_by_all))
-    }
-
-    /// Reads the merged text of all ranks from a string. The number of ranks is the largest number in the first column plus one.
-    ///
-    /// # Errors
-    /// Fails as [`Trace::load`]; the file is called `<text>`.
-    ///
-    /// ```
-    /// use trace_mmap::Trace;
-    /// let trace = Trace::from_text("0 init\n0 compute 1e6\n0 finalize")?;
-    /// assert_eq!((trace.ranks(), trace.actions()), (1, 3));
-    /// # Ok::<(), trace_mmap::TraceError>(())
-    /// ```
-    pub fn from_text(text: &str) -> Result<Self, TraceError> {
-        load::from_text(text, &LoadOptions::default())
+        self.directory().map_or(Ok(()), |directory| directory.check_actions(loaded_by_all))
     }
 
     pub(crate) fn new(
-        ranks: Vec<RankTrace>,
+        loaded: Vec<RankTrace>,
         warnings: Vec<Warning>,
         unreceived: Option<Unreceived>,
-        origin: Origin,
+        source: Box<dyn TraceSource>,
     ) -> Self {
-        let provenance = Provenance::default();
-        Self {
-            loaded: ranks,
-            loaded_numbers: None,
-            directory: None,
-            warnings,
-            unreceived,
-            provenance,
-            origin,
-        }
-    }
-
-    /// Creates the trace of an archive, with no rank loaded.
-    pub(crate) fn from_archive(
-        directory: Directory,
-        unreceived: Option<Unreceived>,
-        provenance: Provenance,
-        origin: Origin,
-    ) -> Self {
-        let (held, numbers) = (Vec::new(), Some(Box::default()));
-        let directory = Some(directory);
-        Self {
-            loaded: held,
-            loaded_numbers: numbers,
-            directory,
-            warnings: Vec::new(),
-            unreceived,
-            provenance,
-            origin,
-        }
+        let (origin, provenance) = (Origin::Source(source), Provenance::default());
+        Self { loaded, loaded_numbers: None, origin, warnings, unreceived, provenance }
     }
 
     pub(crate) fn directory(&self) -> Option<&Directory> {
-        self.directory.as_ref()
+        match &self.origin {
+            Origin::Archive(directory) => Some(directory),
+            Origin::Source(_) => None,
+        }
     }
 
     /// Returns the number of ranks, loaded or not.
     pub fn ranks(&self) -> u32 {
-        self.directory.as_ref().map_or(self.loaded.len() as u32, Directory::ranks)
+        self.directory().map_or(self.loaded.len() as u32, Directory::ranks)
     }
 
     /// Returns the loaded ranks in ascending order: all, unless the trace was [opened](Trace::open) to load some.
@@ -191,7 +169,7 @@ impl Trace {
     /// Fails if some are malformed.
     pub(crate) fn side_tables(&self) -> impl Iterator<Item = Result<&SideTables, ArchiveError>> {
         let in_memory = self.loaded.iter().filter(|_| self.is_in_memory()).map(|rank| Ok(&*rank.side_tables));
-        self.directory.iter().flat_map(Directory::side_tables).chain(in_memory)
+        self.directory().into_iter().flat_map(Directory::side_tables).chain(in_memory)
     }
 
     /// Calls a function with a rank, which is read temporarily if it is not loaded.
@@ -202,7 +180,7 @@ impl Trace {
     /// # Panics
     /// Panics if the trace has no such rank.
     pub fn with_rank<T>(&self, rank: Rank, f: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
-        match (self.loaded_rank(rank), &self.directory) {
+        match (self.loaded_rank(rank), self.directory()) {
             (None, Some(directory)) => {
                 let read = directory.read_ranks(std::iter::once(rank))?;
                 Ok(f(&read[0]))
@@ -219,7 +197,7 @@ impl Trace {
     /// # Panics
     /// Panics if the trace has no such rank.
     pub fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
-        match (self.loaded_rank(rank), &self.directory) {
+        match (self.loaded_rank(rank), self.directory()) {
             (None, Some(directory)) => directory.outline(rank),
             _ => {
                 let trace = self.rank(rank);
@@ -238,12 +216,12 @@ impl Trace {
 
     /// Returns whether the actions are in memory rather than mapped from an archive.
     pub fn is_in_memory(&self) -> bool {
-        self.directory.is_none()
+        self.directory().is_none()
     }
 
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.
     pub fn actions(&self) -> u64 {
-        self.directory.as_ref().map_or_else(|| self.loaded_actions(), Directory::actions)
+        self.directory().map_or_else(|| self.loaded_actions(), Directory::actions)
     }
 
     /// Returns the number of actions of the loaded ranks.
@@ -264,7 +242,7 @@ impl Trace {
     /// # Errors
     /// Returns the first damage of the lowest damaged rank.
     pub fn integrity(&self) -> Result<(), ArchiveError> {
-        self.directory.as_ref().map_or(Ok(()), |directory| directory.archive.integrity())
+        self.directory().map_or(Ok(()), |directory| directory.archive.integrity())
     }
 
     /// Returns a hash that identifies the trace. For an archive this does not read the data; text files are all read again.
@@ -272,9 +250,9 @@ impl Trace {
     /// # Errors
     /// Fails if a text file cannot be read.
     pub fn fingerprint(&self) -> Result<u64, TraceError> {
-        match &self.directory {
-            Some(directory) => Ok(directory.archive.fingerprint()),
-            None => self.origin.fingerprint(),
+        match &self.origin {
+            Origin::Archive(directory) => Ok(directory.archive.fingerprint()),
+            Origin::Source(source) => source.fingerprint(),
         }
     }
 
@@ -293,11 +271,16 @@ impl Trace {
         self.provenance
     }
 
-    /// Finds the line of action `index` (from 0) of a rank. Reads the text again up to that line, since no positions are stored.
+    /// Finds the place of action `index` (from 0) of a rank. Reads the source again up to it, since no positions are stored.
     ///
     /// # Errors
-    /// Fails if the text cannot be read any more or the rank has no such action.
+    /// Fails if the source cannot be read any more or the rank has no such action; always for an archive, which keeps no places.
     pub fn locate(&self, rank: Rank, index: u64) -> Result<Location, TraceError> {
-        self.origin.locate(rank, index)
+        match &self.origin {
+            Origin::Archive(directory) => {
+                Err(TraceError::NoLines { file: directory.archive.path().to_path_buf() })
+            }
+            Origin::Source(source) => source.locate(rank, index),
+        }
     }
 }

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use crate::text::{Field, TextError};
-
-const NAME: Field = Field::new("name of the call");
-const ARGUMENT: Field = Field::new("argument of the call");
+const NAME: &str = "name of the call";
+const ARGUMENT: &str = "argument of the call";
 
 /// Key of the argument with the amount of data that a call moves \[B\].
 const BYTES: &str = "bytes";
@@ -24,7 +22,7 @@ const TIME: &str = "time";
 /// assert_eq!((call.name(), call.bytes()), ("MPI_Put", 800));
 /// assert_eq!(call.arguments().nth(1), Some(("disp", "128")));
 /// assert!(Unmodelled::new("MPI_Put 3 128").is_err());
-/// # Ok::<(), trace_mmap::TextError>(())
+/// # Ok::<(), trace_mmap::UnmodelledError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Unmodelled(Box<str>);
@@ -35,7 +33,7 @@ impl Unmodelled {
     /// # Errors
     /// The name has an equals sign, or an argument has none; the key of an argument is missing, or is `time`; `bytes` occurs
     /// twice, or is not a whole number below 2^63.
-    pub fn new(text: &str) -> Result<Self, TextError> {
+    pub fn new(text: &str) -> Result<Self, UnmodelledError> {
         let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
         if name.contains('=') || !is_printable(name) {
             return Err(invalid(NAME, name, "the name of a function of MPI, such as MPI_Put"));
@@ -48,7 +46,7 @@ impl Unmodelled {
             match key {
                 "" | TIME => return Err(invalid(ARGUMENT, argument, "a key that is not \"time\"")),
                 BYTES if std::mem::replace(&mut has_bytes, true) => {
-                    return Err(TextError::RepeatedKey { action: Self::ACTION, key: BYTES });
+                    return Err(UnmodelledError::RepeatedBytes);
                 }
                 BYTES if parse_bytes(value).is_none() => {
                     return Err(invalid(ARGUMENT, argument, "a whole number of bytes below 2^63"));
@@ -60,7 +58,7 @@ impl Unmodelled {
     }
 
     /// The name of the action in a trace.
-    pub(crate) const ACTION: &'static str = "unmodelled";
+    pub const ACTION: &'static str = "unmodelled";
 
     /// Returns the name of the function.
     pub fn name(&self) -> &str {
@@ -99,9 +97,27 @@ fn parse_bytes(value: &str) -> Option<u64> {
     value.parse().ok().filter(|bytes| is_decimal && *bytes < 1 << 63)
 }
 
+/// The text of a call that the replay does not model is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnmodelledError {
+    /// The name or an argument is wrong.
+    #[error("the {field} is \"{found}\", expected {expected}")]
+    Invalid {
+        /// Description of the field.
+        field: &'static str,
+        /// The text found.
+        found: String,
+        /// Description of the expected text.
+        expected: &'static str,
+    },
+    /// The amount of data occurs twice.
+    #[error("unmodelled: the field \"bytes=\" is there twice")]
+    RepeatedBytes,
+}
+
 #[cold]
-fn invalid(field: Field, found: &str, expected: &'static str) -> TextError {
-    TextError::InvalidNumber { field, found: found.to_owned(), expected }
+fn invalid(field: &'static str, found: &str, expected: &'static str) -> UnmodelledError {
+    UnmodelledError::Invalid { field, found: found.to_owned(), expected }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Warnings: irregularities of a trace that loading accepts and reports.
 
-use std::path::Path;
+use std::mem::discriminant;
 
 use pdes_core::Rank;
 
@@ -28,6 +28,24 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Adds this warning to the one of its kind, or appends it; kinds are in the order of the variants.
+    pub(crate) fn merge_into(self, warnings: &mut Vec<Self>) {
+        let kind = discriminant(&self);
+        let is_communicators = |warning: &Self| matches!(warning, Self::Communicators { .. });
+        match warnings.iter_mut().find(|known| discriminant(*known) == kind) {
+            Some(Self::ExtraFields { lines, .. } | Self::Communicators { lines, .. }) => {
+                let (Self::ExtraFields { lines: more, .. } | Self::Communicators { lines: more, .. }) = self;
+                *lines += more;
+            }
+            None => {
+                warnings.push(self);
+                warnings.sort_by_key(is_communicators);
+            }
+        }
+    }
+}
+
 /// Messages that are sent and never received.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
@@ -45,53 +63,4 @@ pub struct Unreceived {
     pub peer: Rank,
     /// The tag of that channel.
     pub tag: Tag,
-}
-
-/// Number of lines of one kind, and the number of the first one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LineCount {
-    lines: u64,
-    first: u64,
-}
-
-impl LineCount {
-    /// Counts a line.
-    pub(crate) fn count(&mut self, line: u64) {
-        if self.lines == 0 {
-            self.first = line;
-        }
-        self.lines += 1;
-    }
-
-    fn locate(self, file: &Path) -> Option<(u64, Location)> {
-        (self.lines > 0).then(|| (self.lines, Location { file: file.to_path_buf(), line: self.first }))
-    }
-}
-
-/// The irregular lines of one file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FileWarnings {
-    pub(crate) extra_fields: LineCount,
-    pub(crate) communicators: LineCount,
-}
-
-/// Merges the irregular lines of several files, in order, into at most one warning of each kind.
-pub(crate) fn summarize<'a>(files: impl Iterator<Item = (&'a Path, FileWarnings)>) -> Vec<Warning> {
-    let mut extra_fields = None;
-    let mut communicators = None;
-    for (file, warnings) in files {
-        add(&mut extra_fields, warnings.extra_fields.locate(file));
-        add(&mut communicators, warnings.communicators.locate(file));
-    }
-    let extra_fields = extra_fields.map(|(lines, first)| Warning::ExtraFields { lines, first });
-    let communicators = communicators.map(|(lines, first)| Warning::Communicators { lines, first });
-    extra_fields.into_iter().chain(communicators).collect()
-}
-
-fn add(sum: &mut Option<(u64, Location)>, more: Option<(u64, Location)>) {
-    match (sum, more) {
-        (Some((lines, _)), Some((more, _))) => *lines += more,
-        (empty @ None, more) => *empty = more,
-        (Some(_), None) => {}
-    }
 }

@@ -10,7 +10,7 @@ impl ActionKind {
     /// ```
     /// use mpi_model::ActionKind;
     /// use trace_mmap::Trace;
-    /// let trace = Trace::from_text("0 init\n0 irecv -555 1 8 req=3\n0 send 0 1 8\n0 ssend -666 0 8\n0 iallreduce 8 0 req=4\n0 wait req=4\n")?;
+    /// let trace = trace_tools::from_text("0 init\n0 irecv -555 1 8 req=3\n0 send 0 1 8\n0 ssend -666 0 8\n0 iallreduce 8 0 req=4\n0 wait req=4\n")?;
     /// let rank = trace.rank(pdes_core::Rank::new(0));
     /// let names: Vec<_> = rank.cursor().map(|action| ActionKind::of(action, rank).name()).collect();
     /// assert_eq!(names, ["marker", "irecv", "send", "send", "icollective", "wait"]);

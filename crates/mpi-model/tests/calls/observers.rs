@@ -86,7 +86,7 @@ const PROGRAMS: [&str; 3] = [
 ];
 
 fn trace(programs: &[&str]) -> Trace {
-    Trace::from_text(&program(programs)).unwrap_or_else(|error| panic!("{error}"))
+    trace_tools::from_text(&program(programs)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn point_to_point() -> Vec<String> {

@@ -91,7 +91,7 @@ pub(crate) fn run_with(text: &str, parameters: &Parameters) -> RunResult {
 }
 
 fn run_and_break_down(text: &str, parameters: &Parameters) -> (RunResult, Vec<Analysis>) {
-    let trace = Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let trace = trace_tools::from_text(text).unwrap_or_else(|error| panic!("{error}"));
     let first = once(&trace, parameters, &Engine::new(1));
     for threads in [1, 2, 3, 7] {
         for seed in 0..4 {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use mpi_model::{ActionKind, Event, EventSink, Excerpt, RankProcess, Recording, Replay, WaitState};
 use pdes_core::{Bytes, Ending, Engine, Rank, SimDuration, SimTime};
-use trace_mmap::{CommId, Trace};
+use trace_mmap::CommId;
 
 use crate::runs::{Simple, program, reenact};
 
@@ -23,7 +23,7 @@ fn ns(time: u64) -> SimTime {
 
 /// Returns the events of a replay, sorted by their text, and the time of each rank by kind of action.
 fn record(ranks: &[&str], excerpt: &Excerpt, engine: &Engine) -> (Vec<Event>, Vec<Vec<SimDuration>>) {
-    let trace = Trace::from_text(&program(ranks)).unwrap();
+    let trace = trace_tools::from_text(&program(ranks)).unwrap();
     let (events, parameters) = (Events::default(), reenact());
     let recording = Some(Recording { excerpt, sink: &events });
     let world = Replay::new(&trace, &Simple, &parameters).with_breakdowns(true).with_recording(recording);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use calibration::{Computations, Machine, Measurements, write_observations};
 use clap::Args;
 use pdes_replay::measured_computations;
-use trace_mmap::{LoadOptions, Trace};
+use trace_mmap::LoadOptions;
 
 use super::{Misuse, processes};
 
@@ -185,7 +185,7 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
 }
 
 fn computations(path: &Path) -> Result<Vec<Computations>> {
-    let trace = Trace::load(path, &LoadOptions::default())?;
+    let trace = trace_tools::load(path, &LoadOptions::default())?;
     measured_computations(&trace).with_context(|| path.display().to_string())
 }
 

@@ -66,7 +66,7 @@ fn load(path: &Path) -> Result<Trace> {
     }
     let actions = AtomicU64::new(0);
     let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
-    let trace = progress::watch_load(&actions, || Trace::load(path, &options)).context("the trace")?;
+    let trace = progress::watch_load(&actions, || trace_tools::load(path, &options)).context("the trace")?;
     trace.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(trace)
 }
@@ -75,7 +75,7 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..options };
-    let converted = progress::watch_load(&actions, || trace_mmap::convert(input, output, &options))?;
+    let converted = progress::watch_load(&actions, || trace_tools::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &converted.summary))
 }
@@ -192,12 +192,12 @@ fn dump(path: &Path, output: Option<&Path>) -> Result<()> {
     let trace = load(path)?;
     let actions = AtomicU64::new(0);
     if let Some(directory) = output {
-        let write = || trace_mmap::dump(&trace, directory, Some(&actions));
+        let write = || trace_tools::dump(&trace, directory, Some(&actions));
         return Ok(progress::watch_count(&actions, trace.actions(), "actions", write)?);
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for rank in (0..trace.ranks()).map(Rank::new) {
-        trace_mmap::write_text(&trace, rank, &mut out, None)?;
+        trace_tools::write_text(&trace, rank, &mut out, None)?;
     }
     out.flush()?;
     Ok(trace.integrity()?)

@@ -140,8 +140,8 @@ pub struct CheckReport {
 /// The cost is linear in the length of programs and columns, not in the number of actions. The counter counts ranks.
 ///
 /// ```
-/// use trace_mmap::{Finding, Trace, check};
-/// let trace = Trace::from_text("0 init\n0 barrier\n1 init\n1 bcast 1 0 0\n")?;
+/// use trace_mmap::{Finding, check};
+/// let trace = trace_tools::from_text("0 init\n0 barrier\n1 init\n1 bcast 1 0 0\n")?;
 /// let report = check(&trace, None);
 /// let (found, expected) = (Some("bcast"), Some("barrier"));
 /// let (first, rank) = (pdes_core::Rank::new(0), pdes_core::Rank::new(1));

@@ -1,19 +1,13 @@
 //! Compiler from structured programs to records: channels, requests and side-table entries become indices, loops are kept.
 
-mod call;
+use pdes_core::Rank;
 
-use pdes_core::{Bytes, Rank};
-
-use crate::action::{Action, CollectiveId, SendRecv};
+use crate::action::Action;
 use crate::archive::layout::MAX_DEPTH;
-use crate::builder::{LinkableRank, RankTraceBuilder, RequestKey};
-use crate::channel::Tag;
-use crate::collective::Collective;
-use crate::communicator::CommIdx;
-use crate::record::{MAX_BYTES, Record};
-use crate::side_tables::has_legal_sizes;
-use crate::structure::{Direction, Item, Op, Request, TextLine};
-use crate::text::TextError;
+use crate::builder::{LinkableRank, OpError, RankBuilder, check_amount};
+use crate::record::Record;
+use crate::store::Store;
+use crate::structure::{Item, Op};
 
 /// Largest number of columns of a structured program, which has one per computation.
 const MAX_COLUMNS: usize = 1 << 12;
@@ -25,45 +19,9 @@ const MAX_RECORDS: usize = 1 << 16;
 /// Error in a structured program.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StructureError {
-    /// An amount of computation or a time to sleep is not finite, or negative.
-    #[error("an amount is {found}, expected a finite number that is not negative")]
-    Amount {
-        /// The amount.
-        found: f64,
-    },
-    /// A message or its buffer is too large.
-    #[error("a message has {found} bytes, expected at most {limit}")]
-    Size {
-        /// Size found \[B\].
-        found: u64,
-        /// Largest size allowed \[B\].
-        limit: u64,
-    },
-    /// A peer, root, member or neighbour is not a rank of the run or of the communicator.
-    #[error("a peer, root, member or neighbour is rank {found}, expected one below {ranks}")]
-    Peer {
-        /// The rank found.
-        found: Rank,
-        /// Number of ranks of the run or of the communicator.
-        ranks: u32,
-    },
-    /// A vector of a collective does not have one count per rank, or a count amounts to more than 2^48 bytes.
-    #[error("a {name} needs one count per rank ({ranks}) in each vector, and at most 2^48 bytes per count")]
-    Collective {
-        /// The name of the operation.
-        name: &'static str,
-        /// Number of ranks of the communicator.
-        ranks: u32,
-    },
-    /// The name of a source file is empty or contains white space.
-    #[error("the source file is called {found:?}, expected a name without white space")]
-    Location {
-        /// The name found.
-        found: String,
-    },
-    /// A call refers to an invalid request or communicator, or too many requests are pending.
+    /// An operation is invalid.
     #[error(transparent)]
-    Request(#[from] TextError),
+    Op(#[from] OpError),
     /// A loop posts more requests than it completes, or completes them in an order that does not repeat, so that no two
     /// iterations are equal.
     #[error(
@@ -93,12 +51,13 @@ pub(crate) struct Compiled {
 
 /// Compiles the program of a rank.
 pub(crate) fn compile(rank: Rank, ranks: u32, items: &[Item]) -> Result<Compiled, StructureError> {
-    let draft = RankTraceBuilder::new(rank, ranks);
-    let mut compiler =
-        Compiler { rank, ranks, builder: draft, records: Vec::new(), amounts: Vec::new(), depth: 0 };
+    // The records are kept apart: nothing is pushed into the builder.
+    let store = Store::new(0, None, None);
+    let builder = RankBuilder::new(rank, ranks, &store);
+    let mut compiler = Compiler { builder, records: Vec::new(), amounts: Vec::new(), depth: 0 };
     compiler.compile_items(items)?;
-    let Compiler { builder: draft, records, amounts, .. } = compiler;
-    Ok(Compiled { records, column_amounts: amounts, linkable: draft.finish_tables() })
+    let Compiler { builder, records, amounts, .. } = compiler;
+    Ok(Compiled { records, column_amounts: amounts, linkable: builder.finish_tables() })
 }
 
 /// A run of iterations after which the same requests are pending in the same slots as before it.
@@ -111,16 +70,14 @@ struct Period {
     len: u64,
 }
 
-struct Compiler {
-    rank: Rank,
-    ranks: u32,
-    builder: RankTraceBuilder,
+struct Compiler<'s> {
+    builder: RankBuilder<'s>,
     records: Vec<Record>,
     amounts: Vec<f64>,
     depth: usize,
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn compile_items(&mut self, items: &[Item]) -> Result<(), StructureError> {
         items.iter().try_for_each(|item| match item {
             Item::Op(op) => self.compile_op(op),
@@ -168,43 +125,13 @@ impl Compiler {
     }
 
     fn compile_op(&mut self, op: &Op) -> Result<(), StructureError> {
-        let action = match op {
-            Op::Init => Action::Init,
-            Op::Finalize => Action::Finalize,
-            Op::Communicator => Action::Communicator,
-            Op::Location { file, line } => self.location(file, *line)?,
-            Op::Compute { flops } => return self.compute(*flops),
-            Op::Sleep { seconds } => Action::Sleep { seconds: check_amount(*seconds)? },
-            Op::Send { peer, tag, bytes } => self.send(*peer, *tag, *bytes)?,
-            Op::Isend { peer, tag, bytes } => self.isend(*peer, *tag, *bytes)?,
-            Op::Recv { peer, tag, bytes } => self.recv(*peer, *tag, *bytes)?,
-            Op::Irecv { peer, tag, bytes } => self.irecv(*peer, *tag, *bytes)?,
-            Op::SendRecv { to, send_bytes, from, recv_bytes } => {
-                self.send_recv(*to, *send_bytes, *from, *recv_bytes)?
+        match op {
+            Op::Compute { flops } => self.compute(*flops),
+            _ => {
+                self.records.push(Record::encode(self.builder.resolve(op)?));
+                Ok(())
             }
-            Op::Wait(request) => {
-                let key = self.request_key(*request);
-                let slot = self.builder.requests.complete(key);
-                Action::Wait {
-                    slot: slot.ok_or_else(|| self.builder.requests.not_pending_error("wait", key))?,
-                }
-            }
-            Op::Test(request) => {
-                let key = self.request_key(*request);
-                let slot = self.builder.requests.rotate(key);
-                Action::Test {
-                    slot: slot.ok_or_else(|| self.builder.requests.not_pending_error("test", key))?,
-                }
-            }
-            Op::WaitAll => {
-                self.builder.requests.complete_all();
-                Action::WaitAll
-            }
-            Op::Collective(collective) => self.collective(op, collective)?,
-            Op::Call(call) => self.call(call)?,
-        };
-        self.records.push(Record::encode(action));
-        Ok(())
+        }
     }
 
     /// Compiles a computation. It gets a column of its own, so that ranks that differ only in amounts share a program.
@@ -218,130 +145,16 @@ impl Compiler {
         }
         Ok(())
     }
-
-    fn location(&mut self, file: &str, line: u32) -> Result<Action, StructureError> {
-        if file.is_empty() || file.contains(char::is_whitespace) || line > i32::MAX as u32 {
-            return Err(StructureError::Location { found: format!("{file}:{line}") });
-        }
-        Ok(Action::Location(self.builder.insert_location(file, line.into())))
-    }
-
-    fn send(&mut self, peer: Option<Rank>, tag: Tag, bytes: Bytes) -> Result<Action, StructureError> {
-        let (peer, bytes) = (self.check_peer(peer)?, check_size(bytes)?);
-        Ok(match peer {
-            None => Action::ProcNull { slot: None },
-            Some(peer) => Action::Send { to: self.builder.send_to(peer, tag), bytes },
-        })
-    }
-
-    fn isend(&mut self, peer: Option<Rank>, tag: Tag, bytes: Bytes) -> Result<Action, StructureError> {
-        let (peer, bytes) = (self.check_peer(peer)?, check_size(bytes)?);
-        let slot = self.builder.requests.post(RequestKey::send(self.rank, peer, Some(tag)))?;
-        Ok(match peer {
-            None => Action::ProcNull { slot: Some(slot) },
-            Some(peer) => Action::Isend { to: self.builder.send_to(peer, tag), bytes, slot },
-        })
-    }
-
-    fn recv(&mut self, peer: Option<Rank>, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
-        let (peer, bytes) = (self.check_peer(peer)?, check_size(bytes)?);
-        Ok(match peer {
-            None => Action::ProcNull { slot: None },
-            Some(peer) => Action::Recv { from: self.builder.receive_from(peer, tag), bytes },
-        })
-    }
-
-    fn irecv(
-        &mut self,
-        peer: Option<Rank>,
-        tag: Option<Tag>,
-        bytes: Bytes,
-    ) -> Result<Action, StructureError> {
-        let (peer, bytes) = (self.check_peer(peer)?, check_size(bytes)?);
-        let slot = self.builder.requests.post(RequestKey::receive(self.rank, peer, tag))?;
-        Ok(match peer {
-            None => Action::ProcNull { slot: Some(slot) },
-            Some(peer) => Action::Irecv { from: self.builder.receive_from(peer, tag), bytes, slot },
-        })
-    }
-
-    fn send_recv(
-        &mut self,
-        to: Option<Rank>,
-        send_bytes: Bytes,
-        from: Option<Rank>,
-        recv_bytes: Bytes,
-    ) -> Result<Action, StructureError> {
-        let tag = Tag::new(0);
-        let (to, from) = (self.check_peer(to)?, self.check_peer(from)?);
-        let (send_bytes, recv_bytes) = (check_size(send_bytes)?, check_size(recv_bytes)?);
-        let to = to.map(|peer| self.builder.send_to(peer, tag));
-        let from = from.map(|peer| self.builder.receive_from(peer, Some(tag)));
-        Ok(Action::SendRecv(self.builder.insert_send_recv(SendRecv { to, send_bytes, from, recv_bytes })))
-    }
-
-    fn collective(&mut self, op: &Op, collective: &Collective) -> Result<Action, StructureError> {
-        Ok(Action::Collective(self.intern_collective(op, collective, CommIdx::WORLD)?))
-    }
-
-    /// Stores an operation on a communicator; operations with equal text are stored once.
-    fn intern_collective(
-        &mut self,
-        op: &Op,
-        operation: &Collective,
-        communicator: CommIdx,
-    ) -> Result<CollectiveId, StructureError> {
-        let (name, ranks) = (operation.name(), self.builder.communicators.get(communicator).group.len());
-        if !operation.vectors().iter().all(|vector| vector.len() == ranks as usize)
-            || !has_legal_sizes(operation)
-        {
-            return Err(StructureError::Collective { name, ranks });
-        }
-        if let Some(found) = operation.root().filter(|root| root.get() >= ranks) {
-            return Err(StructureError::Peer { found, ranks });
-        }
-        operation.flops().map_or(Ok(0.0), check_amount)?;
-        let text = TextLine { rank: self.rank, op }.to_string();
-        let known = self.builder.find_collective(text.as_bytes()).map(|(id, _)| id);
-        let new = || self.builder.insert_collective(text.as_bytes(), operation.clone(), communicator, false);
-        Ok(known.unwrap_or_else(new))
-    }
-
-    fn check_peer(&self, peer: Option<Rank>) -> Result<Option<Rank>, StructureError> {
-        match peer {
-            Some(found) if found.get() >= self.ranks => {
-                Err(StructureError::Peer { found, ranks: self.ranks })
-            }
-            peer => Ok(peer),
-        }
-    }
-
-    fn request_key(&self, request: Request) -> RequestKey {
-        match request.direction {
-            Direction::Send => RequestKey::send(self.rank, request.peer, request.tag),
-            Direction::Receive => RequestKey::receive(self.rank, request.peer, request.tag),
-            Direction::ReceiveFromAny => RequestKey::receive_from_any(self.rank, request.tag),
-        }
-    }
-}
-
-fn check_amount(found: f64) -> Result<f64, StructureError> {
-    // Adding zero turns -0 into 0.
-    if found.is_finite() && found >= 0.0 { Ok(found + 0.0) } else { Err(StructureError::Amount { found }) }
-}
-
-fn check_size(bytes: Bytes) -> Result<Bytes, StructureError> {
-    if bytes.get() <= MAX_BYTES {
-        Ok(bytes)
-    } else {
-        Err(StructureError::Size { found: bytes.get(), limit: MAX_BYTES })
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use pdes_core::Bytes;
+
     use super::*;
+    use crate::channel::Tag;
     use crate::record::{ISEND, LOOP_BEGIN, LOOP_END, WAIT};
+    use crate::structure::{Direction, Request};
 
     fn isend() -> Item {
         Item::Op(Op::Isend { peer: Some(Rank::new(0)), tag: Tag::new(3), bytes: Bytes::new(8) })
@@ -398,12 +211,12 @@ mod tests {
         let ranks = 1;
         let found = Rank::new(1);
         let op = Op::Send { peer: Some(found), tag: Tag::new(0), bytes: Bytes::ZERO };
-        assert_eq!(kinds(&[Item::Op(op)]), Err(StructureError::Peer { found, ranks }));
-        assert!(matches!(kinds(&[wait()]), Err(StructureError::Request(_))));
+        assert_eq!(kinds(&[Item::Op(op)]), Err(StructureError::Op(OpError::Peer { found, ranks })));
+        assert!(matches!(kinds(&[wait()]), Err(StructureError::Op(OpError::NoPendingRequest { .. }))));
         let barrier = |body| Item::Loop { count: 2, body: vec![body] };
         let deep = (0..=MAX_DEPTH).fold(Item::Op(Op::Init), |body, _| barrier(body));
         assert_eq!(kinds(&[deep]), Err(StructureError::Depth { limit: MAX_DEPTH }));
         let found = kinds(&[Item::Op(Op::Compute { flops: -1.0 })]);
-        assert_eq!(found, Err(StructureError::Amount { found: -1.0 }));
+        assert_eq!(found, Err(StructureError::Op(OpError::Amount { found: -1.0 })));
     }
 }

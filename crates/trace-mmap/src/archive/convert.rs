@@ -13,14 +13,13 @@ use crate::archive::sporadic::SporadicComputations;
 use crate::archive::{ArchiveWriter, Summary, WriteError};
 use crate::builder::LinkableRank;
 use crate::error::TraceError;
-use crate::load::{ConversionInput, LoadOptions, read_file};
 use crate::measured::TimedActions;
 use crate::provenance::Provenance;
 use crate::record::Record;
 use crate::side_tables::SideTables;
-use crate::store::Store;
+use crate::source::{LoadOptions, TraceSource, count_ranks, read_rank};
 use crate::trace::{ActionStorage, RankTrace, Trace};
-use crate::warning::{FileWarnings, Warning, summarize};
+use crate::warning::Warning;
 
 /// Options of a conversion.
 #[derive(Clone, Debug)]
@@ -64,61 +63,53 @@ pub struct Converted {
     pub warnings: Vec<Warning>,
 }
 
-/// Converts a trace of any shape, also an archive, to an archive.
+/// Writes an archive of a source: rank by rank, or of the whole trace if the ranks are interleaved.
 ///
 /// The archive does not depend on the number of threads. It gets its name only when it is complete, so that a failed conversion
 /// leaves no file. Memory is bounded by the budget and the tables.
 ///
 /// # Errors
-/// Returns errors of [`Trace::load`] for the input; fails if the archive cannot be written, as when the drive is full, or if a
-/// rank receives more messages than are sent to it.
-///
-/// ```
-/// use trace_mmap::{ConvertOptions, LoadOptions, Trace, convert};
-/// let dir = tempfile::tempdir()?;
-/// let (text, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
-/// std::fs::write(&text, "0 init\n".to_owned() + &"0 compute 5\n0 barrier\n".repeat(1000))?;
-/// let converted = convert(&text, &archive, &ConvertOptions::default())?;
-/// assert_eq!(converted.summary.actions, 2001);
-/// assert_eq!(Trace::load(&archive, &LoadOptions::default())?.actions(), 2001);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Result<Converted, WriteError> {
-    match ConversionInput::open(input, &options.load)? {
-        ConversionInput::Files(files, ranks) => {
-            let threads = options.load.threads.clamp(1, files.len().max(1));
-            let budget = options.load.memory_budget / threads as u64;
-            let prepare = |rank: Rank| {
-                let LoadOptions { spill_dir, progress, .. } = &options.load;
-                let store = Store::new(budget, spill_dir.as_deref(), *progress);
-                let (mut linkable, tolerated) = read_file(&files[rank.index()], rank, ranks, &store)?;
-                store.finish(linkable.trace.records_mut())?;
-                prepare(rank, linkable, tolerated, Encoding::of(options))
-            };
-            let mut tolerated = Vec::with_capacity(files.len());
-            let mut writer = ArchiveWriter::for_conversion(output, ranks, Provenance::default(), options)?;
-            in_order(
-                threads,
-                files.len() as u32,
-                prepare,
-                |rank, Prepared { body, linkable, encoded, times, tolerated: more }| {
-                    tolerated.push((files[rank.index()].as_path(), more));
-                    writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)?;
-                    times.map_or(Ok(()), |times| writer.write_times(rank, times))
-                },
-            )?;
-            let warnings = summarize(tolerated.into_iter());
-            Ok(Converted { summary: writer.finish()?, warnings })
-        }
-        ConversionInput::Trace(trace) => {
-            let summary = write_trace(&trace, output, options)?;
-            Ok(Converted { summary, warnings: trace.warnings().to_vec() })
-        }
+/// Returns errors of the source; fails if the archive cannot be written, as when the drive is full, or if a rank receives more
+/// messages than are sent to it.
+pub fn convert(
+    source: Box<dyn TraceSource>,
+    output: &Path,
+    options: &ConvertOptions<'_>,
+) -> Result<Converted, WriteError> {
+    if source.is_interleaved() {
+        let trace = Trace::read(source, &options.load)?;
+        let summary = write_archive(&trace, output, options)?;
+        return Ok(Converted { summary, warnings: trace.warnings().to_vec() });
     }
+    let ranks = count_ranks(&*source, &options.load)?;
+    let threads = options.load.threads.clamp(1, ranks.source.max(1) as usize);
+    let budget = options.load.memory_budget / threads as u64;
+    let prepare = |rank: Rank| {
+        let store = options.load.store(budget);
+        let (mut linkable, warnings) = read_rank(&*source, rank, ranks.run, &store)?;
+        store.finish(linkable.trace.records_mut())?;
+        prepare(rank, linkable, warnings, Encoding::of(options))
+    };
+    let mut warnings = Vec::new();
+    let mut writer = ArchiveWriter::for_conversion(output, ranks.run, Provenance::default(), options)?;
+    in_order(
+        threads,
+        ranks.source,
+        prepare,
+        |rank, Prepared { body, linkable, encoded, times, warnings: more }| {
+            more.into_iter().for_each(|warning| warning.merge_into(&mut warnings));
+            writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)?;
+            times.map_or(Ok(()), |times| writer.write_times(rank, times))
+        },
+    )?;
+    Ok(Converted { summary: writer.finish()?, warnings })
 }
 
-/// Writes a trace that is in memory or in another archive.
-pub(crate) fn write_trace(
+/// Writes an archive of a trace that is in memory or in another archive, with other shards or folded otherwise.
+///
+/// # Errors
+/// Fails if the trace is damaged or the archive cannot be written.
+pub fn write_archive(
     trace: &Trace,
     output: &Path,
     options: &ConvertOptions<'_>,
@@ -150,20 +141,20 @@ struct Prepared {
     linkable: LinkableRank,
     encoded: Option<Encoded>,
     times: Option<EncodedTimes>,
-    tolerated: FileWarnings,
+    warnings: Vec<Warning>,
 }
 
 fn prepare(
     rank: Rank,
     mut linkable: LinkableRank,
-    more: FileWarnings,
+    warnings: Vec<Warning>,
     encoding: Encoding,
 ) -> Result<Prepared, WriteError> {
     let body = mem::take(&mut linkable.trace.storage);
     let times = linkable.trace.measured_times.take();
     let times = encode_times(times.as_ref().and_then(|times| body.measured(times)))?;
     let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side_tables, encoding)?;
-    Ok(Prepared { body, linkable, encoded, times, tolerated: more })
+    Ok(Prepared { body, linkable, encoded, times, warnings })
 }
 
 /// Encodes the measured times of a rank, if it has any.

@@ -16,14 +16,14 @@ use std::sync::atomic::Ordering;
 
 use pdes_core::Rank;
 
-use crate::archive::convert::{Encoding, Folding, encode, encode_error, in_order, write_trace};
+use crate::archive::convert::{Encoding, Folding, encode, encode_error, in_order, write_archive};
 use crate::archive::encode::Encoded;
 use crate::archive::{
     ArchiveError, ArchiveWriter, ArchivedRank, ConvertOptions, Converted, Damage, WriteError,
 };
 use crate::builder::LinkableRank;
 use crate::error::TraceError;
-use crate::load::LoadOptions;
+use crate::source::LoadOptions;
 use crate::trace::{ActionStorage, RankTrace, Trace};
 use kept_actions::KeptActions;
 use kept_program::{KeptProgram, LoopRemoval};
@@ -84,10 +84,10 @@ pub fn cut(
             let single = ConvertOptions { shards: 1, ..options.clone() };
             let plan = CutPlan { ranks: all, removal: None, encoding: Encoding::ForCutting };
             cut_parts(trace, &whole, &plan, &single)?;
-            let whole = Trace::load(&whole, &LoadOptions::default())?;
+            let whole = Trace::load(&whole).map_err(TraceError::from)?;
             let Converted { warnings, .. } = cut_iterations(&whole, &part, ranks, kept, &single)?;
-            let part = Trace::load(&part, &LoadOptions::default())?;
-            Ok(Converted { summary: write_trace(&part, output, &options)?, warnings })
+            let part = Trace::load(&part).map_err(TraceError::from)?;
+            Ok(Converted { summary: write_archive(&part, output, &options)?, warnings })
         }
         Some(kept) => cut_iterations(trace, output, ranks, kept, options),
         None => cut_parts(

@@ -119,6 +119,16 @@ pub enum ArchiveError {
         /// The rank.
         rank: Rank,
     },
+    /// The archive has a number of ranks other than requested.
+    #[error("{}: the archive has {found} ranks, but a run of {asked} was asked for", file.display())]
+    Ranks {
+        /// The file.
+        file: PathBuf,
+        /// Number of ranks requested.
+        asked: u32,
+        /// Number of ranks found.
+        found: u32,
+    },
     /// The file was written to after it was opened: results that used it are void.
     #[error("{}: the archive was changed while it was open", file.display())]
     Changed {

@@ -84,8 +84,8 @@ impl PairTraffic {
     /// Fails if sums exceed 64 bits, or if the tables of a rank that is not loaded are malformed.
     ///
     /// ```
-    /// use trace_mmap::{PairTraffic, Trace};
-    /// let trace = Trace::from_text("0 init\n1 init\n0 send 1 7 8\n0 send 1 9 8\n1 recv 0 7 8\n1 recv 0 9 8\n")?;
+    /// use trace_mmap::PairTraffic;
+    /// let trace = trace_tools::from_text("0 init\n1 init\n0 send 1 7 8\n0 send 1 9 8\n1 recv 0 7 8\n1 recv 0 9 8\n")?;
     /// let pairs = PairTraffic::all(&trace)?;
     /// assert_eq!((pairs.len(), pairs[0].messages, pairs[0].bytes.get()), (1, 2, 16));
     /// # Ok::<(), trace_mmap::TraceError>(())
@@ -153,8 +153,8 @@ impl Info {
     /// Fails if sums exceed 64 bits or a program with calls is damaged.
     ///
     /// ```
-    /// use trace_mmap::{Info, Trace};
-    /// let trace = Trace::from_text("0 init\n0 send 0 1 8\n0 send 0 1 8\n0 recv 0 1 8\n0 recv 0 1 8\n")?;
+    /// use trace_mmap::Info;
+    /// let trace = trace_tools::from_text("0 init\n0 send 0 1 8\n0 send 0 1 8\n0 recv 0 1 8\n0 recv 0 1 8\n")?;
     /// let info = Info::of(&trace)?;
     /// assert_eq!((info.actions, info.messages, info.message_bytes), (5, 2, 16));
     /// assert_eq!(info.by_kind, [("init", 1), ("send", 2), ("recv", 2)]);

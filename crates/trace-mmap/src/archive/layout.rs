@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// First bytes of an archive. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
-pub(crate) const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
+pub const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
 /// First bytes of a shard file.
 pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
 /// The format version.

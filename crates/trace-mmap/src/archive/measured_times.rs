@@ -20,12 +20,12 @@ const PICOS_PER_SECOND: f64 = 1e12;
 /// Fails if the trace is damaged or the archive cannot be written.
 ///
 /// ```
-/// use trace_mmap::{Action, ConvertOptions, LoadOptions, Trace, write_with_measured_times};
+/// use trace_mmap::{Action, ConvertOptions, Trace, write_with_measured_times};
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("timed.pdt");
-/// let trace = Trace::from_text("0 init\n0 compute 5e6 time=4000000\n0 compute 7\n")?;
+/// let trace = trace_tools::from_text("0 init\n0 compute 5e6 time=4000000\n0 compute 7\n")?;
 /// write_with_measured_times(&trace, &path, &ConvertOptions::default())?;
-/// let timed = Trace::load(&path, &LoadOptions::default())?;
+/// let timed = Trace::load(&path)?;
 /// let actions: Vec<Action> = timed.rank(pdes_core::Rank::new(0)).cursor().collect();
 /// assert_eq!(actions[1..], [Action::Sleep { seconds: 0.004 }, Action::Compute { flops: 7.0 }]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

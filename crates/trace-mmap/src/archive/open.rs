@@ -12,8 +12,8 @@ use crate::archive::rows::{Overview, PageSumRow, ShardRow, Span};
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
 use crate::archive::{Archive, ArchiveError, Directory, Shard};
-use crate::load::MAX_RANKS;
 use crate::provenance::Provenance;
+use crate::source::MAX_RANKS;
 use crate::warning::Unreceived;
 
 /// Number of data pages that are verified at open: 16 MiB, which takes a few milliseconds. Most folded traces fit, so that

@@ -37,8 +37,8 @@ impl UnmodelledCalls {
     /// Fails if sums exceed 64 bits, or if a program with such calls or the tables of its rank are damaged.
     ///
     /// ```
-    /// use trace_mmap::{Trace, UnmodelledCalls};
-    /// let trace = Trace::from_text("0 init\n0 unmodelled MPI_Put target=0 bytes=8\n0 unmodelled MPI_Put target=0 bytes=9\n")?;
+    /// use trace_mmap::UnmodelledCalls;
+    /// let trace = trace_tools::from_text("0 init\n0 unmodelled MPI_Put target=0 bytes=8\n0 unmodelled MPI_Put target=0 bytes=9\n")?;
     /// let [put] = &UnmodelledCalls::of(&trace)?[..] else { panic!("there are calls of one function") };
     /// assert_eq!((put.name.as_str(), put.calls, put.bytes), ("MPI_Put", 2, 17));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

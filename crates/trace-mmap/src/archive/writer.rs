@@ -19,10 +19,10 @@ use crate::archive::tally::Tally;
 use crate::archive::{ConvertOptions, Folding, WriteError, folding_cost};
 use crate::builder::LinkableRank;
 use crate::column::{ActionCountChanges, Column, ColumnStorage};
-use crate::load::MAX_RANKS;
 use crate::provenance::Provenance;
 use crate::record::Record;
 use crate::side_tables::SideTables;
+use crate::source::MAX_RANKS;
 use crate::structure::Item;
 use crate::trace::RankTrace;
 
@@ -33,7 +33,7 @@ use crate::trace::RankTrace;
 ///
 /// ```
 /// use pdes_core::{Bytes, Rank};
-/// use trace_mmap::{ArchiveWriter, Item, LoadOptions, Op, Tag, Trace};
+/// use trace_mmap::{ArchiveWriter, Item, Op, Tag, Trace};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("ring.pdt");
@@ -48,7 +48,7 @@ use crate::trace::RankTrace;
 /// let summary = writer.finish()?;
 /// assert_eq!(summary.actions, 4_000_000_000_000);
 ///
-/// let trace = Trace::load(&path, &LoadOptions::default())?;
+/// let trace = Trace::load(&path)?;
 /// assert_eq!(trace.rank(Rank::new(1)).len(), 2_000_000_000_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use pdes_core::Bytes;
 
 use crate::action::{Action, CollectiveId, SendRecv};
-use crate::builder::{RankTraceBuilder, RequestKey};
+use crate::builder::{OpError, RankBuilder, RequestKey};
 use crate::call::{
     Call, CallError, CallId, CallOp, CommunicatorCall, Completion, RequestUse, SendMode, Source,
 };
 use crate::channel::{OutIdx, Slot, Tag};
 use crate::communicator::{CommId, CommIdx, Group};
 use crate::structure::{Peer, RecvFrom, RequestName, SendTo};
-use crate::text::TextError;
 use crate::transfer::Transfer;
 
 /// A call cannot be resolved.
 pub(crate) enum ResolveError {
     Call(CallError),
-    Text(TextError),
+    Op(OpError),
 }
 
 impl From<CallError> for ResolveError {
@@ -27,28 +26,23 @@ impl From<CallError> for ResolveError {
     }
 }
 
-impl From<TextError> for ResolveError {
-    fn from(error: TextError) -> Self {
-        Self::Text(error)
+impl From<OpError> for ResolveError {
+    fn from(error: OpError) -> Self {
+        Self::Op(error)
     }
 }
 
 impl ResolveError {
     /// Adds the name of the action.
-    pub(crate) fn with_action(self, action: &'static str) -> TextError {
+    pub(crate) fn with_action(self, action: &'static str) -> OpError {
         match self {
-            Self::Call(kind) => TextError::Call { action, kind },
-            Self::Text(error) => error,
+            Self::Call(kind) => OpError::Call { action, kind },
+            Self::Op(error) => error,
         }
     }
 }
 
-impl RankTraceBuilder {
-    /// Resolves a call other than a collective operation.
-    pub(crate) fn resolve_call(&mut self, op: &CallOp) -> Result<Action, TextError> {
-        op.resolve(self).map_err(|error| error.with_action(op.name()))
-    }
-
+impl RankBuilder<'_> {
     /// Returns the slots of the requests of a field, and posts or frees them.
     pub(crate) fn slots<I, N: ResolveRequests<I>>(
         &mut self,
@@ -262,7 +256,7 @@ impl RankTraceBuilder {
     }
 
     /// Resolves a collective operation that is already stored.
-    pub(crate) fn resolve_collective(
+    pub(super) fn resolve_collective(
         &mut self,
         operation: CollectiveId,
         communicator: CommIdx,
@@ -286,7 +280,7 @@ impl RankTraceBuilder {
         request: Option<RequestName>,
         key: RequestKey,
         transfer: Option<Transfer>,
-    ) -> Result<Slot, TextError> {
+    ) -> Result<Slot, OpError> {
         match request {
             Some(request) => self.requests.post_named(request, transfer),
             None => self.requests.post(key),
@@ -351,22 +345,18 @@ impl RankTraceBuilder {
 
 /// Requests of a field by their names, which become slots `I`.
 pub(crate) trait ResolveRequests<I> {
-    fn resolve(&self, builder: &mut RankTraceBuilder, used: RequestUse) -> Result<I, ResolveError>;
+    fn resolve(&self, builder: &mut RankBuilder<'_>, used: RequestUse) -> Result<I, ResolveError>;
 }
 
 impl ResolveRequests<Slot> for RequestName {
-    fn resolve(&self, builder: &mut RankTraceBuilder, used: RequestUse) -> Result<Slot, ResolveError> {
+    fn resolve(&self, builder: &mut RankBuilder<'_>, used: RequestUse) -> Result<Slot, ResolveError> {
         let requests = &mut builder.requests;
         Ok(if used == RequestUse::Freed { requests.free_request(*self)? } else { requests.slot_of(*self)? })
     }
 }
 
 impl ResolveRequests<Option<Slot>> for Option<RequestName> {
-    fn resolve(
-        &self,
-        builder: &mut RankTraceBuilder,
-        used: RequestUse,
-    ) -> Result<Option<Slot>, ResolveError> {
+    fn resolve(&self, builder: &mut RankBuilder<'_>, used: RequestUse) -> Result<Option<Slot>, ResolveError> {
         match *self {
             None => Ok(None),
             Some(_) if used == RequestUse::Posted => builder.post_collective(*self),
@@ -376,7 +366,7 @@ impl ResolveRequests<Option<Slot>> for Option<RequestName> {
 }
 
 impl ResolveRequests<Box<[Slot]>> for Vec<RequestName> {
-    fn resolve(&self, builder: &mut RankTraceBuilder, _: RequestUse) -> Result<Box<[Slot]>, ResolveError> {
+    fn resolve(&self, builder: &mut RankBuilder<'_>, _: RequestUse) -> Result<Box<[Slot]>, ResolveError> {
         Ok(builder.requests.slots_of(self)?)
     }
 }

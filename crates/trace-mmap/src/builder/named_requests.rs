@@ -1,10 +1,9 @@
 //! Named requests: those with a field `req=`, unlike those that SimGrid's format identifies by source, destination and tag.
 
-use crate::builder::Requests;
+use crate::builder::{OpError, Requests};
 use crate::call::{CallError, Source};
 use crate::channel::Slot;
 use crate::structure::RequestName;
-use crate::text::TextError;
 use crate::transfer::Transfer;
 
 /// The state of a named request.
@@ -24,7 +23,7 @@ impl Requests {
         &mut self,
         request: RequestName,
         transfer: Option<Transfer>,
-    ) -> Result<Slot, TextError> {
+    ) -> Result<Slot, OpError> {
         self.add_named(request, NamedRequest { transfer, is_active: true, ..NamedRequest::NEW })
     }
 
@@ -33,11 +32,11 @@ impl Requests {
         &mut self,
         request: RequestName,
         transfer: Option<Transfer>,
-    ) -> Result<Slot, TextError> {
+    ) -> Result<Slot, OpError> {
         self.add_named(request, NamedRequest { transfer, is_persistent: true, ..NamedRequest::NEW })
     }
 
-    fn add_named(&mut self, request: RequestName, named: NamedRequest) -> Result<Slot, TextError> {
+    fn add_named(&mut self, request: RequestName, named: NamedRequest) -> Result<Slot, OpError> {
         let slot = self.allocate_slot()?;
         self.has_names = true;
         self.named.insert(request, NamedRequest { slot, ..named });

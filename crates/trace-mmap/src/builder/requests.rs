@@ -7,15 +7,15 @@ use std::iter;
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
+use crate::builder::OpError;
 use crate::builder::named_requests::NamedRequest;
 use crate::channel::{Slot, Tag};
 use crate::record::MAX_SLOTS;
 use crate::structure::RequestName;
-use crate::text::TextError;
 
 /// Source, destination and tag by which SimGrid's format identifies a request, as the numbers in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct RequestKey {
+pub struct RequestKey {
     src: i32,
     dst: i32,
     tag: i32,
@@ -29,8 +29,8 @@ const ANY_SOURCE: i32 = -555;
 const PROC_NULL: i32 = -666;
 
 impl RequestKey {
-    /// Makes a key.
-    pub(crate) const fn new(src: i32, dst: i32, tag: i32) -> Self {
+    /// Makes a key from the numbers in the text, of which -444 is any tag, -555 any source and -666 `MPI_PROC_NULL`.
+    pub const fn new(src: i32, dst: i32, tag: i32) -> Self {
         Self { src, dst, tag }
     }
 
@@ -101,14 +101,14 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Adds a pending request and returns its slot.
-    pub(crate) fn post(&mut self, key: RequestKey) -> Result<Slot, TextError> {
+    pub(crate) fn post(&mut self, key: RequestKey) -> Result<Slot, OpError> {
         let slot = self.allocate_slot()?;
         self.append(key, slot);
         Ok(slot)
     }
 
     /// Allocates the lowest free slot.
-    pub(super) fn allocate_slot(&mut self) -> Result<Slot, TextError> {
+    pub(super) fn allocate_slot(&mut self) -> Result<Slot, OpError> {
         let pending = SlotEntry { next: None, posted: self.posted };
         self.posted += 1;
         match self.free_slots.pop() {
@@ -117,7 +117,7 @@ impl Requests {
                 Ok(slot)
             }
             None if self.slots.len() == MAX_SLOTS as usize => {
-                Err(TextError::TooManyRequests { limit: MAX_SLOTS })
+                Err(OpError::TooManyRequests { limit: MAX_SLOTS })
             }
             None => {
                 self.slots.push(pending);
@@ -237,13 +237,13 @@ impl Requests {
 
     /// Makes the error that no request of the key is pending.
     #[cold]
-    pub(crate) fn not_pending_error(&self, action: &'static str, key: RequestKey) -> TextError {
+    pub(crate) fn not_pending_error(&self, action: &'static str, key: RequestKey) -> OpError {
         const SHOWN: usize = 4;
         let mut pending: Vec<_> = self.queues.keys().map(|key| (key.src, key.dst, key.tag)).collect();
         pending.sort_unstable();
         let more = pending.len().saturating_sub(SHOWN);
         pending.truncate(SHOWN);
-        TextError::NoPendingRequest { action, src: key.src, dst: key.dst, tag: key.tag, pending, more }
+        OpError::NoPendingRequest { action, src: key.src, dst: key.dst, tag: key.tag, pending, more }
     }
 }
 

@@ -1,5 +1,13 @@
 //! The macro that makes both forms of a call, and all that follows from its fields, of one row.
 
+/// Returns a name of the table, which is in bytes since names are looked up in bytes.
+pub(crate) const fn text(name: &'static [u8]) -> &'static str {
+    match std::str::from_utf8(name) {
+        Ok(name) => name,
+        Err(_) => panic!("a name is not text"),
+    }
+}
+
 /// Expands to `$target.$own(fields)` or, for a row without a rule of its own, to the default.
 macro_rules! own_or {
     ([$own:ident] $target:ident ($($field:ident,)*) $default:block) => {
@@ -59,9 +67,10 @@ macro_rules! calls {
             Unmodelled(Unmodelled),
         }
 
-        /// The call of a row.
+        /// The call of a row of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum CallKind {
+        #[expect(missing_docs, reason = "the calls are those of `CallOp`")]
+        pub enum CallKind {
             $($variant,)*
             Wait,
             Unmodelled,
@@ -69,23 +78,23 @@ macro_rules! calls {
 
         impl CallKind {
             /// All calls.
-            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)* Self::Wait, Self::Unmodelled];
+            pub const ALL: &[Self] = &[$(Self::$variant,)* Self::Wait, Self::Unmodelled];
 
-            /// Finds the call with this name, and which of the names of its row this is.
+            /// Finds the call with this name in text, and which of the names of its row this is.
             #[inline]
-            pub(crate) fn find(name: &str) -> Option<(Self, u8)> {
+            pub fn find(name: &[u8]) -> Option<(Self, u8)> {
                 match name {
                     $($($text $(| $also)? => Some((Self::$variant, $number)),)*)*
-                    "wait" => Some((Self::Wait, 0)),
-                    Unmodelled::ACTION => Some((Self::Unmodelled, 0)),
+                    b"wait" => Some((Self::Wait, 0)),
+                    b"unmodelled" => Some((Self::Unmodelled, 0)),
                     _ => None,
                 }
             }
 
             /// Returns the names of the row.
-            pub(crate) const fn names(self) -> &'static [&'static str] {
+            pub const fn names(self) -> &'static [&'static str] {
                 match self {
-                    $(Self::$variant => &[$($text),*],)*
+                    $(Self::$variant => const { &[$(text($text)),*] },)*
                     Self::Wait => &["wait"],
                     Self::Unmodelled => &[Unmodelled::ACTION],
                 }
@@ -161,7 +170,7 @@ macro_rules! calls {
             }
 
             /// Passes each field to the method of `visitor` for its role.
-            pub(crate) fn visit<'a>(&'a self, visitor: &mut impl Visit<'a, Named>) {
+            pub fn visit<'a>(&'a self, visitor: &mut impl Visit<'a, Named>) {
                 match self {
                     $(
                         Self::$variant { $($($op_n,)*)? $($($op_r,)*)? $($($v,)*)? } => {
@@ -176,24 +185,30 @@ macro_rules! calls {
             }
 
             /// Reads the fields of a call.
-            pub(crate) fn read(kind: CallKind, reader: &mut CallReader<'_, '_>) -> Result<Self, TextError> {
+            ///
+            /// # Errors
+            /// Returns the first error of the reader.
+            ///
+            /// # Panics
+            /// Panics for collective operations and unmodelled calls, whose fields are not those of a row.
+            pub fn read<R: ReadCall>(kind: CallKind, reader: &mut R) -> Result<Self, R::Error> {
                 match kind {
                     $(
                         CallKind::$variant => own_or!([$($read)?] reader () {
                             Ok(Self::$variant {
                                 $($($op_n: reader.$n_role()?,)*)?
                                 $($($v: reader.$v_role()?,)*)?
-                                $($($op_r: reader.request_field(RequestUse::$use)?,)*)?
+                                $($($op_r: RequestField::read(reader, RequestUse::$use)?,)*)?
                             })
                         }),
                     )*
-                    CallKind::Wait => Ok(Self::Wait { request: reader.request_field(RequestUse::Waited)? }),
+                    CallKind::Wait => Ok(Self::Wait { request: reader.request(RequestUse::Waited)? }),
                     CallKind::Unmodelled => reader.elsewhere(),
                 }
             }
 
             /// Finds the indices of a call, and updates the requests and the channels of the rank.
-            pub(crate) fn resolve(&self, builder: &mut RankTraceBuilder) -> Result<Action, ResolveError> {
+            pub(crate) fn resolve(&self, builder: &mut RankBuilder<'_>) -> Result<Action, ResolveError> {
                 match self {
                     $(
                         Self::$variant { $($($op_n,)*)? $($($op_r,)*)? $($($v,)*)? } => {

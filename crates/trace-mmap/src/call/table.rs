@@ -8,7 +8,7 @@
 //! - `derived`: fields of the indexed form only, which follow from earlier calls.
 //!
 //! A role is the name of a method: of [`Visit`] and [`VisitMut`], by which the writer of text, the checks, the requirements on tables
-//! and the cuts see a field; of [`CallReader`], which reads it from text; and of [`RankTraceBuilder`], which finds its indices.
+//! and the cuts see a field; of [`ReadCall`], which reads it; and of [`RankBuilder`], which finds its indices.
 //! A row may end with methods of its own for the last two: `read by` where the fields in text are not those of the row in their
 //! order, `resolved by` where the call has more effects than those of the roles, or a shorter form as an [`Action`].
 //!
@@ -17,28 +17,28 @@
 //!    instance `MPI_Mprobe` is
 //!    ```text
 //!    /// `MPI_Mprobe`.
-//!    Mprobe [0: "mprobe"] { names { from: Source => from: RecvFrom = source } };
+//!    Mprobe [0: b"mprobe"] { names { from: Source => from: RecvFrom = source } };
 //!    ```
-//!    Its layout in an archive is in `side_tables/codec/call.rs`. A call that sends or receives messages in another way than the
-//!    existing ones also changes `transfer.rs`, which counts them, and `consistent_cut/dependencies.rs`.
+//!    A call that sends or receives messages in another way than the
+//!    existing ones also changes `transfer.rs`, which counts them, and `consistent_cut/dependencies.rs` of `trace-tools`.
 //! 2. Add its model to the crate `mpi-model`: a branch in `replay/calls.rs`, and its kind in the statistics, `statistics/kind.rs`;
 //!    the compiler reports both.
-//! 3. Add a test with a line of text: `tests/calls.rs` of this crate for its arguments, and one of `mpi-model` for its time.
+//! 3. Add a test with a line of text: `tests/all/calls.rs` of `trace-tools` for its arguments, and one of `mpi-model` for its time.
 
 use std::sync::Arc;
 
 use pdes_core::Bytes;
 
-use super::derive::{calls, own_or};
+use super::derive::{calls, own_or, text};
+use super::read::{ReadCall, RequestField};
 use super::visit::{List, Number, RequestUse, Visit, VisitMut};
 use super::{CommunicatorCall, Indexed, Named, SendMode, Source};
 use crate::action::{Action, CollectiveId};
-use crate::builder::{RankTraceBuilder, ResolveError};
+use crate::builder::{RankBuilder, ResolveError};
 use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
 use crate::communicator::{CommId, CommIdx, Group};
 use crate::structure::{RecvFrom, RequestName, SendTo};
-use crate::text::{CallReader, TextError};
 use crate::trace::{RankTrace, ToNamed};
 use crate::unmodelled::Unmodelled;
 
@@ -66,75 +66,75 @@ calls! {
     pub enum CallOp;
 
     /// `MPI_Send`, `MPI_Ssend`, `MPI_Bsend`, `MPI_Rsend`.
-    Send [0: "send", 1: "ssend" | "Ssend", 2: "bsend", 3: "rsend"] by mode | mode {
+    Send [0: b"send", 1: b"ssend" | b"Ssend", 2: b"bsend", 3: b"rsend"] by mode | mode {
         names { to: Option<OutIdx> => to: SendTo = destination }
         values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by send_call;
 
     /// `MPI_Recv`.
-    Recv [0: "recv"] {
+    Recv [0: b"recv"] {
         names { from: Source => from: RecvFrom = source }
         values { bytes: Bytes = buffer }
     } resolved by recv_call;
 
     /// `MPI_Isend`, `MPI_Issend`, `MPI_Ibsend`, `MPI_Irsend`. A request without a name is completed by
     /// [`Op::Wait`](crate::Op::Wait).
-    Isend [0: "isend", 1: "issend" | "ISsend", 2: "ibsend", 3: "irsend"] by mode | mode {
+    Isend [0: b"isend", 1: b"issend" | b"ISsend", 2: b"ibsend", 3: b"irsend"] by mode | mode {
         names { to: Option<OutIdx> => to: SendTo = destination }
         requests { slot: Slot => request: Option<RequestName> = Posted }
         values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by isend_call;
 
     /// `MPI_Irecv`. A request without a name is completed by [`Op::Wait`](crate::Op::Wait).
-    Irecv [0: "irecv"] {
+    Irecv [0: b"irecv"] {
         names { from: Source => from: RecvFrom = source }
         requests { slot: Slot => request: Option<RequestName> = Posted }
         values { bytes: Bytes = buffer }
     } resolved by irecv_call;
 
     /// `MPI_Waitall` on listed requests.
-    Waitall [0: "waitall"] {
+    Waitall [0: b"waitall"] {
         requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Waited }
     };
 
     /// `MPI_Test` with its recorded outcome; without one it becomes [`Action::Test`] and the request keeps its name.
-    Test [0: "test"] {
+    Test [0: b"test"] {
         names { done: bool => done: Option<bool> = has_completed }
         requests { slot: Slot => request: RequestName = Tested }
     } read by test resolved by test;
 
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`.
-    SendRecv [0: "sendRecv", 1: "sendRecv_replace"] {
+    SendRecv [0: b"sendRecv", 1: b"sendRecv_replace"] {
         names { to: Option<OutIdx> => to: SendTo = destination, from: Source => from: RecvFrom = source }
         values { send_bytes: Bytes = bytes, recv_bytes: Bytes = buffer }
     } read by send_recv resolved by send_recv_call;
 
     /// `MPI_Send_init`, `MPI_Ssend_init`, ...: creates an inactive persistent request.
-    SendInit [0: "send_init", 1: "ssend_init", 2: "bsend_init", 3: "rsend_init"] by mode | mode {
+    SendInit [0: b"send_init", 1: b"ssend_init", 2: b"bsend_init", 3: b"rsend_init"] by mode | mode {
         names { to: Option<OutIdx> => to: SendTo = destination }
         requests { slot: Slot => request: RequestName = Created }
         values { mode: SendMode = mode, bytes: Bytes = bytes }
     } resolved by send_init;
 
     /// `MPI_Recv_init`: creates an inactive persistent request.
-    RecvInit [0: "recv_init"] {
+    RecvInit [0: b"recv_init"] {
         names { from: Source => from: RecvFrom = source }
         requests { slot: Slot => request: RequestName = Created }
         values { bytes: Bytes = buffer }
     } resolved by recv_init;
 
     /// `MPI_Start`, `MPI_Startall`: starts persistent requests, in this order.
-    Start [0: "startall" | "Startall", 1: "start" | "Start"] {
+    Start [0: b"startall" | b"Startall", 1: b"start" | b"Start"] {
         requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Started }
     } read by start resolved by start;
 
     /// `MPI_Request_free`: a pending request keeps its slot until it completes.
-    Free [0: "request_free"] {
+    Free [0: b"request_free"] {
         requests { slot: Slot => request: RequestName = Freed }
     };
 
     /// `MPI_Waitany`.
-    Waitany [0: "waitany" | "waitAny"] {
+    Waitany [0: b"waitany" | b"waitAny"] {
         requests {
             slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
             done: Option<Slot> => done: Option<RequestName> = Done,
@@ -142,7 +142,7 @@ calls! {
     };
 
     /// `MPI_Waitsome`.
-    Waitsome [0: "waitsome"] {
+    Waitsome [0: b"waitsome"] {
         requests {
             slots: Box<[Slot]> => requests: Vec<RequestName> = Waited,
             done: Box<[Slot]> => done: Vec<RequestName> = Done,
@@ -150,13 +150,13 @@ calls! {
     };
 
     /// `MPI_Testall`.
-    Testall [0: "testall"] {
+    Testall [0: b"testall"] {
         requests { slots: Box<[Slot]> => requests: Vec<RequestName> = Tested }
         values { done: bool = have_completed }
     };
 
     /// `MPI_Testany`.
-    Testany [0: "testany"] {
+    Testany [0: b"testany"] {
         requests {
             slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
             done: Option<Slot> => done: Option<RequestName> = Done,
@@ -164,7 +164,7 @@ calls! {
     };
 
     /// `MPI_Testsome`.
-    Testsome [0: "testsome"] {
+    Testsome [0: b"testsome"] {
         requests {
             slots: Box<[Slot]> => requests: Vec<RequestName> = Tested,
             done: Box<[Slot]> => done: Vec<RequestName> = Done,
@@ -172,18 +172,18 @@ calls! {
     };
 
     /// `MPI_Probe`.
-    Probe [0: "probe"] {
+    Probe [0: b"probe"] {
         names { from: Source => from: RecvFrom = source }
     };
 
     /// `MPI_Iprobe` with its recorded outcome.
-    Iprobe [0: "iprobe"] {
+    Iprobe [0: b"iprobe"] {
         names { from: Source => from: RecvFrom = source }
         values { found: bool = outcome }
     };
 
     /// `MPI_Cancel` of a receive. The request must still be waited for.
-    Cancel [0: "cancel"] {
+    Cancel [0: b"cancel"] {
         requests { slot: Slot => request: RequestName = Cancelled }
         values { cancelled: bool = outcome }
         derived { from: Source = source }
@@ -191,7 +191,7 @@ calls! {
 
     /// A blocking collective operation on a communicator other than the world, or a nonblocking one on any: one with a request. Its
     /// root and its vectors are in ranks of the communicator.
-    Collective [0: "collective", 1: "icollective"] by slot | request {
+    Collective [0: b"collective", 1: b"icollective"] by slot | request {
         names {
             communicator: CommIdx => communicator: CommId = communicator,
             operation: CollectiveId => operation: Collective = operation,
@@ -201,7 +201,7 @@ calls! {
 
     /// `MPI_Neighbor_alltoall(v)`, or `MPI_Ineighbor_alltoall(v)` with a request: one message to and one from each neighbour.
     NeighborAlltoall [
-        0: "neighbor_alltoallv", 1: "ineighbor_alltoallv", 2: "neighbor_alltoall", 3: "ineighbor_alltoall"
+        0: b"neighbor_alltoallv", 1: b"ineighbor_alltoallv", 2: b"neighbor_alltoall", 3: b"ineighbor_alltoall"
     ] by slot | request {
         names {
             communicator: CommIdx => communicator: CommId = communicator,
@@ -214,7 +214,7 @@ calls! {
     /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
     /// new group. The group of a duplicate is that of the parent.
     NewCommunicator [
-        0: "comm_split", 1: "comm_dup", 2: "comm_create", 3: "comm_create_group"
+        0: b"comm_split", 1: b"comm_dup", 2: b"comm_create", 3: b"comm_create_group"
     ] by kind | kind {
         names {
             parent: CommIdx => parent: CommId = communicator,
@@ -224,14 +224,14 @@ calls! {
     } read by new_communicator resolved by new_communicator;
 
     /// `MPI_Comm_free`: takes no time.
-    FreeCommunicator [0: "comm_free"] {
+    FreeCommunicator [0: b"comm_free"] {
         names { communicator: CommIdx => communicator: CommId = freed_communicator }
     };
 }
 
 impl CallKind {
     /// Returns whether the call has a line of its own; collective operations have one by their own names.
-    pub(crate) fn is_read(self) -> bool {
+    pub fn is_read(self) -> bool {
         self != Self::Collective
     }
 }

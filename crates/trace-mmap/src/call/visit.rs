@@ -13,7 +13,8 @@ use crate::communicator::{CommId, CommIdx, Group};
 use crate::structure::{RecvFrom, RequestName, SendTo};
 
 /// The types of the fields in one form of calls.
-pub(crate) trait Form {
+#[expect(missing_docs, reason = "the types are those of the roles of the table")]
+pub trait Form {
     type Destination: 'static;
     type Source: 'static;
     type Request: 'static;
@@ -23,10 +24,10 @@ pub(crate) trait Form {
 }
 
 /// The form with indices into the tables of a rank, [`Call`].
-pub(crate) enum Indexed {}
+pub enum Indexed {}
 
 /// The form in terms of the program, [`CallOp`].
-pub(crate) enum Named {}
+pub enum Named {}
 
 impl Form for Indexed {
     type Destination = Option<OutIdx>;
@@ -48,7 +49,7 @@ impl Form for Named {
 
 /// Use of a request by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestUse {
+pub enum RequestUse {
     /// Posts it.
     Posted,
     /// Creates it as an inactive persistent request.
@@ -68,7 +69,8 @@ pub(crate) enum RequestUse {
 }
 
 /// Receives the fields of a call by their roles: `names`, then `requests`, then `values`, in the order of the row.
-pub(crate) trait Visit<'a, F: Form> {
+#[expect(missing_docs, reason = "the functions are the roles of the table")]
+pub trait Visit<'a, F: Form> {
     fn destination(&mut self, _: &'a F::Destination) {}
     fn source(&mut self, _: &'a F::Source) {}
     fn communicator(&mut self, _: &'a F::Communicator) {}
@@ -180,17 +182,18 @@ impl<T> Number for Option<T> {
 
 /// The requests of a wait or a test, with its recorded outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Completion<'a, R> {
-    pub(crate) requests: &'a [R],
+pub struct Completion<'a, R> {
+    /// The requests of the call.
+    pub requests: &'a [R],
     /// The requests that completed; `None` for all, the inactive ones included.
-    pub(crate) done: Option<&'a [R]>,
+    pub done: Option<&'a [R]>,
     /// True for a wait: unless some request completed, none was active.
-    pub(crate) waits: bool,
+    pub waits: bool,
 }
 
 impl<'a, R> Completion<'a, R> {
     /// Returns the requests that completed.
-    pub(crate) fn done(&self) -> &'a [R] {
+    pub fn done(&self) -> &'a [R] {
         self.done.unwrap_or(self.requests)
     }
 }
@@ -246,19 +249,19 @@ impl Call {
     }
 
     /// Returns the requests of a wait or a test; `None` for other calls.
-    pub(crate) fn completion(&self) -> Option<Completion<'_, Slot>> {
+    pub fn completion(&self) -> Option<Completion<'_, Slot>> {
         Requests::of(|requests| self.visit(requests)).completion()
     }
 }
 
 impl CallOp {
     /// Returns the request that the call posts, if any.
-    pub(crate) fn posted(&self) -> Option<RequestName> {
+    pub fn posted(&self) -> Option<RequestName> {
         Requests::of(|requests| self.visit(requests)).posted.copied()
     }
 
     /// Returns the requests of a wait or a test; `None` for other calls.
-    pub(crate) fn completion(&self) -> Option<Completion<'_, RequestName>> {
+    pub fn completion(&self) -> Option<Completion<'_, RequestName>> {
         Requests::of(|requests| self.visit(requests)).completion()
     }
 }

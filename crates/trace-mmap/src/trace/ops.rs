@@ -26,7 +26,8 @@ pub struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    pub(crate) fn new(rank: &'a RankTrace) -> Self {
+    /// Starts at the first operation of a rank.
+    pub fn new(rank: &'a RankTrace) -> Self {
         Self { rank, cursor: rank.cursor(), last_requests: vec![None; rank.slots() as usize] }
     }
 

@@ -144,8 +144,8 @@ impl RankTrace {
     /// Returns the actions with the times that they took when the program was traced; `None` if no times were kept.
     ///
     /// ```
-    /// use trace_mmap::{Action, Trace};
-    /// let trace = Trace::from_text("0 init\n0 compute 5e6 time=4000000\n0 barrier time=1500\n")?;
+    /// use trace_mmap::Action;
+    /// let trace = trace_tools::from_text("0 init\n0 compute 5e6 time=4000000\n0 barrier time=1500\n")?;
     /// let measured = trace.rank(pdes_core::Rank::new(0)).measured().expect("some lines have times");
     /// let picos = measured.map(|(_, time)| time.map(|time| time.as_picos()));
     /// assert_eq!(picos.collect::<Vec<_>>(), [None, Some(4_000_000_000), Some(1_500_000)]);

@@ -9,9 +9,8 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use trace_mmap::{
-    ConvertOptions, LoadOptions, Provenance, RemovedActions, Trace, UnmodelledCalls, write_consistent_cut,
-};
+use trace_mmap::{ConvertOptions, LoadOptions, Provenance, UnmodelledCalls};
+use trace_tools::{RemovedActions, write_consistent_cut};
 
 use super::shards::{RunHeader, ShardError, ShardSet, list_shards};
 use super::{Misuse, convert};
@@ -164,7 +163,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let provenance = Provenance { work_metric: counted, ended_early, cut_actions };
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
     let mut text = convert(stage.path(), output, threads, options)?;
-    let unmodelled = UnmodelledCalls::of(&Trace::load(output, &LoadOptions::default())?)?;
+    let unmodelled = UnmodelledCalls::of(&trace_tools::load(output, &LoadOptions::default())?)?;
     if !unmodelled.is_empty() {
         let calls: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
         tracing::warn!("calls that no replay models take no time in a replay: {}", calls.join(", "));

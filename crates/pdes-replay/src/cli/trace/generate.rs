@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use pdes_core::{Bytes, Rank};
 use trace_mmap::ArchiveWriter;
-use trace_mmap::generate::{
+use trace_tools::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, Generator, Halo3d,
     Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu, NpbLuParameters,
     RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,

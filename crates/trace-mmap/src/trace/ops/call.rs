@@ -107,7 +107,11 @@ impl ToNamed<Vec<(u32, Bytes)>> for Box<[(u32, Bytes)]> {
 }
 
 impl RankTrace {
-    pub(crate) fn communicator_id(&self, communicator: CommIdx) -> CommId {
+    /// Returns the number of a communicator in the program.
+    ///
+    /// # Panics
+    /// Panics if the rank has no such communicator.
+    pub fn communicator_id(&self, communicator: CommIdx) -> CommId {
         self.communicators[communicator.index()].id
     }
 }

@@ -1,0 +1,104 @@
+//! Errors of reading the files of a trace.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use trace_mmap::{Location, TraceError};
+
+use crate::foreign::Foreign;
+
+/// The files of a trace cannot be read: the error of [`TraceError::Source`]. Errors in lines are [`TextError`](crate::TextError)s.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// A file cannot be opened or read.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A compressed file, or a shard, is damaged or ends too early.
+    #[error("{}: the {format} stream is damaged or cut short: {source}", file.display())]
+    Compressed {
+        /// The file.
+        file: PathBuf,
+        /// The format: `gzip`, `zstd` or `shard`.
+        format: &'static str,
+        /// The error of the decoder.
+        source: io::Error,
+    },
+    /// A file has another format.
+    #[error("{}: {found}", file.display())]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// The format.
+        found: Foreign,
+    },
+    /// A file has neither actions nor names of trace files.
+    #[error("{}: no line with an action or the name of a trace file", file.display())]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A list names a file that does not exist.
+    #[error(
+        "{list}: found no file {}; expected names of trace files, or actions, such as `0 init`",
+        excerpt(file)
+    )]
+    ListedFileMissing {
+        /// The line of the list.
+        list: Location,
+        /// The path of the file, as in the list or, if relative, relative to the list.
+        file: PathBuf,
+    },
+    /// A directory has no rank files.
+    #[error("{}: no rank files in this directory, expected rank-0.txt, rank-1.txt, ... (or .txt.gz, .txt.zst)", dir.display())]
+    NoRankFiles {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A directory lacks the file of a rank below the highest one.
+    #[error("{}: the file rank-{missing}.txt of rank {missing} is missing; there is one for rank {highest}", dir.display())]
+    RankFileMissing {
+        /// The directory.
+        dir: PathBuf,
+        /// The lowest rank without a file.
+        missing: u32,
+        /// The highest rank with a file.
+        highest: u32,
+    },
+    /// A directory has two files for a rank.
+    #[error("{} and {} are both trace files of rank {rank}", first.display(), second.display())]
+    DuplicateRankFile {
+        /// The rank.
+        rank: u32,
+        /// One file.
+        first: PathBuf,
+        /// The other file.
+        second: PathBuf,
+    },
+}
+
+impl InputError {
+    /// Makes the error that a file cannot be read.
+    pub(crate) fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let file = file.into();
+        |source| Self::Io { file, source }
+    }
+}
+
+impl From<InputError> for TraceError {
+    fn from(error: InputError) -> Self {
+        Self::Source(Box::new(error))
+    }
+}
+
+/// Returns the start of a path, quoted: a line of any file may have become one.
+fn excerpt(path: &Path) -> String {
+    const LONGEST: usize = 120;
+    let text = path.to_string_lossy();
+    let cut = text.char_indices().nth(LONGEST).map(|(end, _)| format!("{:?} ...", &text[..end]));
+    cut.unwrap_or_else(|| format!("{text:?}"))
+}

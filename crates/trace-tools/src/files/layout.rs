@@ -1,0 +1,110 @@
+//! Detection of the file layout of a trace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use trace_mmap::{Location, TraceError, TraceSource};
+
+use crate::error::InputError;
+use crate::files::{merged, per_rank};
+use crate::text::{Fields, Lines};
+
+/// Opens a trace in text files: detects the layout by the names of files in a directory, else by the first line of the file.
+pub(crate) fn detect(path: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
+    if path.is_dir() {
+        return Ok(per_rank(path, rank_files(path)?));
+    }
+    let mut lines = Lines::open(path)?;
+    match lines.next()? {
+        None => Err(InputError::Empty { file: path.to_path_buf() }.into()),
+        Some(line) if is_action_line(line.text) => merged(path),
+        Some(_) => listed_files(path),
+    }
+}
+
+/// Returns whether a line starts with a decimal number and has at least one more field.
+fn is_action_line(line: &[u8]) -> bool {
+    let mut fields = Fields::new(line);
+    let is_number = fields.next().is_some_and(|field| field.iter().all(u8::is_ascii_digit));
+    is_number && fields.next().is_some()
+}
+
+/// Reads a list of files: a single one is a merged file, several ones are the files of the ranks.
+fn listed_files(list: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
+    let dir = list.parent().unwrap_or(Path::new(""));
+    let mut files = Vec::new();
+    let mut lines = Lines::open(list)?;
+    while let Some(line) = lines.next()? {
+        let file = dir.join(String::from_utf8_lossy(line.text).as_ref());
+        if !file.exists() {
+            let list = Location { file: list.to_path_buf(), line: line.number };
+            return Err(InputError::ListedFileMissing { list, file }.into());
+        }
+        files.push(file);
+    }
+    match files.as_slice() {
+        [file] => merged(file),
+        _ => Ok(per_rank(list, files)),
+    }
+}
+
+/// Finds `rank-N.txt`, plain or compressed, of all ranks in a directory.
+fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let error = |source| InputError::Io { file: dir.to_path_buf(), source };
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(dir).map_err(error)? {
+        let file = entry.map_err(error)?.path();
+        if let Some(rank) = rank_of(&file)
+            && let Some(other) = files.insert(rank, file.clone())
+        {
+            let (first, second) = if file < other { (file, other) } else { (other, file) };
+            return Err(InputError::DuplicateRankFile { rank, first, second });
+        }
+    }
+    let Some(highest) = files.keys().next_back().copied() else {
+        return Err(InputError::NoRankFiles { dir: dir.to_path_buf() });
+    };
+    match (0..).zip(files.keys()).find(|(expected, rank)| expected != *rank) {
+        Some((missing, _)) => Err(InputError::RankFileMissing { dir: dir.to_path_buf(), missing, highest }),
+        None => Ok(files.into_values().collect()),
+    }
+}
+
+/// Returns the rank in the name of a rank file.
+fn rank_of(file: &Path) -> Option<u32> {
+    let name = file.file_name()?.to_str()?;
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let digits = name.strip_prefix("rank-")?.strip_suffix(".txt")?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_files_are_known_by_their_names() {
+        let values = [
+            ("rank-0.txt", Some(0)),
+            ("d/rank-12.txt.gz", Some(12)),
+            ("rank-7.txt.zst", Some(7)),
+            ("rank-.txt", None),
+            ("rank-+1.txt", None),
+            ("rank-1.txt.bak", None),
+            ("files.txt", None),
+        ];
+        for (file, expected) in values {
+            assert_eq!(rank_of(Path::new(file)), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_merged_file_starts_with_a_number_and_goes_on() {
+        for (line, expected) in
+            [("0 init", true), ("12\tbarrier", true), ("0", false), ("rank-0.txt", false), ("0x a", false)]
+        {
+            assert_eq!(is_action_line(line.as_bytes()), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Recognition of files that are no traces of this format, by their first bytes.
+
+use std::fmt;
+
+/// Length of the start of a file that suffices to recognise it \[B\].
+pub(crate) const HEAD: usize = 4096;
+
+/// Advice for traces of other tools.
+const RECORD: &str = "this format is not read; record the program with `pdes-replay trace acquire`";
+/// Advice for GOAL schedules.
+const GOAL: &str =
+    "replay it with --model loggops, or convert it with `pdes-replay trace convert --from goal`";
+
+/// A file of another format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The format with its article, such as `an OTF2 anchor`.
+    pub name: &'static str,
+    /// The remedy.
+    pub advice: &'static str,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this looks like {}; {}", self.name, self.advice)
+    }
+}
+
+/// A file of no format of a registry, and of none of [`FORMATS`].
+pub(crate) const UNKNOWN: Foreign =
+    Foreign { name: "a file of an unknown format", advice: "expected a trace" };
+
+/// A format, and whether the first bytes of a file are of it.
+struct Format {
+    foreign: Foreign,
+    matches: fn(&[u8]) -> bool,
+}
+
+/// All formats; those that are certain come first.
+const FORMATS: [Format; 17] = [
+    format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
+    format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
+    format("a Paraver trace (.prv)", RECORD, |head| head.starts_with(b"#Paraver ")),
+    format("a DUMPI trace of one rank", RECORD, |head| head.starts_with(b"\xff\xaa\xddDUMPI")),
+    format("a DUMPI trace as text", RECORD, |head| contains(head, b"\nMPI_Init entering at walltime ")),
+    format("a trace of liballprof", RECORD, |head| contains(head, b"\nMPI_Init:")),
+    format(
+        "a Chakra execution trace",
+        RECORD,
+        |head| matches!(head, [length, 0x0a, digits, b'0'..=b'9', b'.', ..] if *length == digits + 2),
+    ),
+    format("a Darshan log", "it has counters of I/O, but no messages", |head| {
+        matches!(head, [b'0'..=b'9', b'.', ..]) && head.get(8..12) == Some(b"75d\0".as_slice())
+    }),
+    format("a GOAL schedule", GOAL, |head| head.trim_ascii_start().starts_with(b"num_ranks")),
+    format("a GOAL schedule in LogGOPSim's binary form", GOAL, |head| {
+        [4223_u64, 2342].iter().any(|magic| head.starts_with(&magic.to_le_bytes()))
+    }),
+    format("an archive of a GOAL schedule", "replay it with --model loggops", |head| {
+        head.starts_with(b"\x89PDG\r\n\x1a\n")
+    }),
+    format("a data file of an archive", "name the archive itself", |head| {
+        head.starts_with(b"\x89PDS\r\n\x1a\n")
+    }),
+    format("a program", "record it with `pdes-replay trace acquire`", |head| {
+        head.starts_with(b"\x7fELF") || head.starts_with(b"#!")
+    }),
+    format("a platform in XML", "name it with --platform", |head| {
+        let head = head.trim_ascii_start();
+        head.starts_with(b"<?xml") || head.starts_with(b"<platform") || head.starts_with(b"<!DOCTYPE")
+    }),
+    format("a file in JSON", "`pdes-replay report` reads reports", |head| {
+        head.trim_ascii_start().starts_with(b"{")
+    }),
+    format("a platform or configuration in TOML", "name it with --platform or --config", |head| {
+        first_line(head).is_some_and(|line| line.starts_with(b"[") || contains(line, b" = "))
+    }),
+    format(
+        "a binary file",
+        "expected time-independent text (plain, gzip or zstd) or an archive (.pdt)",
+        |head| head.iter().any(|byte| byte.is_ascii_control() && !b"\t\n\r\x0c".contains(byte)),
+    ),
+];
+
+/// Recognises a file of another format by its first bytes, after decompression.
+pub(crate) fn recognise(first_bytes: &[u8]) -> Option<Foreign> {
+    let head = &first_bytes[..first_bytes.len().min(HEAD)];
+    FORMATS.iter().find(|format| (format.matches)(head)).map(|format| format.foreign)
+}
+
+const fn format(name: &'static str, advice: &'static str, matches: fn(&[u8]) -> bool) -> Format {
+    Format { foreign: Foreign { name, advice }, matches }
+}
+
+fn contains(head: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(head, part).is_some()
+}
+
+/// Returns the first line that is neither empty nor a comment.
+fn first_line(head: &[u8]) -> Option<&[u8]> {
+    let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.find(|line| !line.is_empty() && !line.starts_with(b"#"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(head: &[u8]) -> Option<&'static str> {
+        recognise(head).map(|foreign| foreign.name)
+    }
+
+    #[test]
+    fn traces_are_not_foreign() {
+        let traces: [&[u8]; 7] = [
+            b"",
+            b"0 init\n0 compute 5\n",
+            b"# a comment = one\n\n  12\tbarrier\n",
+            b"rank-0.txt\nrank-1.txt\n",
+            b"../traces/a b.txt\r\n",
+            "# gr\u{fc}\u{df}e\n0 location r\u{e9}sous.c 5\n".as_bytes(),
+            b"0 location a=b.c 5\n",
+        ];
+        for trace in traces {
+            assert_eq!(recognise(trace), None, "{}", trace.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn other_formats_are_named() {
+        let cases: [(&[u8], &str); 13] = [
+            (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
+            (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
+            (b"#Paraver (09/10/2019 at 16:09):11_ns:1(2)", "a Paraver trace (.prv)"),
+            (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
+            (b"version=1.0.0\nMPI_Init entering at walltime 1.5", "a DUMPI trace as text"),
+            (b"# collprof 0.9 output file\n\nMPI_Init:-:14:14:1.0\n", "a trace of liballprof"),
+            (b"\x07\n\x050.0.4N\x08\x02", "a Chakra execution trace"),
+            (b"3.10\0\0\0\x0075d\0\0", "a Darshan log"),
+            (b"\nnum_ranks 2\n", "a GOAL schedule"),
+            (b"\x7f\x10\0\0\0\0\0\0\x02\0\0\0", "a GOAL schedule in LogGOPSim's binary form"),
+            (b"#!/bin/sh\n", "a program"),
+            (b"# a platform\n[topology]\nkind = \"torus\"\n", "a platform or configuration in TOML"),
+            (b"\x8f\x12]iy\xff", "a binary file"),
+        ];
+        for (head, expected) in cases {
+            assert_eq!(name(head), Some(expected), "{}", head.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Builder of the program of a rank.
+
+use pdes_core::{Bytes, Rank};
+
+use trace_mmap::{CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag};
+
+/// Builder of a program.
+///
+/// Consecutive computation is merged into one action before the next operation, as a tracer records it: between two MPI calls there
+/// is at most one computation.
+#[derive(Debug, Default)]
+pub(super) struct ProgramBuilder {
+    items: Vec<Item>,
+    pending: f64,
+}
+
+impl ProgramBuilder {
+    /// Builds a complete program: `MPI_Init`, its body, `MPI_Finalize`.
+    pub(super) fn build(body: impl FnOnce(&mut Self)) -> Vec<Item> {
+        let mut program = Self::default();
+        program.op(Op::Init);
+        body(&mut program);
+        program.op(Op::Finalize);
+        program.finish()
+    }
+
+    /// Adds computation \[flop\].
+    pub(super) fn compute(&mut self, flops: f64) {
+        self.pending += flops;
+    }
+
+    /// Adds any operation other than a computation.
+    pub(super) fn op(&mut self, op: Op) {
+        self.flush();
+        self.items.push(Item::Op(op));
+    }
+
+    /// Adds `MPI_Send`.
+    pub(super) fn send(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Send { peer: Some(peer), tag, bytes });
+    }
+
+    /// Adds `MPI_Isend`.
+    pub(super) fn isend(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Isend { peer: Some(peer), tag, bytes });
+    }
+
+    /// Adds `MPI_Recv`.
+    pub(super) fn recv(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Recv { peer: Some(peer), tag: Some(tag), bytes });
+    }
+
+    /// Adds `MPI_Recv` from any source.
+    pub(super) fn recv_any(&mut self, tag: Tag, bytes: Bytes) {
+        let from = RecvFrom::on_world(Peer::Any { recorded: None }, Some(tag));
+        self.op(Op::Call(CallOp::Recv { from, bytes }));
+    }
+
+    /// Adds `MPI_Irecv`.
+    pub(super) fn irecv(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Irecv { peer: Some(peer), tag: Some(tag), bytes });
+    }
+
+    /// Adds `MPI_Wait` for a receive.
+    pub(super) fn wait(&mut self, peer: Rank, tag: Tag) {
+        self.op(Op::Wait(Request { direction: Direction::Receive, peer: Some(peer), tag: Some(tag) }));
+    }
+
+    /// Adds a broadcast from rank 0.
+    pub(super) fn bcast(&mut self, count: u64, datatype: Datatype) {
+        self.op(Op::Collective(Collective::Bcast { count, root: Rank::new(0), datatype }));
+    }
+
+    /// Adds an allreduce of doubles with a computation of `flops` on each rank.
+    pub(super) fn allreduce(&mut self, count: u64, flops: f64) {
+        self.op(Op::Collective(Collective::Allreduce { count, flops, datatype: Datatype::DOUBLE }));
+    }
+
+    /// Adds a loop. A body without calls becomes a single computation; otherwise computation at the end of the body stays in the
+    /// body.
+    pub(super) fn repeat(&mut self, count: u64, write: impl FnOnce(&mut Self)) {
+        let mut body = Self::default();
+        write(&mut body);
+        if body.items.is_empty() {
+            self.compute(count as f64 * body.pending);
+        } else if count > 0 {
+            self.flush();
+            body.flush();
+            self.items.push(Item::Loop { count, body: body.items });
+        }
+    }
+
+    /// Returns the program.
+    pub(super) fn finish(mut self) -> Vec<Item> {
+        self.flush();
+        self.items
+    }
+
+    /// Adds the merged computation, rounded to whole flops: amounts are short in text and exact in sums.
+    fn flush(&mut self) {
+        if self.pending > 0.0 {
+            self.items.push(Item::Op(Op::Compute { flops: self.pending.round() }));
+        }
+        self.pending = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computation_merges_up_to_the_next_call() {
+        let mut program = ProgramBuilder::default();
+        program.compute(1.0);
+        program.repeat(3, |body| body.compute(2.0));
+        program.op(Op::Init);
+        program.repeat(2, |body| {
+            body.op(Op::WaitAll);
+            body.compute(5.0);
+        });
+        program.repeat(0, |body| body.op(Op::WaitAll));
+        let compute = |flops| Item::Op(Op::Compute { flops });
+        let body = vec![Item::Op(Op::WaitAll), compute(5.0)];
+        assert_eq!(program.finish(), [compute(7.0), Item::Op(Op::Init), Item::Loop { count: 2, body }]);
+    }
+}

@@ -1,0 +1,118 @@
+//! Tools for traces of MPI programs: sources of any format, generators, consistent cuts, text.
+//!
+//! ```
+//! use pdes_core::Rank;
+//!
+//! let text = "0 init\n0 send 1 7 4096\n1 init\n1 recv 0 7 4096\n";
+//! let trace = trace_tools::from_text(text)?;
+//! assert_eq!((trace.ranks(), trace.actions()), (2, 4));
+//!
+//! let mut written = Vec::new();
+//! trace_tools::write_text(&trace, Rank::new(1), &mut written, None)?;
+//! assert_eq!(written, b"1 init\n1 recv 0 7 4096 6\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to start
+//!
+//! - [`load`] and [`open`] read a trace of any format, [`convert`] makes an archive of it.
+//! - [`FORMATS`] is the registry of formats. To add one, write a file that implements [`TraceSource`](trace_mmap::TraceSource) and
+//!   add a row; `tests/all/formats.rs` adds a toy.
+//! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
+//!   [`write_consistent_cut`] repairs the trace of a killed program.
+//!
+//! # Files
+//!
+//! [`load`] reads archives, which [`convert`] and [`ArchiveWriter`](trace_mmap::ArchiveWriter) write, shards, and time-independent text, the format of
+//! SimGrid's `smpi_replay`, in four file layouts:
+//!
+//! - a directory with `rank-0.txt`, `rank-1.txt`, ... (also `.txt.gz`, `.txt.zst`);
+//! - a list: each line is the path of a file, relative to the list; line `i` (from 0) names the file of rank `i`;
+//! - a list of one merged file, which has the lines of all ranks;
+//! - a merged file itself, distinguished from a list by its first line, which is a number and at least one more field.
+//!
+//! Each file may be a shard, or text, which may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
+//! streamed, never read into memory as a whole.
+//!
+//! # Text
+//!
+//! Each line is `rank action field...`; fields are separated by spaces or tabs; empty lines and lines that start with `#`
+//! are ignored. Every other line is one [`Action`](trace_mmap::Action), even if it takes no time, so that the index of an action is the
+//! index of its line among the lines of the rank. Differences from SimGrid 3.32:
+//!
+//! | text | SimGrid | this crate |
+//! |---|---|---|
+//! | last line without newline | drops it | reads it |
+//! | carriage return before a newline | belongs to the last field | is white space |
+//! | a rank `00` | never runs the line | is rank 0 |
+//! | a line of a rank that does not exist | never runs it | error |
+//! | a line of another rank in a rank's own file | warns | error |
+//! | count `1.5` | truncates it | error (but `5e4` and `1e6` are counts) |
+//! | tag, rank or count of a vector `5e1` | reads 5 | reads 50 |
+//! | tag, rank or count of a vector `12x` | reads 12 | error |
+//! | hexadecimal number (`0x10`) | reads 16, or 0 as a tag, rank or count of a vector | error |
+//! | count or size of 2^31 or more | wraps around | reads it, up to 2^48 bytes |
+//! | negative count, amount or root | various | error |
+//! | unknown datatype, peer out of range | crashes | error |
+//! | datatype left out before `init` | crashes | error |
+//! | default datatype | of the last `init` of any rank | of the rank's own `init` |
+//! | `allgatherv` on one rank with types only | aborts | reads them |
+//! | `allgatherv` on one rank with one more field | a send type | a displacement |
+//! | `wait`, `test` without a pending request | returns, or aborts if none at all is pending | error |
+//! | `recv` of unknown size | probes | error [`TextError::Unsupported`] |
+//! | more receives than sends of a channel, or from any source than sends to the rank | deadlocks in the end | error |
+//! | fields beyond those of the action | ignores them | ignores them, with a [`Warning`](trace_mmap::Warning) |
+//! | `comm_split`, `comm_dup` without named fields | replays all on the world communicator | the same, with a [`Warning`](trace_mmap::Warning) |
+//! | named fields such as `comm=3`, calls such as `waitany` | aborts | reads them |
+//!
+//! Beyond SimGrid's format, lines may have named fields, `key=value`, and there are actions for nearly all of MPI; `docs/traces.md`
+//! lists them:
+//!
+//! ```
+//! use trace_mmap::{Action, Call, Slot};
+//! let trace = trace_tools::from_text(
+//!     "0 init
+//!      0 comm_split new=1 members=0-1
+//!      0 irecv 1 7 8 6 comm=1 req=4
+//!      0 ibcast 64 1 6 comm=1 req=5
+//!      0 waitany req=4,5 done=5
+//!      0 wait req=4
+//!      1 init
+//!      1 comm_split new=1 members=0-1
+//!      1 ssend 0 7 8 6 comm=1
+//!      1 ibcast 64 1 6 comm=1 req=1
+//!      1 waitall",
+//! )?;
+//! let rank = trace.rank(pdes_core::Rank::new(0));
+//! let Some(Action::Call(id)) = rank.cursor().nth(4) else { panic!("the fifth line is a call") };
+//! let slots = [Slot::new(0), Slot::new(1)].into();
+//! assert_eq!(*rank.call(id), Call::Waitany { slots, done: Some(Slot::new(1)) });
+//! # Ok::<(), trace_mmap::TraceError>(())
+//! ```
+//!
+//! # Guarantees
+//!
+//! The trace does not depend on the number of threads that read it, nor on where its actions are stored. No text and no shard makes
+//! this crate panic.
+#![forbid(unsafe_code)]
+
+mod consistent_cut;
+mod dump;
+mod error;
+mod files;
+mod foreign;
+mod format;
+pub mod generate;
+mod line;
+mod load;
+mod shard;
+mod text;
+
+pub use consistent_cut::{RemovedActions, write_consistent_cut};
+pub use dump::{dump, write_text};
+pub use error::InputError;
+pub use foreign::Foreign;
+pub use format::{FORMATS, Format, HEAD, Input, open_input};
+pub use line::TextLine;
+pub use load::{convert, from_text, load, load_as, open};
+pub use text::{Field, TextError, Unsupported};

@@ -1,0 +1,127 @@
+//! Traces of programs that were killed at any time are cut to a consistent cut.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::call_programs::writer::{RANKS, step, text};
+use pdes_core::Rank;
+use proptest::prelude::*;
+use trace_mmap::{Finding, LoadOptions, Trace, check};
+use trace_tools::{RemovedActions, write_consistent_cut, write_text};
+
+/// Writes the first lines of each rank into files of their own.
+fn split(dir: &Path, text: &str, lengths: impl Fn(u32, usize) -> usize) -> Vec<PathBuf> {
+    let write = |rank: u32| {
+        let prefix = format!("{rank} ");
+        let lines: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with(&prefix)).collect();
+        let kept = lines[..lengths(rank, lines.len())].iter().map(|line| format!("{}\n", line.trim()));
+        let file = dir.join(format!("{rank}.text"));
+        fs::write(&file, kept.collect::<String>()).expect("the text is written");
+        file
+    };
+    (0..RANKS).map(write).collect()
+}
+
+fn settled(files: &[PathBuf], dir: &Path) -> (RemovedActions, Trace) {
+    fs::create_dir_all(dir).expect("a directory");
+    let settled = write_consistent_cut(files, dir, &LoadOptions::default())
+        .expect("the ranks are right, each by itself");
+    (settled, trace_tools::load(dir, &LoadOptions::default()).expect("what is left fits"))
+}
+
+/// Cuts programs of three ranks, and returns the remaining lines of each.
+fn remaining_lines(programs: [&str; 3]) -> [String; 3] {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let lines = |(rank, program): (usize, &str)| {
+        let lines = program.split(';').map(|line| format!("{rank} {}\n", line.trim()));
+        lines.collect::<String>()
+    };
+    let text: String = programs.into_iter().enumerate().map(lines).collect();
+    let files = split(dir.path(), &text, |_, lines| lines);
+    let (_, trace) = settled(&files, &dir.path().join("out"));
+    std::array::from_fn(|rank| {
+        let mut text = Vec::new();
+        write_text(&trace, Rank::new(rank as u32), &mut text, None).expect("memory takes all");
+        let text = String::from_utf8(text).expect("text");
+        let lines = text.lines().map(|line| line.split_once(' ').expect("a rank and an action").1);
+        lines.collect::<Vec<_>>().join("; ")
+    })
+}
+
+#[test]
+fn ranks_end_before_what_others_have_not_recorded() {
+    // Rank 2 has not entered the second barrier, rank 1 has received what follows it in rank 0.
+    let [zero, one, two] = remaining_lines([
+        "init; barrier; compute 1; barrier; send 1 7 8",
+        "init; barrier; barrier; recv 0 7 8; compute 5",
+        "init; barrier; compute 9",
+    ]);
+    assert_eq!(zero, "init; barrier; compute 1");
+    assert_eq!(one, "init; barrier");
+    assert_eq!(two, "init; barrier; compute 9");
+}
+
+#[test]
+fn one_cut_leads_to_another() {
+    let [zero, one, two] = remaining_lines([
+        "init; send 1 1 8; recv 2 3 8; compute 7",
+        "init; recv 0 1 8; recv 2 4 8; send 2 2 8",
+        "init; recv 1 2 8; send 0 3 8",
+    ]);
+    assert_eq!(
+        (zero.as_str(), one.as_str(), two.as_str()),
+        ("init; send 1 1 8 6", "init; recv 0 1 8 6", "init")
+    );
+}
+
+#[test]
+fn requests_without_another_side_are_left_out_and_sends_do_not_wait() {
+    let [zero, one, two] = remaining_lines([
+        "init; irecv 1 1 8 req=0; irecv 1 2 8 req=1; ibarrier req=2; waitany req=0,1,2 done=0; test req=2 done=-; \
+         testsome req=1,2 done=-; compute 5",
+        "init; send 0 1 8; ssend 2 9 800000; sendRecv 8 2 8 2 6 6 stag=5 rtag=6; isend 2 5 8 req=0; wait req=0; \
+         compute 3",
+        "init; send 1 6 8",
+    ]);
+    assert_eq!(zero, "init; irecv 1 1 8 6 req=0; waitany req=0 done=0; compute 5");
+    let (exchange, isend) = ("bsend 2 5 8 6; recv 2 6 8 6", "ibsend 2 5 8 6 req=0; wait req=0");
+    assert_eq!(one, format!("init; send 0 1 8 6; bsend 2 9 800000 6; {exchange}; {isend}; compute 3"));
+    assert_eq!(two, "init; send 1 6 8 6");
+}
+
+#[test]
+fn starts_of_persistent_requests_are_left_out_each_by_itself() {
+    let [zero, one, _] = remaining_lines([
+        "init; send_init 1 7 8 req=0; recv_init 1 8 8 req=1; startall req=0,1; waitall req=0,1; startall req=0,1; compute 4",
+        "init; recv 0 7 8; send 0 8 8; send 0 8 8",
+        "init",
+    ]);
+    let inits = "init; send_init 1 7 8 6 req=0; recv_init 1 8 8 6 req=1";
+    assert_eq!(zero, format!("{inits}; startall req=0,1; waitall req=0,1; startall req=1; compute 4"));
+    assert_eq!(one, "init; recv 0 7 8 6; send 0 8 8 6; send 0 8 8 6");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_killed_program_is_cut_consistently(
+        steps in prop::collection::vec(step(), 0..40),
+        ends in prop::array::uniform3(prop::option::of(any::<prop::sample::Index>())),
+    ) {
+        let (text, dir) = (text(&steps), tempfile::tempdir().expect("a temporary directory"));
+        let files = split(dir.path(), &text, |rank, lines| {
+            ends[rank as usize].map_or(lines, |end| end.index(lines + 1))
+        });
+        let (first, trace) = settled(&files, &dir.path().join("first"));
+        let is_unfinished = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
+        let findings = check(&trace, None).findings;
+        prop_assert!(findings.iter().all(is_unfinished), "{findings:?}\n{text}");
+        if ends.iter().all(Option::is_none) {
+            prop_assert_eq!(first, RemovedActions::default(), "{}", text);
+        }
+        let left: Vec<PathBuf> = (0..RANKS).map(|rank| dir.path().join(format!("first/rank-{rank}.txt"))).collect();
+        let (again, _) = settled(&left, &dir.path().join("again"));
+        prop_assert_eq!(again, RemovedActions::default(), "what fits together is not cut");
+    }
+}

@@ -1,0 +1,26 @@
+//! Tests of sources, generators and consistent cuts.
+
+mod acquired;
+mod actions;
+mod call_programs;
+mod calls;
+mod consistent_cut;
+mod corpus;
+mod errors;
+mod formats;
+mod generate;
+mod measured;
+mod round_trip;
+mod shapes;
+mod shared;
+
+use trace_mmap::{Location, TraceError};
+use trace_tools::TextError;
+
+/// Returns the error of a line and its place; panics if it is another error.
+fn line_error(error: &TraceError) -> (&Location, &TextError) {
+    match (error, error.kind()) {
+        (TraceError::Action { location, .. }, Some(kind)) => (location, kind),
+        _ => panic!("{error:?}"),
+    }
+}
