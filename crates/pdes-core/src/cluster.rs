@@ -211,7 +211,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.leave();
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::patient();
         while !self.transport.all_departed() {
             self.transport.exchange(SimTime::MAX);
             self.transport.discard_incoming();

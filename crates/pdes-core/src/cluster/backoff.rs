@@ -6,19 +6,27 @@ use std::time::Duration;
 /// Number of polls before the thread sleeps: a wake-up costs more than a few of them.
 const POLLS_BEFORE_SLEEP: u32 = 500;
 const FIRST_SLEEP: Duration = Duration::from_micros(10);
-/// Long enough for hundreds of idle processes on a few cores, short enough to notice an interrupt at once.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// An exponential backoff that yields at first, and then sleeps for about an eighth of the time waited so far: it adds little
-/// latency to short waits, and long waits leave the processor to others.
+/// An exponential backoff that yields at first, and then sleeps for longer and longer.
 pub(crate) struct Backoff {
     polls: u32,
     sleep: Duration,
+    /// A sleep becomes longer than the one before by this part of it.
+    growth: u32,
+    longest: Duration,
 }
 
 impl Backoff {
+    /// Makes a backoff for waits in which others may need an answer: it sleeps for half a millisecond at most.
     pub(crate) fn new() -> Self {
-        Self { polls: 0, sleep: FIRST_SLEEP }
+        Self { polls: 0, sleep: FIRST_SLEEP, growth: 1, longest: Duration::from_micros(500) }
+    }
+
+    /// Makes a backoff for waits in which nobody needs an answer. It sleeps for about an eighth of the time waited so far: it adds
+    /// little latency to short waits, and in long waits hundreds of idle processes leave a few cores to others. A sleep is short
+    /// enough to notice an interrupt at once.
+    pub(crate) fn patient() -> Self {
+        Self { growth: 8, longest: Duration::from_millis(20), ..Self::new() }
     }
 
     /// Returns the duration to sleep before the next poll; `None` if the thread should only yield.
@@ -28,7 +36,7 @@ impl Backoff {
             return None;
         }
         let sleep = self.sleep;
-        self.sleep = (sleep + sleep / 8).min(LONGEST_SLEEP);
+        self.sleep = (sleep + sleep / self.growth).min(self.longest);
         Some(sleep)
     }
 

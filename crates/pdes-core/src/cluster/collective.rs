@@ -140,11 +140,11 @@ impl Cluster {
         let is_missing = |assembler: &FragmentAssembler, member: usize| {
             member != me && assembler.by_member[member].complete.is_empty()
         };
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::patient();
         loop {
             self.transport.exchange(SimTime::MAX);
             while let Some(mut delivery) = self.transport.next_message() {
-                backoff = Backoff::new();
+                backoff = Backoff::patient();
                 let from = delivery.from;
                 while let Some(frame) = delivery.next_frame() {
                     assembler.put(from, frame);
