@@ -35,6 +35,7 @@ mod pipeline;
 mod reduce;
 mod reduce_scatter;
 mod round_peers;
+pub(crate) mod runner;
 mod scan;
 mod scatter;
 mod schedule_builder;

@@ -3,7 +3,7 @@
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId};
 use crate::token::{EagerMessageId, Side, Token};
 
 /// Handle with which a machine reports the end of some work to the ranks that wait for it.
@@ -94,7 +94,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::request::Requests;
+    use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
 
     #[test]

@@ -48,20 +48,19 @@
 mod breakdown;
 pub mod collective;
 mod completion;
+mod context;
 mod critical_path;
 mod distribution;
 mod error;
 mod machine;
-mod matching;
 mod observer;
 mod overhead;
 mod parameters;
 mod point_to_point;
+mod rank;
 mod replay;
-mod request;
 #[cfg(test)]
 mod round_trip;
-mod slab_queue;
 mod statistics;
 mod timeline;
 mod token;
@@ -80,8 +79,9 @@ pub use observer::{
 };
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};
-pub use replay::{RankProcess, RankState, Repetition, Replay, RestoreError, Snapshot, WaitReason};
-pub use request::{Awaited, OperationIndex, RequestId};
+pub use point_to_point::{Awaited, OperationIndex, RequestId};
+pub use rank::{RankProcess, RankState, Repetition, RestoreError, Snapshot, WaitReason};
+pub use replay::Replay;
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};
 pub use token::{EagerMessageId, Fragment, Message, ReceiveQueue, Side, Token};

@@ -29,7 +29,7 @@ use trace_mmap::{LocationId, RankTrace};
 
 use crate::machine::UncontendedTransfer;
 use crate::parameters::Parameters;
-use crate::request::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Fragment, Message, ReceiveQueue, Token};
 pub use analyses::{Analyses, RankAnalyses};

@@ -6,7 +6,7 @@ use pdes_core::{Bytes, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
-use crate::request::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId};
 
 /// A timestamped message from one logical process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ pub struct EagerMessageId(pub(crate) NonZeroU32);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Requests;
+    use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
 
     fn message(queue: ReceiveQueue, reply: Option<RequestId>) -> Token {

@@ -15,7 +15,7 @@ use trace_mmap::PortId;
 use super::{ActionSpan, Carrier, Match, Network, Observer, Sent, SentTime, UncontendedMessages, Wait};
 use crate::critical_path::CriticalPath;
 use crate::machine::UncontendedTransfer;
-use crate::request::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Fragment, Message, ReceiveQueue};
 pub(crate) use store::PathStores;

@@ -5,7 +5,7 @@ use pdes_core::SimTime;
 use super::request_table::RequestTable;
 use super::{ActionSpan, Carrier, Match, Network, ObservedRank, Observer, Wait};
 use crate::distribution::{Quantity, SharedHistograms};
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 
 /// Number of values that a rank buffers before it locks the shared histograms.
 const BUFFER_SIZE: usize = 64;

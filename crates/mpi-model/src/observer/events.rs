@@ -5,7 +5,7 @@ use trace_mmap::OutIdx;
 
 use super::wait_states::Peer;
 use crate::machine::UncontendedTransfer;
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 use crate::statistics::ActionKind;
 use crate::token::{Message, ReceiveQueue};
 

@@ -4,7 +4,7 @@ use pdes_core::SimTime;
 
 use super::composition::forward_events;
 use super::{Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 use crate::statistics::{ActionKind, Statistics};
 
 /// Statistics and observers of a rank.

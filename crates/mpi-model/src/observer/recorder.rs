@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pdes_core::{Rank, SimTime};
 
 use super::{ActionSpan, Carrier, Match, Network, Observer, Wait};
-use crate::replay::{kind_of, number_of};
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
+use crate::point_to_point::{kind_of, number_of};
 use crate::statistics::ActionKind;
 use crate::timeline::{Event, Recording};
 use crate::wait_state::WaitState;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ObservedRank;
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 
 /// Entries of all requests of a rank, made on first use where the request belongs to an operation.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
 use super::{Carrier, Match, ObservedRank, Observer, Sent, Wait};
-use crate::request::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId};
 use crate::token::Message;
 use crate::wait_state::WaitState;
 

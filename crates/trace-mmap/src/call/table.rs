@@ -21,7 +21,7 @@
 //!    ```
 //!    A call that sends or receives messages in another way than the
 //!    existing ones also changes `transfer.rs`, which counts them, and `consistent_cut/dependencies.rs` of `trace-tools`.
-//! 2. Add its model to the crate `mpi-model`: a branch in `replay/calls.rs`, and its kind in the statistics, `statistics/kind.rs`;
+//! 2. Add its model to the crate `mpi-model`: a branch in `rank/calls.rs`, and its kind in the statistics, `statistics/kind.rs`;
 //!    the compiler reports both.
 //! 3. Add a test with a line of text: `tests/all/calls.rs` of `trace-tools` for its arguments, and one of `mpi-model` for its time.
 

@@ -21,7 +21,7 @@ pub(crate) fn read_rank(fields: &mut Fields<'_>) -> Result<u64, TextError> {
     rank.ok_or_else(|| invalid(Field::new("rank"), found, "a whole number that is not negative"))
 }
 
-/// What the text of a rank so far means for its next lines.
+/// State of the reading of the text of a rank, which gives its next lines their meaning.
 #[derive(Default)]
 pub(crate) struct RankText {
     /// The datatype of omitted fields, `None` before the first `init`.

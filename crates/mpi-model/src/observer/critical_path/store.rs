@@ -13,7 +13,7 @@ use trace_mmap::{CommId, PortId, RankTrace, Trace};
 
 use super::channel::PathChannel;
 use crate::critical_path::CriticalPath;
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 use crate::token::{Fragment, Message, ReceiveQueue};
 
 /// Key of a path in flight to a rank: the message or arrival with which it was sent.
@@ -169,7 +169,7 @@ mod tests {
     use pdes_core::Bytes;
 
     use super::*;
-    use crate::request::Requests;
+    use crate::point_to_point::Requests;
 
     #[test]
     fn paths_come_back_from_their_pieces() {

@@ -14,7 +14,7 @@ use crate::critical_path::CriticalPath;
 use crate::machine::UncontendedTransfer;
 use crate::observer::ObservedRank;
 use crate::observer::request_table::RequestTable;
-use crate::request::RequestId;
+use crate::point_to_point::RequestId;
 use crate::statistics::ActionKind;
 use endpoints::ChannelEndpoints;
 

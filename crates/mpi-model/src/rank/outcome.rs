@@ -12,22 +12,16 @@ use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Slot};
 
 use super::pending::{Pending, Poll};
-use super::slot_map::SlotMap;
 use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::parameters::Outcomes;
-use crate::request::{Awaited, Request, RequestCompletion};
+use crate::point_to_point::{Awaited, Request, RequestCompletion};
 use crate::statistics::ActionKind;
 
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
-    pub(super) fn is_reenacted(&self) -> bool {
-        self.replay.parameters.outcomes == Outcomes::Reenact
-    }
-
     /// Returns the requests that a call waits for, or tests.
     pub(super) fn slots(&self, call: CallId) -> &'t [Slot] {
-        match self.trace.call(call) {
+        match self.context.trace.call(call) {
             Call::Waitall { slots }
             | Call::Waitany { slots, .. }
             | Call::Waitsome { slots, .. }
@@ -41,7 +35,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Returns the requests that a call completed in the recorded run.
     pub(super) fn recorded(&self, call: CallId) -> &'t [Slot] {
-        match self.trace.call(call) {
+        match self.context.trace.call(call) {
             Call::Waitall { slots } | Call::Testall { slots, done: true } => slots,
             Call::Test { slot, done: true } => slice::from_ref(slot),
             Call::Waitany { done, .. } | Call::Testany { done, .. } => done.as_slice(),
@@ -52,15 +46,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Returns the requests that a call has to complete where there is no choice.
     pub(super) fn needed(&self, call: CallId) -> &'t [Slot] {
-        if self.is_reenacted() { self.slots(call) } else { self.recorded(call) }
-    }
-
-    fn slot_map(&mut self) -> &mut SlotMap {
-        self.slot_map.get_or_insert_default()
+        if self.point_to_point.is_reenacted() { self.slots(call) } else { self.recorded(call) }
     }
 
     fn state(&self, slot: Slot) -> Request {
-        self.requests.get(self.request(slot))
+        self.point_to_point.requests.get(self.point_to_point.request(slot))
     }
 
     fn is_active(&self, slot: &Slot) -> bool {
@@ -71,10 +61,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     pub(super) fn begin_wait_for_first(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let left = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
-        if !self.is_reenacted() || active == left {
+        if !self.point_to_point.is_reenacted() || active == left {
             return self.complete(Pending::RequestList { call, scanned: 0, kind });
         }
-        self.slot_map().chosen.clear();
+        self.point_to_point.slot_map().chosen.clear();
         self.choose_first(call, left as u32, kind, false, false)
     }
 
@@ -91,7 +81,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             let Some(first) = self.first_complete(call) else {
                 return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
             };
-            let at = self.thread.clock.max(first);
+            let at = self.context.thread.clock.max(first);
             let is_certain =
                 self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)));
             if !granted && !is_certain {
@@ -100,13 +90,13 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             (granted, left) = (false, left - 1);
             let chosen = self.complete_by(call, at).next();
             let (slot, completion) = chosen.expect("a request is complete by now");
-            let request = self.request(slot);
-            self.requests.set(request, Request::Inactive);
-            self.settle(request, completion, kind);
-            self.slot_map().chosen.push(slot);
+            let request = self.point_to_point.request(slot);
+            self.point_to_point.requests.set(request, Request::Inactive);
+            self.point_to_point.settle(&mut self.context, request, completion, kind);
+            self.point_to_point.slot_map().chosen.push(slot);
         }
         let is_recorded = self.swap_chosen(call);
-        self.observers.outcome_decided(self.thread.action, is_recorded && !differs);
+        self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
         Ok(self.end(kind))
     }
 
@@ -138,7 +128,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// whether the same requests were chosen.
     fn swap_chosen(&mut self, call: CallId) -> bool {
         let recorded = self.recorded(call);
-        let chosen = std::mem::take(&mut self.slot_map().chosen);
+        let chosen = std::mem::take(&mut self.point_to_point.slot_map().chosen);
         let mut instead = recorded.iter().filter(|slot| !chosen.contains(slot) && self.is_active(slot));
         let swaps: Vec<(Slot, Slot)> = chosen
             .iter()
@@ -146,9 +136,9 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             .filter_map(|&slot| Some((slot, *instead.next()?)))
             .collect();
         for &(chosen, recorded) in &swaps {
-            self.slot_map().swap(chosen, recorded);
+            self.point_to_point.slot_map().swap(chosen, recorded);
         }
-        self.slot_map().chosen = chosen;
+        self.point_to_point.slot_map().chosen = chosen;
         swaps.is_empty()
     }
 
@@ -156,11 +146,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     pub(super) fn outcome_due(&self) -> Option<SimTime> {
         let at = match self.pending {
             Pending::First { call, .. } => self.first_complete(call)?,
-            Pending::Poll { .. } => self.thread.clock,
+            Pending::Poll { .. } => self.context.thread.clock,
             Pending::Probe { call, .. } => self.first_probed(call)?,
             _ => return None,
         };
-        Some(at.max(self.thread.clock))
+        Some(at.max(self.context.thread.clock))
     }
 
     /// Returns the event for which the pending call waits, where nothing decides it.
@@ -177,8 +167,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Begins a test of requests.
     pub(super) fn begin_test(&mut self, call: CallId) -> Outcome<M::Error> {
-        if !self.is_reenacted() {
-            self.thread.clock += self.replay.parameters.test;
+        if !self.point_to_point.is_reenacted() {
+            self.context.thread.clock += self.context.replay.parameters.test;
             return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });
         }
         if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
@@ -189,30 +179,31 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Decides a test that has been paid for.
     pub(super) fn decide_test_call(&mut self, call: CallId) -> Outcome<M::Error> {
-        let now = self.thread.clock;
+        let now = self.context.thread.clock;
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let complete: Vec<(Slot, RequestCompletion)> = self.complete_by(call, now).collect();
-        let takes_first = matches!(self.trace.call(call), Call::Testany { .. } | Call::Testsome { .. });
+        let takes_first =
+            matches!(self.context.trace.call(call), Call::Testany { .. } | Call::Testsome { .. });
         let succeeds = if takes_first { !complete.is_empty() } else { complete.len() == active };
         let recorded = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
         let was_recorded = recorded > 0;
         if succeeds {
-            self.replay.tests.record_success();
-        } else if !was_recorded && self.replay.parameters.test_grows {
-            self.replay.tests.record_failure();
+            self.context.replay.tests.record_success();
+        } else if !was_recorded && self.context.replay.parameters.test_grows {
+            self.context.replay.tests.record_failure();
         }
         if takes_first && was_recorded {
-            self.slot_map().chosen.clear();
+            self.point_to_point.slot_map().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
-        self.observers.outcome_decided(self.thread.action, succeeds == was_recorded);
+        self.context.observers.outcome_decided(self.context.thread.action, succeeds == was_recorded);
         if succeeds {
-            let first_only = matches!(self.trace.call(call), Call::Testany { .. });
+            let first_only = matches!(self.context.trace.call(call), Call::Testany { .. });
             let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
             for (slot, completion) in taken {
-                let request = self.request(slot);
-                self.requests.set(request, Request::Inactive);
-                self.settle(request, completion, ActionKind::Test);
+                let request = self.point_to_point.request(slot);
+                self.point_to_point.requests.set(request, Request::Inactive);
+                self.point_to_point.settle(&mut self.context, request, completion, ActionKind::Test);
             }
         } else if was_recorded {
             return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });

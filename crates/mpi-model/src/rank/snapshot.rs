@@ -9,13 +9,13 @@ use std::convert::Infallible;
 
 use pdes_core::{SimDuration, SimTime};
 use serde::Serialize;
-use trace_mmap::{CommId, IterationBoundary, Slot};
+use trace_mmap::{IterationBoundary, Slot};
 
 use super::RankProcess;
+use crate::collective::runner::OperationCounts;
 use crate::machine::Machine;
-use crate::matching::{Departure, Receive, UnexpectedMessage};
 use crate::observer::{Analysis, Peer};
-use crate::request::{Request, RequestCompletion, RequestId};
+use crate::point_to_point::{Departure, Receive, Request, RequestId, Requests, UnexpectedMessage};
 use crate::statistics::Statistics;
 use crate::token::Message;
 
@@ -28,23 +28,13 @@ pub struct Snapshot {
     /// Number of actions done.
     position: u64,
     statistics: Statistics,
-    counters: Counters,
+    /// Number of granted conditional events.
+    granted_events: u64,
+    operation_counts: OperationCounts,
     /// Encoded state that must be the same at another boundary.
     rest: Box<[u8]>,
     /// All times that are not past yet, in an order that depends on the rest of the state only.
     times: Box<[SimTime]>,
-}
-
-/// Counters that grow from iteration to iteration.
-#[derive(Clone, Debug, Default)]
-struct Counters {
-    /// Number of granted conditional events.
-    granted_events: u64,
-    /// Number of non-blocking operations.
-    nonblocking_operations: u32,
-    /// Numbers of operations on `MPI_COMM_WORLD`, and on other communicators.
-    operations_on_world: u32,
-    operations_on: Box<[(CommId, u32)]>,
 }
 
 /// Interval between two snapshots of a rank that differ in time only.
@@ -77,7 +67,7 @@ impl Snapshot {
     /// Returns the interval from an earlier snapshot to this one; `None` where more than times differ.
     pub fn repetition_since(&self, before: &Self) -> Option<Repetition> {
         let is_alike = self.rest == before.rest
-            && self.counters.granted_events == before.counters.granted_events
+            && self.granted_events == before.granted_events
             && self.statistics.has_outcome_counts_of(&before.statistics);
         let (now, earlier) = match (self.boundary, before.boundary) {
             _ if !is_alike => return None,
@@ -117,19 +107,17 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
     /// on relative times only (no mailbox, no operations in progress).
     pub fn snapshot(&self) -> Option<Snapshot> {
         let head = self.cursor.iteration_boundary();
-        let has_ended = head.is_none() && self.cursor.position() == self.trace.len();
-        let cold = self.cold.as_deref();
+        let has_ended = head.is_none() && self.cursor.position() == self.context.trace.len();
         let is_simple = !self.pending.is_some()
             && (head.is_some() || has_ended)
-            && self.mailbox.is_none()
-            && self.slot_map.as_ref().is_none_or(|places| places.is_identity())
-            && self.operations.iter().all(Option::is_none)
-            && cold.is_none_or(|cold| cold.match_errors.is_empty() && cold.ignored_announcements.is_empty());
+            && self.point_to_point.is_simple()
+            && self.collectives.is_idle();
         if !is_simple {
             return None;
         }
         let (mut rest, mut times) = (Vec::new(), Vec::new());
-        for request in self.requests_of_trace() {
+        let requests = &self.point_to_point.requests;
+        for request in Requests::range(requests.slot(Slot::new(0)), requests.end()) {
             self.write_request(request, &mut rest, &mut times);
         }
         for (port, unexpected) in self.point_to_point.ports.unexpected_messages() {
@@ -138,39 +126,28 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         for (port, receive) in self.point_to_point.ports.posted_receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        encode(&(self.observers.statistics.current_region(), self.compute_factor), &mut rest);
+        encode(&(self.context.observers.statistics.current_region(), self.compute_factor), &mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }
         Some(Snapshot {
             boundary: head,
-            clock: self.thread.clock,
+            clock: self.context.thread.clock,
             position: self.cursor.position(),
-            statistics: self.observers.statistics.clone(),
-            counters: Counters {
-                granted_events: cold.map_or(0, |cold| cold.granted_events),
-                nonblocking_operations: cold.map_or(0, |cold| cold.nonblocking_operations),
-                operations_on_world: self.operations_on_world,
-                operations_on: cold.map_or(Box::default(), |cold| {
-                    cold.operations_on.iter().map(|(&id, &count)| (id, count)).collect()
-                }),
-            },
+            statistics: self.context.observers.statistics.clone(),
+            granted_events: self.granted_events,
+            operation_counts: self.collectives.counts.clone(),
             rest: rest.into(),
             times: times.into(),
         })
     }
 
-    /// Returns the requests of the slots of the trace, and those of blocking calls.
-    fn requests_of_trace(&self) -> impl Iterator<Item = RequestId> + '_ {
-        (0..self.trace.slots() + 2).map(|slot| self.requests.slot(Slot::new(slot)))
-    }
-
     /// Writes the state of a request. The time of a past completion does not matter.
     fn write_request(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
-        match self.requests.get(request) {
+        match self.point_to_point.requests.get(request) {
             Request::Inactive => encode(&0_u8, rest),
             Request::Pending(awaited) => encode(&(1_u8, awaited), rest),
-            Request::Complete(completion) if completion.at <= self.thread.clock => {
+            Request::Complete(completion) if completion.at <= self.context.thread.clock => {
                 encode(&(2_u8, completion.received), rest);
             }
             Request::Complete(completion) => {
@@ -183,9 +160,9 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
 
     /// Writes the readiness of the peer of a request. A past time does not matter.
     fn write_peer(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
-        let Some(wait_states) = self.observers.wait_states.as_deref() else { return };
+        let Some(wait_states) = self.context.observers.wait_states.as_deref() else { return };
         let Peer { ready, state, .. } = wait_states.get(request);
-        let will_be_there = ready > self.thread.clock;
+        let will_be_there = ready > self.context.thread.clock;
         encode(&(will_be_there, state), rest);
         times.extend(will_be_there.then_some(ready));
     }
@@ -225,7 +202,7 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
     }
 
     fn trace_port(&self, port: usize) -> Option<u32> {
-        u32::try_from(port).ok().filter(|&port| port < self.trace.ports())
+        u32::try_from(port).ok().filter(|&port| port < self.context.trace.ports())
     }
 
     /// Skips stops at the next `heads` boundaries of the loop.
@@ -242,33 +219,16 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         let count = match now.repetition_since(before) {
             Some(Repetition::Iterations { count, .. }) => count,
             Some(Repetition::Ended) => return,
-            None => panic!("rank {}: the snapshots differ in more than time", self.me),
+            None => panic!("rank {}: the snapshots differ in more than time", self.context.me),
         };
         let totals = now.totals_after(before, times);
         let (statistics, time) = totals.expect("the totals do not overflow");
-        self.observers.statistics = statistics;
-        self.observers.iterations_skipped(time);
-        for slot in 0..self.trace.slots() + 2 {
-            let request = self.requests.slot(Slot::new(slot));
-            if let Request::Complete(completion) = self.requests.get(request) {
-                let at = completion.at.saturating_add(time);
-                self.requests.set(request, Request::Complete(RequestCompletion { at, ..completion }));
-            }
-        }
-        self.point_to_point.ports.shift_time(time, (now.position - before.position) * times);
-        self.thread.shift_time(time);
-        self.action_begin = self.thread.clock;
-        let more =
-            |now: u32, before: u32| now.wrapping_add(now.wrapping_sub(before).wrapping_mul(times as u32));
-        self.operations_on_world = more(self.operations_on_world, before.counters.operations_on_world);
-        if let Some(cold) = self.cold.as_deref_mut() {
-            for (id, calls) in &mut cold.operations_on {
-                let known = before.counters.operations_on.iter().find(|(of, _)| of == id);
-                *calls = more(*calls, known.map_or(0, |&(_, calls)| calls));
-            }
-            cold.nonblocking_operations =
-                more(cold.nonblocking_operations, before.counters.nonblocking_operations);
-        }
+        self.context.observers.statistics = statistics;
+        self.context.observers.iterations_skipped(time);
+        self.point_to_point.shift_time(time, (now.position - before.position) * times);
+        self.context.thread.shift_time(time);
+        self.action_begin = self.context.thread.clock;
+        self.collectives.counts.extrapolate(&before.operation_counts, times);
         self.cursor.skip_iterations(count * times);
     }
 }

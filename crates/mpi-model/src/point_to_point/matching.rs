@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
-use crate::request::RequestId;
-use crate::slab_queue::{Queue, Slab};
+use super::request::RequestId;
+use super::slab_queue::{Queue, Slab};
 use crate::token::{EagerMessageId, Message};
 
 /// An entry of the posted-receive queue.
@@ -306,7 +306,7 @@ pub(crate) enum Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Requests;
+    use crate::point_to_point::Requests;
 
     fn message(tag: u32) -> Message {
         Message {

@@ -1,15 +1,15 @@
 //! Remainder of an action that waits.
 
-use pdes_core::{Outbox, Pause, SimTime};
+use pdes_core::Pause;
 use serde::{Deserialize, Serialize};
-use trace_mmap::{CallId, Slot};
+use trace_mmap::CallId;
 
 use super::{Control, Outcome, RankProcess};
+use crate::context::RankOutbox;
 use crate::machine::Machine;
 use crate::observer::{ActionSpan, Analysis};
-use crate::request::{OperationIndex, Request, RequestCompletion, RequestId, Requests};
+use crate::point_to_point::{OperationIndex, Request, RequestId};
 use crate::statistics::ActionKind;
-use crate::token::Token;
 
 /// Remainder of the action in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -66,11 +66,7 @@ impl Pending {
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Resumes the action in progress, if there is one.
     #[inline]
-    pub(super) fn resume_action(
-        &mut self,
-        granted: bool,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
-    ) -> Outcome<M::Error> {
+    pub(super) fn resume_action(&mut self, granted: bool, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => Ok(Control::Continue),
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
@@ -89,20 +85,27 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn complete(&mut self, pending: Pending) -> Outcome<M::Error> {
         match pending {
-            Pending::One { request, kind } => match self.requests.get(request) {
+            Pending::One { request, kind } => match self.point_to_point.requests.get(request) {
                 Request::Complete(completion) => {
-                    self.requests.set(request, Request::Inactive);
-                    self.settle(request, completion, kind);
+                    self.point_to_point.requests.set(request, Request::Inactive);
+                    self.point_to_point.settle(&mut self.context, request, completion, kind);
                     Ok(self.end(kind))
                 }
                 // The request was completed by a test, or its peer is MPI_PROC_NULL.
                 Request::Inactive => Ok(self.end(kind)),
                 Request::Pending(_) => Ok(self.block(pending, request)),
             },
-            Pending::All { from, to, scanned, kind } => match self.requests.first_pending(scanned, to) {
-                Some(missing) => Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing)),
-                None => Ok(self.complete_all(from, to, kind)),
-            },
+            Pending::All { from, to, scanned, kind } => {
+                match self.point_to_point.requests.first_pending(scanned, to) {
+                    Some(missing) => {
+                        Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing))
+                    }
+                    None => {
+                        self.point_to_point.settle_range(&mut self.context, (from, to), kind);
+                        Ok(self.end(kind))
+                    }
+                }
+            }
             Pending::RequestList { call, scanned, kind } => Ok(self.complete_listed(call, scanned, kind)),
             Pending::AtEnd { next } => self.complete_at_end(next),
             _ => unreachable!("the pending action waits for requests"),
@@ -120,77 +123,41 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn is_last_awaited(&mut self) -> bool {
         let Pending::All { to, scanned, .. } = &mut self.pending else { return true };
-        let Some(missing) = self.requests.first_pending(*scanned, *to) else { return true };
+        let Some(missing) = self.point_to_point.requests.first_pending(*scanned, *to) else { return true };
         *scanned = missing;
         self.awaited = Some(missing);
         false
     }
 
-    /// Reports requests that are about to be completed together.
-    #[inline]
-    pub(super) fn report_completing(&mut self, requests: impl Iterator<Item = RequestId> + Clone) {
-        self.observers.completing(self.requests.complete_after(self.thread.clock, requests));
-    }
-
-    /// Completes all requests in `from..to`, none of which is pending.
-    fn complete_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Control {
-        self.report_completing(Requests::range(from, to));
-        if self.replay.parameters.receive.is_zero() {
-            let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
-            self.wait_for(None, last.unwrap_or(SimTime::ZERO), kind);
-        } else {
-            let completions = self.requests.take_completions(from, to).collect();
-            self.settle_all(completions, kind);
-        }
-        self.end(kind)
-    }
-
-    /// Waits for completions in the order of time and charges each; among those of one instant, the order does not change the
-    /// sum.
-    pub(super) fn settle_all(&mut self, mut completions: Vec<RequestCompletion>, kind: ActionKind) {
-        if !self.replay.parameters.receive.is_zero() {
-            completions.sort_by_key(|completion| completion.at);
-        }
-        for completion in completions {
-            self.wait_for(None, completion.at, kind);
-            self.pay(completion);
-        }
-    }
-
     fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Control {
         let slots = self.needed(call);
         while let Some(&slot) = slots.get(scanned) {
-            let request = self.request(slot);
-            if let Request::Pending(_) = self.requests.get(request) {
+            let request = self.point_to_point.request(slot);
+            if let Request::Pending(_) = self.point_to_point.requests.get(request) {
                 return self.block(Pending::RequestList { call, scanned, kind }, request);
             }
             scanned += 1;
         }
-        let (slot_map, requests) = (self.slot_map.as_deref(), &self.requests);
-        let request = |&slot: &Slot| requests.slot(slot_map.map_or(slot, |map| map.get(slot)));
-        self.observers.completing(requests.complete_after(self.thread.clock, slots.iter().map(request)));
-        let completions =
-            slots.iter().filter_map(|&slot| self.requests.take_completion(self.request(slot))).collect();
-        self.settle_all(completions, kind);
+        self.point_to_point.settle_slots(&mut self.context, slots, kind);
         self.end(kind)
     }
 
     fn complete_at_end(&mut self, mut next: usize) -> Outcome<M::Error> {
-        let trace = self.trace;
+        let trace = self.context.trace;
         while let Some(&slot) = trace.pending_at_end().get(next) {
-            let request = self.request(slot);
-            match self.requests.get(request) {
+            let request = self.point_to_point.request(slot);
+            match self.point_to_point.requests.get(request) {
                 Request::Pending(_) => return Ok(self.block(Pending::AtEnd { next }, request)),
                 Request::Complete(completion) => {
-                    self.requests.set(request, Request::Inactive);
-                    self.settle(request, completion, ActionKind::Finalize);
+                    self.point_to_point.requests.set(request, Request::Inactive);
+                    self.point_to_point.settle(&mut self.context, request, completion, ActionKind::Finalize);
                 }
                 Request::Inactive => {}
             }
             next += 1;
         }
-        let (kind, begin, end) = (ActionKind::Finalize, self.action_begin, self.thread.clock);
-        self.observers.rank_ended(&ActionSpan { kind, begin, end });
+        let (kind, begin, end) = (ActionKind::Finalize, self.action_begin, self.context.thread.clock);
+        self.context.observers.rank_ended(&ActionSpan { kind, begin, end });
         self.action_begin = end;
         Ok(Control::Pause(Pause::Finished))
     }

@@ -15,13 +15,13 @@ const NUMBER_SHIFT: u32 = KIND_BITS + 2;
 const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
 
 /// Returns the tag of the data of an operation.
-pub(super) fn operation_tag(number: u32, kind: ActionKind) -> u32 {
+pub(crate) fn operation_tag(number: u32, kind: ActionKind) -> u32 {
     number << NUMBER_SHIFT | kind as u32
 }
 
 /// Class of messages of one operation; classes never match each other's receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MessageClass {
+pub(crate) enum MessageClass {
     Data,
     Announcement,
     Put,
@@ -30,13 +30,13 @@ pub(super) enum MessageClass {
 impl MessageClass {
     /// Returns the tag of a message of this class, from the tag of the operation.
     #[inline]
-    pub(super) fn tag_of(self, tag: u32) -> u32 {
+    pub(crate) fn tag_of(self, tag: u32) -> u32 {
         tag | (self as u32) << KIND_BITS
     }
 
     /// Returns whether a tag belongs to this class.
     #[inline]
-    pub(super) fn has_tag(self, tag: u32) -> bool {
+    pub(crate) fn has_tag(self, tag: u32) -> bool {
         tag >> KIND_BITS & 3 == self as u32
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn kind_of(tag: u32) -> ActionKind {
 
 /// Returns whether two tags have the same operation number but different kinds: their ranks call different operations.
 #[inline]
-pub(super) fn mismatched(one: u32, other: u32) -> bool {
+pub(crate) fn mismatched(one: u32, other: u32) -> bool {
     let difference = one ^ other;
     difference >> NUMBER_SHIFT == 0 && difference & KIND_MASK != 0
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// Non-blocking operations progress beside the program, each with a clock of its own, as if by a progress thread of the
 /// library.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Thread {
-    pub(super) clock: SimTime,
+pub(crate) struct Thread {
+    pub(crate) clock: SimTime,
     /// Index of its action.
-    pub(super) action: u64,
+    pub(crate) action: u64,
     /// Time of its last post of a send or a receive, and the number of posts at that instant.
     last_post: SimTime,
     posts: u32,
@@ -24,19 +24,19 @@ const ROUNDS_PER_OPERATION: u32 = 1 << 20;
 
 impl Thread {
     /// Creates the thread of the program.
-    pub(super) fn main() -> Self {
+    pub(crate) fn main() -> Self {
         Self { clock: SimTime::ZERO, action: 0, last_post: SimTime::ZERO, posts: 0, first_round: 0 }
     }
 
     /// Creates the thread of the `number`-th non-blocking operation, which begins at the clock of this one.
-    pub(super) fn fork(&self, number: u32) -> Self {
+    pub(crate) fn fork(&self, number: u32) -> Self {
         // After all posts of the program at this instant, and the operations in their order.
         let first_round = (1 << 31) + number % (1 << 11) * ROUNDS_PER_OPERATION;
         Self { first_round, posts: 0, ..*self }
     }
 
     /// Shifts the thread in time.
-    pub(super) fn shift_time(&mut self, time: SimDuration) {
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
         self.clock += time;
         self.last_post = self.last_post.saturating_add(time);
     }
@@ -44,7 +44,7 @@ impl Thread {
     /// Returns the number of the next post at the present instant, from 1. SimGrid lets ranks take turns: each makes one call, then
     /// each that can makes its next one. Flows that start at one instant start in that order.
     #[inline]
-    pub(super) fn next_round(&mut self) -> u32 {
+    pub(crate) fn next_round(&mut self) -> u32 {
         if self.last_post != self.clock {
             (self.last_post, self.posts) = (self.clock, 0);
         }

@@ -4,18 +4,18 @@ use pdes_core::SimDuration;
 use trace_mmap::{Call, Slot};
 
 use super::pending::{Pending, Poll};
-use super::shared_state::FailedPolls;
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::request::{Request, RequestId};
+use crate::point_to_point::{Request, RequestId};
+use crate::replay::FailedPolls;
 use crate::statistics::ActionKind;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Tests a request where the trace has no outcome.
     pub(super) fn test(&mut self, slot: Slot) -> Outcome<M::Error> {
-        let request = self.request(slot);
-        match self.requests.get(request) {
+        let request = self.point_to_point.request(slot);
+        match self.point_to_point.requests.get(request) {
             // A test after one that succeeded: the request is gone.
             Request::Inactive => Ok(self.end(ActionKind::Test)),
             Request::Pending(_) | Request::Complete(_) => {
@@ -32,12 +32,12 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
         if !paid {
             let (price, failed_polls) = self.poll_price(poll);
-            self.thread.clock += price * failed_polls.price_factor();
+            self.context.thread.clock += price * failed_polls.price_factor();
             return Ok(self.keep_pending(Pending::Poll { poll, paid: true }));
         }
         match poll {
             Poll::Test { request } => Ok(self.decide_test(request)),
-            Poll::Call(call) => match self.trace.call(call) {
+            Poll::Call(call) => match self.context.trace.call(call) {
                 Call::Iprobe { .. } => self.decide_iprobe(call),
                 Call::Cancel { .. } => Ok(self.decide_cancel(call)),
                 _ => self.decide_test_call(call),
@@ -48,9 +48,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     fn poll_price(&self, poll: Poll) -> (SimDuration, &FailedPolls) {
         let is_probe = match poll {
             Poll::Test { .. } => false,
-            Poll::Call(call) => matches!(self.trace.call(call), Call::Iprobe { .. }),
+            Poll::Call(call) => matches!(self.context.trace.call(call), Call::Iprobe { .. }),
         };
-        let replay = self.replay;
+        let replay = self.context.replay;
         if is_probe {
             (replay.parameters.iprobe, &replay.probes)
         } else {
@@ -59,13 +59,13 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     }
 
     fn decide_test(&mut self, request: RequestId) -> super::Control {
-        match self.requests.get(request) {
-            Request::Complete(completion) if completion.at <= self.thread.clock => {
-                self.requests.set(request, Request::Inactive);
-                self.settle(request, completion, ActionKind::Test);
-                self.replay.tests.record_success();
+        match self.point_to_point.requests.get(request) {
+            Request::Complete(completion) if completion.at <= self.context.thread.clock => {
+                self.point_to_point.requests.set(request, Request::Inactive);
+                self.point_to_point.settle(&mut self.context, request, completion, ActionKind::Test);
+                self.context.replay.tests.record_success();
             }
-            _ if self.replay.parameters.test_grows => self.replay.tests.record_failure(),
+            _ if self.context.replay.parameters.test_grows => self.context.replay.tests.record_failure(),
             _ => {}
         }
         self.end(ActionKind::Test)

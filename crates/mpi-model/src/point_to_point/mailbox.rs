@@ -9,20 +9,20 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Outbox, Rank, SimTime};
+use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
-use super::{Failure, RankProcess};
+use super::matching::{Context, Receive, UnexpectedMessage};
+use super::{PointToPoint, RequestId};
+use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::Machine;
-use crate::matching::{Context, Receive, UnexpectedMessage};
 use crate::observer::Analysis;
-use crate::request::RequestId;
-use crate::token::{Message, Token};
+use crate::token::Message;
 
 /// All messages to a rank and all its receives that are not matched.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Mailbox {
+pub(crate) struct Mailbox {
     /// The rank may cancel receives before their messages are sent.
     cancels_receives: bool,
     unexpected: BTreeMap<SendOrder, UnexpectedMessage>,
@@ -49,9 +49,9 @@ pub(super) struct PostedReceive {
 
 /// Messages that a receive or a probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct MatchFilter {
+pub(crate) struct MatchFilter {
     /// `None` for any.
-    pub(super) source: Option<Rank>,
+    pub(crate) source: Option<Rank>,
     /// `None` for any.
     pub(super) tag: Option<u32>,
     pub(super) communicator: CommId,
@@ -120,7 +120,7 @@ impl Mailbox {
     }
 
     /// Returns the time of the next pair, as far as it is known.
-    pub(super) fn due(&self) -> Option<SimTime> {
+    pub(crate) fn due(&self) -> Option<SimTime> {
         self.next_pair().map(|(at, _, _)| at)
     }
 
@@ -173,50 +173,52 @@ impl Mailbox {
     }
 
     /// Removes an unmatched receive; returns whether there was one.
-    pub(super) fn cancel_receive(&mut self, request: RequestId) -> bool {
+    pub(crate) fn cancel_receive(&mut self, request: RequestId) -> bool {
         let index = self.receives.iter().position(|posted| posted.receive.request == request);
         index.map(|index| self.receives.remove(index)).is_some()
     }
 }
 
-impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
-    /// Matches the pair that is due if the granted event belongs to it; returns whether it did.
-    pub(super) fn match_due_pair(
+impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
+    /// Matches the pair of the mailbox that is due, and all that are certain then.
+    pub(crate) fn match_due_pair(
         &mut self,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
-    ) -> Result<bool, Failure<M::Error>> {
-        let Some(due) = self.mailbox.as_ref().and_then(|mailbox| mailbox.due()) else { return Ok(false) };
-        if [self.outcome_due(), self.poll_due()].into_iter().flatten().any(|other| other < due) {
-            return Ok(false);
-        }
+        context: &mut RankContext<'t, M, A>,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<(), Failure<M::Error>> {
         let mut pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due());
         while let Some(found) = pair {
-            self.start_pair(found, outbox)?;
+            self.start_pair(context, found, outbox)?;
             pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_certain());
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Starts the transfer of a matched pair; returns the request if it is complete.
     pub(super) fn start_pair(
         &mut self,
+        context: &mut RankContext<'t, M, A>,
         pair: Pair,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
+        outbox: &mut RankOutbox<M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let Pair { from, unexpected, posted } = pair;
         if posted.wanted.source.is_none() {
             let as_recorded = posted.recorded.is_none_or(|recorded| recorded == from);
-            self.observers.outcome_decided(posted.receive.action, as_recorded);
+            context.observers.outcome_decided(posted.receive.action, as_recorded);
         }
-        let port = self.mailbox_port(from)?;
+        let port = self.mailbox_port(context, from)?;
         let request = posted.receive.request;
-        Ok(self.start_transfer(port, &unexpected, posted.receive, outbox)?.then_some(request))
+        Ok(self.start_transfer(context, port, &unexpected, posted.receive, outbox)?.then_some(request))
     }
 
     /// Returns the port that holds the route of messages from a rank to the mailbox.
-    pub(super) fn mailbox_port(&mut self, from: Rank) -> Result<usize, Failure<M::Error>> {
-        let port = self.point_to_point.ports.port_of(Context::Mailbox, from);
-        self.point_to_point.route_of_port(port).map_err(|kind| self.fail(kind))?;
+    pub(super) fn mailbox_port(
+        &mut self,
+        context: &RankContext<'t, M, A>,
+        from: Rank,
+    ) -> Result<usize, Failure<M::Error>> {
+        let port = self.ports.port_of(Context::Mailbox, from);
+        self.route_of_port(context, port)?;
         Ok(port)
     }
 }

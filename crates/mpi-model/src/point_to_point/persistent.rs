@@ -1,42 +1,47 @@
 //! Persistent requests.
 
-use pdes_core::{Bytes, Outbox};
+use pdes_core::Bytes;
 use serde::{Deserialize, Serialize};
 use trace_mmap::{OutIdx, SendMode, Slot, Source};
 
-use super::{Failure, RankProcess};
+use super::PointToPoint;
+use crate::context::{RankContext, RankOutbox};
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::statistics::ActionKind;
-use crate::token::Token;
 
 /// Operation that a persistent request starts each time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Persistent {
+pub(crate) enum Persistent {
     Send { mode: SendMode, to: Option<OutIdx>, bytes: Bytes },
     Receive { from: Source, bytes: Bytes },
 }
 
-impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
-    pub(super) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
+impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
+    pub(crate) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
         let request = self.request(slot);
         self.cold().persistent.insert(request, persistent);
     }
 
-    pub(super) fn start_persistent(
+    pub(crate) fn free_persistent(&mut self, slot: Slot) {
+        let request = self.request(slot);
+        self.cold().persistent.remove(&request);
+    }
+
+    pub(crate) fn start_persistent(
         &mut self,
+        context: &mut RankContext<'t, M, A>,
         slot: Slot,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
-    ) -> Result<(), Failure<M::Error>> {
+        outbox: &mut RankOutbox<M>,
+    ) {
         let request = self.request(slot);
         match self.cold().persistent.get(&request).copied() {
             Some(Persistent::Send { mode, to, bytes }) => {
-                self.isend_call(mode, to, bytes, (request, ActionKind::Start), outbox);
-                Ok(())
+                self.isend_in(context, mode, to, bytes, (request, ActionKind::Start), outbox);
             }
             Some(Persistent::Receive { from, bytes }) => {
-                self.pay_for_irecv(ActionKind::Start);
-                self.receive_call(from, bytes, request, outbox)
+                self.pay_for_irecv(context, ActionKind::Start);
+                self.receive_from(context, from, bytes, request, outbox);
             }
             None => unreachable!("the reader of traces rejects a start of a request that is not persistent"),
         }

@@ -8,27 +8,27 @@ use trace_mmap::Slot;
 /// It is the identity until a call completes another request than in the recorded run. From then on, the trace's later uses of
 /// the one concern the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SlotMap {
+pub(crate) struct SlotMap {
     /// Slot of the replay for each slot of the trace, up to the last one that differs.
     table: Vec<u32>,
     /// Slots that the call in progress has completed so far.
-    pub(super) chosen: Vec<Slot>,
+    pub(crate) chosen: Vec<Slot>,
 }
 
 impl SlotMap {
     /// Returns the slot of the replay for a slot of the trace.
     #[inline]
-    pub(super) fn get(&self, slot: Slot) -> Slot {
+    pub(crate) fn get(&self, slot: Slot) -> Slot {
         self.table.get(slot.index()).map_or(slot, |&mapped| Slot::new(mapped))
     }
 
     /// Returns whether no slots have ever been swapped.
-    pub(super) fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         self.table.is_empty()
     }
 
     /// Swaps the requests of two slots of the trace.
-    pub(super) fn swap(&mut self, one: Slot, other: Slot) {
+    pub(crate) fn swap(&mut self, one: Slot, other: Slot) {
         let needed = one.index().max(other.index()) as u32 + 1;
         let known = self.table.len() as u32;
         self.table.extend(known..needed);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
@@ -312,6 +312,15 @@ impl Requests {
         let pending = &mut pending[part.operation.index()];
         *pending = *pending + is_pending(state) - is_pending(part.state);
         part.state = state;
+    }
+
+    /// Shifts the completions of the requests of the program in time.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        for request in &mut self.table {
+            if request.word < PENDING {
+                request.at = request.at.saturating_add(time);
+            }
+        }
     }
 
     /// Returns the first pending request in `from..to`.

@@ -2,17 +2,16 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Outbox, SimTime};
+use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
 
-use super::message::order_number;
-use super::{Failure, RankProcess};
+use super::matching::Departure;
+use super::{PointToPoint, Request, RequestCompletion, RequestId};
 use crate::completion::Completion;
+use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::{Machine, Work};
-use crate::matching::Departure;
 use crate::observer::Analysis;
-use crate::request::{Request, RequestCompletion, RequestId};
-use crate::token::{EagerMessageId, Message, Token};
+use crate::token::{EagerMessageId, Message};
 
 /// Eager messages to a rank that have not both arrived and been received.
 #[derive(Debug, Default)]
@@ -42,18 +41,19 @@ impl EagerMessages {
     }
 }
 
-impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Starts the transfer of an eager message, unless the machine answers at once.
     #[cold]
     pub(super) fn start_eager(
         &mut self,
+        context: &RankContext<'t, M, A>,
         port: usize,
         message: Message,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
+        outbox: &mut RankOutbox<M>,
     ) -> Result<Departure, Failure<M::Error>> {
-        let route = self.point_to_point.route_of_port(port).map_err(|kind| self.fail(kind))?;
-        let peer = self.point_to_point.ports.get(port).peer;
-        let bytes = message.bytes + self.replay.parameters.envelope;
+        let route = self.route_of_port(context, port)?;
+        let peer = self.ports.get(port).peer;
+        let bytes = message.bytes + self.parameters().envelope;
         let number = NonZeroU32::MIN.saturating_add(self.cold().eager_messages.started);
         let id = EagerMessageId(number);
         let completion = Completion::eager(self.me, id);
@@ -72,38 +72,55 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[cold]
     pub(super) fn match_eager(
         &mut self,
+        context: &mut RankContext<'t, M, A>,
         id: EagerMessageId,
         receive: RequestId,
         received: Option<Bytes>,
     ) -> bool {
-        let eager_messages = &mut self.cold().eager_messages;
-        match eager_messages.states.insert(id, State::Expected { receive, received }) {
-            Some(State::Arrived(at)) => {
-                eager_messages.states.remove(&id);
-                self.observers.data_arrived(receive, at);
-                self.requests.set(receive, Request::Complete(RequestCompletion { at, received }));
-                true
-            }
-            _ => false,
-        }
+        let states = &mut self.cold().eager_messages.states;
+        let Some(State::Arrived(at)) = states.insert(id, State::Expected { receive, received }) else {
+            return false;
+        };
+        self.complete_eager(context, id, receive, RequestCompletion { at, received });
+        true
     }
 
     /// Handles the arrival of an eager message; returns the receive that it completes.
     #[cold]
-    pub(super) fn eager_arrived(&mut self, id: EagerMessageId, at: SimTime) -> Option<RequestId> {
-        let eager_messages = &mut self.cold().eager_messages;
-        match eager_messages.states.insert(id, State::Arrived(at)) {
+    pub(crate) fn eager_arrived(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        id: EagerMessageId,
+        at: SimTime,
+    ) -> Option<RequestId> {
+        let states = &mut self.cold().eager_messages.states;
+        match states.insert(id, State::Arrived(at)) {
             Some(State::Expected { receive, received }) => {
-                eager_messages.states.remove(&id);
-                self.observers.data_arrived(receive, at);
-                self.requests.set(receive, Request::Complete(RequestCompletion { at, received }));
+                self.complete_eager(context, id, receive, RequestCompletion { at, received });
                 Some(receive)
             }
             Some(State::Unwanted) => {
-                eager_messages.states.remove(&id);
+                states.remove(&id);
                 None
             }
             _ => None,
         }
     }
+
+    fn complete_eager(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        id: EagerMessageId,
+        receive: RequestId,
+        completion: RequestCompletion,
+    ) {
+        self.cold().eager_messages.states.remove(&id);
+        context.observers.data_arrived(receive, completion.at);
+        self.requests.set(receive, Request::Complete(completion));
+    }
+}
+
+/// Returns the order number of a flow among those that start at one instant.
+pub(super) fn order_number(round: u32, rank: Rank) -> u64 {
+    u64::from(round) << 32 | u64::from(rank.get())
 }

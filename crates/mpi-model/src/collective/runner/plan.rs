@@ -1,0 +1,76 @@
+//! Operations of the actions of a trace.
+
+use pdes_core::{Bytes, Rank};
+use serde::{Deserialize, Serialize};
+use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, Slot};
+
+use crate::collective::{self, Member, Schedule, Step};
+use crate::context::RankContext;
+use crate::machine::Machine;
+use crate::observer::Analysis;
+use crate::statistics::ActionKind;
+
+/// Action of the trace that an operation carries out.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Origin {
+    /// A blocking collective operation on `MPI_COMM_WORLD`.
+    Collective(CollectiveId),
+    /// A call.
+    Call(CallId),
+}
+
+/// Operation of an action of the trace, before it begins.
+pub(super) struct OperationPlan<'t> {
+    pub(super) kind: ActionKind,
+    pub(super) communicator: &'t Communicator,
+    pub(super) schedule: Schedule<'t>,
+    /// Slot of its request; `None` for a blocking operation.
+    pub(super) slot: Option<Slot>,
+}
+
+/// Exchange of the color and the key of `MPI_Comm_split`.
+static COMMUNICATOR_EXCHANGE: Collective = Collective::Allgather {
+    send_count: 8,
+    recv_count: 8,
+    send_type: Datatype::BYTE,
+    recv_type: Datatype::BYTE,
+};
+
+/// Returns the plan of the operation of an action; `None` where the action is no operation.
+pub(super) fn plan<'t, M: Machine, A: Analysis>(
+    context: &RankContext<'t, M, A>,
+    origin: Origin,
+) -> Option<OperationPlan<'t>> {
+    let (trace, replay) = (context.trace, context.replay);
+    let (kind, on, slot, operation) = match origin {
+        Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
+        Origin::Call(id) => match trace.call(id) {
+            Call::Collective { operation, communicator, slot } => {
+                let operation = trace.collective(*operation);
+                (operation.into(), *communicator, *slot, operation)
+            }
+            // Its ranks agree on their arguments by an allgather.
+            Call::NewCommunicator { kind, parent, new } => {
+                let on = kind.collective_on(*parent, *new);
+                (ActionKind::NewCommunicator, on, None, &COMMUNICATOR_EXCHANGE)
+            }
+            Call::NeighborAlltoall { communicator, to, from, slot } => {
+                let communicator = &trace.communicators()[communicator.index()];
+                let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
+                return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
+            }
+            _ => return None,
+        },
+    };
+    let communicator = &trace.communicators()[on.index()];
+    let (layout, selection) = (replay.layout(communicator), &replay.parameters.collectives);
+    let schedule = collective::schedule(Member::new(communicator.rank, layout, selection), operation);
+    Some(OperationPlan { kind, communicator, schedule, slot })
+}
+
+/// Returns the steps of a neighbourhood alltoall: receives from all neighbours, then sends to all.
+fn neighbors<'t>(to: &'t [(u32, Bytes)], from: &'t [(u32, Bytes)]) -> Schedule<'t> {
+    let receives = from.iter().map(|&(from, bytes)| Step::Irecv { from: Rank::new(from), bytes });
+    let sends = to.iter().map(|&(to, bytes)| Step::Isend { to: Rank::new(to), bytes });
+    Box::new(receives.chain(sends).chain([Step::WaitAll]))
+}

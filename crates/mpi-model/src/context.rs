@@ -1,0 +1,127 @@
+//! Context of a rank: what its program, its point-to-point messages and its collective operations share.
+
+mod thread;
+
+use pdes_core::{Fault, Outbox, Rank, SimDuration, SimTime};
+use trace_mmap::{CommId, CommIdx, RankTrace};
+
+use crate::completion::Completion;
+use crate::error::{ReplayError, ReplayErrorKind};
+use crate::machine::{Machine, Work};
+use crate::observer::{Analysis, ObservedRank, RankObservers};
+use crate::point_to_point::OperationIndex;
+use crate::replay::Replay;
+use crate::statistics::ActionKind;
+use crate::token::Token;
+pub(crate) use thread::Thread;
+
+/// Failure of a rank, with its place in the order of time.
+pub(crate) type Failure<E> = Fault<Box<ReplayError<E>>>;
+
+/// Outbox of a rank.
+pub(crate) type RankOutbox<M> = Outbox<Token, <M as Machine>::WorkRequest>;
+
+/// Place of a rank in the replay, its current thread of control, and its observers.
+pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
+    pub(crate) replay: &'t Replay<'t, M, A>,
+    pub(crate) me: Rank,
+    pub(crate) trace: &'t RankTrace,
+    /// Thread of control that runs now: the program, or a collective operation.
+    pub(crate) thread: Thread,
+    picos_per_flop: f64,
+    pub(crate) observers: RankObservers<A::Observer<'t>>,
+}
+
+impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
+    pub(crate) fn new(replay: &'t Replay<'t, M, A>, me: Rank) -> Self {
+        let trace = replay.trace.rank(me);
+        let observed = ObservedRank { rank: me, trace, parameters: replay.parameters };
+        Self {
+            replay,
+            me,
+            trace,
+            thread: Thread::main(),
+            picos_per_flop: 1e12 / replay.machine.speed(me),
+            observers: RankObservers::new(&replay.analysis, &observed),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn communicator(&self, index: CommIdx) -> CommId {
+        if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicators()[index.index()].id }
+    }
+
+    /// Reports that the current thread of control has worked until now, in an action of this kind.
+    #[inline(always)]
+    pub(crate) fn worked(&mut self, kind: ActionKind) {
+        self.observers.worked(kind, self.thread.clock);
+    }
+
+    /// Starts a computation, which the rank runs ahead of or not, of the program or of an operation; returns whether it has to be
+    /// waited for.
+    #[inline]
+    pub(crate) fn start_computation(
+        &mut self,
+        flops: f64,
+        is_ahead: bool,
+        operation: Option<OperationIndex>,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<bool, Failure<M::Error>> {
+        let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
+        let work = Work::Compute { rank: self.me, flops };
+        if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
+            return Ok(true);
+        }
+        self.advance(duration, "a computation", || format!("{flops} flop"))?;
+        Ok(false)
+    }
+
+    /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.
+    #[inline]
+    pub(crate) fn submit_work(
+        &mut self,
+        work: Work<M::Route>,
+        operation: Option<OperationIndex>,
+        outbox: &mut RankOutbox<M>,
+    ) -> bool {
+        let order = self.replay.machine.work_request(work, Completion::of_work(self.me, operation));
+        if let Some(order) = order {
+            outbox.submit(self.thread.clock, 0, order);
+        }
+        order.is_some()
+    }
+
+    /// Advances the clock.
+    ///
+    /// # Errors
+    /// The clock would overflow.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        duration: Option<SimDuration>,
+        what: &'static str,
+        amount: impl FnOnce() -> String,
+    ) -> Result<(), Failure<M::Error>> {
+        match duration.and_then(|duration| self.thread.clock.checked_add(duration)) {
+            Some(clock) => {
+                self.thread.clock = clock;
+                Ok(())
+            }
+            None => Err(self.fail(ReplayErrorKind::TimeOverflow { what, amount: amount() })),
+        }
+    }
+
+    /// Returns a failure of the action in progress.
+    pub(crate) fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
+        self.failure(self.thread.clock, self.thread.action, kind)
+    }
+
+    pub(crate) fn failure(
+        &self,
+        at: SimTime,
+        action: u64,
+        kind: ReplayErrorKind<M::Error>,
+    ) -> Failure<M::Error> {
+        Fault { at, order: action, error: Box::new(ReplayError { rank: self.me, action, kind }) }
+    }
+}

@@ -1,0 +1,140 @@
+//! Receives: their costs and their posts.
+
+use pdes_core::Bytes;
+use trace_mmap::Source;
+
+use super::mailbox::PostedReceive;
+use super::matching::{Context, TagFilter};
+use super::{Awaited, CollectiveMessage, PointToPoint, Receive, Request, RequestId};
+use crate::context::{Failure, RankContext, RankOutbox};
+use crate::machine::Machine;
+use crate::observer::Analysis;
+use crate::statistics::ActionKind;
+
+impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
+    /// Charges a non-blocking receive, before it is posted.
+    #[inline]
+    pub(crate) fn pay_for_irecv(&self, context: &mut RankContext<'t, M, A>, kind: ActionKind) {
+        context.thread.clock += self.parameters().irecv;
+        context.worked(kind);
+    }
+
+    /// Posts a receive on an incoming channel of the trace.
+    #[inline(always)]
+    pub(crate) fn receive(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        channel: usize,
+        capacity: Bytes,
+        request: RequestId,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        let incoming = &context.trace.incoming()[channel];
+        let tag = incoming.tag.map(|tag| tag.get() as u32);
+        let receive = new_receive(context, capacity, tag, request);
+        if self.mailbox.is_none() {
+            self.post(context, incoming.port.index(), receive, outbox);
+            return;
+        }
+        let wanted = context.channel_filter(incoming);
+        self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded: None }, outbox);
+    }
+
+    /// Posts a receive from a rank, from any source, or from `MPI_PROC_NULL`.
+    pub(crate) fn receive_from(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        from: Source,
+        capacity: Bytes,
+        request: RequestId,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        match from {
+            Source::ProcNull => self.complete_at_once(context, request),
+            Source::Rank(channel) => self.receive(context, channel.index(), capacity, request, outbox),
+            Source::Any { .. } => {
+                let Some(mut wanted) = context.filter_of(from) else { return };
+                let recorded = if self.is_reenacted() { wanted.source.take() } else { None };
+                let receive = new_receive(context, capacity, wanted.tag, request);
+                self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded }, outbox);
+            }
+        }
+    }
+
+    #[cold]
+    fn post_to_mailbox(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        posted: PostedReceive,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        let awaited = posted.wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
+        self.requests.set(posted.receive.request, Request::Pending(awaited));
+        let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.post(posted));
+        if let Some(pair) = pair
+            && let Err(failure) = self.start_pair(context, pair, outbox)
+        {
+            self.defer_failure(failure, outbox);
+        }
+    }
+
+    pub(crate) fn receive_collective(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        CollectiveMessage { peer: from, communicator, tag, bytes: capacity }: CollectiveMessage,
+        request: RequestId,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<(), Failure<M::Error>> {
+        let port = self.ports.port_of(Context::Collective(communicator), from);
+        self.route_of_port(context, port)?;
+        let receive = new_receive(context, capacity, Some(tag), request);
+        self.post(context, port, receive, outbox);
+        if let Err(failure) = self.check_operations(context, port) {
+            self.defer_failure(failure, outbox);
+        }
+        Ok(())
+    }
+
+    /// Cancels a receive, unless it has matched a message; returns whether it is cancelled.
+    pub(crate) fn cancel_receive(&mut self, context: &RankContext<'t, M, A>, request: RequestId) -> bool {
+        let is_withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.cancel_receive(request))
+            || self.ports.cancel_receive(request);
+        if is_withdrawn {
+            self.complete_at_once(context, request);
+        }
+        is_withdrawn
+    }
+
+    /// Posts a receive.
+    #[inline(always)]
+    fn post(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        port: usize,
+        receive: Receive,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        let awaited = Awaited::Sender(self.ports.get(port).peer);
+        let found = self.ports.post(port, receive);
+        // Pending until a match completes it: it may fail, or take until the data has arrived.
+        self.requests.set(receive.request, Request::Pending(awaited));
+        if let Some(arrived) = found
+            && let Err(failure) = self.start_transfer(context, port, &arrived, receive, outbox)
+        {
+            self.defer_failure(failure, outbox);
+        }
+    }
+}
+
+#[inline]
+pub(super) fn new_receive<M: Machine, A: Analysis>(
+    context: &mut RankContext<'_, M, A>,
+    capacity: Bytes,
+    tag: Option<u32>,
+    request: RequestId,
+) -> Receive {
+    let (round, posted) = (context.thread.next_round(), context.thread.clock);
+    context.observers.receive_posted(request, posted);
+    let wanted = TagFilter::new(tag);
+    Receive { posted, round, request, action: context.thread.action, capacity, wanted }
+}

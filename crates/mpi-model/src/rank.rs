@@ -1,0 +1,348 @@
+//! The replay of one rank, as a logical process of the engine: the state of its program.
+
+mod actions;
+mod calls;
+mod cancel;
+mod outcome;
+mod pending;
+mod probe;
+mod snapshot;
+mod state;
+mod test;
+
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+use serde::{Deserialize, Serialize};
+use trace_mmap::Cursor;
+
+use crate::collective::runner::{CollectiveRunner, Means};
+use crate::context::{Failure, RankContext, RankOutbox};
+use crate::critical_path::CriticalPath;
+use crate::error::ReplayError;
+use crate::machine::Machine;
+use crate::observer::{Analyses, Analysis};
+use crate::parameters::Parameters;
+use crate::point_to_point::{Awaited, OperationIndex, PointToPoint, Request, RequestId};
+use crate::replay::Replay;
+use crate::statistics::{ActionKind, Statistics};
+use crate::token::Token;
+use pending::Pending;
+pub use snapshot::{Repetition, Snapshot};
+pub(crate) use state::SavedRank;
+pub use state::{RankState, RestoreError};
+
+/// The replay of one rank: a logical process.
+///
+/// The engine delivers tokens (envelopes, arrivals, completions) in any wall-clock order and resumes the process; the process
+/// reads actions from its trace until one has to wait. See [`Process`] for the laws that make the result independent of the
+/// schedule.
+///
+/// It holds the state of the program, which reads the trace. Its parts hold the rest: requests and messages, collective operations
+/// in progress, and the context that all of them share.
+pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
+    context: RankContext<'t, M, A>,
+    point_to_point: PointToPoint<'t, M, A>,
+    collectives: CollectiveRunner<'t>,
+    cursor: Cursor<'t>,
+    /// Begin of the action in progress.
+    action_begin: SimTime,
+    /// Remainder of the action in progress.
+    pending: Pending,
+    /// Request for which the rank waits.
+    awaited: Option<RequestId>,
+    /// Number of computations that the rank could run ahead of, modulo [`MAX_AHEAD`](actions::MAX_AHEAD).
+    computations_ahead: u8,
+    /// Factor of the duration of computations in the current region of the program.
+    compute_factor: f64,
+    /// Number of conditional events granted.
+    granted_events: u64,
+}
+
+/// Reason why a rank is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitReason {
+    /// Event for which it waits.
+    pub awaited: Awaited,
+    /// Index of the action in progress, from 0.
+    pub action: u64,
+    /// Collective operation to which the wait belongs.
+    pub operation: Option<ActionKind>,
+}
+
+/// Returns the factor of the duration of computations in a region.
+fn compute_factor_in(parameters: &Parameters, region: &str) -> f64 {
+    parameters.region_speeds.get(region).map_or(1.0, |speed| speed.recip())
+}
+
+/// Control flow after an action: continue with the next one, or pause.
+enum Control {
+    Continue,
+    Pause(Pause),
+}
+
+type Outcome<E> = Result<Control, Failure<E>>;
+
+impl<M: Machine> RankProcess<'_, M> {
+    /// Returns the critical path to the end of the rank, where [requested](Replay::with_critical_paths).
+    pub fn critical_path(&self) -> Option<&CriticalPath> {
+        self.observer().critical_path()
+    }
+}
+
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
+    pub(crate) fn new(replay: &'t Replay<'t, M, A>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
+        let point_to_point =
+            PointToPoint::new(replay, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
+        let trace = replay.trace.rank(me);
+        Ok(Self {
+            context: RankContext::new(replay, me),
+            point_to_point,
+            collectives: CollectiveRunner::default(),
+            cursor: if replay.stops_at_iterations { trace.cursor_with_boundaries() } else { trace.cursor() },
+            action_begin: SimTime::ZERO,
+            pending: Pending::Nothing,
+            awaited: None,
+            computations_ahead: 0,
+            compute_factor: compute_factor_in(replay.parameters, ""),
+            granted_events: 0,
+        })
+    }
+
+    /// Returns the rank.
+    pub fn rank(&self) -> Rank {
+        self.context.me
+    }
+
+    /// Returns the number of actions that the rank has begun or passed over.
+    pub fn actions(&self) -> u64 {
+        self.cursor.position()
+    }
+
+    /// Returns the statistics of the rank.
+    pub fn statistics(&self) -> &Statistics {
+        &self.context.observers.statistics
+    }
+
+    /// Returns the statistics of the rank, and drops everything else.
+    pub fn into_statistics(self) -> Statistics {
+        self.context.observers.statistics
+    }
+
+    /// Returns the observer of the rank.
+    pub fn observer(&self) -> &A::Observer<'t> {
+        &self.context.observers.others
+    }
+
+    /// Returns the reason why the rank is blocked, if it is.
+    pub fn wait_reason(&self) -> Option<WaitReason> {
+        let (awaited, operation) = match self.pending {
+            Pending::Operation { index } => (self.operation_awaits(index)?, Some(index)),
+            _ => self.program_awaits()?,
+        };
+        let operation = operation.and_then(|index| self.collectives.kind(index));
+        Some(WaitReason { awaited, action: self.context.thread.action, operation })
+    }
+
+    /// Returns the event for which the program waits, and the non-blocking operation that has to end first.
+    fn program_awaits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
+        if let Some(awaited) = self.outcome_awaits() {
+            return Some((awaited, None));
+        }
+        let request = self.awaited?;
+        let Request::Pending(awaited) = self.point_to_point.requests.get(request) else { return None };
+        let operation = self.collectives.with_request(request);
+        Some((operation.and_then(|index| self.operation_awaits(index)).unwrap_or(awaited), operation))
+    }
+
+    fn operation_awaits(&self, index: OperationIndex) -> Option<Awaited> {
+        self.collectives.awaits(index, &self.point_to_point.requests)
+    }
+
+    /// Returns the collective operations, and the means by which they run.
+    fn collectives<'a>(
+        &'a mut self,
+        outbox: &'a mut RankOutbox<M>,
+    ) -> (&'a mut CollectiveRunner<'t>, Means<'a, 't, M, A>) {
+        let Self { context, point_to_point, collectives, .. } = self;
+        (collectives, Means { context, point_to_point, outbox })
+    }
+
+    /// Replays actions until one waits, the horizon is passed or the turn is over.
+    fn run(&mut self, turn: &mut Turn, outbox: &mut RankOutbox<M>) -> Result<Pause, Failure<M::Error>> {
+        let prices = turn.granted.then(|| {
+            self.granted_events += 1;
+            self.context.replay.poll_prices()
+        });
+        // A grant is for the earliest conditional event of the rank: the mailbox, a poll of an operation, or the pending action.
+        let granted = turn.granted && !self.match_due_pair(outbox)? && !self.poll_for_member(outbox)?;
+        let flow = self.resume_action(granted, outbox)?;
+        // Other processes must see changed prices before the next grant, even if this action pauses.
+        if let Some(before) = prices {
+            self.context.replay.broadcast_poll_prices(before, outbox);
+        }
+        if let Control::Pause(pause) = flow {
+            return Ok(pause);
+        }
+        loop {
+            if self.context.thread.clock > turn.horizon {
+                return Ok(Pause::Horizon);
+            }
+            if turn.steps == 0 {
+                return Ok(Pause::OutOfSteps);
+            }
+            let flow = match self.cursor.next() {
+                Some(action) => {
+                    turn.steps -= 1;
+                    self.context.thread.action = self.cursor.position() - 1;
+                    self.begin(action, outbox)?
+                }
+                None if self.cursor.iteration_boundary().is_some() => return Ok(Pause::AtCheckpoint),
+                None => self.complete(Pending::AtEnd { next: 0 })?,
+            };
+            if let Control::Pause(pause) = flow {
+                return Ok(pause);
+            }
+        }
+    }
+
+    /// Matches the pair of the mailbox that is due if the granted event belongs to it; returns whether it did.
+    fn match_due_pair(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+        let Some(due) = self.mail_due() else { return Ok(false) };
+        if [self.outcome_due(), self.poll_due()].into_iter().flatten().any(|other| other < due) {
+            return Ok(false);
+        }
+        self.point_to_point.match_due_pair(&mut self.context, outbox)?;
+        Ok(true)
+    }
+
+    /// Carries out a poll of an operation if the granted event belongs to it; returns whether it did.
+    fn poll_for_member(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+        let Some((at, index)) = self.collectives.first_poll() else { return Ok(false) };
+        if self.outcome_due().is_some_and(|outcome| outcome <= at) {
+            return Ok(false);
+        }
+        let (collectives, mut means) = self.collectives(outbox);
+        collectives.poll(index, &mut means)?;
+        Ok(true)
+    }
+
+    fn mail_due(&self) -> Option<SimTime> {
+        self.point_to_point.mailbox.as_ref().and_then(|mailbox| mailbox.due())
+    }
+
+    fn poll_due(&self) -> Option<SimTime> {
+        self.collectives.first_poll().map(|(at, _)| at)
+    }
+
+    /// Returns the time of the next conditional event of this rank, as far as it is known.
+    fn next_conditional_event(&self) -> Option<SimTime> {
+        [self.mail_due(), self.outcome_due(), self.poll_due()].into_iter().flatten().min()
+    }
+
+    /// Returns the next conditional event, as far as it is known, where tokens may change it.
+    #[inline]
+    fn due(&self) -> Option<SimTime> {
+        let depends_on_time = self.point_to_point.mailbox.is_some()
+            || self.collectives.is_polling()
+            || self.pending.depends_on_time();
+        if depends_on_time { self.next_conditional_event() } else { None }
+    }
+
+    /// Returns the pause of a blocked rank: conditional where the next event is known to depend on time.
+    #[inline]
+    fn blocked(&self) -> Control {
+        Control::Pause(self.due().map_or(Pause::Blocked, Pause::Conditional))
+    }
+
+    #[inline]
+    fn current_wake(&self) -> Wake {
+        self.due().map_or(Wake::No, Wake::Conditional)
+    }
+
+    /// Returns whether the completion of a request, if there was one, wakes the program.
+    #[inline]
+    fn wake(
+        &mut self,
+        completed: Option<RequestId>,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<Wake, Failure<M::Error>> {
+        if let Some(request) = completed {
+            let resumes = match self.point_to_point.requests.operation(request) {
+                Some(index) => {
+                    let awaited = self.awaited;
+                    let (collectives, mut means) = self.collectives(outbox);
+                    collectives.part_completed(index, awaited, &mut means)?
+                }
+                None => self.awaited == completed && self.is_last_awaited(),
+            };
+            if resumes {
+                return Ok(Wake::Ready);
+            }
+        }
+        Ok(self.current_wake())
+    }
+}
+
+impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
+    type Token = Token;
+    type WorkRequest = M::WorkRequest;
+    /// Boxed: results are returned for every action.
+    type Error = Box<ReplayError<M::Error>>;
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        token: Token,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
+    ) -> Result<Wake, Fault<Self::Error>> {
+        let Self { context, point_to_point, .. } = self;
+        let completed = match token {
+            Token::Message { queue, message } => {
+                point_to_point.message_arrived(context, queue, message, outbox)?
+            }
+            Token::MatchError => match point_to_point.take_failure() {
+                Some(failure) => return Err(failure),
+                None => None,
+            },
+            Token::Arrived { request, at, side } => {
+                point_to_point.data_arrived(context, request, at, side);
+                Some(request)
+            }
+            Token::EagerArrived { id, at } => point_to_point.eager_arrived(context, id, at),
+            Token::WorkDone { at, operation: None } => {
+                context.thread.clock = at;
+                if let Pending::Work { done, .. } = &mut self.pending {
+                    *done = true;
+                }
+                return Ok(Wake::Ready);
+            }
+            Token::PathFragment { from, fragment } => {
+                context.observers.data_received(from, fragment);
+                return Ok(Wake::No);
+            }
+            Token::FailedPolls { tests, probes } => {
+                context.replay.set_poll_prices(tests, probes);
+                return Ok(Wake::No);
+            }
+            Token::WorkDone { at, operation: Some(index) } => {
+                let awaited = self.awaited;
+                let (collectives, mut means) = self.collectives(outbox);
+                let resumes = collectives.work_done(index, at, awaited, &mut means)?;
+                return Ok(if resumes { Wake::Ready } else { self.current_wake() });
+            }
+        };
+        self.wake(completed, outbox)
+    }
+
+    #[inline]
+    fn resume(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
+    ) -> Result<Pause, Fault<Self::Error>> {
+        self.run(turn, outbox)
+    }
+
+    fn clock(&self) -> SimTime {
+        self.context.thread.clock
+    }
+}

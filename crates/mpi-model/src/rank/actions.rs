@@ -1,0 +1,189 @@
+//! Dispatch of the actions of a trace.
+
+use pdes_core::SimDuration;
+use trace_mmap::{Action, LocationId, SendRecv, Slot};
+
+use super::pending::Pending;
+use super::{Control, Outcome, RankProcess, compute_factor_in};
+use crate::breakdown::region_name;
+use crate::collective::runner::Origin;
+use crate::context::{RankContext, RankOutbox};
+use crate::machine::{Machine, Work};
+use crate::observer::{ActionSpan, Analysis};
+use crate::point_to_point::OperationIndex;
+use crate::statistics::ActionKind;
+
+/// Every 64th computation that the rank could run ahead of is scheduled instead, which bounds the run-ahead.
+pub(super) const MAX_AHEAD: u8 = 64;
+
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+    #[inline]
+    pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+        let Self { context, point_to_point: messages, .. } = self;
+        match action {
+            Action::Compute { flops } => self.compute(flops, outbox),
+            Action::Send { to, bytes } => {
+                match messages.send(context, to, bytes, messages.is_detached(bytes), outbox) {
+                    Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
+                    None => Ok(self.end(ActionKind::Send)),
+                }
+            }
+            Action::Recv { from, bytes } => {
+                let request = messages.requests.blocking_receive();
+                messages.receive(context, from.index(), bytes, request, outbox);
+                self.complete(Pending::One { request, kind: ActionKind::Recv })
+            }
+            Action::Isend { to, bytes, slot } => {
+                let (detached, request) = (messages.is_detached(bytes), messages.request(slot));
+                messages.isend(context, to, bytes, detached, (request, ActionKind::Isend), outbox);
+                Ok(self.end(ActionKind::Isend))
+            }
+            Action::Irecv { from, bytes, slot } => {
+                messages.pay_for_irecv(context, ActionKind::Irecv);
+                messages.receive(context, from.index(), bytes, messages.request(slot), outbox);
+                Ok(self.end(ActionKind::Irecv))
+            }
+            Action::Wait { slot } => {
+                let request = messages.request(slot);
+                self.complete(Pending::One { request, kind: ActionKind::Wait })
+            }
+            Action::WaitAll => {
+                let (from, to) = (messages.requests.slot(Slot::new(0)), messages.requests.blocking_send());
+                self.complete(Pending::all(from, to, ActionKind::Waitall))
+            }
+            Action::SendRecv(id) => {
+                let both = *context.trace.send_recv(id);
+                if context.is_self_exchange(&both) {
+                    return Ok(self.end(ActionKind::SendRecv));
+                }
+                if let Some(to) = both.to {
+                    let detached = messages.is_detached(both.send_bytes);
+                    let request = (messages.requests.blocking_send(), ActionKind::SendRecv);
+                    messages.isend(context, to, both.send_bytes, detached, request, outbox);
+                }
+                if let Some(from) = both.from {
+                    let request = messages.requests.blocking_receive();
+                    messages.receive(context, from.index(), both.recv_bytes, request, outbox);
+                }
+                self.complete(self.pending_send_recv())
+            }
+            Action::Test { slot } => self.test(slot),
+            Action::Sleep { seconds } => self.sleep(seconds, outbox),
+            Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
+            Action::Location(site) => {
+                context.observers.region_entered(site);
+                self.enter_region(site);
+                Ok(self.end(ActionKind::Marker))
+            }
+            Action::Finalize => Ok(self.end(ActionKind::Finalize)),
+            Action::ProcNull { slot } => {
+                let kind = if slot.is_some() { ActionKind::Isend } else { ActionKind::Send };
+                Ok(self.end(kind))
+            }
+            Action::Collective(id) => self.start_operation(Origin::Collective(id), outbox),
+            Action::Call(id) => self.call(id, outbox),
+        }
+    }
+
+    /// Ends the action in progress and attributes its time.
+    #[inline]
+    pub(super) fn end(&mut self, kind: ActionKind) -> Control {
+        let action = ActionSpan { kind, begin: self.action_begin, end: self.context.thread.clock };
+        self.action_begin = action.end;
+        self.context.observers.action_ended(&action);
+        Control::Continue
+    }
+
+    /// Sets the speed of computations to that of a region of the program, where regions have speeds.
+    #[inline]
+    fn enter_region(&mut self, site: LocationId) {
+        let parameters = self.context.replay.parameters;
+        if !parameters.region_speeds.is_empty() {
+            self.compute_factor =
+                compute_factor_in(parameters, region_name(self.context.trace.location(site)));
+        }
+    }
+
+    /// Returns the remainder of a combined send and receive: waiting for both requests.
+    pub(super) fn pending_send_recv(&self) -> Pending {
+        let requests = &self.point_to_point.requests;
+        Pending::all(requests.blocking_send(), requests.end(), ActionKind::SendRecv)
+    }
+
+    /// Replays a computation of the program.
+    #[inline]
+    fn compute(&mut self, flops: f64, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+        let is_ahead = self.runs_ahead();
+        if self.context.start_computation(flops * self.compute_factor, is_ahead, None, outbox)? {
+            return Ok(self.await_work(ActionKind::Compute));
+        }
+        Ok(self.end(ActionKind::Compute))
+    }
+
+    /// Returns whether the program runs ahead of its computation. Not while non-blocking operations may compute, and not for one
+    /// in [`MAX_AHEAD`], so that a rank that only computes and sends does not submit all its messages at once.
+    #[inline]
+    fn runs_ahead(&mut self) -> bool {
+        if !self.context.replay.machine.has_dedicated_core(self.context.me) || !self.collectives.is_idle() {
+            return false;
+        }
+        self.computations_ahead = (self.computations_ahead + 1) % MAX_AHEAD;
+        self.computations_ahead != 0
+    }
+
+    fn sleep(&mut self, seconds: f64, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+        // SimGrid's shortest sleep, but for none at all, is one nanosecond.
+        let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
+        let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
+        if let Some(duration) = duration.filter(|&duration| duration > SimDuration::ZERO)
+            && self.context.submit_work(Work::Sleep { duration }, None, outbox)
+        {
+            return Ok(self.await_work(ActionKind::Sleep));
+        }
+        self.context.advance(duration, "a sleep", || format!("{seconds} s"))?;
+        Ok(self.end(ActionKind::Sleep))
+    }
+
+    fn await_work(&mut self, kind: ActionKind) -> Control {
+        self.keep_pending(Pending::Work { kind, done: false })
+    }
+
+    /// Begins a collective operation.
+    #[inline(never)]
+    pub(super) fn start_operation(
+        &mut self,
+        origin: Origin,
+        outbox: &mut RankOutbox<M>,
+    ) -> Outcome<M::Error> {
+        let (collectives, mut means) = self.collectives(outbox);
+        let (index, request) = collectives.begin(origin, &mut means);
+        if request.is_none() {
+            return self.resume_blocking_operation(index, outbox);
+        }
+        collectives.run(index, &mut means)?;
+        Ok(self.end(ActionKind::NonBlocking))
+    }
+
+    /// Resumes the operation for which the program waits.
+    pub(super) fn resume_blocking_operation(
+        &mut self,
+        index: OperationIndex,
+        outbox: &mut RankOutbox<M>,
+    ) -> Outcome<M::Error> {
+        let (collectives, mut means) = self.collectives(outbox);
+        match collectives.run(index, &mut means)? {
+            Some(kind) => Ok(self.end(kind)),
+            None => Ok(self.keep_pending(Pending::Operation { index })),
+        }
+    }
+}
+
+impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
+    /// Returns whether both sides of a combined send and receive are the rank itself, which is a copy in memory.
+    fn is_self_exchange(&self, both: &SendRecv) -> bool {
+        let (trace, me) = (self.trace, Some(self.me));
+        let to = both.to.map(|to| trace.outgoing()[to.index()].peer);
+        let from = both.from.map(|from| trace.incoming()[from.index()].peer);
+        to == me && from == me
+    }
+}

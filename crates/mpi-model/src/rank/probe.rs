@@ -1,0 +1,90 @@
+//! Probes for unexpected messages.
+
+use pdes_core::SimTime;
+use trace_mmap::{Call, CallId, Source};
+
+use super::pending::{Pending, Poll};
+use super::{Outcome, RankProcess};
+use crate::machine::Machine;
+use crate::observer::Analysis;
+use crate::point_to_point::Awaited;
+use crate::statistics::ActionKind;
+
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+    /// Begins a blocking probe.
+    pub(super) fn probe(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
+        if self.probed_source(call) == Source::ProcNull {
+            return Ok(self.end(kind));
+        }
+        self.continue_probe(call, kind, false)
+    }
+
+    /// Ends a probe once a message is certain to be the first one.
+    pub(super) fn continue_probe(
+        &mut self,
+        call: CallId,
+        kind: ActionKind,
+        granted: bool,
+    ) -> Outcome<M::Error> {
+        match self.first_probed(call) {
+            Some(at) if granted => {
+                // A probe blocks: no receive does so.
+                let request = self.point_to_point.requests.blocking_receive();
+                let from = self.probed_source(call);
+                self.point_to_point.report_probed(&mut self.context, from, request);
+                self.point_to_point.wait_for(&mut self.context, Some(request), at, kind);
+                Ok(self.end(kind))
+            }
+            _ => Ok(self.keep_pending(Pending::Probe { call, kind })),
+        }
+    }
+
+    /// Begins a non-blocking probe.
+    pub(super) fn iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
+        if self.point_to_point.is_reenacted() {
+            return Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }));
+        }
+        self.context.thread.clock += self.context.replay.parameters.iprobe;
+        match self.context.trace.call(call) {
+            Call::Iprobe { found: true, .. } => self.probe(call, ActionKind::Iprobe),
+            _ => Ok(self.end(ActionKind::Iprobe)),
+        }
+    }
+
+    /// Decides a non-blocking probe that has been paid for. One that found a message in the recorded run waits for it.
+    pub(super) fn decide_iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
+        let found = match self.probed_source(call) {
+            Source::ProcNull => true,
+            _ => self.first_probed(call).is_some_and(|at| at <= self.context.thread.clock),
+        };
+        let was_found = matches!(self.context.trace.call(call), Call::Iprobe { found: true, .. });
+        self.context.observers.outcome_decided(self.context.thread.action, found == was_found);
+        if found {
+            self.context.replay.probes.record_success();
+        } else if was_found {
+            return self.probe(call, ActionKind::Iprobe);
+        } else if self.context.replay.parameters.test_grows {
+            self.context.replay.probes.record_failure();
+        }
+        Ok(self.end(ActionKind::Iprobe))
+    }
+
+    fn probed_source(&self, call: CallId) -> Source {
+        match *self.context.trace.call(call) {
+            Call::Probe { from } | Call::Iprobe { from, .. } => from,
+            _ => unreachable!("the call is a probe"),
+        }
+    }
+
+    /// Returns the send time of the first message that a probe finds, as far as it is known.
+    pub(super) fn first_probed(&self, call: CallId) -> Option<SimTime> {
+        let found = self.point_to_point.first_message(&self.context, self.probed_source(call));
+        found.map(|(_, message)| message.posted)
+    }
+
+    /// Returns the event for which a probe waits.
+    pub(super) fn probe_awaits(&self, call: CallId) -> Awaited {
+        let source = self.context.filter_of(self.probed_source(call)).and_then(|filter| filter.source);
+        source.map_or(Awaited::AnySender, Awaited::Sender)
+    }
+}
