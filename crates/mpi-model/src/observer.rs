@@ -83,8 +83,8 @@ pub struct ObservedRank<'a> {
 /// - A rank that is [fast-forwarded](crate::RankProcess::fast_forward) reports only
 ///   [`iterations_skipped`](Observer::iterations_skipped).
 ///
-/// Methods that are called for every message should be `#[inline]`, and pass what is rare out of line, by value: an event whose address
-/// escapes has to be built in memory, even where the analysis is switched off.
+/// Methods that are called for every message should be `#[inline]`, and pass the parts of an event that they need out of line: an
+/// event whose address escapes has to be built in memory, even where the analysis is switched off.
 pub trait Observer {
     /// State that is saved with the rank in checkpoints; `()` for an observer that begins anew.
     type Saved: Serialize + DeserializeOwned;
@@ -151,7 +151,7 @@ pub trait Observer {
 
     /// A message has matched a posted receive. Data for its sender arrive before it learns of the match.
     #[inline(always)]
-    fn message_matched(&mut self, matched: &Match, carrier: &mut dyn Carrier) {
+    fn message_matched(&mut self, matched: &Match<'_>, carrier: &mut dyn Carrier) {
         let _ = (matched, carrier);
     }
 

@@ -25,7 +25,7 @@ macro_rules! forward_events {
             )(sent, carrier);
             receive_posted(request: $crate::RequestId, now: pdes_core::SimTime)(request, now);
             message_matched(
-                matched: &$crate::observer::Match,
+                matched: &$crate::observer::Match<'_>,
                 carrier: &mut dyn $crate::observer::Carrier
             )(matched, carrier);
             message_dropped(

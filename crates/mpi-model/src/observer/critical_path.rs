@@ -97,8 +97,8 @@ impl Observer for CriticalPathTracker<'_> {
 
     /// Records the cause of the arrival of a matched message: the side that posts last, or the sender of an eager message.
     #[inline(always)]
-    fn message_matched(&mut self, matched: &Match, carrier: &mut dyn Carrier) {
-        let &Match { port, from, ref message, request, posted, is_eager } = matched;
+    fn message_matched(&mut self, matched: &Match<'_>, carrier: &mut dyn Carrier) {
+        let &Match { port, from, message, request, posted, is_eager } = matched;
         debug_assert!(self.has_path(port, from, message), "every message has a path");
         let bytes = message.bytes + self.envelope;
         let flow = DataFlow::In { port: port as u32, bytes };

@@ -74,7 +74,7 @@ impl Observer for Sampler<'_> {
     }
 
     #[inline(always)]
-    fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
+    fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
         self.record_match(matched.request, matched.message.posted, matched.message.bytes.get());
     }
 

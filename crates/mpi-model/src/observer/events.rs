@@ -54,13 +54,13 @@ pub struct Sent {
 
 /// A message and the receive that it matches.
 #[derive(Clone, Copy, Debug)]
-pub struct Match {
+pub struct Match<'a> {
     /// Port of the receiver: those of the trace come first.
     pub port: usize,
     /// The sender.
     pub from: Rank,
     /// Envelope.
-    pub message: Message,
+    pub message: &'a Message,
     /// Request of the receive.
     pub request: RequestId,
     /// Time at which the receive was posted.

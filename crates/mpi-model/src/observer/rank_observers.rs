@@ -46,20 +46,26 @@ impl<O: Observer> RankObservers<O> {
         request: Option<RequestId>,
         network: &mut dyn Network,
     ) {
-        let wait = Wait { kind, begin, end, request, peer: None };
         if self.wait_states.is_some() {
-            self.waited_for_peer(wait, network);
+            self.waited_for_peer(kind, begin, end, request, network);
         } else {
-            self.others.waited(&wait, network);
+            self.others.waited(&Wait { kind, begin, end, request, peer: None }, network);
         }
     }
 
-    // Out of line: most replays have no breakdown.
+    // Out of line, and with the parts of a wait in registers: most replays have no breakdown.
     #[inline(never)]
-    fn waited_for_peer(&mut self, mut wait: Wait, network: &mut dyn Network) {
-        if let Some(wait_states) = &mut self.wait_states {
-            wait.peer = wait_states.classify(&wait);
-        }
+    fn waited_for_peer(
+        &mut self,
+        kind: ActionKind,
+        begin: SimTime,
+        end: SimTime,
+        request: Option<RequestId>,
+        network: &mut dyn Network,
+    ) {
+        let Some(wait_states) = &mut self.wait_states else { return };
+        let mut wait = Wait { kind, begin, end, request, peer: None };
+        wait.peer = wait_states.classify(&wait);
         self.statistics.waited(&wait, network);
         self.others.waited(&wait, network);
     }

@@ -9,6 +9,7 @@ use crate::point_to_point::RequestId;
 use crate::point_to_point::{kind_of, number_of};
 use crate::statistics::ActionKind;
 use crate::timeline::{Event, Recording};
+use crate::token::Message;
 use crate::wait_state::WaitState;
 
 /// Number of events that a rank buffers.
@@ -46,10 +47,10 @@ impl<'a> EventRecorder<'a> {
         self.buffer.clear();
     }
 
-    // Events are passed on by value, and out of line: most replays record nothing, and need not build them.
+    // Parts of events are passed on out of line: most replays record nothing, and need not build the events in memory.
     #[cold]
     #[inline(never)]
-    fn push_state(&mut self, ActionSpan { kind, begin, end }: ActionSpan) {
+    fn push_state(&mut self, kind: ActionKind, begin: SimTime, end: SimTime) {
         let rank = self.me;
         if kind != ActionKind::Marker {
             self.push_span(begin, end, |begin, end| Event::State { rank, kind, begin, end });
@@ -58,7 +59,7 @@ impl<'a> EventRecorder<'a> {
 
     #[cold]
     #[inline(never)]
-    fn remember(&mut self, Match { from, request, message, .. }: Match) {
+    fn remember(&mut self, from: Rank, request: RequestId, message: &Message) {
         let operation = request.index_or_part().is_err().then(|| kind_of(message.tag));
         let excerpt = self.recording.excerpt;
         let is_inside = self.records_states || excerpt.includes(from);
@@ -95,7 +96,7 @@ impl Observer for EventRecorder<'_> {
 
     #[inline(always)]
     fn action_ended(&mut self, action: &ActionSpan) {
-        self.push_state(*action);
+        self.push_state(action.kind, action.begin, action.end);
     }
 
     fn rank_ended(&mut self, last: &ActionSpan) {
@@ -115,8 +116,8 @@ impl Observer for EventRecorder<'_> {
     }
 
     #[inline(always)]
-    fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
-        self.remember(*matched);
+    fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
+        self.remember(matched.from, matched.request, matched.message);
     }
 
     #[cold]

@@ -68,10 +68,15 @@ impl WaitStates {
         let peer = Peer { ready, state, rank };
         let Some(operation) = self.operation else { return Some(peer) };
         if ready > wait.begin {
-            let last = &mut self.of_operations[operation.index()];
-            *last = peer.max(*last);
+            self.keep_last(operation, peer);
         }
         None
+    }
+
+    #[cold]
+    fn keep_last(&mut self, operation: OperationIndex, peer: Peer) {
+        let last = &mut self.of_operations[operation.index()];
+        *last = peer.max(*last);
     }
 }
 
@@ -103,7 +108,7 @@ impl Observer for WaitStates {
     }
 
     #[inline(always)]
-    fn message_matched(&mut self, matched: &Match, _: &mut dyn Carrier) {
+    fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
         *self.peers.get_mut(matched.request) =
             Peer { ready: matched.message.posted, state: WaitState::LateSender, rank: matched.from };
     }

@@ -32,7 +32,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         }
         let is_eager = departure != Departure::OnMatch;
         let (request, ready) = (receive.request, receive.posted);
-        let matched = Match { port, from: peer, message: *message, request, posted: ready, is_eager };
+        let matched = Match { port, from: peer, message, request, posted: ready, is_eager };
         context.observers.message_matched(&matched, outbox);
         let received = reply.is_none().then_some(bytes);
         if let Departure::InFlight(id) = departure {
