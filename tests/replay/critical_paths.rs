@@ -117,13 +117,13 @@ fn the_path_does_not_depend_on_how_a_run_is_divided() {
     let traces = [all_calls(3), operations_among_probes()];
     for (trace, every) in traces.iter().zip([83, 211]) {
         let trace = folder.write("calls.txt", trace);
-        for setting in ["mpi.collectives='ompi'", "mpi.collectives='analytic'", "mpi.eager_below_bytes=2000"]
-        {
+        let settings = ["mpi.collectives='ompi'", "mpi.collectives='analytic'", "mpi.eager_below_bytes=2000"];
+        for (number, setting) in settings.into_iter().enumerate() {
             let mut simulation =
                 simulation_of(&trace, &[LOGGPS, setting, "mpi.isend_overhead='0:1us:0.1ns'"]);
             let expected = replay(&simulation);
             path_of(&expected);
-            for way in Way::all().step_by(every) {
+            for way in Way::part(every, number, 3) {
                 let partition = way.partition(simulation.trace().ranks(), &folder);
                 simulation = simulation.with_threads(way.threads).with_partition(partition);
                 let found = way.replay(&simulation);

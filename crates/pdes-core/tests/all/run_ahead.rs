@@ -1,12 +1,7 @@
 //! The bound on run-ahead bounds how many tokens wait to be read.
 
-mod network {
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
-use network::schedule::Network;
-use network::station::{Op, Phase};
+use crate::network::schedule::Network;
+use crate::network::station::{Op, Phase};
 use pdes_core::{Ending, Engine, RunAhead, SimDuration};
 
 /// Tokens that the producer sends.

@@ -1,7 +1,5 @@
 //! A process that runs a short program: it computes, sends, receives, asks, and pauses for conditional events.
 
-#![allow(dead_code, reason = "each test file uses a part of the operations")]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,5 @@
 //! Networks that more than one test runs.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

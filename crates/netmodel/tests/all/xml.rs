@@ -1,9 +1,7 @@
 //! SimGrid's XML: accepted input, and input refused with its line.
 
-mod support;
-
+use crate::support::{route, xml};
 use netmodel::{Location, MissingRoute, Platform, PlatformError, RouteError, Sharing, UnitError};
-use support::{route, xml};
 
 /// Reads a platform whose elements begin on line 2.
 fn read(elements: &str) -> Result<Platform, PlatformError> {

@@ -1,12 +1,7 @@
 //! Conditional events are granted in the order of (time, rank), after all that happens before them.
 
-mod network {
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
-use network::schedule::Network;
-use network::station::Op;
+use crate::network::schedule::Network;
+use crate::network::station::Op;
 use pdes_core::{Ending, Rank, SimTime};
 use proptest::prelude::*;
 

@@ -1,9 +1,7 @@
 //! Routes of clusters: hand-derived examples, and the properties that every route has.
 
-mod support;
-
+use crate::support::{cluster, route, xml};
 use proptest::prelude::*;
-use support::{cluster, route, xml};
 
 use netmodel::{HostId, Platform, RouteError, RoutingRule};
 

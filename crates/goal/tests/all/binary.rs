@@ -3,10 +3,7 @@
 use goal::{BinaryError, Engine, LogGops, read_binary, read_text, simulate};
 use proptest::prelude::*;
 
-#[path = "support/random.rs"]
-mod random;
-
-use random::{Limits, encode, schedule};
+use crate::random::{Limits, encode, schedule};
 
 const LIMITS: Limits = Limits { cpus: 3, nics: 3, bytes: 100_000, open: true };
 

@@ -2,22 +2,14 @@
 //!
 //! The ignored tests are the programs of the processes. The launcher is `mpirun`, or that in the variable `MPIRUN`.
 
-#![cfg(feature = "mpi")]
-
-mod network {
-    pub(crate) mod catalogue;
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use network::catalogue::{one_of_each, ring};
-use network::schedule::{Network, Schedule};
-use network::station::{Log, Op, Phase};
+use crate::network::catalogue::{one_of_each, ring};
+use crate::network::schedule::{Network, Schedule, is_campaign};
+use crate::network::station::{Log, Op, Phase};
 use pdes_core::{Cluster, ClusterError, Engine};
 
 /// Environment variable with the number of workers of each member.
@@ -37,7 +29,7 @@ fn mpirun(members: usize, workers: usize, test: &str) -> MpirunOutput {
     let mut child = Command::new(&launcher)
         .args(["-np", &members.to_string()])
         .arg(std::env::current_exe().expect("a test has a file"))
-        .args(["--ignored", "--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--ignored", "--exact", &format!("mpi::{test}"), "--nocapture", "--test-threads=1"])
         .env(WORKERS, workers.to_string())
         // For Open MPI: allow more processes than processors, and any user.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -90,6 +82,9 @@ fn workers() -> usize {
 fn any_number_of_processes_gives_the_same() {
     for members in [1, 2, 3, 4] {
         for workers in [1, 2, 3] {
+            if !is_campaign() && workers != members % 3 + 1 {
+                continue;
+            }
             let MpirunOutput { success, output } = mpirun(members, workers, "member_compares");
             assert!(success, "{members} members with {workers} workers:\n{output}");
             // Each member has run the test, and has found the right number of members.

@@ -5,11 +5,7 @@ use std::fs;
 use goal::{ArchiveError, FileProblem, Schedule, is_archive, read_text, write_archive, write_text};
 use proptest::prelude::*;
 
-#[path = "support/random.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod random;
-
-use random::{Limits, schedule};
+use crate::random::{Limits, schedule};
 
 const LIMITS: Limits = Limits { cpus: 3, nics: 3, bytes: 100_000, open: true };
 

@@ -4,11 +4,7 @@ use goal::pattern::{Stencil, dissemination, linear_alltoall, recursive_doubling_
 use goal::{EmptyMessage, Engine, LogGops, simulate};
 use proptest::prelude::*;
 
-#[path = "support/random.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod random;
-
-use random::{Limits, schedule};
+use crate::random::{Limits, schedule};
 
 prop_compose! {
     fn parameters(least: u64)(
@@ -39,7 +35,7 @@ fn agree(schedule: &goal::Schedule, parameters: &LogGops) -> Result<(), TestCase
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 600 } else { 6000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 300 } else { 6000 }))]
 
     #[test]
     fn windows_agree_with_the_order_of_time(

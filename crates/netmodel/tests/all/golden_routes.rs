@@ -1,14 +1,12 @@
 //! Links and routes as SimGrid 3.32 prints them: `tests/data/routes/NAME.tsv` with the platform `NAME.xml` beside it, or
 //! among the platforms of the oracle. `links.tsv` holds the links of the platforms.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{present, repository};
 use netmodel::{Platform, PlatformError, RouteError};
-use support::{present, repository};
 
 const FOLDER: &str = "tests/data/routes";
 

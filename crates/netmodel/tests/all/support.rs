@@ -1,5 +1,4 @@
 //! Helpers of the tests of this crate: platforms on one line, and routes by the names of their links.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::PathBuf;
 

@@ -23,7 +23,7 @@ macro_rules! published {
     ($($name:ident: $file:literal is $pattern:expr => $check:expr;)*) => {$(
         #[test]
         fn $name() {
-            let schedule = read_text(include_bytes!(concat!("data/", $file))).expect("the text is good");
+            let schedule = read_text(include_bytes!(concat!("../data/", $file))).expect("the text is good");
             assert_eq!(schedule, $pattern.expect("the pattern fits"), "the file is the pattern");
             let check: fn(Vec<u64>) = $check;
             check(ends(&schedule));

@@ -1,11 +1,9 @@
 //! Costs of lone messages, derived by hand from the model's formula, and some that SimGrid 3.32 printed.
 
-mod support;
-
+use crate::support::{cluster, present, repository};
 use netmodel::{ContentionFree, FactorError, FactorTable, HostId, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimDuration};
 use proptest::prelude::*;
-use support::{cluster, present, repository};
 
 const A: HostId = HostId::new(0);
 const B: HostId = HostId::new(1);

@@ -1,14 +1,9 @@
 //! The endings of runs: completed, deadlocked, failed, or a panic; on any number of workers.
 
-mod network {
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
 use std::panic::AssertUnwindSafe;
 
-use network::schedule::{Network, Schedule, guarded};
-use network::station::{Failure, Op, Phase};
+use crate::network::schedule::{Network, Schedule, guarded};
+use crate::network::station::{Failure, Op, Phase};
 use pdes_core::{Ending, Engine, Fault, Rank, SimTime};
 
 /// A number of laps of a nanosecond that takes longer than any test.

@@ -1,10 +1,8 @@
 //! The TOML format: the same machines as in SimGrid's XML, and refused input.
 
-mod support;
-
+use crate::support::{cluster, route, xml};
 use netmodel::measures::{Coverage, Measures};
 use netmodel::{HostId, Platform, PlatformDescription, PlatformError, Sharing};
-use support::{cluster, route, xml};
 
 fn read(text: &str) -> Platform {
     Platform::from_toml(text, "p.toml").unwrap_or_else(|error| panic!("{error}"))
@@ -176,7 +174,7 @@ fn measures_follow_their_formulas() {
 /// The examples in the documentation of the format are platforms.
 #[test]
 fn documented_examples_are_platforms() {
-    let source = include_str!("../src/platform/description.rs");
+    let source = include_str!("../../src/platform/description.rs");
     let documentation: Vec<&str> = source
         .lines()
         .map_while(|line| line.strip_prefix("//!"))

@@ -1,10 +1,8 @@
 //! Routes through zones: hand-derived examples of every kind of routing and of how zones are joined.
 
-mod support;
-
+use crate::support::{present, repository, route_by_name as route, zone};
 use netmodel::measures::Measures;
 use netmodel::{HostId, MissingRoute, Platform, RouteError};
-use support::{present, repository, route_by_name as route, zone};
 
 fn read(elements: &str) -> Platform {
     Platform::from_xml(&format!("<platform version=\"4.1\">{elements}</platform>"), "p.xml")

@@ -1,14 +1,8 @@
 //! Process networks give the same final states under every schedule, and the states that a calculation by hand gives.
 
-mod network {
-    pub(crate) mod catalogue;
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
-use network::catalogue::{COMPUTE, interactions, programs_of, ring, wavefront};
-use network::schedule::{Network, Schedule};
-use network::station::Op;
+use crate::network::catalogue::{COMPUTE, interactions, programs_of, ring, wavefront};
+use crate::network::schedule::{Network, Schedule};
+use crate::network::station::Op;
 use pdes_core::{Ending, SimTime};
 use proptest::prelude::*;
 

@@ -1,15 +1,9 @@
 //! Clusters: failures of members, and several runs of one cluster. The tests that run networks under all schedules check that
 //! results do not depend on the number of members.
 
-mod network {
-    pub(crate) mod catalogue;
-    pub(crate) mod schedule;
-    pub(crate) mod station;
-}
-
-use network::catalogue::{COMPUTE, one_of_each, ring};
-use network::schedule::{Network, Schedule, guarded};
-use network::station::{Log, Op, Phase};
+use crate::network::catalogue::{COMPUTE, one_of_each, ring};
+use crate::network::schedule::{Network, Schedule, guarded};
+use crate::network::station::{Log, Op, Phase};
 use std::convert::Infallible;
 
 use pdes_core::{

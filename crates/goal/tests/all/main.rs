@@ -1,0 +1,9 @@
+//! GOAL schedules: formats, engines, and LogGOPSim's answers.
+
+mod archive;
+mod binary;
+mod engines;
+mod oracle;
+mod published;
+mod random;
+mod text;

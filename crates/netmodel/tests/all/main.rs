@@ -1,0 +1,14 @@
+//! Platforms and network models, against times derived by hand, SimGrid's answers, and each other.
+
+mod costs;
+mod epoch;
+mod flow;
+mod golden_routes;
+mod link_loads;
+mod maxmin;
+mod routes;
+mod support;
+mod toml;
+mod xml;
+mod zone_errors;
+mod zones;
