@@ -28,8 +28,8 @@ pub struct LinkLoad {
     pub link: LinkId,
     /// Bytes on the wire of the messages whose routes cross it.
     pub bytes: u64,
-    /// Time during which the link was the bottleneck of some message: it was full, and the message would have been
-    /// faster otherwise.
+    /// Time during which the link was full, and the bottleneck of some message, which would have been faster otherwise. The link carries
+    /// its capacity in that time: times the capacity, it is at most the integral of the load.
     pub saturated: SimDuration,
     /// Mean load as a fraction of its capacity.
     pub utilisation: f64,

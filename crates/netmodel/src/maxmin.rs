@@ -388,6 +388,7 @@ impl MaxMin {
     /// If a solution fails [`MaxMin::check`], which runs after every solve in debug builds and after one in 4096 in
     /// release builds: that would be an error of this module.
     pub fn solve(&mut self) {
+        self.sweep.freed.clear();
         self.limit_scope();
         if self.filling.is_grouped {
             self.solve_by_filling()
@@ -408,10 +409,15 @@ impl MaxMin {
         }
     }
 
-    /// Returns the links at which the last solve changed the [level](MaxMin::link_level), each once: with it, the
-    /// rates of all flows with this [bottleneck](MaxMin::bottleneck).
+    /// Returns the links that became a bottleneck in the last solve, or at which it changed the [level](MaxMin::link_level), each once:
+    /// with it, the rates of all flows with this [bottleneck](MaxMin::bottleneck).
     pub fn changed_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
         self.sweep.changed.iter().copied().map(LinkIndex)
+    }
+
+    /// Returns links that stopped being a bottleneck in the last solve; links that all flows left before are not among them.
+    pub fn freed_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
+        self.sweep.freed.iter().copied().map(LinkIndex)
     }
 
     /// Returns the flows whose bottleneck changed in the last solve, each once, including new flows. The rates of all

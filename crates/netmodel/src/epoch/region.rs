@@ -17,7 +17,6 @@ use super::unit::{self, LatencyFactors, WireVolumes};
 use crate::flow::cpu::Cpus;
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::LinkTotals;
-use crate::link_load::load_integrator::LoadIntegrator;
 use crate::region::RegionId;
 use crate::{Host, HostId, LinkId, RouteError};
 
@@ -177,13 +176,13 @@ impl<T: Copy> Region<T> {
     ) -> impl Iterator<Item = LinkTotals<'a>> {
         links.iter().zip(&mut self.solver.links).filter_map(move |(&id, link)| {
             link.record_load(end);
-            let &LoadIntegrator { bytes, saturated, ref bins, .. } = link.integrator.as_deref()?;
+            let integrator = link.integrator.as_deref()?;
             Some(LinkTotals {
                 link: id,
-                bytes,
-                saturated,
+                bytes: integrator.bytes,
+                saturated: integrator.saturated(link.capacity),
                 capacity: link.capacity as f64,
-                bins: Cow::Borrowed(bins),
+                bins: Cow::Borrowed(&integrator.bins),
             })
         })
     }

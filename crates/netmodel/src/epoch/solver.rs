@@ -150,7 +150,7 @@ impl Link {
     #[inline]
     pub(super) fn record_load(&mut self, now: SimTime) {
         if let Some(gauge) = &mut self.integrator {
-            gauge.count(self.load, self.level != UNLIMITED, now);
+            gauge.count(self.load, self.capacity, self.level != UNLIMITED, now);
         }
     }
 

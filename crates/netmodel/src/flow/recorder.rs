@@ -127,7 +127,8 @@ impl LoadRecorder {
 
     /// Records which links are bottlenecks after a solve.
     pub(super) fn record_solve(&mut self, now: SimTime, sharing: &MaxMin) {
-        sharing.changed_links().for_each(|link| self.record_saturation(now, link, sharing));
+        let links = sharing.changed_links().chain(sharing.freed_links());
+        links.for_each(|link| self.record_saturation(now, link, sharing));
     }
 
     fn record_saturation(&mut self, now: SimTime, link: LinkIndex, sharing: &MaxMin) {

@@ -9,8 +9,8 @@ use super::bins::Bins;
 pub(crate) struct LoadIntegrator {
     /// Instant up to which the load is counted [ps].
     counted_until: u64,
-    /// Time during which the link was a bottleneck [ps].
-    pub(crate) saturated: u64,
+    /// Load up to the capacity, integrated over the time during which the link was a bottleneck [load times ps].
+    held: u128,
     /// Bytes of the messages that were sent over it.
     pub(crate) bytes: u64,
     /// Load integrated over time, by bins [load times ps].
@@ -18,20 +18,26 @@ pub(crate) struct LoadIntegrator {
 }
 
 impl LoadIntegrator {
-    /// Counts the load from the last call to now; `is_full` tells whether the link was a bottleneck at that load.
+    /// Counts the load from the last call to now; `is_bottleneck` tells whether the link limited messages.
     #[inline]
-    pub(crate) fn count(&mut self, load: u64, is_full: bool, now: SimTime) {
+    pub(crate) fn count(&mut self, load: u64, capacity: u64, is_bottleneck: bool, now: SimTime) {
         let now = now.as_picos();
         if now <= self.counted_until {
             return;
         }
         if load > 0 {
             self.bins.add_over(self.counted_until, now, load as f64);
-            if is_full {
-                self.saturated += now - self.counted_until;
+            if is_bottleneck {
+                self.held += u128::from(load.min(capacity)) * u128::from(now - self.counted_until);
             }
         }
         self.counted_until = now;
+    }
+
+    /// Returns the time during which the link was full [ps]: the time in which it carries at its capacity what it has carried as a
+    /// bottleneck. A bottleneck keeps its limit until the next boundary, also after flows have left it, so it is not always full.
+    pub(crate) fn saturated(&self, capacity: u64) -> u64 {
+        (self.held / u128::from(capacity)) as u64
     }
 }
 
@@ -42,12 +48,13 @@ mod tests {
     #[test]
     fn loads_and_times_are_summed_up() {
         let mut integrator = LoadIntegrator::default();
-        for (load, is_full, picos) in [(0, true, 10), (98, false, 30), (99, true, 100), (120, true, 150)] {
-            integrator.count(load, is_full, SimTime::from_picos(picos));
+        let bottlenecks = [(0, true, 10), (98, false, 30), (50, true, 100), (120, true, 150)];
+        for (load, is_bottleneck, picos) in bottlenecks {
+            integrator.count(load, 100, is_bottleneck, SimTime::from_picos(picos));
         }
-        integrator.count(7, true, SimTime::from_picos(120));
-        assert_eq!(integrator.saturated, 120, "an idle link holds nobody back");
+        integrator.count(7, 100, true, SimTime::from_picos(120));
+        assert_eq!(integrator.saturated(100), 35 + 50, "half of 70 ps, and 50 ps");
         let sum: f64 = integrator.bins.coarsened(integrator.bins.scale(), 200).iter().sum();
-        assert_eq!(sum, (98 * 20 + 99 * 70 + 120 * 50) as f64);
+        assert_eq!(sum, (98 * 20 + 50 * 70 + 120 * 50) as f64);
     }
 }

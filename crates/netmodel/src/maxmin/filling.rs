@@ -313,6 +313,9 @@ impl MaxMin {
         for (index, link) in
             self.links.iter_mut().enumerate().filter(|(_, link)| !link.sweep_state.is_skipped)
         {
+            if link.level < f64::INFINITY {
+                self.sweep.freed.push(index as u32);
+            }
             link.level = f64::INFINITY;
             self.dirty_links.push(index as u32);
         }
@@ -492,9 +495,8 @@ impl MaxMin {
         let level = if is_bottleneck { refill.frozen_levels[index as usize].level } else { f64::INFINITY };
         if !link.sweep_state.is_skipped && link.level != level {
             link.level = level;
-            if level < f64::INFINITY {
-                self.sweep.changed.push(index);
-            }
+            let changes = &mut self.sweep;
+            (if level < f64::INFINITY { &mut changes.changed } else { &mut changes.freed }).push(index);
         }
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Sweep {
     pub(super) rising: Vec<u32>,
     /// Links whose level changed.
     pub(super) changed: Vec<u32>,
+    /// Links that stopped being a bottleneck.
+    pub(super) freed: Vec<u32>,
     /// Flows whose bottleneck changed.
     pub(super) moved: Vec<u32>,
     /// Their levels before, while flows are grouped.
@@ -349,10 +351,11 @@ impl MaxMin {
                 self.freeze(flow, before, ceiling, None);
             }
         }
-        for &link in &self.sweep.marked {
-            let link = &mut self.links[link as usize];
-            if link.bottlenecked.is_empty() {
+        for &index in &self.sweep.marked {
+            let link = &mut self.links[index as usize];
+            if link.bottlenecked.is_empty() && link.level < f64::INFINITY {
                 link.level = f64::INFINITY;
+                self.sweep.freed.push(index);
             }
         }
         self.sweep.rising = rising;

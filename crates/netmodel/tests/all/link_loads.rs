@@ -24,10 +24,10 @@ fn raw() -> NetworkParameters {
     NetworkParameters::preset(Preset::Raw)
 }
 
-fn epochs(platform: &Platform) -> EpochNetwork<'_, usize> {
+fn epochs<'p>(platform: &'p Platform, parameters: &NetworkParameters) -> EpochNetwork<'p, usize> {
     let regions = Regions::with_count(platform, 2);
-    let epoch = regions.lookahead(platform, &raw()).unwrap();
-    EpochNetwork::new(platform, &raw(), regions, epoch).unwrap()
+    let epoch = regions.lookahead(platform, parameters).unwrap();
+    EpochNetwork::new(platform, parameters, regions, epoch).unwrap()
 }
 
 /// Sends messages, by host, host, size and time [ns], and runs to their end; returns the loads until then and so much longer.
@@ -58,7 +58,7 @@ fn the_bottleneck_link_is_recorded() {
     let platform = platform(FLAT);
     let messages = [(0, 2, 998_000, 0), (1, 2, 998_000, 0)];
     let (exact, end) = loads!(FlowNetwork::new(&platform, &raw()), messages, 1_998_000);
-    let (in_epochs, end_in_epochs) = loads!(epochs(&platform), messages, 1_998_000);
+    let (in_epochs, end_in_epochs) = loads!(epochs(&platform, &raw()), messages, 1_998_000);
     for (loads, end) in [(exact.unwrap(), end), (in_epochs.unwrap(), end_in_epochs)] {
         let name = |load: &LinkLoad| platform.link(load.link).name.clone();
         let [one, other, shared] = &loads.links[..] else { panic!("{loads:?}") };
@@ -96,7 +96,7 @@ fn nothing_is_recorded_by_default() {
     let platform = platform(FLAT);
     let end = SimTime::from_picos(1000);
     assert_eq!(FlowNetwork::<usize>::new(&platform, &raw()).link_loads(end), None);
-    assert_eq!(epochs(&platform).link_loads(end).unwrap().links, []);
+    assert_eq!(epochs(&platform, &raw()).link_loads(end).unwrap().links, []);
 }
 
 fn check(platform: &Platform, messages: &[(u32, u32, u64, u64)], loads: &LinkLoads, end: SimTime, most: f64) {
@@ -144,7 +144,26 @@ proptest! {
         let (exact, end) = loads!(FlowNetwork::new(&platform, &raw()), messages, 0);
         check(&platform, &messages, &exact.unwrap(), end, 1.0 + 1e-6);
         // Provisional rates may be too high for an epoch, which later epochs compensate.
-        let (in_epochs, end) = loads!(epochs(&platform), messages, 0);
+        let (in_epochs, end) = loads!(epochs(&platform, &raw()), messages, 0);
         check(&platform, &messages, &in_epochs.unwrap(), end, 4.0);
+    }
+
+    /// A link that is full carries its capacity: it is full no longer than it takes to carry at its capacity what it carries.
+    #[test]
+    fn full_links_carry_their_capacity(
+        shape in 1..SHAPES.len(),
+        preset in prop::sample::select(vec![Preset::Raw, Preset::Smpi]),
+        messages in proptest::collection::vec((0_u32..16, 0_u32..16, 1_u64..300_000, 0_u64..400_000), 1..200),
+    ) {
+        let platform = platform(SHAPES[shape]);
+        let parameters = NetworkParameters::preset(preset);
+        let (exact, end) = loads!(FlowNetwork::new(&platform, &parameters), messages, 0);
+        let (in_epochs, end_in_epochs) = loads!(epochs(&platform, &parameters), messages, 0);
+        for (loads, end) in [(exact.unwrap(), end), (in_epochs.unwrap(), end_in_epochs)] {
+            for load in &loads.links {
+                let full = load.saturated.as_secs_f64() / end.as_secs_f64();
+                prop_assert!(full <= load.utilisation * (1.0 + 1e-6), "full for {full} of the time: {load:?}");
+            }
+        }
     }
 }
