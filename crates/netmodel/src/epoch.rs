@@ -102,7 +102,6 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 #[derive(Debug)]
 pub struct EpochNetwork<'p, T> {
     context: NetworkContext<'p>,
-    epoch: SimDuration,
     regions: Vec<Region<T>>,
     timers: EventQueue<T>,
     /// Next event of each region, then next boundary of each.
@@ -235,7 +234,6 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         earliest.grow(2 * regions.len());
         Ok(Self {
             context,
-            epoch,
             regions,
             timers: EventQueue::default(),
             next_events: earliest,
@@ -407,11 +405,6 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.regions.iter().flat_map(Region::unfinished).chain(self.timers.iter().copied())
-    }
-
-    /// Returns the length of an epoch.
-    fn lookahead(&self) -> Option<SimDuration> {
-        Some(self.epoch)
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.

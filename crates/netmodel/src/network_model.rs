@@ -1,6 +1,6 @@
 //! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
 
-use pdes_core::{Bytes, SimDuration, SimTime};
+use pdes_core::{Bytes, SimTime};
 
 use crate::epoch::EpochSummary;
 use crate::{HostId, LinkLoads, RouteError};
@@ -74,11 +74,6 @@ pub trait NetworkModel<T: Copy> {
 
     /// Returns the tags of all work that is submitted and not complete.
     fn unfinished(&self) -> impl Iterator<Item = T> + '_;
-
-    /// Returns the time for which regions do not affect each other; `None` if the model has no regions.
-    fn lookahead(&self) -> Option<SimDuration> {
-        None
-    }
 
     /// Enables the recording of link loads, if the model has [links](Capabilities::links).
     #[must_use]
