@@ -1,5 +1,7 @@
 //! Fast-forwarding: the results are those of the complete replay.
 
+#[path = "forward/contention.rs"]
+mod contention;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
 

@@ -1,6 +1,6 @@
 //! Completions: messages to ranks that a machine has finished their work.
 
-use pdes_core::{Bytes, Outbox, Rank, SimTime};
+use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use crate::point_to_point::{OperationIndex, RequestId};
@@ -52,6 +52,28 @@ impl Completion {
             Waiters::Detached { receiver, .. }
             | Waiters::Rendezvous { receiver, .. }
             | Waiters::Eager { receiver, .. } => receiver,
+        }
+    }
+
+    /// Writes the completion, with the number of an eager message relative to the last one of its receiver, which is
+    /// [`RankProcess::eager_messages`](crate::RankProcess::eager_messages).
+    pub fn write_state(self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32) {
+        match self.0 {
+            Waiters::Eager { receiver, id } => {
+                state.value(&(u8::MAX, receiver, id.relative_to(eager_messages(receiver))));
+            }
+            Waiters::Rendezvous { receiver, receive, posted, sender, send } => {
+                state.value(&(u8::MAX - 1, receiver, receive, sender, send));
+                state.time(posted);
+            }
+            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. }) => state.value(&waiters),
+        }
+    }
+
+    /// Shifts the completion in time.
+    pub fn shift_time(&mut self, time: SimDuration) {
+        if let Waiters::Rendezvous { posted, .. } = &mut self.0 {
+            *posted = posted.saturating_add(time);
         }
     }
 

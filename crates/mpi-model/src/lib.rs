@@ -67,6 +67,7 @@ mod token;
 mod wait_state;
 
 pub use breakdown::{Breakdown, Region, Share, region_name};
+pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
 pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
@@ -80,7 +81,7 @@ pub use observer::{
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};
 pub use point_to_point::{Awaited, OperationIndex, RequestId};
-pub use rank::{RankProcess, RankState, Repetition, RestoreError, Snapshot, WaitReason};
+pub use rank::{RankAtCut, RankProcess, RankState, Repetition, RestoreError, Snapshot, WaitReason};
 pub use replay::Replay;
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};

@@ -7,6 +7,7 @@ mod matching;
 mod persistent;
 mod probe;
 mod receive;
+mod recurrence;
 mod request;
 mod send;
 mod settle;
@@ -34,10 +35,11 @@ use mailbox::Mailbox;
 pub(crate) use matching::{Departure, Receive, UnexpectedMessage};
 use matching::{Port, Ports, QueuedItems};
 pub(crate) use persistent::Persistent;
+pub(crate) use recurrence::write_peer;
 pub use request::{Awaited, OperationIndex, RequestId};
 pub(crate) use request::{Request, RequestCompletion, Requests};
 pub(crate) use slot_map::SlotMap;
-pub(crate) use tag::{MessageClass, kind_of, number_of, operation_tag};
+pub(crate) use tag::{MessageClass, kind_of, number_of, operation_tag, relative_to};
 
 /// Point-to-point messages of a rank: its requests, and the queues and the routes of its messages.
 pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {
@@ -168,6 +170,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn shift_time(&mut self, time: SimDuration, actions: u64) {
         self.requests.shift_time(time);
         self.ports.shift_time(time, actions);
+        if let Some(mailbox) = &mut self.mailbox {
+            mailbox.shift_time(time);
+        }
+        if let Some(cold) = &mut self.cold {
+            cold.eager_messages.shift_time(time);
+        }
     }
 
     /// Returns the state between two turns; `None` where the rank is known to fail.

@@ -6,6 +6,7 @@ mod cancel;
 mod outcome;
 mod pending;
 mod probe;
+mod recurrence;
 mod snapshot;
 mod state;
 mod test;
@@ -26,6 +27,8 @@ use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
 use pending::Pending;
+use recurrence::BoundaryAction;
+pub use recurrence::RankAtCut;
 pub use snapshot::{Repetition, Snapshot};
 pub(crate) use state::SavedRank;
 pub use state::{RankState, RestoreError};
@@ -55,6 +58,7 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     compute_factor: f64,
     /// Number of conditional events granted.
     granted_events: u64,
+    boundary_action: BoundaryAction,
 }
 
 /// Reason why a rank is blocked.
@@ -104,6 +108,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             computations_ahead: 0,
             compute_factor: compute_factor_in(replay.parameters, ""),
             granted_events: 0,
+            boundary_action: BoundaryAction::default(),
         })
     }
 
@@ -195,7 +200,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     self.context.thread.action = self.cursor.position() - 1;
                     self.begin(action, outbox)?
                 }
-                None if self.cursor.iteration_boundary().is_some() => return Ok(Pause::AtCheckpoint),
+                None if self.cursor.iteration_boundary().is_some() => {
+                    if self.stops_at_boundary() {
+                        return Ok(Pause::AtCheckpoint);
+                    }
+                    continue;
+                }
                 None => self.complete(Pending::AtEnd { next: 0 })?,
             };
             if let Control::Pause(pause) = flow {

@@ -216,6 +216,11 @@ impl Statistics {
         totals.totals = self.totals.extrapolate(&before.totals, times)?;
         totals.messages = extrapolate(self.messages, before.messages, times)?;
         totals.bytes = Bytes::new(extrapolate(self.bytes.get(), before.bytes.get(), times)?);
+        if let Some(outcomes) = totals.outcomes.as_deref_mut() {
+            let earlier = before.outcomes();
+            outcomes.decided = extrapolate(outcomes.decided, earlier.decided, times)?;
+            outcomes.different = extrapolate(outcomes.different, earlier.different, times)?;
+        }
         if let (Some(now), Some(earlier)) = (&self.breakdown, &before.breakdown) {
             // What comes after the last change of the call site may differ from that of the iterations before.
             let (now, earlier) = (now.including(&self.totals), earlier.including(&before.totals));

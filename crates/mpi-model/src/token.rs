@@ -116,6 +116,13 @@ pub type Fragment = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EagerMessageId(pub(crate) NonZeroU32);
 
+impl EagerMessageId {
+    /// Returns the difference from the number of the last message.
+    pub(crate) fn relative_to(self, started: u32) -> u32 {
+        started.wrapping_sub(self.0.get())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

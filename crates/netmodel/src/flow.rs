@@ -21,8 +21,10 @@ mod pending;
 mod progress;
 mod recorder;
 mod route;
+mod state;
+mod watched_period;
 
-use pdes_core::{Bytes, SimDuration, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
 
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
@@ -71,15 +73,17 @@ pub struct FlowNetwork<'p, T> {
     routes: RouteCache<'p>,
     sharing: MaxMin,
     progress: Progress,
-    /// Messages of the active flows, by the flows' numbers in `sharing`.
-    messages: Vec<PendingId>,
+    /// Active flows, by their numbers in `sharing`.
+    active: Vec<ActiveFlow>,
+    /// Number of flows begun so far.
+    begun: u64,
     pending: PendingList<T>,
     events: EventQueue<ScheduledEvent>,
     cpus: Cpus<PendingId>,
     now: SimTime,
     /// Time of the next event, unless something began since it was computed.
     upcoming: Option<SimTime>,
-    due: Vec<(SimTime, DueEvent)>,
+    due: Vec<(EventOrder, DueEvent)>,
     /// Recorder of link loads, if enabled.
     recorder: Option<Box<LoadRecorder>>,
 }
@@ -91,6 +95,26 @@ enum ScheduledEvent {
     Begin(PendingId),
     /// The latency phase of a message is over: its data begin to flow.
     StartFlow(PendingId),
+}
+
+/// The message of an active flow.
+#[derive(Clone, Copy, Debug)]
+struct ActiveFlow {
+    message: PendingId,
+    route: u32,
+    /// Number of the flow in the order in which flows begin.
+    begun: u64,
+}
+
+/// Order of events: at one time messages arrive before others begin. Arrivals come in the order of their routes, and
+/// on one route in that in which they began: numbers of flows are reused, and would make the order depend on flows
+/// that have long ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EventOrder {
+    at: SimTime,
+    is_scheduled: bool,
+    route: u32,
+    begun: u64,
 }
 
 /// An event at the present instant.
@@ -112,7 +136,8 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             routes: RouteCache::new(platform, parameters),
             sharing: MaxMin::new(parameters.solve_scope),
             progress: Progress::default(),
-            messages: Vec::new(),
+            active: Vec::new(),
+            begun: 0,
             pending: PendingList::default(),
             events: EventQueue::default(),
             cpus: Cpus::new(platform.hosts().iter()),
@@ -163,9 +188,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(flow, (route, &self.routes), size.get(), wire * self.routes.penalty(route));
         }
-        match self.messages.get_mut(flow.index()) {
-            Some(place) => *place = message,
-            None => self.messages.push(message),
+        self.begun += 1;
+        let active = ActiveFlow { message, route, begun: self.begun };
+        match self.active.get_mut(flow.index()) {
+            Some(place) => *place = active,
+            None => self.active.push(active),
         }
     }
 
@@ -180,7 +207,8 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
-    const CAPABILITIES: Capabilities = Capabilities { links: true, cores: true, ..Capabilities::NONE };
+    const CAPABILITIES: Capabilities =
+        Capabilities { fast_forward: true, links: true, cores: true, ..Capabilities::NONE };
 
     fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
         let route = self.routes.find(src, dst, &mut self.sharing)?;
@@ -220,19 +248,21 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
         let end = now.saturating_add(self.precision);
         self.cpus.finish(now, end, |id| done.push(self.pending.complete(id)));
         let mut due = std::mem::take(&mut self.due);
-        self.progress.pop_before(end, |at, flow| due.push((at, DueEvent::Arrival(flow))));
-        due.extend(
-            std::iter::from_fn(|| self.events.pop_before(end))
-                .map(|(at, event)| (at, DueEvent::Scheduled(event))),
-        );
+        self.progress.pop_before(end, |at, flow| {
+            let ActiveFlow { route, begun, .. } = self.active[flow.index()];
+            due.push((EventOrder { at, is_scheduled: false, route, begun }, DueEvent::Arrival(flow)));
+        });
+        due.extend(std::iter::from_fn(|| self.events.pop_before(end)).map(|(at, event)| {
+            (EventOrder { at, is_scheduled: true, route: 0, begun: 0 }, DueEvent::Scheduled(event))
+        }));
         if due.len() > 1 {
-            // Stable: at one instant messages arrive before others begin.
-            due.sort_by_key(|&(at, _)| at);
+            // Stable: scheduled events of one time stay in the order in which they were scheduled.
+            due.sort_by_key(|&(order, _)| order);
         }
         for &(_, event) in &due {
             match event {
                 DueEvent::Arrival(flow) => {
-                    done.push(self.pending.complete(self.messages[flow.index()]));
+                    done.push(self.pending.complete(self.active[flow.index()].message));
                     self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
                     if let Some(recorder) = &mut self.recorder {
@@ -248,6 +278,29 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
         }
         due.clear();
         self.due = due;
+    }
+
+    fn write_state(&self, state: &mut StateWriter, write_tag: impl FnMut(T, &mut StateWriter)) {
+        self.write_all(state, write_tag);
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            let left = |flow, at| self.progress.left(at, flow);
+            recorder.watch(now, (period, repetitions), &self.routes, left);
+        }
+    }
+
+    fn repeat_period(&mut self, now: SimTime, time: SimDuration, shift_tag: impl FnMut(&mut T)) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.repeat(now, &self.routes, |flow, at| self.progress.left(at, flow));
+        }
+        self.now += time;
+        self.pending.for_each_tag(shift_tag);
+        self.upcoming = None;
+        self.events.shift_time(time);
+        self.cpus.shift_time(time);
+        self.progress.shift_time(time);
     }
 
     fn now(&self) -> SimTime {

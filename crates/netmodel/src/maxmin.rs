@@ -21,6 +21,7 @@ mod group;
 mod level;
 mod repair;
 mod scope;
+mod state;
 
 pub use certificate::Violation;
 use filling::{Filling, FrozenLevel};

@@ -1,6 +1,6 @@
 //! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
 
-use pdes_core::{Bytes, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
 
 use crate::epoch::EpochSummary;
 use crate::{HostId, LinkLoads, RouteError};
@@ -89,6 +89,17 @@ pub trait NetworkModel<T: Copy> {
     fn link_loads(&mut self, _end: SimTime) -> Option<LinkLoads> {
         None
     }
+
+    /// Writes everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event), if it can be
+    /// [fast-forwarded](Capabilities::fast_forward); `write_tag` writes a tag.
+    fn write_state(&self, _state: &mut StateWriter, _write_tag: impl FnMut(T, &mut StateWriter)) {}
+
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    fn watch_period(&mut self, _now: SimTime, _period: SimDuration, _repetitions: u64) {}
+
+    /// Repeats the interval that was [announced](NetworkModel::watch_period) last and ends now: adds its loads, and shifts everything
+    /// that is to come by `time`, that of all repetitions; `shift_tag` shifts a tag.
+    fn repeat_period(&mut self, _now: SimTime, _time: SimDuration, _shift_tag: impl FnMut(&mut T)) {}
 
     /// Returns the statistics of epochs, if rates change at their boundaries only.
     fn epochs(&self) -> Option<EpochSummary> {

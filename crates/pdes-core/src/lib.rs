@@ -81,6 +81,7 @@ mod quantity;
 mod regional;
 mod resource_run_queue;
 mod shared_resource;
+mod state_writer;
 mod time;
 
 pub use barrier::Barrier;
@@ -89,7 +90,7 @@ pub use cluster::MpiError;
 pub use cluster::{Cluster, ClusterError, RunParameters};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use interrupt::Interrupt;
-pub use ordered::OrderedEngine;
+pub use ordered::{OrderedEngine, OrderedRun};
 pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};
@@ -100,4 +101,5 @@ pub use regional::{
     RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,
 };
 pub use shared_resource::SharedResource;
+pub use state_writer::StateWriter;
 pub use time::{SimDuration, SimTime};

@@ -3,7 +3,9 @@
 use crate::engine::conditional_events::ConditionalEvents;
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
-use crate::{Process, Progress, Rank, Run, SharedResource, SimTime, SubmittedWork, Wake};
+use crate::{
+    Process, Progress, Rank, Run, SharedResource, SimDuration, SimTime, StateWriter, SubmittedWork, Wake,
+};
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -38,23 +40,34 @@ impl OrderedEngine {
     pub fn run<P: Process>(
         &self,
         processes: Vec<P>,
-        arbiter: &mut impl SharedResource<P>,
+        resource: &mut impl SharedResource<P>,
         progress: &Progress,
     ) -> Run<P> {
-        let driver = Driver {
+        let mut run = self.start(processes, resource, progress);
+        while run.run_to_cut() {}
+        run.finish()
+    }
+
+    /// Starts a run that pauses at [cuts](OrderedRun::run_to_cut).
+    pub fn start<'a, P: Process, A: SharedResource<P>>(
+        &self,
+        processes: Vec<P>,
+        resource: &'a mut A,
+        progress: &'a Progress,
+    ) -> OrderedRun<'a, P, A> {
+        OrderedRun {
             run_queue: ResourceRunQueue::new(processes, self.jitter.map(|seed| Jitter::new(seed, 0))),
-            resource: arbiter,
+            resource,
             progress,
             conditionals: ConditionalEvents::default(),
             now: SimTime::ZERO,
             next_publication: STEPS_PER_PUBLICATION,
-        };
-        driver.run()
+        }
     }
 }
 
 /// A run in progress.
-struct Driver<'a, P: Process, A> {
+pub struct OrderedRun<'a, P: Process, A> {
     /// Run queue in which the index of each process is its rank.
     run_queue: ResourceRunQueue<P>,
     resource: &'a mut A,
@@ -65,17 +78,62 @@ struct Driver<'a, P: Process, A> {
     next_publication: u64,
 }
 
-impl<P: Process, A: SharedResource<P>> Driver<'_, P, A> {
-    fn run(mut self) -> Run<P> {
+impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
+    /// Runs to the next cut; returns false if there is none before the end.
+    ///
+    /// A cut is the state between two events, when no process can run and no work is left to submit. There is one after
+    /// each turn in which a process has come to a [checkpoint](crate::Pause::AtCheckpoint); the process continues at once,
+    /// so that it is beyond the checkpoint by then. After a failure there are no cuts. What happens after a cut depends
+    /// on the processes, the resource, and the [state of the run](OrderedRun::write_state).
+    pub fn run_to_cut(&mut self) -> bool {
         loop {
             while let Some(place) = self.run_queue.next_ready() {
                 self.resume(Rank::new(place), false);
             }
             self.submit_work();
+            if std::mem::take(&mut self.run_queue.has_reached_checkpoint)
+                && self.run_queue.fault.cutoff() == SimTime::MAX
+            {
+                // Lets the resource compute the outcome of all that has been submitted.
+                self.resource.next_event_time();
+                return true;
+            }
             if !self.commit() {
-                return self.finish();
+                return false;
             }
         }
+    }
+
+    /// Returns the time of the last event.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Returns the number of steps of all processes so far.
+    pub fn steps(&self) -> u64 {
+        self.run_queue.steps
+    }
+
+    /// Returns the processes and the resource.
+    pub fn parts(&mut self) -> (&mut [P], &mut A) {
+        (&mut self.run_queue.processes, self.resource)
+    }
+
+    /// Writes the state of the run itself at a cut: the processes that are blocked, and their conditional events.
+    pub fn write_state(&self, state: &mut StateWriter) {
+        for place in 0..self.run_queue.processes.len() {
+            state.value(&self.run_queue.is_blocked(place));
+        }
+        for (at, rank) in self.conditionals.iter() {
+            state.time(at);
+            state.number(rank.get().into());
+        }
+    }
+
+    /// Shifts the run itself in time, at a cut at which the processes and the resource are shifted as well.
+    pub fn shift_time(&mut self, time: SimDuration) {
+        self.now += time;
+        self.conditionals.shift_time(time);
     }
 
     /// Resumes a process and dispatches what it sends.
@@ -141,7 +199,8 @@ impl<P: Process, A: SharedResource<P>> Driver<'_, P, A> {
         true
     }
 
-    fn finish(self) -> Run<P> {
+    /// Returns the result of a run that has no further cut.
+    pub fn finish(self) -> Run<P> {
         let waiting = self.run_queue.unfinished().map(|place| Rank::new(place as u32)).collect();
         let ResourceRunQueue { processes, fault, steps, .. } = self.run_queue;
         let reached = processes.iter().map(Process::clock).max();

@@ -28,6 +28,8 @@ pub(crate) struct ResourceRunQueue<P: Process> {
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) outbox: Outbox<P::Token, P::WorkRequest>,
     pub(crate) steps: u64,
+    /// A process has paused at a checkpoint.
+    pub(crate) has_reached_checkpoint: bool,
     jitter: Option<Jitter>,
 }
 
@@ -40,6 +42,7 @@ impl<P: Process> ResourceRunQueue<P> {
             fault: FirstFault::none(),
             outbox: Outbox::new(),
             steps: 0,
+            has_reached_checkpoint: false,
             jitter,
         }
     }
@@ -79,7 +82,8 @@ impl<P: Process> ResourceRunQueue<P> {
         self.states[index] = match result {
             Ok(Pause::Blocked) => State::Blocked,
             Ok(Pause::Horizon) => State::Parked,
-            Ok(Pause::OutOfSteps | Pause::AtCheckpoint) => {
+            Ok(pause @ (Pause::OutOfSteps | Pause::AtCheckpoint)) => {
+                self.has_reached_checkpoint |= pause == Pause::AtCheckpoint;
                 self.ready.push_back(place);
                 State::Ready
             }
@@ -128,6 +132,11 @@ impl<P: Process> ResourceRunQueue<P> {
     pub(crate) fn drain_submitted(&mut self) -> Drain<'_, SubmittedWork<P::WorkRequest>> {
         self.sort_submitted();
         self.outbox.submitted.drain(..)
+    }
+
+    /// Returns whether a process is blocked, and not at its end.
+    pub(crate) fn is_blocked(&self, place: usize) -> bool {
+        self.states[place] == State::Blocked
     }
 
     /// Returns the local indices of the processes that have not finished.

@@ -17,7 +17,7 @@ pub trait SharedResource<P: Process> {
     /// rank, order of submission); work submitted after the second call may have earlier times.
     fn submit(&mut self, from: Rank, at: SimTime, order: P::WorkRequest);
 
-    /// Returns the time of the resource's next event, if there is one.
+    /// Returns the time of the resource's next event, if there is one; the same if called again.
     fn next_event_time(&mut self) -> Option<SimTime>;
 
     /// Executes the events of that instant and sends tokens to the processes concerned.

@@ -7,7 +7,7 @@ use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
     ContentionFree, EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
 };
-use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime};
+use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -188,6 +188,30 @@ impl<'a, N> Contention<'a, N> {
     /// Creates the contention on an idle network between the hosts of a machine.
     pub fn new(machine: &SharedMachine<'a>, network: N) -> Self {
         Self { network, placement: machine.placement, completions: Vec::new() }
+    }
+
+    /// Writes the state of the network at a cut; `eager_messages` returns the number of eager messages to a rank.
+    pub(crate) fn write_state(&self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32)
+    where
+        N: NetworkModel<Completion>,
+    {
+        self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
+    }
+
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64)
+    where
+        N: NetworkModel<Completion>,
+    {
+        self.network.watch_period(now, period, repetitions);
+    }
+
+    /// Repeats the interval that was announced and ends now; `time` is that of all repetitions.
+    pub(crate) fn repeat_period(&mut self, now: SimTime, time: SimDuration)
+    where
+        N: NetworkModel<Completion>,
+    {
+        self.network.repeat_period(now, time, |completion| completion.shift_time(time));
     }
 
     /// Returns the network.

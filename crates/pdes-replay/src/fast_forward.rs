@@ -4,12 +4,16 @@
 //! for a rank that has stopped. If all ranks have the states of some iterations before, except for one common shift in time, the
 //! next iterations repeat them (see `mpi_model::Snapshot`).
 
+mod recurrence;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use mpi_model::{Machine, RankProcess, Repetition, Snapshot};
 use pdes_core::{Ending, Engine, Progress, Run};
 use serde::Serialize;
+
+pub(crate) use recurrence::run_in_order;
 
 /// Longest period that is detected \[segments\].
 const MAX_PERIOD: usize = 8;

@@ -7,6 +7,7 @@ mod counts;
 mod operation;
 mod plan;
 mod polls;
+mod recurrence;
 mod state;
 mod step;
 
@@ -22,6 +23,8 @@ use crate::statistics::ActionKind;
 pub(crate) use counts::OperationCounts;
 use operation::{RunningOperation, Wait};
 pub(crate) use plan::Origin;
+pub use recurrence::OperationBases;
+pub(crate) use recurrence::RelativeTags;
 pub(crate) use state::SavedOperations;
 
 /// The collective operations of a rank that are in progress.
@@ -50,9 +53,9 @@ impl<'t> CollectiveRunner<'t> {
         let plan = plan::plan(means.context, origin).expect("the action is an operation");
         let request = plan.slot.map(|slot| means.point_to_point.request(slot));
         let number = self.counts.next_on(plan.communicator.id);
-        let index = self.free_index();
+        let (is_alone, index) = (self.is_idle(), self.free_index());
         let thread = match request {
-            Some(_) => means.context.thread.fork(self.counts.next_nonblocking()),
+            Some(_) => means.context.thread.fork(self.counts.next_nonblocking(is_alone)),
             None => means.context.thread,
         };
         if let Some(request) = request {

@@ -1,6 +1,6 @@
 //! Threads of control of a rank: its program, and non-blocking operations.
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 /// State of a thread of control.
@@ -33,6 +33,13 @@ impl Thread {
         // After all posts of the program at this instant, and the operations in their order.
         let first_round = (1 << 31) + number % (1 << 11) * ROUNDS_PER_OPERATION;
         Self { first_round, posts: 0, ..*self }
+    }
+
+    /// Writes the clock, and the posts at this instant; those at earlier ones do not matter. Nor does the action.
+    pub(crate) fn write_state(&self, state: &mut StateWriter) {
+        state.time(self.clock);
+        let posts = if self.last_post == self.clock { self.posts } else { 0 };
+        state.value(&(posts, self.first_round));
     }
 
     /// Shifts the thread in time.

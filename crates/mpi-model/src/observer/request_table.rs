@@ -45,8 +45,8 @@ impl<T: Default> RequestTable<T> {
         &mut self.of_parts[part]
     }
 
-    /// Calls a function for the requests of the program.
-    pub(super) fn for_each_of_program(&mut self, change: impl FnMut(&mut T)) {
-        self.of_program.iter_mut().for_each(change);
+    /// Calls a function for all entries.
+    pub(super) fn for_each(&mut self, change: impl FnMut(&mut T)) {
+        self.of_program.iter_mut().chain(&mut self.of_parts).for_each(change);
     }
 }

@@ -55,6 +55,11 @@ impl WaitStates {
         self.peers.get(request).copied().unwrap_or_default()
     }
 
+    /// Returns the last peer for which a non-blocking operation waited.
+    pub(crate) fn of_operation(&self, operation: OperationIndex) -> Peer {
+        self.of_operations.get(operation.index()).copied().unwrap_or_default()
+    }
+
     /// Returns whether the program is the current thread of control.
     pub(super) fn is_in_program(&self) -> bool {
         self.operation.is_none()
@@ -152,6 +157,8 @@ impl Observer for WaitStates {
     }
 
     fn iterations_skipped(&mut self, time: SimDuration) {
-        self.peers.for_each_of_program(|peer| peer.ready = peer.ready.saturating_add(time));
+        let shift = |peer: &mut Peer| peer.ready = peer.ready.saturating_add(time);
+        self.peers.for_each(shift);
+        self.of_operations.iter_mut().for_each(shift);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use rustc_hash::FxHashMap;
 
 use super::matching::Departure;
@@ -33,6 +33,39 @@ enum State {
 }
 
 impl EagerMessages {
+    /// Returns the number of messages so far, on which their numbers count.
+    pub(super) fn started(&self) -> u32 {
+        self.started
+    }
+
+    /// Writes the messages with their numbers relative to the last one.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        let mut messages: Vec<_> = self.states.iter().collect();
+        messages.sort_by_key(|(id, _)| id.0);
+        state.value(&messages.len());
+        for (id, message) in messages {
+            state.value(&id.relative_to(self.started));
+            match message {
+                State::Unexpected => state.value(&0_u8),
+                State::Expected { receive, received } => state.value(&(1_u8, receive, received)),
+                State::Arrived(at) => {
+                    state.value(&2_u8);
+                    state.time(*at);
+                }
+                State::Unwanted => state.value(&3_u8),
+            }
+        }
+    }
+
+    /// Shifts all arrivals in time.
+    pub(super) fn shift_time(&mut self, time: SimDuration) {
+        for state in self.states.values_mut() {
+            if let State::Arrived(at) = state {
+                *at = at.saturating_add(time);
+            }
+        }
+    }
+
     /// Marks a message that is never received.
     pub(super) fn discard(&mut self, id: EagerMessageId) {
         if let Some(State::Arrived(_)) = self.states.insert(id, State::Unwanted) {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimTime};
+use pdes_core::{Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
@@ -77,6 +77,36 @@ impl Mailbox {
     /// Creates the mailbox of a rank that cancels receives, or does not.
     pub(super) fn new(cancels_receives: bool) -> Self {
         Self { cancels_receives, ..Self::default() }
+    }
+
+    /// Writes the messages and the receives in their order.
+    pub(super) fn write_state(&self, eager_messages: u32, state: &mut StateWriter) {
+        state.value(&(self.unexpected.len(), self.receives.len()));
+        for (sent, unexpected) in &self.unexpected {
+            state.time(sent.at);
+            state.value(&sent.from);
+            let Message { bytes, tag, communicator, reply, round, .. } = unexpected.message;
+            state.value(&(bytes, tag, communicator, reply, round));
+            unexpected.departure.write_state(eager_messages, state);
+        }
+        for posted in &self.receives {
+            let Receive { posted: at, request, round, capacity, wanted: tag, .. } = posted.receive;
+            state.time(at);
+            state.value(&(request, round, capacity, tag, posted.wanted, posted.recorded));
+        }
+    }
+
+    /// Shifts all messages and receives in time.
+    pub(super) fn shift_time(&mut self, time: SimDuration) {
+        let later = |(sent, mut unexpected): (SendOrder, UnexpectedMessage)| {
+            let at = sent.at.saturating_add(time);
+            unexpected.message.posted = at;
+            (SendOrder { at, ..sent }, unexpected)
+        };
+        self.unexpected = std::mem::take(&mut self.unexpected).into_iter().map(later).collect();
+        for posted in &mut self.receives {
+            posted.receive.posted = posted.receive.posted.saturating_add(time);
+        }
     }
 
     /// Adds a message; returns the pair that it makes, if that is certain.

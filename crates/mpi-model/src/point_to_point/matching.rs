@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
@@ -59,6 +59,17 @@ pub(crate) enum Departure {
     OnSend,
     /// At the send; the machine is simulating the transfer.
     InFlight(EagerMessageId),
+}
+
+impl Departure {
+    /// Writes the departure, with the number of an eager message relative to the last one.
+    pub(crate) fn write_state(self, eager_messages: u32, state: &mut StateWriter) {
+        state.value(&match self {
+            Self::OnMatch => (0, 0),
+            Self::OnSend => (1, 0),
+            Self::InFlight(id) => (2, id.relative_to(eager_messages)),
+        });
+    }
 }
 
 impl TagFilter {
@@ -221,6 +232,22 @@ impl<Route: Copy> Ports<Route> {
             receive.posted = receive.posted.saturating_add(time);
             receive.action += actions;
         });
+    }
+
+    /// Returns the contexts of the ports after the first `of_trace` ones, which are those of the trace.
+    pub(crate) fn contexts(&self, of_trace: u32) -> Vec<Option<Context>> {
+        let mut contexts = vec![None; self.table.len().saturating_sub(of_trace as usize)];
+        for (&(context, _), &index) in self.by_context.iter().flat_map(|contexts| contexts.iter()) {
+            if let Some(place) = index.checked_sub(of_trace) {
+                contexts[place as usize] = Some(context);
+            }
+        }
+        contexts
+    }
+
+    /// Returns whether nothing is queued.
+    pub(crate) fn are_empty(&self) -> bool {
+        self.slabs.unexpected.is_empty() && self.slabs.posted.is_empty()
     }
 
     /// Returns all queued items, and the ports after the first `of_trace` ones, which are those of the trace.

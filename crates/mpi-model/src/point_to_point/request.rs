@@ -107,6 +107,12 @@ pub(crate) struct RequestCompletion {
     pub(crate) received: Option<Bytes>,
 }
 
+impl RequestCompletion {
+    fn later(self, time: SimDuration) -> Self {
+        Self { at: self.at.saturating_add(time), ..self }
+    }
+}
+
 /// Index of a collective operation among those of a rank that are in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationIndex(pub(crate) u32);
@@ -268,7 +274,37 @@ impl Requests {
 
     /// Frees a request of an operation, which is not pending.
     pub(crate) fn release_part(&mut self, request: RequestId) {
-        self.parts_mut().vacant.push(request);
+        let parts = self.parts_mut();
+        parts.vacant.push(request);
+        if parts.vacant.len() == parts.table.len() {
+            // Numbers begin anew, so that they are the same in each iteration of the program.
+            parts.vacant.clear();
+            parts.table.clear();
+        }
+    }
+
+    /// Returns the requests that operations have made and not freed yet, and the numbers for the next ones.
+    pub(crate) fn parts(&self) -> (impl Iterator<Item = (RequestId, Request)>, &[RequestId]) {
+        let (table, vacant) =
+            self.parts.as_deref().map_or((&[][..], &[][..]), |parts| (&parts.table[..], &parts.vacant[..]));
+        let mut is_used = vec![true; table.len()];
+        vacant.iter().for_each(|request| is_used[request.index()] = false);
+        let used = (0..).zip(table).zip(is_used).filter(|(_, is_used)| *is_used);
+        (used.map(|((number, part), _)| (RequestId::part(number), part.state)), vacant)
+    }
+
+    /// Shifts all completions in time.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        for request in &mut self.table {
+            if let Request::Complete(completion) = (*request).into() {
+                *request = Request::Complete(completion.later(time)).into();
+            }
+        }
+        for part in self.parts.iter_mut().flat_map(|parts| &mut parts.table) {
+            if let Request::Complete(completion) = &mut part.state {
+                *completion = completion.later(time);
+            }
+        }
     }
 
     /// Returns the operation that made a request, if one did.
@@ -312,15 +348,6 @@ impl Requests {
         let pending = &mut pending[part.operation.index()];
         *pending = *pending + is_pending(state) - is_pending(part.state);
         part.state = state;
-    }
-
-    /// Shifts the completions of the requests of the program in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        for request in &mut self.table {
-            if request.word < PENDING {
-                request.at = request.at.saturating_add(time);
-            }
-        }
     }
 
     /// Returns the first pending request in `from..to`.

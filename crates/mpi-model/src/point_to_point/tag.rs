@@ -46,6 +46,11 @@ pub(crate) fn number_of(tag: u32) -> u32 {
     tag >> NUMBER_SHIFT
 }
 
+/// Returns a tag with the number of its operation relative to another one.
+pub(crate) fn relative_to(tag: u32, number: u32) -> u32 {
+    tag.wrapping_sub(number << NUMBER_SHIFT)
+}
+
 /// Returns the kind of the operation of a message.
 pub(crate) fn kind_of(tag: u32) -> ActionKind {
     ActionKind::from_number(tag & KIND_MASK).unwrap_or(ActionKind::Marker)

@@ -205,11 +205,6 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         u32::try_from(port).ok().filter(|&port| port < self.context.trace.ports())
     }
 
-    /// Skips stops at the next `heads` boundaries of the loop.
-    pub fn skip_boundaries(&mut self, heads: u64) {
-        self.cursor.pass_boundaries(heads);
-    }
-
     /// Advances the rank as if the interval between two snapshots, of which `now` was taken just now, had been repeated `times` more
     /// times.
     ///

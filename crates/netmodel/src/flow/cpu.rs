@@ -1,6 +1,6 @@
 //! Computations that share the cores of hosts.
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime, StateWriter};
 
 use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
@@ -66,6 +66,35 @@ impl<I: Copy> Cpus<I> {
     /// Returns the earliest end of a computation.
     pub(crate) fn next(&mut self) -> Option<SimTime> {
         self.next_ends.next()
+    }
+
+    /// Writes the computations of each host in their order; `write_id` writes what identifies one.
+    pub(crate) fn write_state(&self, state: &mut StateWriter, mut write_id: impl FnMut(I, &mut StateWriter)) {
+        for cores in &self.hosts {
+            state.value(&cores.running.len());
+            if cores.running.is_empty() {
+                continue;
+            }
+            state.time(cores.since);
+            state.float(cores.rate);
+            for computation in &cores.running {
+                state.float(computation.left);
+                state.time(computation.end);
+                write_id(computation.id, state);
+            }
+        }
+    }
+
+    /// Shifts all computations in time.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        for cores in &mut self.hosts {
+            cores.since = cores.since.saturating_add(time);
+            cores
+                .running
+                .iter_mut()
+                .for_each(|computation| computation.end = computation.end.saturating_add(time));
+        }
+        self.next_ends.shift_time(time);
     }
 
     /// Returns the computations that are in progress.

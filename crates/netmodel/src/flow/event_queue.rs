@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime};
 
 /// A time and a number in one integer, for fast comparison by both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,10 @@ impl EventKey {
 
     fn number(self) -> u64 {
         self.0 as u64
+    }
+
+    fn later(self, time: SimDuration) -> Self {
+        Self::new(self.at().saturating_add(time), self.number())
     }
 }
 
@@ -78,6 +82,26 @@ impl<P> EventQueue<P> {
     /// Returns the queued events in unspecified order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         self.queue.iter().map(|entry| &entry.0.event)
+    }
+
+    /// Returns the number of queued events.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns the queued events in their order. `O(n log n)`.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (SimTime, &P)> {
+        let mut entries: Vec<&Entry<P>> = self.queue.iter().map(|entry| &entry.0).collect();
+        entries.sort();
+        entries.into_iter().map(|entry| (entry.key.at(), &entry.event))
+    }
+
+    /// Shifts all events in time. `O(n)`.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        let entries = std::mem::take(&mut self.queue).into_iter();
+        let later =
+            entries.map(|Reverse(Entry { key, event })| Reverse(Entry { key: key.later(time), event }));
+        self.queue = later.collect();
     }
 
     /// Returns the time of the first event.
@@ -184,6 +208,17 @@ impl IndexedEventHeap {
     fn put(&mut self, place: usize, event: EventKey) {
         self.heap[place] = event;
         self.positions[event.number() as usize] = place as u32;
+    }
+
+    /// Returns the time of the event of a group.
+    pub(crate) fn of_group(&self, group: u32) -> Option<SimTime> {
+        let position = *self.positions.get(group as usize)?;
+        self.heap.get(position as usize).map(|event| event.at())
+    }
+
+    /// Shifts all events in time.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        self.heap.iter_mut().for_each(|event| *event = event.later(time));
     }
 
     /// Returns the time of the earliest event.

@@ -66,6 +66,15 @@ impl<T: Copy> PendingList<T> {
         self.list[id.0 as usize].work
     }
 
+    /// Calls a function for the tags of all items, and for those of vacant places.
+    pub(super) fn for_each_tag(&mut self, change: impl FnMut(&mut T)) {
+        self.list.iter_mut().map(|pending| &mut pending.tag).for_each(change);
+    }
+
+    pub(super) fn tag(&self, id: PendingId) -> T {
+        self.list[id.0 as usize].tag
+    }
+
     /// Completes an item; returns its tag. Its number may be reused.
     #[inline]
     pub(super) fn complete(&mut self, id: PendingId) -> T {

@@ -6,7 +6,7 @@
 //! Processor Sharing Approach to Flow Control", IEEE/ACM TON 1(3), 1993, section III). A flow at its bound is tracked
 //! individually.
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime, StateWriter};
 
 use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
@@ -115,6 +115,59 @@ impl Progress {
                 members[place as usize].virtual_finish - gone - level * (at - since).as_picos() as f64
             }
         }
+    }
+
+    /// Writes the groups of flows, once the next arrival is known. An empty group begins anew.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        for (link, group) in (0..).zip(&self.groups) {
+            state.value(&group.members.len());
+            if group.members.is_empty() {
+                continue;
+            }
+            state.value(&(group.has_changed, group.has_first_left));
+            state.time(group.since);
+            [group.level, group.virtual_time, group.least_finish]
+                .into_iter()
+                .for_each(|number| state.float(number));
+            group.members.iter().for_each(|member| state.float(member.virtual_finish));
+            // Rounding may have moved the arrival since it was computed.
+            let arrival = self.arrivals.of_group(group_key(link));
+            state.value(&arrival.is_some());
+            arrival.into_iter().for_each(|at| state.time(at));
+        }
+    }
+
+    /// Writes the progress of a flow: its own, or its place in a group.
+    pub(super) fn write_flow(&self, flow: FlowIndex, state: &mut StateWriter) {
+        match self.flows[flow.index()] {
+            FlowProgress::Grouped { link, place } => state.value(&Some((link, place))),
+            FlowProgress::Single { left, since, level } => {
+                state.value(&None::<(u32, u32)>);
+                state.float(left);
+                state.time(since);
+                state.float(level);
+            }
+        }
+    }
+
+    /// Changes the arrival of a flow, to test that it shows in the state; returns false where there is none.
+    #[cfg(test)]
+    pub(super) fn change_a_finish(&mut self) -> bool {
+        let member = self.groups.iter_mut().flat_map(|group| &mut group.members).next();
+        member.map(|member| member.virtual_finish = member.virtual_finish.next_up()).is_some()
+    }
+
+    /// Shifts all flows in time.
+    pub(super) fn shift_time(&mut self, time: SimDuration) {
+        for group in &mut self.groups {
+            group.since = group.since.saturating_add(time);
+        }
+        for flow in &mut self.flows {
+            if let FlowProgress::Single { since, .. } = flow {
+                *since = since.saturating_add(time);
+            }
+        }
+        self.arrivals.shift_time(time);
     }
 
     /// Ends a flow.

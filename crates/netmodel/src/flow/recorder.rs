@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime};
 
 use super::route::RouteCache;
+use super::watched_period::WatchedPeriod;
 use crate::MaxMin;
 use crate::link_load::bins::{Bins, scale_of};
 use crate::link_load::{LinkLoads, LinkTotals};
@@ -20,33 +21,59 @@ use crate::{LinkId, Platform};
 pub(super) struct LoadRecorder {
     /// End of the present bin [ps].
     bin_end: u64,
+    /// Earliest instant at which all flows are to be sampled [ps].
+    next_sample: u64,
     /// Active flows, by their numbers.
     flows: Vec<Option<ActiveFlow>>,
     /// Loads by link.
     links: Vec<RecordedLoad>,
+    /// Interval that may be repeated.
+    watch: Option<WatchedPeriod>,
 }
 
 /// An active flow.
 #[derive(Clone, Copy, Debug)]
 struct ActiveFlow {
     route: u32,
-    /// Length not yet recorded: bytes times the penalty of the route.
+    /// Bytes times the penalty of the route.
+    length: f64,
+    /// Length not yet recorded.
     left: f64,
 }
 
 /// Load of a link.
 #[derive(Clone, Debug, Default)]
-struct RecordedLoad {
-    bytes: u64,
+pub(super) struct RecordedLoad {
+    pub(super) bytes: u64,
     /// Time during which the link was a bottleneck [ps], and since when, if it is one now.
     saturated: u64,
     full_since: Option<SimTime>,
-    bins: Bins,
+    /// Sum of all bins.
+    pub(super) volume: f64,
+    pub(super) bins: Bins,
+}
+
+/// Volumes are counted in units of a 1024th of a byte: their sums are exact up to 8 TB, whatever their order, so that a bin has the
+/// same sum however often its flows were sampled.
+const UNITS_PER_BYTE: f64 = 1024.0;
+
+impl RecordedLoad {
+    /// Returns the time during which the link was a bottleneck until now [ps].
+    pub(super) fn saturated_until(&self, now: SimTime) -> u64 {
+        let since = self.full_since.and_then(|since| now.checked_since(since));
+        self.saturated + since.map_or(0, |time| time.as_picos())
+    }
+
+    /// Sets the time during which the link was a bottleneck until now [ps].
+    pub(super) fn set_saturated_until(&mut self, now: SimTime, saturated: u64) {
+        self.saturated = saturated;
+        self.full_since = self.full_since.map(|_| now);
+    }
 }
 
 impl Default for LoadRecorder {
     fn default() -> Self {
-        Self { bin_end: 1, flows: Vec::new(), links: Vec::new() }
+        Self { bin_end: 1, next_sample: 1, flows: Vec::new(), links: Vec::new(), watch: None }
     }
 }
 
@@ -57,12 +84,12 @@ impl LoadRecorder {
         flow: FlowIndex,
         (route, routes): (u32, &RouteCache<'_>),
         bytes: u64,
-        left: f64,
+        length: f64,
     ) {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);
         }
-        self.flows[flow.index()] = Some(ActiveFlow { route, left });
+        self.flows[flow.index()] = Some(ActiveFlow { route, length, left: length });
         for usage in routes.usages(route) {
             if self.links.len() <= usage.link.index() {
                 self.links.resize_with(usage.link.index() + 1, RecordedLoad::default);
@@ -80,16 +107,22 @@ impl LoadRecorder {
         flow: FlowIndex,
         (routes, sharing): (&RouteCache<'_>, &MaxMin),
     ) {
-        if let Some(ActiveFlow { route, left }) = self.flows[flow.index()].take() {
-            self.add_volume(now.as_picos(), route, left, routes);
-            routes.usages(route).iter().for_each(|usage| self.record_saturation(now, usage.link, sharing));
+        if let Some(active) = self.flows[flow.index()].take() {
+            self.add_volume(now.as_picos(), active, 0.0, routes);
+            let usages = routes.usages(active.route).iter();
+            usages.for_each(|usage| self.record_saturation(now, usage.link, sharing));
         }
     }
 
-    fn add_volume(&mut self, at: u64, route: u32, length: f64, routes: &RouteCache<'_>) {
-        let volume = length / routes.penalty(route);
-        for usage in routes.usages(route) {
-            self.links[usage.link.index()].bins.add(at, volume * usage.weight);
+    /// Adds the volume that a flow has brought over its links since it was recorded last.
+    fn add_volume(&mut self, at: u64, flow: ActiveFlow, left: f64, routes: &RouteCache<'_>) {
+        let penalty = routes.penalty(flow.route);
+        for usage in routes.usages(flow.route) {
+            let until = |left: f64| ((flow.length - left) / penalty * usage.weight * UNITS_PER_BYTE).floor();
+            let volume = (until(left) - until(flow.left)) / UNITS_PER_BYTE;
+            let link = &mut self.links[usage.link.index()];
+            link.volume += volume;
+            link.bins.add(at, volume);
         }
     }
 
@@ -102,27 +135,72 @@ impl LoadRecorder {
         left: impl Fn(FlowIndex, SimTime) -> f64,
     ) {
         // No event ends at the end of time.
-        if now.as_picos() >= self.bin_end && now < SimTime::MAX {
-            self.close_bins(now.as_picos(), routes, left);
+        if now.as_picos() >= self.next_sample && now < SimTime::MAX {
+            self.sample_until(now.as_picos(), routes, left);
         }
     }
 
     #[cold]
-    fn close_bins(&mut self, now: u64, routes: &RouteCache<'_>, left: impl Fn(FlowIndex, SimTime) -> f64) {
+    fn sample_until(&mut self, now: u64, routes: &RouteCache<'_>, left: impl Fn(FlowIndex, SimTime) -> f64) {
         let scale = scale_of(now);
-        let end_of = |bin: u64| u64::try_from(u128::from(bin + 1) << scale).unwrap_or(u64::MAX);
         // Bins may have been merged.
-        self.bin_end = end_of((self.bin_end - 1) >> scale);
-        while self.bin_end <= now {
-            for flow in 0..self.flows.len() {
-                let Some(ActiveFlow { route, left: before }) = self.flows[flow] else { continue };
-                let now =
-                    left(FlowIndex::new(flow as u32), SimTime::from_picos(self.bin_end)).clamp(0.0, before);
-                self.flows[flow] = Some(ActiveFlow { route, left: now });
-                self.add_volume(self.bin_end - 1, route, before - now, routes);
+        self.bin_end = end_of_bin((self.bin_end - 1) >> scale, scale);
+        loop {
+            let watched = self.watch.as_ref().and_then(WatchedPeriod::next_sample);
+            self.next_sample = watched.map_or(self.bin_end, |at| at.min(self.bin_end));
+            let at = self.next_sample;
+            if at > now {
+                return;
             }
-            self.bin_end = end_of(self.bin_end >> scale);
+            self.sample(at, routes, &left);
+            if at == self.bin_end {
+                self.bin_end = end_of_bin(at >> scale, scale);
+            }
+            if let Some(watch) = self.watch.as_mut().filter(|_| watched == Some(at)) {
+                watch.add_sample(&self.links);
+            }
         }
+    }
+
+    /// Records the volumes of all flows up to an instant.
+    fn sample(&mut self, at: u64, routes: &RouteCache<'_>, left: impl Fn(FlowIndex, SimTime) -> f64) {
+        for flow in 0..self.flows.len() {
+            let Some(active) = self.flows[flow] else { continue };
+            let left = left(FlowIndex::new(flow as u32), SimTime::from_picos(at)).clamp(0.0, active.left);
+            self.flows[flow] = Some(ActiveFlow { left, ..active });
+            self.add_volume(at.saturating_sub(1), active, left, routes);
+        }
+    }
+
+    /// Samples the loads of an interval that begins now as they are needed to repeat it.
+    pub(super) fn watch(
+        &mut self,
+        now: SimTime,
+        (period, repetitions): (SimDuration, u64),
+        routes: &RouteCache<'_>,
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        self.advance(now, routes, &left);
+        self.sample(now.as_picos(), routes, left);
+        self.watch = Some(WatchedPeriod::new(now, period, repetitions, &self.links));
+        self.next_sample = 0;
+    }
+
+    /// Repeats the interval that was [watched](LoadRecorder::watch), and ends now.
+    pub(super) fn repeat(
+        &mut self,
+        now: SimTime,
+        routes: &RouteCache<'_>,
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        self.advance(now, routes, &left);
+        self.sample(now.as_picos(), routes, left);
+        let watch = self.watch.take().expect("the interval was watched");
+        watch.repeat(now, &mut self.links);
+        let end = watch.end().as_picos();
+        let scale = scale_of(end);
+        self.bin_end = end_of_bin(end >> scale, scale);
+        self.next_sample = self.bin_end;
     }
 
     /// Records which links are bottlenecks after a solve.
@@ -148,15 +226,19 @@ impl LoadRecorder {
     pub(super) fn loads(&self, platform: &Platform, routes: &RouteCache<'_>, end: SimTime) -> LinkLoads {
         let link_totals = routes.links().filter_map(|(id, link): (LinkId, LinkIndex)| {
             let record = self.links.get(link.index())?;
-            let since = record.full_since.and_then(|since| end.checked_since(since));
             Some(LinkTotals {
                 link: id,
                 bytes: record.bytes,
-                saturated: record.saturated + since.map_or(0, |time| time.as_picos()),
+                saturated: record.saturated_until(end),
                 capacity: platform.link(id).bandwidth / 1e12,
                 bins: Cow::Borrowed(&record.bins),
             })
         });
         LinkLoads::new(platform, end, link_totals)
     }
+}
+
+/// Returns the end of a bin of `2^scale` picoseconds.
+fn end_of_bin(bin: u64, scale: u32) -> u64 {
+    u64::try_from(u128::from(bin + 1) << scale).unwrap_or(u64::MAX)
 }

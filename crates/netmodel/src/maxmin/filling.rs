@@ -13,6 +13,8 @@
 //! If the order is far off, all links fill from the least to the highest level: every link begins with the level that it
 //! would have alone, a lower bound, and moves towards the end whenever it proves higher than the next.
 
+use pdes_core::StateWriter;
+
 use super::group::{GroupIndex, LinkState};
 use super::repair::differs;
 use super::{Flow, MaxMin, TOLERANCE};
@@ -82,6 +84,29 @@ impl FrozenLevel {
 }
 
 impl Filling {
+    /// Writes the state between solves; the groups only while there are any.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        state.value(&(self.is_grouped, self.misfit_solves));
+        if !self.is_grouped {
+            return;
+        }
+        state.value(&(self.is_complete, &self.removed, self.fill_order.len()));
+        for entry in &self.fill_order {
+            state.value(&entry.link);
+            state.float(entry.level);
+        }
+        for (link_state, frozen) in self.link_states.iter().zip(&self.frozen_levels) {
+            link_state.write_state(state);
+            state.float(frozen.level);
+            state.float(frozen.rising);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn change_patience(&mut self) {
+        self.misfit_solves += 1;
+    }
+
     /// Returns the first link from this one on that may have no room after this growth.
     fn first_without_headroom(&self, from: u32, growth: f64) -> Option<u32> {
         let place = position(&self.headrooms[from as usize..], |&room| room < growth)?;
@@ -300,7 +325,7 @@ impl MaxMin {
     /// Updates the rates by a sweep over all links, in which each link fills once, so that it ends whatever rounding
     /// does. Ungroups the flows.
     pub(super) fn sweep_from_scratch(&mut self) {
-        for index in 0..self.flows.len() as u32 {
+        for index in self.active_flows() {
             let flow = &mut self.flows[index as usize];
             if flow
                 .bottleneck

@@ -5,6 +5,8 @@
 //! has far fewer groups than flows, and a flow is handled individually only when its bottleneck changes. Flows at their
 //! own limits have no group: they come first among the members of a link.
 
+use pdes_core::StateWriter;
+
 use super::filling::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
@@ -132,6 +134,19 @@ impl LinkState {
         self.compensations.clear();
     }
 
+    /// Writes the groups in their order, in which they are summed up.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        state.value(&(self.at_ceiling, self.is_in_order, self.own_compensation.flows, self.groups.len()));
+        [self.own_share, self.own_compensation.error, self.least_ceiling]
+            .into_iter()
+            .for_each(|number| state.float(number));
+        for (group, compensation) in self.groups.iter().zip(&self.compensations) {
+            state.value(&(group.bottleneck, compensation.flows));
+            state.float(group.share);
+            state.float(compensation.error);
+        }
+    }
+
     /// Returns whether the link is the bottleneck of any flow.
     pub(super) fn is_bottleneck(&self) -> bool {
         self.own_compensation.flows > 0
@@ -211,7 +226,7 @@ impl MaxMin {
         self.filling.link_states.iter_mut().for_each(LinkState::clear);
         self.filling.group_index.rebuild(&self.filling.link_states);
         self.links.iter_mut().for_each(|link| link.bottlenecked.clear());
-        for index in 0..self.flows.len() as u32 {
+        for index in self.active_flows() {
             self.limits[index as usize] = self.flows[index as usize].ceiling;
             self.add_to_groups(index);
         }
@@ -221,11 +236,18 @@ impl MaxMin {
     /// Ungroups all flows: lists them at their bottlenecks.
     pub(super) fn ungroup_flows(&mut self) {
         self.filling.is_grouped = false;
-        for index in 0..self.flows.len() as u32 {
+        for index in self.active_flows() {
             self.limits[index as usize] = self.level(FlowIndex(index));
             let home = self.flows[index as usize].bottleneck.take();
             self.set_bottleneck(index, home);
         }
+    }
+
+    /// Returns the flows in the order of their first links, and of the members of these: in an order that does not depend
+    /// on the numbers of flows, which are reused. Sums over groups and lists depend on it.
+    pub(super) fn active_flows(&self) -> Vec<u32> {
+        let members = self.links.iter().flat_map(|link| &link.members);
+        members.filter(|member| member.place == 0).map(|member| member.flow).collect()
     }
 
     /// Changes the bottleneck of a flow.

@@ -212,6 +212,8 @@ impl MaxMin {
         link.sweep_state.sweep = self.sweep.number;
         link.sweep_state.marked_at = self.sweep.step;
         link.sweep_state.full = false;
+        // The search starts from the last solution: an earlier sweep's last step could be any, and round otherwise.
+        link.sweep_state.level = link.level;
         self.sweep.marked.push(index);
         if link.level.is_finite() {
             for &flow in &link.bottlenecked {

@@ -41,7 +41,7 @@ pub(super) struct ModifiedSet {
     /// Marked links whose flows have not been followed yet.
     open: Vec<u32>,
     /// Links of new flows that were not marked when the flow began.
-    unmarked: Vec<u32>,
+    pub(super) unmarked: Vec<u32>,
     /// Last flow with such links, if marked links were open then: it is not followed from these.
     deferred_flow: Option<u32>,
     /// Links that were left out of a solve and not solved since.

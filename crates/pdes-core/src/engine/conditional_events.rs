@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Rank, SimTime};
+use crate::{Rank, SimDuration, SimTime};
 
 /// A priority queue of conditional events by (time, rank), with at most one event for each process. O(log n) per operation.
 #[derive(Debug, Default)]
@@ -25,6 +25,17 @@ impl ConditionalEvents {
         if let Some(at) = self.of_process.remove(&rank) {
             self.in_order.remove(&(at, rank));
         }
+    }
+
+    /// Returns all events in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SimTime, Rank)> + '_ {
+        self.in_order.iter().copied()
+    }
+
+    /// Shifts all events in time.
+    pub(crate) fn shift_time(&mut self, time: SimDuration) {
+        self.of_process.values_mut().for_each(|at| *at += time);
+        self.in_order = self.of_process.iter().map(|(&rank, &at)| (at, rank)).collect();
     }
 
     /// Returns the earliest event.

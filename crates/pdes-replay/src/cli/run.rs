@@ -128,7 +128,7 @@ fn log_start(simulation: &Simulation, processes: usize) {
             ),
         }
     }
-    if processes > 1 && job.fast_forward {
+    if processes > 1 && job.fast_forward && simulation.model().capabilities.processes {
         tracing::warn!("nothing is fast-forwarded on several processes; run one with --threads N");
     }
     if processes > 1 && trace.is_in_memory() {

@@ -8,6 +8,7 @@ use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
 use super::{Outcome, RunError, Simulation, run};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
+use crate::fast_forward;
 
 /// A replay in time order that lacks its network only.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct OrderedReplay<'a> {
     pub(super) simulation: &'a Simulation,
     pub(super) started: Instant,
     pub(super) progress: &'a Progress,
+    /// Skips iterations that repeat.
+    pub(super) forwards: bool,
 }
 
 impl<'a> OrderedReplay<'a> {
@@ -38,25 +41,32 @@ impl<'a> OrderedReplay<'a> {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<Outcome, RunError> {
-        let Self { simulation, started, progress } = self;
+        let Self { simulation, started, progress, forwards } = self;
         let machine =
             SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
         let spool = simulation.spool();
         let ranks: Vec<Rank> = (0..simulation.trace.ranks()).map(Rank::new).collect();
         let world = simulation.world(&machine, &ranks, spool.as_ref());
+        let world = if forwards { world.stopping_at_iterations() } else { world };
         let processes = world.processes().map_err(|error| simulation.locate(error))?;
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let mut contention = Contention::new(&machine, network);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
-        let run = engine.run(processes, &mut contention, progress);
+        let (run, fast_forward) = if forwards {
+            let (run, found) =
+                fast_forward::run_in_order(&engine, &world, processes, &mut contention, progress);
+            (run, Some(found))
+        } else {
+            (engine.run(processes, &mut contention, progress), None)
+        };
         let run = run::on_cluster(run);
         let sources = (&world, spool.as_ref(), ranks);
         let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok(Outcome { epochs: network.epochs(), links, ..outcome })
+        Ok(Outcome { epochs: network.epochs(), links, fast_forward, ..outcome })
     }
 }

@@ -94,7 +94,15 @@ impl Simulation {
     fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
         match self.model.execution {
             Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
-                run(OrderedReplay { simulation: self, started, progress })
+                let forwards = self.job.fast_forward && self.fast_forward_obstacle().is_none();
+                match run(OrderedReplay { simulation: self, started, progress, forwards }) {
+                    // Only a replay of all tells the index of an action before which iterations were to be skipped.
+                    Err(_) if forwards => {
+                        progress.continue_after(0);
+                        run(OrderedReplay { simulation: self, started, progress, forwards: false })
+                    }
+                    outcome => outcome,
+                }
             }
             Execution::Uncontended | Execution::Schedules => unreachable!("there is no contention"),
         }

@@ -65,12 +65,15 @@ impl Simulation {
     }
 
     /// Returns the reason why no iteration is fast-forwarded although this was requested.
-    fn fast_forward_obstacle(&self) -> Option<String> {
+    pub(super) fn fast_forward_obstacle(&self) -> Option<String> {
         let key = self.model.key;
         let obstacle = if !self.job.fast_forward {
             return None;
         } else if !self.model.capabilities.fast_forward {
-            return Some(format!("with the model {key:?} what happens depends on more than how much later"));
+            let epochs = if self.epochs.is_some() { " and epochs" } else { "" };
+            return Some(format!(
+                "with the model {key:?}{epochs} what happens depends on more than how much later"
+            ));
         } else if self.job.histograms {
             "histograms count every message (analysis.histograms)"
         } else if self.job.critical_path {

@@ -22,6 +22,17 @@ pub struct IterationBoundary {
     pub completed_equal: u64,
 }
 
+/// An iteration of an outermost loop that equals the last one, and how much of it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IterationInProgress {
+    /// The boundary at which it began. The iteration is the first of the upcoming ones.
+    pub boundary: IterationBoundary,
+    /// Number of its actions that have been read.
+    pub actions_read: u64,
+    /// Number of actions of each of the equal iterations.
+    pub actions: u64,
+}
+
 /// Tracks the iterations of the current outermost loop of a cursor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IterationBoundaries {
@@ -39,7 +50,9 @@ pub(crate) struct IterationBoundaries {
     records_per_iteration: u64,
     upcoming_equal: u64,
     completed_equal: u64,
-    /// True if the start of this iteration is a boundary.
+    /// True if the start of this iteration is a boundary, whether or not the cursor stops there.
+    has_begun_at_boundary: bool,
+    /// True if the cursor stops there.
     is_at_boundary: bool,
     /// Number of boundaries that the cursor passes over before it stops at one.
     pub(crate) boundaries_to_pass: u64,
@@ -87,6 +100,16 @@ impl IterationBoundaries {
         })
     }
 
+    /// Returns the iteration in progress at `position` if it began at a boundary.
+    pub(crate) fn in_progress_at(&self, position: u64) -> Option<IterationInProgress> {
+        let Self { body, upcoming_equal, completed_equal, .. } = *self;
+        self.has_begun_at_boundary.then(|| IterationInProgress {
+            boundary: IterationBoundary { loop_id: body, upcoming_equal, completed_equal },
+            actions_read: position.saturating_sub(self.iteration_start.actions),
+            actions: self.actions_per_iteration,
+        })
+    }
+
     /// Begins to track an outermost loop.
     pub(crate) fn enter_loop(
         &mut self,
@@ -99,9 +122,10 @@ impl IterationBoundaries {
             self.completed,
             self.upcoming_equal,
             self.completed_equal,
+            self.has_begun_at_boundary,
             self.is_at_boundary,
             self.boundaries_to_pass,
-        ) = (0, 0, 0, false, 0);
+        ) = (0, 0, 0, false, false, 0);
         self.column_uses.iter_mut().for_each(|uses| uses.used_before = prefetched.taken(uses.column));
     }
 
@@ -132,9 +156,10 @@ impl IterationBoundaries {
         let iterations = self.upcoming_equal.saturating_add(self.completed_equal);
         let share = self.actions_per_iteration.saturating_mul(iterations).saturating_mul(MIN_SHARE_INVERSE);
         // A replay needs two boundaries to see what an iteration changes, and a third iteration that it can skip.
-        let is_head = self.upcoming_equal > 0 && iterations > 2 && share >= rank.class.actions;
-        self.is_at_boundary = is_head && self.boundaries_to_pass == 0;
-        self.boundaries_to_pass = self.boundaries_to_pass.saturating_sub(is_head.into());
+        let is_boundary = self.upcoming_equal > 0 && iterations > 2 && share >= rank.class.actions;
+        self.has_begun_at_boundary = is_boundary;
+        self.is_at_boundary = is_boundary && self.boundaries_to_pass == 0;
+        self.boundaries_to_pass = self.boundaries_to_pass.saturating_sub(is_boundary.into());
         Ok(self.is_at_boundary)
     }
 
@@ -160,6 +185,7 @@ impl IterationBoundaries {
             uses.used_before = uses.used_before.saturating_add(uses.per_iteration.saturating_mul(iterations));
             prefetched.seek(uses.column, uses.used_before);
         }
+        self.has_begun_at_boundary &= self.upcoming_equal > 0;
         self.is_at_boundary &= self.upcoming_equal > 0;
     }
 

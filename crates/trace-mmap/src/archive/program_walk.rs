@@ -196,6 +196,11 @@ impl<'a> ProgramWalk<'a> {
         heads.end_iteration(level.remaining.saturating_add(1), reached, prefetched, self.rank)
     }
 
+    /// Returns the state of the iterations, within a loop.
+    pub(crate) fn boundaries_in_loop(&self) -> Option<&IterationBoundaries> {
+        self.boundaries.as_deref().filter(|_| self.depth > 0)
+    }
+
     /// Returns the records `rest` extended by the `cut` records that were split off from their end.
     pub(crate) fn with_cut_off(&self, rest: &[Record], cut: usize) -> &'a [Record] {
         &self.chunk[self.chunk.len() - cut - rest.len()..]

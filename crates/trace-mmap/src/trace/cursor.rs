@@ -5,7 +5,9 @@ use std::slice;
 use pdes_core::prefetch;
 
 use crate::action::Action;
-use crate::archive::{ArchivedRank, Damage, InsertCursor, IterationBoundary, ProgramWalk, ReadPosition};
+use crate::archive::{
+    ArchivedRank, Damage, InsertCursor, IterationBoundary, IterationInProgress, ProgramWalk, ReadPosition,
+};
 use crate::column::{ABSENT, PrefetchedColumns};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
@@ -188,6 +190,14 @@ impl<'a> Cursor<'a> {
     pub fn iteration_boundary(&self) -> Option<IterationBoundary> {
         match &self.state.source {
             RecordSource::Archive(walk) => walk.boundaries.as_ref()?.boundary_at(self.position()),
+            _ => None,
+        }
+    }
+
+    /// Returns the iteration in progress, in a loop with [boundaries](Cursor::iteration_boundary), if it equals the last one.
+    pub fn iteration_in_progress(&self) -> Option<IterationInProgress> {
+        match &self.state.source {
+            RecordSource::Archive(walk) => walk.boundaries_in_loop()?.in_progress_at(self.position()),
             _ => None,
         }
     }

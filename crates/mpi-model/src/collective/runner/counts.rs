@@ -10,6 +10,7 @@ use trace_mmap::CommId;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OperationCounts {
     on_world: u32,
+    /// Since there was none in progress.
     nonblocking: u32,
     /// On each other communicator.
     #[expect(
@@ -28,9 +29,32 @@ impl OperationCounts {
         })
     }
 
-    /// Counts a non-blocking operation; returns its number, from 1.
-    pub(super) fn next_nonblocking(&mut self) -> u32 {
+    /// Counts a non-blocking operation; returns its number, from 1. Only operations that are in progress together have an order, so
+    /// that the numbers begin anew with one that is alone.
+    pub(super) fn next_nonblocking(&mut self, is_alone: bool) -> u32 {
+        if is_alone {
+            self.nonblocking = 0;
+        }
         next(&mut self.nonblocking)
+    }
+
+    pub(super) fn nonblocking(&self) -> u32 {
+        self.nonblocking
+    }
+
+    /// Returns the number of operations begun on a communicator.
+    pub(super) fn on(&self, communicator: CommId) -> u32 {
+        match communicator {
+            CommId::WORLD => self.on_world,
+            id => self.on_others.as_ref().and_then(|counts| counts.get(&id)).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the number of operations begun on each communicator.
+    pub(super) fn by_communicator(&self) -> impl Iterator<Item = (CommId, u32)> + '_ {
+        let on_others =
+            self.on_others.iter().flat_map(|counts| counts.iter().map(|(&id, &count)| (id, count)));
+        std::iter::once((CommId::WORLD, self.on_world)).chain(on_others)
     }
 
     /// Repeats the growth since earlier counts `times` more times.

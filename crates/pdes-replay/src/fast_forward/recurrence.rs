@@ -1,0 +1,212 @@
+//! Fast-forward with contention: finds the state of the whole simulation at a cut that recurs, and repeats what lies between.
+//!
+//! Flows share links, so that ranks and network are compared as one, between two events. A cut is taken whenever one of the ranks,
+//! the pacemaker, has passed an iteration boundary. The state is written as bytes, relative to the present instant, and their hash
+//! is kept for each cut. Where a hash comes again, the state is kept whole, one more period is replayed, and the bytes are
+//! compared: then it is certain that the same iterations do the same again, later.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use mpi_model::{Completion, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
+use netmodel::NetworkModel;
+use pdes_core::{OrderedEngine, OrderedRun, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
+
+use super::FastForward;
+use crate::contention::{Contention, SharedMachine};
+
+/// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
+/// it comes to rest, but a program that never repeats should not be compared forever.
+const MAX_FRUITLESS_CUTS: u32 = 32;
+
+type SharedProcess<'t, 'm> = RankProcess<'t, SharedMachine<'m>>;
+type SharedRun<'a, 't, 'm, N> = OrderedRun<'a, SharedProcess<'t, 'm>, Contention<'m, N>>;
+
+/// The cuts so far, and what was found.
+struct RecurrenceSearch<'a, 't, 'm> {
+    replay: &'a Replay<'t, SharedMachine<'m>>,
+    /// Rank whose boundaries are followed by cuts, and the loop in which it is.
+    pacemaker: Rank,
+    loop_id: Option<u64>,
+    /// Instant of each cut in this loop and number of equal iterations of the pacemaker until then, by the hash of the state.
+    known: HashMap<blake3::Hash, (SimTime, u64)>,
+    candidate: Option<Cut>,
+    /// Number of boundaries of the pacemaker per cut, and number of cuts at this distance without a recurrence.
+    stride: u64,
+    fruitless: u32,
+    found: FastForward,
+}
+
+/// A cut with its whole state, which may recur after one period.
+struct Cut {
+    at: SimTime,
+    state: Vec<u8>,
+    ranks: Vec<RankAtCut>,
+    /// Iterations of the pacemaker per period.
+    period: u64,
+    /// Length of the period, and number of repetitions after it, as the network expects them.
+    length: SimDuration,
+    repetitions: u64,
+}
+
+/// An interval between two cuts that can be repeated.
+struct Recurrence {
+    /// Number of times it is repeated.
+    repetitions: u64,
+    /// Time by which all is shifted.
+    time: SimDuration,
+    /// Iterations of the rank that has most.
+    iterations: u64,
+}
+
+impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
+    /// Starts again in another loop, or after iterations were skipped.
+    fn reset(&mut self) {
+        self.known.clear();
+        (self.candidate, self.stride, self.fruitless) = (None, 1, 0);
+    }
+
+    /// Compares a cut with the earlier ones, and repeats the interval since one of them if the state is the same. Returns whether
+    /// iterations were skipped.
+    fn examine<N: NetworkModel<Completion>>(&mut self, run: &mut SharedRun<'_, 't, 'm, N>) -> bool {
+        let before = self.found.skipped_iterations;
+        let distance = self.compare(run);
+        let (processes, _) = run.parts();
+        processes[self.pacemaker.index()].skip_boundaries(distance - 1);
+        self.found.skipped_iterations > before
+    }
+
+    /// Returns the number of boundaries of the pacemaker to the next cut.
+    fn compare<N: NetworkModel<Completion>>(&mut self, run: &mut SharedRun<'_, 't, 'm, N>) -> u64 {
+        let boundary = run.parts().0[self.pacemaker.index()].last_boundary();
+        let loop_id = boundary.map(|boundary| boundary.loop_id);
+        if std::mem::replace(&mut self.loop_id, loop_id) != loop_id {
+            self.reset();
+        }
+        self.fruitless += 1;
+        if self.fruitless == MAX_FRUITLESS_CUTS {
+            (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
+        }
+        let Some(boundary) = boundary else { return self.stride };
+        let Some(state) = self.state(run) else { return self.stride };
+        self.found.iteration_boundaries += 1;
+        if let Some(before) = self.candidate.take().filter(|candidate| candidate.state == state) {
+            return self.confirm(run, &before, state);
+        }
+        let cut = (run.now(), boundary.completed_equal);
+        if let Some((at, completed)) = self.known.insert(blake3::hash(&state), cut)
+            && let Some(period) = cut.1.checked_sub(completed).filter(|&period| period > 0)
+        {
+            let (processes, contention) = run.parts();
+            let ranks: Vec<RankAtCut> = processes.iter().map(RankProcess::at_cut).collect();
+            // One of them is replayed before the others are skipped.
+            let possible = ranks.iter().filter_map(|rank| rank.repetitions_of(period)).min();
+            let repetitions = possible.unwrap_or(0).saturating_sub(1);
+            if repetitions > 0 {
+                let length = cut.0 - at;
+                contention.watch_period(cut.0, length, repetitions);
+                self.candidate = Some(Cut { at: cut.0, state, ranks, period, length, repetitions });
+                return period;
+            }
+        }
+        self.stride
+    }
+
+    /// Repeats the interval since a cut with the same state, if it can be. Returns the number of boundaries of the pacemaker to the
+    /// next cut.
+    fn confirm<N: NetworkModel<Completion>>(
+        &mut self,
+        run: &mut SharedRun<'_, 't, 'm, N>,
+        before: &Cut,
+        state: Vec<u8>,
+    ) -> u64 {
+        let at = run.now();
+        let (processes, contention) = run.parts();
+        let ranks: Vec<RankAtCut> = processes.iter().map(RankProcess::at_cut).collect();
+        let Some(Recurrence { repetitions, time, iterations }) = recurrence(&ranks, at, before) else {
+            return self.stride;
+        };
+        let length = at - before.at;
+        if (length, repetitions) != (before.length, before.repetitions) {
+            // The network has to know both before the interval, and ranks may not do equally many iterations.
+            let (period, repetitions) = (before.period, repetitions - 1);
+            if repetitions > 0 {
+                contention.watch_period(at, length, repetitions);
+                self.candidate = Some(Cut { at, state, ranks, period, length, repetitions });
+            }
+            return period;
+        }
+        for ((process, now), before) in processes.iter_mut().zip(&ranks).zip(&before.ranks) {
+            self.found.skipped_actions += process.repeat_iterations(now, before, repetitions, time);
+        }
+        contention.repeat_period(at, time);
+        run.shift_time(time);
+        self.found.skipped_iterations += iterations * repetitions;
+        self.found.period = self.found.period.max(iterations);
+        debug_assert!(self.state(run) == Some(state), "the whole state is shifted in time");
+        self.reset();
+        1
+    }
+
+    /// Writes the state of the simulation; `None` where it cannot recur.
+    fn state<N: NetworkModel<Completion>>(&self, run: &mut SharedRun<'_, 't, 'm, N>) -> Option<Vec<u8>> {
+        let mut state = StateWriter::at(run.now());
+        run.write_state(&mut state);
+        state.value(&self.replay.poll_prices());
+        let (processes, contention) = run.parts();
+        let mut counts = OperationBases::default();
+        if !processes.iter().all(|process| process.write_state(&mut counts, &mut state)) {
+            return None;
+        }
+        contention.write_state(&mut state, |rank| processes[rank.index()].eager_messages());
+        Some(state.into_bytes())
+    }
+}
+
+/// Returns the interval since a cut with the same state; `None` if it cannot be repeated even once.
+fn recurrence(ranks: &[RankAtCut], at: SimTime, before: &Cut) -> Option<Recurrence> {
+    let (mut repetitions, mut iterations) = (u64::MAX, 0);
+    for (now, before) in ranks.iter().zip(&before.ranks) {
+        if let Repetition::Iterations { count, repeats, .. } = now.repetition_since(before)? {
+            (repetitions, iterations) = (repetitions.min(repeats), iterations.max(count));
+        }
+    }
+    let time = at.checked_since(before.at)?.checked_mul(repetitions)?;
+    // Events lie not far beyond the present, and must not overflow either.
+    at.checked_add(time)?.checked_add(time)?;
+    let mut pairs = ranks.iter().zip(&before.ranks);
+    let can_repeat = pairs.all(|(now, before)| now.statistics_after(before, repetitions).is_some());
+    (iterations > 0 && repetitions > 0 && can_repeat).then_some(Recurrence { repetitions, time, iterations })
+}
+
+/// Runs processes that stop at iteration boundaries to their end, in time order.
+pub(crate) fn run_in_order<'t, 'm, N: NetworkModel<Completion>>(
+    engine: &OrderedEngine,
+    replay: &Replay<'t, SharedMachine<'m>>,
+    mut processes: Vec<SharedProcess<'t, 'm>>,
+    contention: &mut Contention<'m, N>,
+    progress: &Progress,
+) -> (Run<SharedProcess<'t, 'm>>, FastForward) {
+    // A loop of the longest program has most of its actions, if any has.
+    let longest = processes.iter().map(|process| (process.program_actions(), Reverse(process.rank()))).max();
+    let pacemaker = longest.map_or(Rank::new(0), |(_, Reverse(rank))| rank);
+    let others = processes.iter_mut().filter(|process| process.rank() != pacemaker);
+    others.for_each(RankProcess::pass_all_boundaries);
+    let mut search = RecurrenceSearch {
+        replay,
+        pacemaker,
+        loop_id: None,
+        known: HashMap::new(),
+        candidate: None,
+        stride: 1,
+        fruitless: 0,
+        found: FastForward::default(),
+    };
+    let mut run = engine.start(processes, contention, progress);
+    while run.run_to_cut() {
+        if search.examine(&mut run) {
+            progress.continue_after(search.found.skipped_actions);
+        }
+    }
+    (run.finish(), search.found)
+}
