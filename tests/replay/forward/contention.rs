@@ -192,7 +192,7 @@ fn errors_are_the_same() {
     let rest = "0 send 1 7 100\n1 recv 0 7 10\n";
     let source = folder.write("trace.txt", &format!("0 init\n1 init\n{lines}{rest}"));
     let path = folder.path("trace.pdt");
-    trace_mmap::convert(&source, &path, &trace_mmap::ConvertOptions::default()).unwrap();
+    trace_tools::convert(&source, &path, &trace_mmap::ConvertOptions::default()).unwrap();
     let error = |fast_forward: &str| {
         let mut run = command();
         run.arg("--trace").arg(&path).arg("--platform").arg(committed_platform("torus-5g.toml"));
