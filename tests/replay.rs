@@ -58,3 +58,5 @@ mod trace_commands;
 mod validation;
 #[path = "replay/waits.rs"]
 mod waits;
+#[path = "replay/windows.rs"]
+mod windows;

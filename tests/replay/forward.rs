@@ -1,7 +1,7 @@
 //! Fast-forwarding: the results are those of the complete replay.
 
 #[path = "forward/contention.rs"]
-mod contention;
+pub(crate) mod contention;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
 

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use netmodel::{Capabilities, HostId, NetworkModel, RouteError};
-use pdes_core::{Bytes, Progress, SimDuration, SimTime};
+use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
+use pdes_core::{Progress, SimDuration, SimTime};
 use pdes_replay::{Config, Execution, MODELS, Model, RunError, Simulation};
 use predicates::str::contains;
 
@@ -31,7 +31,7 @@ impl<T> Bus<T> {
 impl<T: Copy> NetworkModel<T> for Bus<T> {
     const CAPABILITIES: Capabilities = Capabilities::NONE;
 
-    fn send(&mut self, at: SimTime, _: HostId, _: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
+    fn send(&mut self, Message { at, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
         self.idle_from = self.idle_from.max(at).saturating_add(SimDuration::from_picos(1000 * size.get()));
         self.schedule(self.idle_from, tag);
         Ok(())
@@ -114,7 +114,7 @@ fn warnings_name_what_a_model_cannot_do() {
     let settings = ["engine.threads=2", "engine.fast_forward=true", "analysis.links=true"];
     let warnings = load(&BUS, &settings).unwrap().warnings();
     for words in [
-        "the exact model \"bus\" runs on one thread; for 2 threads take network.model = \"contention-free\"",
+        "the exact model \"bus\" runs on one thread: the model has one order of events; for 2 threads take network.model = \"contention-free\"",
         "with the model \"bus\" what happens depends on more than how much later",
         "the model \"bus\" knows no links; take network.model = \"flow\"",
     ] {

@@ -6,7 +6,7 @@ mod random;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use netmodel::{EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, Regions};
+use netmodel::{EpochNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset, Regions};
 use pdes_core::{Bytes, SimTime};
 use random::Random;
 
@@ -55,7 +55,7 @@ impl<'p> Load<'p> {
         };
         let [src, dst] = [src, dst].map(|host| HostId::new(host as u32));
         let size = Bytes::new(10_000 + self.random.below(100_000));
-        self.network.send(now, src, dst, size, ()).expect("all hosts are joined");
+        self.network.send(Message::new(now, src, dst, size, ())).expect("all hosts are joined");
     }
 
     /// Runs until this many messages have arrived.

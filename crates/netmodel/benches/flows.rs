@@ -6,7 +6,7 @@ mod random;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use netmodel::{FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset};
+use netmodel::{FlowNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimTime};
 use random::Random;
 
@@ -47,7 +47,9 @@ impl<'p> Load<'p> {
         let (src, offset) = (self.random.below(1024), 1 + self.random.below(1023));
         let host = |number: u64| HostId::new((number % 1024) as u32);
         let size = Bytes::new(10_000 + self.random.below(1_000_000));
-        self.network.send(now, host(src), host(src + offset), size, ()).expect("all hosts are joined");
+        self.network
+            .send(Message::new(now, host(src), host(src + offset), size, ()))
+            .expect("all hosts are joined");
     }
 
     /// Runs until this many messages have arrived.

@@ -56,15 +56,17 @@ pub(crate) mod unit;
 
 use std::ops::Range;
 
-use pdes_core::{Bytes, SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime};
 
 use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{Capabilities, HostId, LinkId, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
+use crate::{
+    Capabilities, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
+};
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
-pub use parallel::{EpochMachine, EpochRegion, RegionMessage, RemoteFlowRequest};
+pub use parallel::{EpochMachine, EpochRegion, RegionMessage};
 use region::Region;
 use route::NetworkContext;
 use unit::ShareScale;
@@ -90,7 +92,7 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// let epoch = regions.lookahead(&platform, &parameters).expect("there are two regions");
 /// assert_eq!(epoch, SimDuration::from_picos(2_000_000));
 /// let mut network = EpochNetwork::new(&platform, &parameters, regions, epoch)?;
-/// network.send(SimTime::ZERO, HostId::new(0), HostId::new(3), Bytes::new(1000), "there")?;
+/// network.send(Message::new(SimTime::ZERO, HostId::new(0), HostId::new(3), Bytes::new(1000), "there"))?;
 /// let mut done = Vec::new();
 /// while network.next_event().is_some() {
 ///     network.advance(&mut done);
@@ -340,7 +342,8 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
         ..Capabilities::NONE
     };
 
-    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+        let Message { at, src, dst, size, tag, .. } = message;
         let region = self.context.regions.of_host(src).get();
         self.regions[region as usize].send(
             &self.context,

@@ -17,22 +17,24 @@
 
 pub(crate) mod cpu;
 pub(crate) mod event_queue;
+mod parts;
 mod pending;
 mod progress;
 mod recorder;
 mod route;
 mod state;
 mod watched_period;
+pub mod windows;
 
-use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{Capabilities, HostId, MaxMin, NetworkModel, NetworkParameters, Platform, RouteError};
+use crate::{Capabilities, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
 use cpu::Cpus;
 use event_queue::EventQueue;
-use pending::{PendingId, PendingList, Work};
+use pending::{MessageOrder, PendingId, PendingList, Work};
 use progress::Progress;
 use recorder::LoadRecorder;
 use route::RouteCache;
@@ -40,12 +42,17 @@ use route::RouteCache;
 /// Picoseconds in a second.
 const PICOS: f64 = 1e12;
 
+/// Number of hosts from which on the parts of a network that share no links are kept apart to the last bit, so that threads may
+/// simulate them; on fewer hosts there is too little to do for several threads, and grouped flows make dense traffic up to
+/// four times as fast.
+pub(crate) const MIN_SEPARATE_HOSTS: usize = 128;
+
 /// Simulation of a machine with contention: messages and computations in progress, and future events.
 ///
 /// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
-/// use netmodel::{FlowNetwork, NetworkModel, NetworkParameters, Platform, Preset};
+/// use netmodel::{FlowNetwork, Message, NetworkModel, NetworkParameters, Platform, Preset};
 /// use pdes_core::{Bytes, SimTime};
 ///
 /// let text = "[topology]\nkind = \"cluster\"\nhosts = 3\nspeed = \"1Gf\"\nbandwidth = \"1MBps\"\nlatency = \"0s\"\n";
@@ -54,8 +61,8 @@ const PICOS: f64 = 1e12;
 /// let parameters = NetworkParameters::preset(Preset::Raw);
 /// let mut network = FlowNetwork::new(&platform, &parameters);
 /// // Two messages to one host: they share its link until the shorter one is there.
-/// network.send(SimTime::ZERO, host(0), host(2), Bytes::new(1_000_000), "long")?;
-/// network.send(SimTime::ZERO, host(1), host(2), Bytes::new(500_000), "short")?;
+/// network.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(1_000_000), "long"))?;
+/// network.send(Message::new(SimTime::ZERO, host(1), host(2), Bytes::new(500_000), "short"))?;
 /// let mut done = Vec::new();
 /// assert_eq!(network.next_event(), Some(SimTime::from_picos(1_000_000_000_000)));
 /// network.advance(&mut done);
@@ -83,7 +90,7 @@ pub struct FlowNetwork<'p, T> {
     now: SimTime,
     /// Time of the next event, unless something began since it was computed.
     upcoming: Option<SimTime>,
-    due: Vec<(EventOrder, DueEvent)>,
+    due: Vec<((SimTime, EventOrder), DueEvent)>,
     /// Recorder of link loads, if enabled.
     recorder: Option<Box<LoadRecorder>>,
 }
@@ -106,15 +113,18 @@ struct ActiveFlow {
     begun: u64,
 }
 
-/// Order of events: at one time messages arrive before others begin. Arrivals come in the order of their routes, and
-/// on one route in that in which they began: numbers of flows are reused, and would make the order depend on flows
-/// that have long ended.
+/// Order of the events of one time. It depends on the messages alone, not on what else happens in the network: numbers
+/// of flows and of routes would depend on others that came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct EventOrder {
-    at: SimTime,
-    is_scheduled: bool,
-    route: u32,
-    begun: u64,
+enum EventOrder {
+    /// Messages arrive by their ends, and between two hosts in the order in which their flows began.
+    Arrival {
+        ends: (HostId, HostId),
+        begun: u64,
+    },
+    /// Messages, computations and timers follow in the order in which they were scheduled.
+    Begin,
+    StartFlow(MessageOrder),
 }
 
 /// An event at the present instant.
@@ -134,7 +144,10 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             factors: SizeFactors::new(parameters),
             precision: precision.max(SimDuration::from_picos(1)),
             routes: RouteCache::new(platform, parameters),
-            sharing: MaxMin::new(parameters.solve_scope),
+            sharing: match parameters.separates_messages() && platform.hosts().len() >= MIN_SEPARATE_HOSTS {
+                true => MaxMin::without_groups(parameters.solve_scope),
+                false => MaxMin::new(parameters.solve_scope),
+            },
             progress: Progress::default(),
             active: Vec::new(),
             begun: 0,
@@ -162,12 +175,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     /// Begins a message or computation now.
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
-            Work::Message { route, size } => {
+            Work::Message { route, size, .. } => {
                 let latency = self.routes.latency(route);
                 self.routes.announce(route, &mut self.sharing);
                 if latency > 0.0 {
-                    let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
-                    self.events.add(at, ScheduledEvent::StartFlow(id));
+                    self.events.add(self.flow_begin(route, self.now, size), ScheduledEvent::StartFlow(id));
                 } else {
                     self.start_flow(id);
                 }
@@ -179,7 +191,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size } = self.pending.work(message) else {
+        let Work::Message { route, size, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
         let flow = self.routes.add_flow(route, &mut self.sharing);
@@ -208,11 +220,12 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     const CAPABILITIES: Capabilities =
-        Capabilities { fast_forward: true, links: true, cores: true, ..Capabilities::NONE };
+        Capabilities { windows: true, fast_forward: true, links: true, cores: true, ..Capabilities::NONE };
 
-    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError> {
-        let route = self.routes.find(src, dst, &mut self.sharing)?;
-        self.submit(at, Work::Message { route, size }, tag);
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+        let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;
+        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
+        self.submit(message.at, work, message.tag);
         Ok(())
     }
 
@@ -250,13 +263,21 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
         let mut due = std::mem::take(&mut self.due);
         self.progress.pop_before(end, |at, flow| {
             let ActiveFlow { route, begun, .. } = self.active[flow.index()];
-            due.push((EventOrder { at, is_scheduled: false, route, begun }, DueEvent::Arrival(flow)));
+            due.push((
+                (at, EventOrder::Arrival { ends: self.routes.ends(route), begun }),
+                DueEvent::Arrival(flow),
+            ));
         });
-        due.extend(std::iter::from_fn(|| self.events.pop_before(end)).map(|(at, event)| {
-            (EventOrder { at, is_scheduled: true, route: 0, begun: 0 }, DueEvent::Scheduled(event))
+        let scheduled = std::iter::from_fn(|| self.events.pop_before(end));
+        due.extend(scheduled.map(|(at, event)| {
+            let order = match event {
+                ScheduledEvent::Begin(_) => EventOrder::Begin,
+                ScheduledEvent::StartFlow(id) => EventOrder::StartFlow(self.pending.order(id)),
+            };
+            ((at, order), DueEvent::Scheduled(event))
         }));
         if due.len() > 1 {
-            // Stable: scheduled events of one time stay in the order in which they were scheduled.
+            // Stable: what has no order of its own stays in the order in which it was scheduled.
             due.sort_by_key(|&(order, _)| order);
         }
         for &(_, event) in &due {
@@ -297,6 +318,7 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
         }
         self.now += time;
         self.pending.for_each_tag(shift_tag);
+        self.pending.shift_time(time);
         self.upcoming = None;
         self.events.shift_time(time);
         self.cpus.shift_time(time);
@@ -317,8 +339,8 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     }
 
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
-        let recorder = self.recorder.as_deref()?;
-        Some(recorder.loads(self.routes.platform(), &self.routes, end))
+        self.recorder.as_ref()?;
+        Some(LinkLoads::new(self.routes.platform(), end, self.link_totals(end)))
     }
 }
 

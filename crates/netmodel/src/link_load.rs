@@ -73,6 +73,13 @@ impl LinkTotals<'_> {
         self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
     }
 
+    /// Adds what the link carried in another part of the run.
+    pub(crate) fn merge(&mut self, other: &LinkTotals<'_>) {
+        self.bytes += other.bytes;
+        self.saturated += other.saturated;
+        self.bins.to_mut().merge(&other.bins);
+    }
+
     /// Copies the bins out of the region that holds them.
     pub(crate) fn into_owned(self) -> LinkTotals<'static> {
         LinkTotals { bins: Cow::Owned(self.bins.into_owned()), ..self }

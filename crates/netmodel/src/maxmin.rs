@@ -16,6 +16,7 @@
 //! and a flow whose level moves by less than a part in 10^14 keeps its rate, so that rounding does not propagate.
 
 mod certificate;
+mod component;
 mod filling;
 mod group;
 mod level;
@@ -24,6 +25,7 @@ mod scope;
 mod state;
 
 pub use certificate::Violation;
+pub(crate) use component::{Component, Relocation};
 use filling::{Filling, FrozenLevel};
 use group::LinkState;
 use repair::Sweep;
@@ -117,6 +119,8 @@ pub struct Usage {
 
 #[derive(Debug)]
 struct Link {
+    /// Tie-break among links that fill at one level.
+    number: u32,
     capacity: f64,
     sharing: Sharing,
     /// Level at which the link is full; infinite if it freezes no flow.
@@ -199,6 +203,14 @@ impl MaxMin {
         Self { modified: ModifiedSet::new(scope), ..Self::default() }
     }
 
+    /// Makes an empty set of links whose flows are never grouped: rates of flows depend on links that they share with others, to
+    /// the last bit, and on nothing else in the set.
+    pub(crate) fn without_groups(scope: Scope) -> Self {
+        let mut sharing = Self::new(scope);
+        sharing.filling.never_groups = true;
+        sharing
+    }
+
     /// Returns the number of links.
     pub fn links(&self) -> usize {
         self.links.len()
@@ -209,9 +221,16 @@ impl MaxMin {
     /// # Panics
     /// If the capacity is not greater than zero.
     pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
+        self.add_numbered_link(self.links.len() as u32, capacity, sharing)
+    }
+
+    /// Adds a link with the number by which it is ordered among the links that fill at one level: its index depends on the links
+    /// that were added before, which are others in each part of a network.
+    pub(crate) fn add_numbered_link(&mut self, number: u32, capacity: f64, sharing: Sharing) -> LinkIndex {
         assert!(capacity > 0.0, "a link of capacity {capacity}");
         let mark = repair::SweepState::default();
         self.links.push(Link {
+            number,
             capacity,
             sharing,
             level: f64::INFINITY,
@@ -264,9 +283,18 @@ impl MaxMin {
     }
 
     fn allocate_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
+        let index = self.place_for_flow(penalty, ceiling);
+        self.new_flows.push(index);
+        index
+    }
+
+    /// Returns the index for one more flow.
+    fn place_for_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
         let index = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
         match self.flows.get_mut(index as usize) {
-            Some(flow) => (flow.penalty, flow.ceiling, flow.frozen_sweep) = (penalty, ceiling, 0),
+            Some(flow) => {
+                (flow.penalty, flow.ceiling, flow.frozen_sweep, flow.moved_sweep) = (penalty, ceiling, 0, 0)
+            }
             None => {
                 let (home, home_place, moved_in, frozen_in) = (None, 0, 0, 0);
                 let uses = Vec::new();
@@ -283,7 +311,6 @@ impl MaxMin {
             }
         }
         self.limits[index as usize] = ceiling;
-        self.new_flows.push(index);
         index
     }
 

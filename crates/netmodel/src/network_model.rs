@@ -1,6 +1,7 @@
 //! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
 
-use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
 
 use crate::epoch::EpochSummary;
 use crate::{HostId, LinkLoads, RouteError};
@@ -10,6 +11,8 @@ use crate::{HostId, LinkLoads, RouteError};
 pub struct Capabilities {
     /// A replay runs on several threads.
     pub threads: bool,
+    /// Parts of the network that share no links are simulated on several threads, in [windows](crate::WindowMachine).
+    pub windows: bool,
     /// A replay runs on several processes.
     pub processes: bool,
     /// The platform is cut into regions, with which their ranks stay; otherwise ranks may live anywhere.
@@ -28,6 +31,7 @@ impl Capabilities {
     /// The capabilities of a model that only does what [`NetworkModel`] requires.
     pub const NONE: Self = Self {
         threads: false,
+        windows: false,
         processes: false,
         regions: false,
         checkpoint: false,
@@ -35,6 +39,32 @@ impl Capabilities {
         links: false,
         cores: false,
     };
+}
+
+/// A message from one host to another, with its place in the order of messages.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Message<T> {
+    /// Sending time.
+    pub at: SimTime,
+    /// Order number among the messages of that instant.
+    pub order: u64,
+    /// Rank that submits it. Messages of one rank with one time and one order number stay in the order of submission.
+    pub submitter: Rank,
+    /// The host that sends it.
+    pub src: HostId,
+    /// The host that receives it.
+    pub dst: HostId,
+    /// Its size on the wire.
+    pub size: Bytes,
+    /// Tag of the caller.
+    pub tag: T,
+}
+
+impl<T> Message<T> {
+    /// Makes a message whose order is that of its submission.
+    pub fn new(at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Self {
+        Self { at, order: 0, submitter: Rank::new(0), src, dst, size, tag }
+    }
 }
 
 /// A simulation of the network and the cores of a machine, driven event by event.
@@ -51,11 +81,11 @@ pub trait NetworkModel<T: Copy> {
     /// Abilities of the model.
     const CAPABILITIES: Capabilities;
 
-    /// Sends a message of this size on the wire from one host to another.
+    /// Sends a message.
     ///
     /// # Errors
     /// If there is no route.
-    fn send(&mut self, at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Result<(), RouteError>;
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError>;
 
     /// Runs a computation of `flops` floating-point operations on a host.
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);

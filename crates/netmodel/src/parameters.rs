@@ -98,6 +98,12 @@ pub enum FatPipes {
 }
 
 impl NetworkParameters {
+    /// Returns whether messages that share no links, directly or through others, have no effect on each other. SimGrid's merging of
+    /// events and its marking of links are global: any message may move any other by a little.
+    pub fn separates_messages(&self) -> bool {
+        self.precision_s == 0.0 && self.solve_scope == Scope::Complete
+    }
+
     /// Returns the parameters of a preset.
     pub fn preset(preset: Preset) -> Self {
         let constant = |latency, bandwidth, weight_s| Self {

@@ -168,9 +168,10 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
             return;
         }
         let now = self.now;
-        for SubmittedWork { at, from, request: order, .. } in self.run_queue.drain_submitted() {
+        for submitted in self.run_queue.drain_submitted() {
+            let SubmittedWork { at, from, .. } = submitted;
             assert!(at >= now, "rank {from} submits work for {at} s, before the present of {now} s");
-            self.resource.submit(from, at, order);
+            self.resource.submit(submitted);
         }
     }
 

@@ -81,6 +81,11 @@ pub trait Region<P: Process>: Send {
     /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
     /// received a message.
     fn begin_epoch(&mut self, boundary: SimTime);
+
+    /// Returns work that was submitted too late to be served in the order of time, if there was any; it ends the run.
+    fn late_work(&self) -> Option<(SimTime, Rank)> {
+        None
+    }
 }
 
 /// The index of a region among those of a run.
@@ -319,7 +324,7 @@ pub struct ExchangeCounts {
     pub messages: u64,
 }
 
-/// The error that a process pauses for a conditional event, which regions that run independently cannot order.
+/// The error that a process pauses for a conditional event, or submits [late work](Region::late_work), which regions that run independently cannot order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnorderedConditional {
     /// Rank of the process; of several in the same epoch, the one with the earliest event.

@@ -1,6 +1,6 @@
 //! A resource that all logical processes share and that serves them in time order.
 
-use crate::{Fault, Outbox, Process, Rank, SimTime};
+use crate::{Fault, Outbox, Process, Rank, SimTime, SubmittedWork};
 
 /// A resource that all processes share, such as a network with contention: the outcome of a piece of work depends on
 /// all work submitted before it.
@@ -15,7 +15,7 @@ pub trait SharedResource<P: Process> {
     ///
     /// Between two calls of [`next_event_time`](SharedResource::next_event_time) work comes sorted by (time, tie-break,
     /// rank, order of submission); work submitted after the second call may have earlier times.
-    fn submit(&mut self, from: Rank, at: SimTime, order: P::WorkRequest);
+    fn submit(&mut self, submitted: SubmittedWork<P::WorkRequest>);
 
     /// Returns the time of the resource's next event, if there is one; the same if called again.
     fn next_event_time(&mut self) -> Option<SimTime>;

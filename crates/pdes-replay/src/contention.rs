@@ -3,11 +3,16 @@
 use mpi_model::{
     Completion, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer, Work,
 };
+use netmodel::WindowMachine;
 use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
-    ContentionFree, EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
+    ContentionFree, EpochNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions,
+    RouteError,
 };
-use pdes_core::{Bytes, Fault, Outbox, Rank, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter};
+use pdes_core::{
+    Bytes, Fault, Outbox, Rank, RegionBlocks, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter,
+    SubmittedWork,
+};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -168,6 +173,53 @@ impl EpochPlan {
     }
 }
 
+/// The regions and the windows of an exact run on several threads.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowPlan {
+    window: SimDuration,
+    /// Region of each host.
+    homes: Vec<RegionIndex>,
+    regions: u32,
+}
+
+/// Number of regions for each thread, so that threads can share the work evenly.
+const REGIONS_PER_THREAD: u32 = 4;
+
+impl WindowPlan {
+    /// Cuts the hosts into blocks with about the same number of ranks.
+    pub(crate) fn new(
+        window: SimDuration,
+        platform: &Platform,
+        placement: &Placement,
+        ranks: u32,
+        threads: usize,
+    ) -> Self {
+        let mut residents = vec![0_u64; platform.hosts().len()];
+        (0..ranks).for_each(|rank| residents[placement.host(Rank::new(rank)).index()] += 1);
+        let regions = (threads as u32).saturating_mul(REGIONS_PER_THREAD).min(ranks);
+        let before =
+            residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
+        let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
+        Self { window, homes: before.map(|before| home(before) as RegionIndex).collect(), regions }
+    }
+
+    /// Returns the regions of ranks, all on one process.
+    pub(crate) fn blocks(&self, placement: &Placement, ranks: u32) -> RegionBlocks {
+        let home = |rank| self.homes[placement.host(Rank::new(rank)).index()];
+        RegionBlocks::new((0..ranks).map(home).collect(), self.regions, 1)
+    }
+
+    /// Creates the machine.
+    pub(crate) fn machine<'p>(
+        &self,
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+        records_loads: bool,
+    ) -> WindowMachine<'p, Completion> {
+        WindowMachine::new(platform, parameters, self.window, (&self.homes, self.regions), records_loads)
+    }
+}
+
 /// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was
 /// sent, and is known, before that epoch. Unknown flows get rates that are not corrected before the end of the epoch: where the phase
 /// between regions is three times that within them, a halo exchange of 4 to 8 KB is 7 % late (`docs/epochs.md`).
@@ -225,17 +277,18 @@ where
     N: NetworkModel<Completion>,
 {
     #[inline]
-    fn submit(&mut self, _: Rank, at: SimTime, order: WorkRequest) {
-        let WorkRequest { work, completion: notice } = order;
+    fn submit(&mut self, submitted: SubmittedWork<WorkRequest>) {
+        let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
+        let WorkRequest { work, completion: tag } = request;
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let sent = self.network.send(at, src, dst, bytes, notice);
+                let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
                 sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
-                self.network.compute(at, self.placement.host(rank), flops, notice);
+                self.network.compute(at, self.placement.host(rank), flops, tag);
             }
-            Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), notice),
+            Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
         }
     }
 

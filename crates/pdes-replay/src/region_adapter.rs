@@ -1,13 +1,11 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
-use std::ops::Range;
-
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
-use netmodel::epoch::{
-    EpochCounts, EpochMachine, EpochRegion, EpochSummary, RegionMessage, RemoteFlowRequest,
-};
-use netmodel::{LinkTotals, RouteError};
+use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary, RegionMessage};
+use netmodel::{HostId, Message, RouteError, WindowMessage, WindowRegion};
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Placement;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
@@ -15,40 +13,196 @@ use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error}
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
 
+/// A part of a network with contention that depends on nothing outside for a while.
+pub(crate) trait NetworkRegion: Send {
+    /// Message between regions.
+    type Message: Send + Serialize + DeserializeOwned;
+    /// As [`Region::MAX_ROUNDS`].
+    const MAX_ROUNDS: &'static [u32];
+
+    fn send(
+        &mut self,
+        message: Message<Completion>,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
+    ) -> Result<(), RouteError>;
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion);
+    fn schedule(&mut self, at: SimTime, tag: Completion);
+    fn now(&self) -> SimTime;
+    fn next_event(&mut self) -> Option<SimTime>;
+    fn advance(&mut self, done: &mut Vec<Completion>);
+    fn unfinished(&self) -> Vec<Completion>;
+    fn receive(&mut self, message: Self::Message);
+    fn next_boundary(&self) -> Option<SimTime>;
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        exchange: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
+    );
+    fn begin_epoch(&mut self, boundary: SimTime);
+    fn is_late(&self) -> bool;
+}
+
+impl NetworkRegion for EpochRegion<'_, '_, Completion> {
+    type Message = RegionMessage<Completion>;
+    const MAX_ROUNDS: &'static [u32] = Self::MAX_ROUNDS;
+
+    fn send(
+        &mut self,
+        message: Message<Completion>,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
+    ) -> Result<(), RouteError> {
+        self.send(message, mail)
+    }
+
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion) {
+        self.compute(at, host, flops, tag);
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: Completion) {
+        self.schedule(at, tag);
+    }
+
+    fn now(&self) -> SimTime {
+        self.now()
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        self.next_event()
+    }
+
+    fn advance(&mut self, done: &mut Vec<Completion>) {
+        self.advance(done);
+    }
+
+    fn unfinished(&self) -> Vec<Completion> {
+        self.unfinished().collect()
+    }
+
+    fn receive(&mut self, message: Self::Message) {
+        self.receive(message);
+    }
+
+    fn next_boundary(&self) -> Option<SimTime> {
+        self.next_boundary()
+    }
+
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        exchange: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
+    ) {
+        self.exchange_round(boundary, exchange, round, mail);
+    }
+
+    fn begin_epoch(&mut self, boundary: SimTime) {
+        self.begin_epoch(boundary);
+    }
+
+    fn is_late(&self) -> bool {
+        false
+    }
+}
+
+impl NetworkRegion for WindowRegion<'_, '_, Completion> {
+    type Message = WindowMessage<Completion>;
+    const MAX_ROUNDS: &'static [u32] = Self::MAX_ROUNDS;
+
+    fn send(
+        &mut self,
+        message: Message<Completion>,
+        _: &mut Vec<(RegionIndex, Self::Message)>,
+    ) -> Result<(), RouteError> {
+        self.send(message)
+    }
+
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion) {
+        self.compute(at, host, flops, tag);
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: Completion) {
+        self.schedule(at, tag);
+    }
+
+    fn now(&self) -> SimTime {
+        self.now()
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        self.next_event()
+    }
+
+    fn advance(&mut self, done: &mut Vec<Completion>) {
+        self.advance(done);
+    }
+
+    fn unfinished(&self) -> Vec<Completion> {
+        self.unfinished()
+    }
+
+    fn receive(&mut self, message: Self::Message) {
+        self.receive(message);
+    }
+
+    fn next_boundary(&self) -> Option<SimTime> {
+        self.next_boundary()
+    }
+
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        _: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, Self::Message)>,
+    ) {
+        self.exchange_round(boundary, round, mail);
+    }
+
+    fn begin_epoch(&mut self, _: SimTime) {
+        self.begin_window();
+    }
+
+    fn is_late(&self) -> bool {
+        self.is_late()
+    }
+}
+
 /// A region of a machine, as the shared resource of the ranks on its hosts.
 #[derive(Debug)]
-pub(crate) struct RegionAdapter<'a> {
+pub(crate) struct RegionAdapter<'a, N> {
     index: RegionIndex,
-    region: EpochRegion<'a, 'a, Completion>,
+    region: N,
     placement: &'a Placement,
     /// Region of each rank.
     homes: &'a [RegionIndex],
     completions: Vec<Completion>,
+    /// Work that came too late.
+    late: Option<(SimTime, Rank)>,
 }
 
-impl<'a> RegionAdapter<'a> {
-    /// Creates the regions `numbers` of a machine, idle.
-    pub(crate) fn create_all(
-        numbers: Range<RegionIndex>,
-        machine: &'a EpochMachine<'a>,
+impl<'a, N> RegionAdapter<'a, N> {
+    /// Adapts regions whose numbers begin with `first`.
+    pub(crate) fn adapt_all(
+        first: RegionIndex,
+        regions: Vec<N>,
         placement: &'a Placement,
         homes: &'a [RegionIndex],
     ) -> Vec<Self> {
-        let adapter = |(index, region)| Self { index, region, placement, homes, completions: Vec::new() };
-        numbers.clone().zip(machine.make_regions(numbers)).map(adapter).collect()
+        let adapter =
+            |(index, region)| Self { index, region, placement, homes, completions: Vec::new(), late: None };
+        (first..).zip(regions).map(adapter).collect()
     }
 
-    /// Returns the totals of the links of these regions up to the end of a run, for the process that combines those of all regions.
-    pub(crate) fn link_totals(
-        machine: &EpochMachine<'a>,
-        numbers: Range<RegionIndex>,
-        adapters: &mut [Self],
-        end: SimTime,
-    ) -> Vec<LinkTotals<'static>> {
-        let regions = adapters.iter_mut().map(|adapter| &mut adapter.region);
-        machine.link_totals(numbers, regions, end)
+    /// Returns the regions.
+    pub(crate) fn regions(adapters: &mut [Self]) -> impl Iterator<Item = &mut N> {
+        adapters.iter_mut().map(|adapter| &mut adapter.region)
     }
+}
 
+impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
     /// Sums up the epoch statistics of a run.
     pub(crate) fn summary(adapters: &[Self], crossings: ExchangeCounts) -> EpochSummary {
         let ExchangeCounts { boundaries, rounds, messages: letters } = crossings;
@@ -63,34 +217,26 @@ impl<'a> RegionAdapter<'a> {
     }
 }
 
-impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_> {
-    type Message = RegionMessage<Completion>;
-    const MAX_ROUNDS: &'static [u32] = EpochRegion::<Completion>::MAX_ROUNDS;
+impl<'m, N: NetworkRegion> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_, N> {
+    type Message = N::Message;
+    const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
 
-    fn submit(
-        &mut self,
-        filed: SubmittedWork<WorkRequest>,
-        mail: &mut Vec<(RegionIndex, RegionMessage<Completion>)>,
-    ) {
+    fn submit(&mut self, filed: SubmittedWork<WorkRequest>, mail: &mut Vec<(RegionIndex, N::Message)>) {
         let SubmittedWork { at, tie_break: place, from, request: WorkRequest { work, completion: notice } } =
             filed;
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let booking = RemoteFlowRequest {
-                    at,
-                    order: place,
-                    submitter: from,
-                    src,
-                    dst,
-                    size: bytes,
-                    tag: notice,
-                };
-                self.region.send(booking, mail).expect("a rank resolves its route before it sends");
+                let message =
+                    Message { at, order: place, submitter: from, src, dst, size: bytes, tag: notice };
+                self.region.send(message, mail).expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
                 self.region.compute(at, self.placement.host(rank), flops, notice);
             }
             Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), notice),
+        }
+        if self.late.is_none() && self.region.is_late() {
+            self.late = Some((at, from));
         }
     }
 
@@ -105,7 +251,7 @@ impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_> {
         self.region.advance(&mut self.completions);
         let at = self.region.now();
         if at >= END_OF_TIME {
-            return Err(end_of_time_error(self.region.unfinished()));
+            return Err(end_of_time_error(self.region.unfinished().into_iter()));
         }
         let Self { index, homes, .. } = *self;
         for notice in &self.completions {
@@ -115,7 +261,7 @@ impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, mail: RegionMessage<Completion>) {
+    fn receive(&mut self, mail: N::Message) {
         self.region.receive(mail);
     }
 
@@ -128,12 +274,16 @@ impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_> {
         boundary: SimTime,
         conversation: u32,
         round: u32,
-        mail: &mut Vec<(RegionIndex, RegionMessage<Completion>)>,
+        mail: &mut Vec<(RegionIndex, N::Message)>,
     ) {
         self.region.exchange_round(boundary, conversation, round, mail);
     }
 
     fn begin_epoch(&mut self, boundary: SimTime) {
         self.region.begin_epoch(boundary);
+    }
+
+    fn late_work(&self) -> Option<(SimTime, Rank)> {
+        self.late
     }
 }

@@ -13,13 +13,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use mpi_model::ReplayError;
+use netmodel::flow::windows::{WindowError, window};
 use netmodel::{Platform, RouteError};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
-use crate::contention::EpochPlan;
+use crate::contention::{EpochPlan, WindowPlan};
 use crate::job::{Job, PlatformSource};
 use crate::models::Model;
 use crate::partition::{PartitionSource, RankAssignment};
@@ -36,6 +37,19 @@ const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;
 
 /// Largest number of links whose loads are recorded by default: a record takes a kilobyte for each link.
 const MAX_RECORDED_LINKS: usize = 1 << 16;
+
+/// Reason why an exact replay with contention runs on one thread.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WindowObstacle {
+    #[error("one thread is asked for")]
+    OneThread,
+    #[error("the model has one order of events")]
+    Model,
+    #[error("fast-forwarding compares the state of all ranks")]
+    FastForward,
+    #[error(transparent)]
+    Network(#[from] WindowError),
+}
 
 /// A loaded simulation: trace, platform and placement of ranks in memory, ready to be replayed.
 #[derive(Debug)]
@@ -314,6 +328,22 @@ impl Simulation {
         let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
         let engine = self.batch.map_or(engine.clone(), |tokens| engine.batch(tokens));
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
+    }
+
+    /// Returns the windows of an exact replay on several threads, or the reason why there are none.
+    pub(super) fn window_plan(&self) -> Result<WindowPlan, WindowObstacle> {
+        let (threads, ranks) = (self.job.threads, self.trace.ranks());
+        if threads == 1 {
+            return Err(WindowObstacle::OneThread);
+        }
+        if !self.model.capabilities.windows {
+            return Err(WindowObstacle::Model);
+        }
+        if self.job.fast_forward && self.fast_forward_obstacle().is_none() {
+            return Err(WindowObstacle::FastForward);
+        }
+        let window = window(&self.platform, &self.job.network)?;
+        Ok(WindowPlan::new(window, &self.platform, &self.placement, ranks, threads))
     }
 
     /// Creates the engine for a replay region by region.

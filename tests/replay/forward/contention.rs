@@ -49,7 +49,7 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
     outcome.fast_forward.expect("it was asked for")
 }
 
-fn generated(
+pub(crate) fn generated(
     folder: &Folder,
     name: &str,
     generator: &dyn Generator,

@@ -9,7 +9,9 @@ mod traffic;
 
 use std::ops::Range;
 
-use netmodel::{EpochNetwork, FlowNetwork, NetworkModel, NetworkParameters, Platform, Preset, Regions};
+use netmodel::{
+    EpochNetwork, FlowNetwork, Message, NetworkModel, NetworkParameters, Platform, Preset, Regions,
+};
 use pdes_core::{Bytes, SimDuration, SimTime};
 use platforms::PLATFORMS;
 use traffic::{PATTERNS, Sent, Traffic};
@@ -32,7 +34,7 @@ fn exact(platform: &Platform, messages: &[Sent], scale: f64) -> Vec<SimTime> {
             done.drain(..).for_each(|tag: usize| ends[tag] = network.now());
         }
         let size = Bytes::new((sent.size as f64 * scale).ceil() as u64);
-        network.send(sent.at, sent.src, sent.dst, size, tag).expect("all hosts are joined");
+        network.send(Message::new(sent.at, sent.src, sent.dst, size, tag)).expect("all hosts are joined");
     }
     while network.next_event().is_some() {
         network.advance(&mut done);
@@ -58,7 +60,7 @@ fn in_epochs(platform: &Platform, messages: &[Sent], regions: Regions, epoch: Si
             done.drain(..).for_each(|tag: usize| ends[tag] = network.now());
         }
         let size = Bytes::new(sent.size);
-        network.send(sent.at, sent.src, sent.dst, size, tag).expect("all hosts are joined");
+        network.send(Message::new(sent.at, sent.src, sent.dst, size, tag)).expect("all hosts are joined");
     }
     while network.next_event().is_some() {
         network.advance(&mut done);

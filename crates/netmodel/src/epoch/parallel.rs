@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::message::{FlowUpdate, MessageSpec, Outbox};
@@ -12,7 +12,7 @@ use super::{EpochError, link_totals, make_context, make_regions};
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
+use crate::{HostId, Message, NetworkParameters, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct RegionMessage<T>(MessageKind<T>);
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum MessageKind<T> {
     /// A remote rank sends a message from a host of the receiving region.
-    Request(RemoteFlowRequest<T>),
+    Request(Message<T>),
     Update(FlowUpdate<T>),
     /// To the region itself, which has announced flows and takes part in the next round.
     Reminder,
@@ -65,29 +65,10 @@ enum MessageKind<T> {
 /// A request whose message must be announced to other regions.
 #[derive(Debug)]
 struct PendingRequest<T> {
-    request: RemoteFlowRequest<T>,
+    request: Message<T>,
     route: u32,
     /// Begin of its flow.
     begin: SimTime,
-}
-
-/// A message to be sent, with its position in the order of messages.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct RemoteFlowRequest<T> {
-    /// Sending time.
-    pub at: SimTime,
-    /// Order number among the messages of that instant.
-    pub order: u64,
-    /// Rank that submitted it.
-    pub submitter: Rank,
-    /// The host that sends it.
-    pub src: HostId,
-    /// The host that receives it.
-    pub dst: HostId,
-    /// Its size on the wire.
-    pub size: Bytes,
-    /// Tag of the caller, reported on arrival in the regions of both hosts.
-    pub tag: T,
 }
 
 impl<'p> EpochMachine<'p> {
@@ -189,7 +170,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
     /// If there is no route.
     pub fn send(
         &mut self,
-        request: RemoteFlowRequest<T>,
+        request: Message<T>,
         messages: &mut Vec<(u32, RegionMessage<T>)>,
     ) -> Result<(), RouteError> {
         self.upcoming = None;
@@ -201,8 +182,8 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.add_request(request)
     }
 
-    fn add_request(&mut self, request: RemoteFlowRequest<T>) -> Result<(), RouteError> {
-        let RemoteFlowRequest { at, src, dst, size, tag, .. } = request;
+    fn add_request(&mut self, request: Message<T>) -> Result<(), RouteError> {
+        let Message { at, src, dst, size, tag, .. } = request;
         let context = &self.machine.context;
         let spec = MessageSpec { src, dst, size, tag };
         let route = self.region.routes.find(context, self.region.id, src, dst)?;
@@ -311,12 +292,11 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 // Stable: those of one rank stay in the order of submission.
                 self.requests.sort_by_key(
                     |&PendingRequest {
-                         request: RemoteFlowRequest { at, order: place, submitter: from, .. },
-                         ..
+                         request: Message { at, order: place, submitter: from, .. }, ..
                      }| { (at, place, from) },
                 );
                 for PendingRequest { request, route, begin } in self.requests.drain(..) {
-                    let RemoteFlowRequest { at, src, dst, size, tag, .. } = request;
+                    let Message { at, src, dst, size, tag, .. } = request;
                     self.region.schedule_announcement(
                         context,
                         (at, begin),
@@ -379,6 +359,8 @@ pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<Si
 
 #[cfg(test)]
 mod tests {
+    use pdes_core::{Bytes, Rank};
+
     use super::*;
     use crate::epoch::message::FlowKey;
 
@@ -388,7 +370,7 @@ mod tests {
         let [src, dst] = [4, u32::MAX].map(HostId::new);
         let (size, tag) = (Bytes::new(1 << 50), u64::MAX - 2);
         let (at, submitter) = (SimTime::from_picos(8), Rank::new(9));
-        let request = RemoteFlowRequest { at, order: u64::MAX, submitter, src, dst, size, tag };
+        let request = Message { at, order: u64::MAX, submitter, src, dst, size, tag };
         let kinds = [
             MessageKind::Request(request),
             MessageKind::Update(FlowUpdate::Announcement { flow, spec: MessageSpec { src, dst, size, tag } }),

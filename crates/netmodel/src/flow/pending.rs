@@ -1,8 +1,8 @@
 //! Submitted messages, computations and timers that are not complete.
 
-use pdes_core::Bytes;
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 
-use crate::HostId;
+use crate::{HostId, Message};
 
 /// Identifier of a pending item, until its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,31 @@ pub(super) struct Pending<T> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    /// A message of this size on a route.
-    Message { route: u32, size: Bytes },
+    /// A message of this size on a route, and its place in the order of messages.
+    Message { route: u32, size: Bytes, order: MessageOrder },
     /// A computation.
     Compute { host: HostId, flops: f64 },
     /// A timer.
     Timer,
+}
+
+/// Order of messages whose flows begin at one instant: by the sending time, the order number and the submitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MessageOrder {
+    sent: SimTime,
+    number: u64,
+    submitter: Rank,
+}
+
+impl MessageOrder {
+    pub(super) fn of<T>(message: &Message<T>) -> Self {
+        Self { sent: message.at, number: message.order, submitter: message.submitter }
+    }
+
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        state.time(self.sent);
+        state.value(&(self.number, self.submitter));
+    }
 }
 
 /// All pending items.
@@ -64,6 +83,23 @@ impl<T: Copy> PendingList<T> {
     #[inline]
     pub(super) fn work(&self, id: PendingId) -> Work {
         self.list[id.0 as usize].work
+    }
+
+    /// Returns the order of a message.
+    pub(super) fn order(&self, id: PendingId) -> MessageOrder {
+        match self.work(id) {
+            Work::Message { order, .. } => order,
+            Work::Compute { .. } | Work::Timer => unreachable!("only messages have an order"),
+        }
+    }
+
+    /// Shifts all items in time.
+    pub(super) fn shift_time(&mut self, time: SimDuration) {
+        for pending in &mut self.list {
+            if let Work::Message { order, .. } = &mut pending.work {
+                order.sent = order.sent.saturating_add(time);
+            }
+        }
     }
 
     /// Calls a function for the tags of all items, and for those of vacant places.

@@ -11,7 +11,7 @@ use pdes_core::{SimDuration, SimTime, StateWriter};
 use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
 use crate::MaxMin;
-use crate::maxmin::FlowIndex;
+use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
 
 /// The progress of all flows.
 #[derive(Debug, Default)]
@@ -168,6 +168,44 @@ impl Progress {
             }
         }
         self.arrivals.shift_time(time);
+    }
+
+    /// Moves the flows of a component to another network, where links and flows have other indices. The next arrival of both is
+    /// known.
+    pub(super) fn move_component(&mut self, component: &Component, to: &mut Self, relocation: &Relocation) {
+        let (links, flows) = (&relocation.links, &relocation.flows);
+        let most = |indices: &mut dyn Iterator<Item = usize>| indices.max().map_or(0, |most| most + 1);
+        let link_count = most(&mut links.values().map(|link| link.index())).max(to.groups.len());
+        let flow_count = most(&mut flows.values().map(|flow| flow.index())).max(to.flows.len());
+        to.groups.resize_with(link_count, FlowGroup::default);
+        to.flows.resize(flow_count, FlowProgress::Single { left: 0.0, since: SimTime::ZERO, level: 0.0 });
+        to.arrivals.grow(2 * link_count.max(flow_count));
+        let mut move_arrival = |from: u32, key: u32| {
+            to.arrivals.set(key, self.arrivals.of_group(from));
+            self.arrivals.set(from, None);
+        };
+        for flow in &component.flows {
+            let moved = flows[flow];
+            to.flows[moved.index()] = match self.flows[flow.index()] {
+                FlowProgress::Grouped { link, place } => {
+                    FlowProgress::Grouped { link: links[&LinkIndex::new(link)].get(), place }
+                }
+                single => {
+                    move_arrival(single_key(*flow), single_key(moved));
+                    single
+                }
+            };
+        }
+        for link in &component.links {
+            let moved = links[link];
+            if let Some(group) = self.groups.get_mut(link.index()) {
+                debug_assert!(!group.has_changed, "the next arrival is known");
+                let mut group = std::mem::take(group);
+                group.members.iter_mut().for_each(|member| member.flow = flows[&member.flow]);
+                to.groups[moved.index()] = group;
+                move_arrival(group_key(link.get()), group_key(moved.get()));
+            }
+        }
     }
 
     /// Ends a flow.

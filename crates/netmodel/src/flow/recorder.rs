@@ -11,9 +11,9 @@ use pdes_core::{SimDuration, SimTime};
 use super::route::RouteCache;
 use super::watched_period::WatchedPeriod;
 use crate::MaxMin;
+use crate::link_load::LinkTotals;
 use crate::link_load::bins::{Bins, scale_of};
-use crate::link_load::{LinkLoads, LinkTotals};
-use crate::maxmin::{FlowIndex, LinkIndex};
+use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
 use crate::{LinkId, Platform};
 
 /// Recorder of link loads.
@@ -203,6 +203,38 @@ impl LoadRecorder {
         self.next_sample = self.bin_end;
     }
 
+    /// Moves the flows of a component to the recorder of another network; `routes` gives their routes there. Both recorders have
+    /// [advanced](LoadRecorder::advance) to `now`.
+    pub(super) fn move_component(
+        &mut self,
+        now: SimTime,
+        (component, relocation): (&Component, &Relocation),
+        to: &mut Self,
+        route_there: impl Fn(FlowIndex) -> u32,
+    ) {
+        for &flow in &component.flows {
+            let there = relocation.flows[&flow].index();
+            if to.flows.len() <= there {
+                to.flows.resize(there + 1, None);
+            }
+            let active = self.flows[flow.index()].take();
+            to.flows[there] = active.map(|active| ActiveFlow { route: route_there(flow), ..active });
+        }
+        for &link in &component.links {
+            let there = relocation.links[&link].index();
+            if to.links.len() <= there {
+                to.links.resize_with(there + 1, RecordedLoad::default);
+            }
+            if let Some(record) = self.links.get_mut(link.index())
+                && record.full_since.is_some()
+            {
+                record.saturated = record.saturated_until(now);
+                record.full_since = None;
+                to.links[there].full_since = Some(now);
+            }
+        }
+    }
+
     /// Records which links are bottlenecks after a solve.
     pub(super) fn record_solve(&mut self, now: SimTime, sharing: &MaxMin) {
         let links = sharing.changed_links().chain(sharing.freed_links());
@@ -222,9 +254,14 @@ impl LoadRecorder {
         }
     }
 
-    /// Returns the link loads up to an instant.
-    pub(super) fn loads(&self, platform: &Platform, routes: &RouteCache<'_>, end: SimTime) -> LinkLoads {
-        let link_totals = routes.links().filter_map(|(id, link): (LinkId, LinkIndex)| {
+    /// Returns the totals of links up to an instant.
+    pub(super) fn totals<'a>(
+        &'a self,
+        platform: &'a Platform,
+        routes: &'a RouteCache<'_>,
+        end: SimTime,
+    ) -> impl Iterator<Item = LinkTotals<'a>> {
+        routes.links().filter_map(move |(id, link): (LinkId, LinkIndex)| {
             let record = self.links.get(link.index())?;
             Some(LinkTotals {
                 link: id,
@@ -233,8 +270,7 @@ impl LoadRecorder {
                 capacity: platform.link(id).bandwidth / 1e12,
                 bins: Cow::Borrowed(&record.bins),
             })
-        });
-        LinkLoads::new(platform, end, link_totals)
+        })
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct RouteCache<'p> {
 
 #[derive(Debug)]
 struct Route {
+    ends: (HostId, HostId),
     /// Sum of the link latencies [s].
     latency: f64,
     penalty: f64,
@@ -66,7 +67,7 @@ impl<'p> RouteCache<'p> {
         // Without latency the penalty is one, not the sum of the weights (network_cm02.cpp:393-405).
         let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
         let usages = first..self.usages.len();
-        self.routes.push(Route { latency: cost.latency, penalty, bound, usages });
+        self.routes.push(Route { ends: (src, dst), latency: cost.latency, penalty, bound, usages });
         let route = self.routes.len() as u32 - 1;
         self.of_pair.insert((src, dst), route);
         Ok(route)
@@ -82,12 +83,18 @@ impl<'p> RouteCache<'p> {
         *self.links[id.index()].get_or_insert_with(|| {
             let link = self.platform.link(id);
             let capacity = if separate { f64::INFINITY } else { link.bandwidth };
-            sharing.add_link(capacity, link.sharing)
+            sharing.add_numbered_link(id.get(), capacity, link.sharing)
         })
     }
 
     pub(super) fn platform(&self) -> &'p Platform {
         self.platform
+    }
+
+    /// Returns the hosts at the ends of a route.
+    #[inline]
+    pub(super) fn ends(&self, route: u32) -> (HostId, HostId) {
+        self.routes[route as usize].ends
     }
 
     /// Returns the latency of a route [s].
@@ -103,6 +110,11 @@ impl<'p> RouteCache<'p> {
     /// Returns the link usages of a flow on a route.
     pub(super) fn usages(&self, route: u32) -> &[Usage] {
         &self.usages[self.routes[route as usize].usages.clone()]
+    }
+
+    /// Returns the solver's index of a link, if it is on a route of this cache.
+    pub(super) fn index_of(&self, link: LinkId) -> Option<LinkIndex> {
+        self.links[link.index()]
     }
 
     /// Returns the links of the platform that are in use.

@@ -14,7 +14,7 @@ impl<T: Copy> FlowNetwork<'_, T> {
         state.time(self.now);
         let mut write_item = |id: PendingId, state: &mut StateWriter| {
             match self.pending.work(id) {
-                Work::Message { route, size } => state.value(&(0_u8, route, size)),
+                Work::Message { route, size, .. } => state.value(&(0_u8, route, size)),
                 Work::Compute { host, flops } => {
                     state.value(&(1_u8, host));
                     state.float(flops);
@@ -38,6 +38,9 @@ impl<T: Copy> FlowNetwork<'_, T> {
                 ScheduledEvent::StartFlow(id) => (true, id),
             };
             state.value(&starts_flow);
+            if let Work::Message { order, .. } = self.pending.work(id) {
+                order.write_state(state);
+            }
             write_item(id, state);
         }
         self.cpus.write_state(state, &mut write_item);
@@ -50,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{HostId, NetworkModel, NetworkParameters, Platform, Preset};
+    use crate::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
 
     const HOSTS: u32 = 6;
 
@@ -83,7 +86,7 @@ mod tests {
             let (from, to, now) = (HostId::new(from), HostId::new(to), network.now());
             match tag % 4 {
                 3 => network.compute(now, from, amount as f64, tag),
-                _ => network.send(now, from, to, Bytes::new(amount), tag).unwrap(),
+                _ => network.send(Message::new(now, from, to, Bytes::new(amount), tag)).unwrap(),
             }
         }
         network.next_event();

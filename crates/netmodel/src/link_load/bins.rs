@@ -87,6 +87,19 @@ impl Bins {
         self.scale = scale;
     }
 
+    /// Adds the sums of other bins.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if !self.is_used() {
+            *self = other.clone();
+        } else if other.is_used() {
+            let scale = self.scale.max(other.scale);
+            self.coarsen(scale);
+            let mut other = other.clone();
+            other.coarsen(scale);
+            self.sums.iter_mut().zip(other.sums).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
     /// Returns the sums of bins of `2^scale` picoseconds, up to an instant.
     pub(crate) fn coarsened(&self, scale: u32, end: u64) -> Vec<f64> {
         let mut bins = self.clone();

@@ -26,6 +26,7 @@ pub(super) const TIE: f64 = 1e-13;
 #[derive(Debug, Default)]
 pub(super) struct Filling {
     pub(super) is_grouped: bool,
+    pub(super) never_groups: bool,
     /// Flows of each link, by link.
     pub(super) link_states: Vec<LinkState>,
     pub(super) group_index: GroupIndex,
@@ -153,6 +154,9 @@ const MAX_GROWTH: f64 = 1e100;
 impl MaxMin {
     /// Chooses the method of the next solve: filling with groups or sweep without.
     pub(super) fn choose_method(&mut self) {
+        if self.filling.never_groups {
+            return;
+        }
         let (fits, patience) = if self.filling.is_grouped {
             (MIN_CHANGED_PART * self.sweep.changed.len() >= self.filling.fill_order.len(), UNGROUP_AFTER)
         } else {

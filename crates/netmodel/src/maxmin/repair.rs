@@ -69,8 +69,9 @@ pub(super) struct SweepState {
     evaluated_at: u64,
 }
 
-/// An event in one number, for fast comparison: ordered by level, fills before releases, then by link. The upper half
-/// holds the bits of the level; levels are not negative, so their bits are ordered as they are.
+/// An event in one number, for fast comparison: ordered by level, fills before releases, then by the number of the link.
+/// The upper half holds the level and the kind; levels are not negative, so that their bits without the sign are ordered as
+/// they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event(u128);
 
@@ -80,21 +81,18 @@ enum Kind {
     Release,
 }
 
-/// Bit that distinguishes releases from fills.
-const RELEASE_BIT: u64 = 1 << 32;
-
 impl Event {
-    fn new(level: f64, kind: Kind, link: u32) -> Self {
-        let kind = if kind == Kind::Release { RELEASE_BIT } else { 0 };
-        Self(u128::from(level.to_bits()) << 64 | u128::from(kind | u64::from(link)))
+    fn new(level: f64, kind: Kind, number: u32, link: u32) -> Self {
+        let key = level.to_bits() << 1 | u64::from(kind == Kind::Release);
+        Self(u128::from(key) << 64 | u128::from(number) << 32 | u128::from(link))
     }
 
     fn level(self) -> f64 {
-        f64::from_bits((self.0 >> 64) as u64)
+        f64::from_bits((self.0 >> 65) as u64)
     }
 
     fn kind(self) -> Kind {
-        if self.0 as u64 & RELEASE_BIT == 0 { Kind::Fill } else { Kind::Release }
+        if self.0 >> 64 & 1 == 0 { Kind::Fill } else { Kind::Release }
     }
 
     fn link(self) -> u32 {
@@ -222,7 +220,7 @@ impl MaxMin {
             }
             // A level that is equal up to rounding must fill before it releases.
             let level = link.level * (1.0 + TOLERANCE);
-            self.sweep.events.push(Reverse(Event::new(level, Kind::Release, index)));
+            self.sweep.events.push(Reverse(Event::new(level, Kind::Release, link.number, index)));
         }
         true
     }
@@ -232,10 +230,10 @@ impl MaxMin {
         let level = self.level_of(index);
         self.sweep.step += 1;
         self.sweep.work += self.links[index as usize].members.len();
-        let mark = &mut self.links[index as usize].sweep_state;
+        let Link { number, sweep_state: mark, .. } = &mut self.links[index as usize];
         (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
         if level.is_finite() {
-            self.sweep.events.push(Reverse(Event::new(level, Kind::Fill, index)));
+            self.sweep.events.push(Reverse(Event::new(level, Kind::Fill, *number, index)));
         }
     }
 

@@ -2,8 +2,8 @@
 
 use netmodel::epoch::EpochError;
 use netmodel::{
-    EpochNetwork, FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, RegionError,
-    Regions,
+    EpochNetwork, FlowNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset,
+    RegionError, Regions,
 };
 use pdes_core::{Bytes, SimDuration, SimTime};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn a_single_message_takes_the_same_time_without_epochs() {
     let platform = platform(FLAT);
     for dst in [1, 7] {
         let mut network = halves(&platform, 2000);
-        network.send(nanos(300), host(0), host(dst), Bytes::new(1000), 0).unwrap();
+        network.send(Message::new(nanos(300), host(0), host(dst), Bytes::new(1000), 0)).unwrap();
         assert_eq!(finish!(network, 1), [nanos(3300)]);
     }
 }
@@ -81,7 +81,7 @@ fn a_link_with_room_only_for_what_leaves() {
     let messages =
         [(0, 4, 1, 10_899), (0, 2, 0, 1982), (0, 2, 0, 8323), (0, 2, 4, 5794), (11_251, 4, 0, 125)];
     for (tag, (at, src, dst, size)) in messages.into_iter().enumerate() {
-        network.send(nanos(at), host(src), host(dst), Bytes::new(size), tag).unwrap();
+        network.send(Message::new(nanos(at), host(src), host(dst), Bytes::new(size), tag)).unwrap();
     }
     assert!(finish!(network, 5).iter().all(|&end| end < SimTime::MAX));
 }
@@ -103,8 +103,8 @@ fn flows_begin_at_their_mean_rates() {
     let platform = platform(FLAT);
     for there in [1, 5] {
         let mut network = halves(&platform, 2000);
-        network.send(nanos(0), host(0), host(there), Bytes::new(4000), 0).unwrap();
-        network.send(nanos(500), host(0), host(there + 1), Bytes::new(1000), 1).unwrap();
+        network.send(Message::new(nanos(0), host(0), host(there), Bytes::new(4000), 0)).unwrap();
+        network.send(Message::new(nanos(500), host(0), host(there + 1), Bytes::new(1000), 1)).unwrap();
         assert_close(&finish!(network, 2), &[SimTime::from_picos(7_142_857), nanos(4500)]);
     }
 }
@@ -117,8 +117,8 @@ fn flows_begin_at_their_mean_rates() {
 fn capacity_is_reserved_for_announced_flows() {
     let platform = platform(FLAT);
     let mut network = halves(&platform, 2000);
-    network.send(nanos(0), host(0), host(5), Bytes::new(6000), 0).unwrap();
-    network.send(nanos(3000), host(0), host(6), Bytes::new(1000), 1).unwrap();
+    network.send(Message::new(nanos(0), host(0), host(5), Bytes::new(6000), 0)).unwrap();
+    network.send(Message::new(nanos(3000), host(0), host(6), Bytes::new(1000), 1)).unwrap();
     assert_close(&finish!(network, 2), &[SimTime::from_picos(9_333_333), nanos(7000)]);
 }
 
@@ -130,8 +130,8 @@ fn capacity_is_reserved_for_announced_flows() {
 fn excess_load_is_compensated() {
     let platform = platform(FLAT);
     let mut network = EpochNetwork::new(&platform, &raw(), Regions::whole(&platform), epoch(4000)).unwrap();
-    network.send(nanos(2000), host(0), host(1), Bytes::new(15_625), 0).unwrap();
-    network.send(nanos(4500), host(0), host(2), Bytes::new(4375), 1).unwrap();
+    network.send(Message::new(nanos(2000), host(0), host(1), Bytes::new(15_625), 0)).unwrap();
+    network.send(Message::new(nanos(4500), host(0), host(2), Bytes::new(4375), 1)).unwrap();
     assert_close(&finish!(network, 2), &[nanos(24_000), SimTime::from_picos(16_416_667)]);
 }
 
@@ -218,7 +218,7 @@ macro_rules! deliver {
         let mut network = $network;
         for (tag, &(at, src, step, size)) in $messages.iter().enumerate() {
             let dst = (src + step) % 8;
-            network.send(nanos(at), host(src), host(dst), Bytes::new(size), tag).unwrap();
+            network.send(Message::new(nanos(at), host(src), host(dst), Bytes::new(size), tag)).unwrap();
         }
         finish!(network, $messages.len())
     }};
@@ -267,10 +267,10 @@ proptest! {
         let platform = platform(SHAPES[shape]);
         let parameters = NetworkParameters { precision_s: 0.0, ..NetworkParameters::preset(preset) };
         let mut one = FlowNetwork::new(&platform, &parameters);
-        one.send(nanos(7), host(src), host(dst), Bytes::new(size), 0).unwrap();
+        one.send(Message::new(nanos(7), host(src), host(dst), Bytes::new(size), 0)).unwrap();
         let regions = Regions::with_count(&platform, 4);
         let mut other = EpochNetwork::new(&platform, &parameters, regions, epoch(1000)).unwrap();
-        other.send(nanos(7), host(src), host(dst), Bytes::new(size), 0).unwrap();
+        other.send(Message::new(nanos(7), host(src), host(dst), Bytes::new(size), 0)).unwrap();
         let (one, other) = (finish!(one, 1), finish!(other, 1));
         let (one, other) = (one[0].as_picos(), other[0].as_picos());
         prop_assert!(one.abs_diff(other) <= 3 + one / 100_000_000, "{one} and {other}");

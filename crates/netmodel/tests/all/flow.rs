@@ -1,6 +1,6 @@
 //! Messages and computations over time, against times derived by hand.
 
-use netmodel::{FlowNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset};
+use netmodel::{FlowNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimTime};
 use proptest::prelude::*;
 
@@ -40,7 +40,13 @@ fn an_incast_of_n_takes_n_times_as_long() {
         let mut network = FlowNetwork::new(&platform, &raw());
         for sender in 0..senders {
             network
-                .send(SimTime::ZERO, host(sender + 1), host(0), Bytes::new(1000), sender as usize)
+                .send(Message::new(
+                    SimTime::ZERO,
+                    host(sender + 1),
+                    host(0),
+                    Bytes::new(1000),
+                    sender as usize,
+                ))
                 .unwrap();
         }
         // Two links of 10 us, then 1000 bytes at 1 / n bytes per microsecond.
@@ -55,8 +61,8 @@ fn an_incast_of_n_takes_n_times_as_long() {
 fn a_message_slows_down_while_another_is_there() {
     let platform = platform();
     let mut network = FlowNetwork::new(&platform, &raw());
-    network.send(SimTime::ZERO, host(0), host(1), Bytes::new(1000), 0).unwrap();
-    network.send(micros(480), host(0), host(2), Bytes::new(1000), 1).unwrap();
+    network.send(Message::new(SimTime::ZERO, host(0), host(1), Bytes::new(1000), 0)).unwrap();
+    network.send(Message::new(micros(480), host(0), host(2), Bytes::new(1000), 1)).unwrap();
     assert_eq!(finish(network, 2), [20.0 + 480.0 + 1040.0, 20.0 + 480.0 + 1040.0 + 480.0]);
 }
 
@@ -121,7 +127,7 @@ fn arrivals_that_rounding_moves_are_not_lost() {
         let mut network = FlowNetwork::new(&platform, &raw());
         for (tag, &(src, dst, bytes, nanos)) in messages.iter().enumerate() {
             let at = SimTime::from_picos(nanos * 1000);
-            network.send(at, host(src), host(dst), Bytes::new(bytes), tag).unwrap();
+            network.send(Message::new(at, host(src), host(dst), Bytes::new(bytes), tag)).unwrap();
         }
         let ends = finish(network, messages.len());
         assert!(ends.iter().all(|end| end.is_finite()), "{ends:?}");
@@ -144,7 +150,7 @@ proptest! {
         let platform = platform();
         let mut network = FlowNetwork::new(&platform, &raw());
         for (tag, &size) in sizes.iter().enumerate() {
-            network.send(SimTime::ZERO, host(1 + tag as u32 % 7), host(0), Bytes::new(size), tag).unwrap();
+            network.send(Message::new(SimTime::ZERO, host(1 + tag as u32 % 7), host(0), Bytes::new(size), tag)).unwrap();
         }
         let ends = finish(network, sizes.len());
         let last = ends.iter().copied().fold(0.0, f64::max);

@@ -1,8 +1,8 @@
 //! Link loads, against figures derived by hand and against the messages sent.
 
 use netmodel::{
-    EpochNetwork, FlowNetwork, HostId, LinkLoad, LinkLoads, NetworkModel, NetworkParameters, Platform,
-    Preset, Regions, Sharing,
+    EpochNetwork, FlowNetwork, HostId, LinkLoad, LinkLoads, Message, NetworkModel, NetworkParameters,
+    Platform, Preset, Regions, Sharing,
 };
 use pdes_core::{Bytes, SimDuration, SimTime};
 use proptest::prelude::*;
@@ -36,7 +36,9 @@ macro_rules! loads {
         let mut network = $network.with_link_loads();
         for (tag, &(src, dst, bytes, nanos)) in $messages.iter().enumerate() {
             let at = SimTime::from_picos(nanos * 1000);
-            network.send(at, HostId::new(src), HostId::new(dst), Bytes::new(bytes), tag).unwrap();
+            network
+                .send(Message::new(at, HostId::new(src), HostId::new(dst), Bytes::new(bytes), tag))
+                .unwrap();
         }
         let mut done = Vec::new();
         while network.next_event().is_some() {

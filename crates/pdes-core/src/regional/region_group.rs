@@ -95,6 +95,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         let failure = self.run_queue.fault.cutoff();
         let event = self.region.next_event_time().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
+        self.conditional = self.conditional.or_else(|| self.region.late_work());
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
         self.contribution = Contribution { messages: 0, event, boundary, failure, conditional };
     }

@@ -2,7 +2,7 @@
 
 use pdes_core::{
     Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SharedResource, SimDuration,
-    SimTime, Turn, Wake,
+    SimTime, SubmittedWork, Turn, Wake,
 };
 
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
@@ -17,7 +17,7 @@ struct Counter {
 const SERVICE: SimDuration = SimDuration::from_picos(10);
 
 impl SharedResource<Customer> for Counter {
-    fn submit(&mut self, from: Rank, at: SimTime, (): ()) {
+    fn submit(&mut self, SubmittedWork { at, from, .. }: SubmittedWork<()>) {
         let end = at.max(self.free_at) + SERVICE;
         self.free_at = end;
         self.queue.push((end, from));

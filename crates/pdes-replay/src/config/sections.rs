@@ -252,8 +252,8 @@ pub(super) struct TableRow {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct EngineSection {
-    /// Number of threads. A replay with `flow` but without epochs uses one, a GOAL schedule one per 64 ranks at most. If left out, text
-    /// is read on as many threads as there are cores.
+    /// Number of threads. A replay with `flow` but without epochs uses one, unless it can be cut into windows, a GOAL schedule one per
+    /// 64 ranks at most. If left out, text is read on as many threads as there are cores.
     #[schemars(range(min = 1, max = 1024), extend("default" = 1))]
     pub(super) threads: Option<usize>,
     /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.

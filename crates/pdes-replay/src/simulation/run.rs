@@ -15,7 +15,7 @@ use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointSegments, RunIdentity};
-use crate::contention::SharedMachine;
+use crate::contention::{SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::fast_forward;
@@ -68,7 +68,17 @@ impl Simulation {
                 None => self.run_on_first(cluster, |simulation| simulation.replay(progress))?,
             },
             Execution::InTimeOrder(_) => {
-                self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))?
+                self.run_on_first(cluster, |simulation| match simulation.window_plan() {
+                    Ok(plan) => match simulation.run_windows(&plan, progress)? {
+                        Ok(outcome) => Ok(outcome),
+                        Err(unordered) => {
+                            simulation.warn_sequential(unordered);
+                            progress.continue_after(0);
+                            simulation.run_in_order(started, progress)
+                        }
+                    },
+                    Err(_) => simulation.run_in_order(started, progress),
+                })?
             }
             Execution::Schedules => unreachable!("a job is for traces"),
         };
@@ -193,7 +203,8 @@ impl Simulation {
         let epoch_machine = plan.machine(&self.platform, &self.job.network).map_err(RunError::from);
         let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
         let (numbers, homes) = (blocks.regions(me), blocks.region_of_rank());
-        let adapters = RegionAdapter::create_all(numbers.clone(), &epoch_machine, &self.placement, homes);
+        let own = epoch_machine.make_regions(numbers.clone());
+        let adapters = RegionAdapter::adapt_all(numbers.start, own, &self.placement, homes);
         let done = engine.run_distributed(cluster, plan.epoch(), processes, blocks, adapters, progress)?;
         let RegionalRun { run, mut regions, exchange_counts, timing } = match done {
             Ok(done) => done,
@@ -207,13 +218,42 @@ impl Simulation {
         let epochs = gather(cluster, Some(summary))?;
         let links = if self.records_links() {
             let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
-            let own = RegionAdapter::link_totals(&epoch_machine, numbers, &mut regions, end);
+            let own = epoch_machine.link_totals(numbers, RegionAdapter::regions(&mut regions), end);
             let totals = cluster.gather(own)?.into_iter().flatten().collect();
             Some(epoch_machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
         } else {
             None
         };
         Ok(Ok((outcome.map(|outcome| Outcome { epochs, links, ..outcome }), timing)))
+    }
+
+    /// Replays with exact contention on several threads. The inner error says which rank depends on the global event order.
+    fn run_windows(
+        &self,
+        plan: &WindowPlan,
+        progress: &Progress,
+    ) -> Result<Result<Outcome, UnorderedConditional>, RunError> {
+        let started = Instant::now();
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        let spool = self.spool();
+        let blocks = plan.blocks(&self.placement, self.trace.ranks());
+        let mine: Vec<Rank> = blocks.ranks(0).collect();
+        let world = self.world(&machine, &mine, spool.as_ref());
+        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error))?;
+        let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
+        let adapters =
+            RegionAdapter::adapt_all(0, windows.make_regions(), &self.placement, blocks.region_of_rank());
+        let (engine, alone) = (self.regional_engine(), &mut Cluster::alone());
+        let done = engine.run_distributed(alone, windows.window(), processes, &blocks, adapters, progress)?;
+        let RegionalRun { run, mut regions, .. } = match done {
+            Ok(done) => done,
+            Err(unordered) => return Ok(Err(unordered)),
+        };
+        let outcome = self.collect(alone, started, (&world, spool.as_ref(), mine), run)?;
+        let outcome = outcome.expect("the first process gets the outcome");
+        let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
+        let links = windows.link_loads(regions, outcome.simulated_time());
+        Ok(Ok(Outcome { links, ..outcome }))
     }
 
     fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {

@@ -35,10 +35,13 @@ impl Simulation {
                 "analysis.links: the model {key:?} knows no links; take network.model = {names}"
             ));
         }
-        if !capabilities.threads && self.job.threads > 1 {
+        if !capabilities.threads
+            && self.job.threads > 1
+            && let Err(why) = self.window_plan()
+        {
             let (threads, setting) = (self.job.threads, self.model.setting_for_threads());
             warnings.push(format!(
-                "the exact model {key:?} runs on one thread; for {threads} threads take {setting}"
+                "the exact model {key:?} runs on one thread: {why}; for {threads} threads take {setting}"
             ));
         }
         warnings

@@ -1,6 +1,9 @@
 //! Regions that exchange levels find the rates that one region finds.
 
 use super::*;
+use pdes_core::Bytes;
+
+use crate::Message;
 
 fn platform(text: &str) -> Platform {
     let text = format!("[topology]\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n{text}");
@@ -25,7 +28,9 @@ fn rates(
     let mut network = EpochNetwork::new(platform, parameters, regions, epoch).expect("the epoch is short");
     for &(src, dst) in pairs {
         let [src, dst] = [src, dst].map(HostId::new);
-        network.send(SimTime::ZERO, src, dst, Bytes::new(1 << 30), ()).expect("hosts are joined");
+        network
+            .send(Message::new(SimTime::ZERO, src, dst, Bytes::new(1 << 30), ()))
+            .expect("hosts are joined");
     }
     let mut done = Vec::new();
     while network.next_event().is_some_and(|at| at <= SimTime::from_picos(100_000_000)) {

@@ -1,0 +1,116 @@
+//! Parts of a network, which are moved to another one.
+
+use pdes_core::{Bytes, SimTime};
+use rustc_hash::FxHashMap;
+
+use super::pending::{MessageOrder, Work};
+use super::{ActiveFlow, FlowNetwork, PICOS, ScheduledEvent, later};
+use crate::link_load::LinkTotals;
+use crate::maxmin::{FlowIndex, Relocation};
+use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
+
+impl<T: Copy> FlowNetwork<'_, T> {
+    /// Returns the number of a route.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn route(&mut self, src: HostId, dst: HostId) -> Result<u32, RouteError> {
+        self.routes.find(src, dst, &mut self.sharing)
+    }
+
+    /// Returns the links that flows on a route use.
+    pub(super) fn links_of(&self, route: u32) -> impl Iterator<Item = LinkId> + '_ {
+        self.routes.usages(route).iter().map(|usage| LinkId::new(self.sharing.number(usage.link)))
+    }
+
+    /// Returns the end of the latency phase of a message that is sent at an instant.
+    pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
+        later(at, self.routes.latency(route) * self.factors.of(size).latency * PICOS)
+    }
+
+    /// Schedules the begin of a flow, whose latency phase another network has simulated.
+    pub(super) fn schedule_flow(&mut self, begin: SimTime, message: Message<T>) {
+        let route = self.route(message.src, message.dst).expect("the sender has found the route");
+        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
+        let id = self.pending.add(work, message.tag);
+        self.events.add(begin, ScheduledEvent::StartFlow(id));
+        self.upcoming = None;
+    }
+
+    /// Returns whether flows on a link are under way.
+    pub(super) fn has_flows_on(&self, link: LinkId) -> bool {
+        self.routes.index_of(link).is_some_and(|link| self.sharing.is_in_use(link))
+    }
+
+    /// Advances until an instant, and reports what arrives before.
+    pub(super) fn advance_until(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, T)) {
+        let mut done = Vec::new();
+        while self.next_event().is_some_and(|at| at < end) {
+            self.advance(&mut done);
+            done.drain(..).for_each(|tag| arrives(self.now, tag));
+        }
+    }
+
+    /// Returns the totals of links up to an instant, as far as they were recorded.
+    pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
+        let recorder = self.recorder.iter();
+        recorder.flat_map(move |recorder| recorder.totals(self.routes.platform(), &self.routes, end))
+    }
+
+    /// Moves a link with flows, and all links and flows connected with it, to another network at an instant after the last event
+    /// of both; returns the links. Neither network has changed since its [next event](NetworkModel::next_event) was computed, but for
+    /// [scheduled](Self::schedule_flow) flows.
+    pub(super) fn move_component(&mut self, now: SimTime, link: LinkId, to: &mut Self) -> Vec<LinkId> {
+        let link = self.routes.index_of(link).expect("the link is in use");
+        let component = self.sharing.component(link);
+        let mut flows = component.flows.clone();
+        // Flows between two hosts arrive in the order in which they began.
+        flows.sort_unstable_by_key(|flow| self.active[flow.index()].begun);
+        let mut messages = Vec::with_capacity(flows.len());
+        for flow in flows {
+            let ActiveFlow { message, route, .. } = self.active[flow.index()];
+            let (src, dst) = self.routes.ends(route);
+            let Work::Message { size, order, .. } = self.pending.work(message) else {
+                unreachable!("only messages flow")
+            };
+            let route = to.route(src, dst).expect("the other network has the same routes");
+            let message =
+                to.pending.add(Work::Message { route, size, order }, self.pending.complete(message));
+            to.begun += 1;
+            messages.push((flow, ActiveFlow { message, route, begun: to.begun }));
+        }
+        let mut relocation = Relocation::default();
+        let mut moved = Vec::with_capacity(component.links.len());
+        for &link in &component.links {
+            let number = LinkId::new(self.sharing.number(link));
+            let there = to.routes.index_of(number).expect("the link is on a route of a flow");
+            relocation.links.insert(link, there);
+            moved.push(number);
+        }
+        self.advance_recorder(now);
+        to.advance_recorder(now);
+        self.sharing.move_component(&component, &mut to.sharing, &mut relocation);
+        self.progress.move_component(&component, &mut to.progress, &relocation);
+        if let (Some(recorder), Some(there)) = (&mut self.recorder, &mut to.recorder) {
+            let routes: FxHashMap<FlowIndex, u32> =
+                messages.iter().map(|&(flow, ActiveFlow { route, .. })| (flow, route)).collect();
+            recorder.move_component(now, (&component, &relocation), there, |flow| routes[&flow]);
+        }
+        for (flow, active) in messages {
+            let place = relocation.flows[&flow].index();
+            if to.active.len() <= place {
+                to.active.resize(place + 1, active);
+            }
+            to.active[place] = active;
+        }
+        (self.upcoming, to.upcoming) = (None, None);
+        moved
+    }
+
+    /// Records the loads of links up to an instant until which no event comes.
+    fn advance_recorder(&mut self, now: SimTime) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The flow model on several threads, exactly: windows of the shortest latency phase, and in a window the parts of the network
+//! that share no links, each for itself.
+//!
+//! A message takes its latency phase before it joins the links. So every flow that begins in a window as long as the shortest
+//! phase was sent before the window, and is known at its beginning (lookahead; Chandy and Misra, "Distributed Simulation",
+//! IEEE TSE 5(5), 1979; Nicol, "The Cost of Conservative Synchronization in Parallel Discrete Event Simulations", JACM 40(2),
+//! 1993). In the window the network depends on no rank, and of the network a connected component of flows and links depends on
+//! nothing else. Ranks follow: they get all arrivals of the window, and what they send begins to flow after it.
+//!
+//! Each region has the ranks of some hosts, their cores and their loopbacks. The flows between hosts are in *pockets*, networks of
+//! their own that take in whole components. At the beginning of a window
+//!
+//! 1. regions hand over the flows that begin in it;
+//! 2. one of them finds the components that they join, and gives each to the pocket that has a part of it, or, if several have one,
+//!    moves these to one pocket;
+//! 3. pockets advance to the end of the window, and report arrivals to the regions of both hosts.
+//!
+//! The result is that of [`FlowNetwork`] to the last bit: its order of events at one time depends on messages alone.
+
+mod assignment;
+mod region;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pdes_core::{SimDuration, SimTime};
+
+use super::{FlowNetwork, MIN_SEPARATE_HOSTS};
+use crate::link_load::{LinkLoads, LinkTotals};
+use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform};
+use assignment::Assignment;
+pub use region::{WindowMessage, WindowRegion};
+
+/// The parts of a machine that its regions share.
+#[derive(Debug)]
+pub struct WindowMachine<'p, T> {
+    platform: &'p Platform,
+    parameters: NetworkParameters,
+    records_loads: bool,
+    window: SimDuration,
+    /// Region of each host.
+    homes: Box<[u32]>,
+    /// Flows that begin in the next window, by region.
+    begins: Box<[Mutex<Vec<StartingFlow<T>>>]>,
+    pockets: Box<[Mutex<FlowNetwork<'p, Routed<T>>>]>,
+    /// Time of the next event of each pocket \[ps\]. Relaxed: the engine orders the rounds of an exchange.
+    pocket_events: Box<[AtomicU64]>,
+    assignment: Mutex<Assignment>,
+}
+
+/// A flow that begins soon.
+#[derive(Debug)]
+struct StartingFlow<T> {
+    begin: SimTime,
+    message: Message<Routed<T>>,
+    /// Links that it uses.
+    links: Arc<[LinkId]>,
+}
+
+/// A tag, and the regions of both ends of a message.
+#[derive(Clone, Copy, Debug)]
+struct Routed<T> {
+    tag: T,
+    regions: [u32; 2],
+}
+
+/// Reason why threads cannot share an exact simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// SimGrid's merging of events and its marking of links are global.
+    #[error(
+        "events all over the network depend on each other with network.precision_s above 0 or network.solve_scope = \"marked\" (set 0 \
+         and \"complete\")"
+    )]
+    Inseparable,
+    /// There is too little to do for several threads.
+    #[error("the platform has fewer than {MIN_SEPARATE_HOSTS} hosts")]
+    TooFewHosts,
+    /// A message may have an effect on another one at once.
+    #[error("hosts are joined without latency")]
+    NoLatency,
+}
+
+/// Returns the length of the windows in which several threads simulate a platform exactly.
+///
+/// # Errors
+/// If they cannot, because messages [affect](NetworkParameters::separates_messages) others that they share no links with, because
+/// there is no latency, or because the platform is small.
+pub fn window(platform: &Platform, parameters: &NetworkParameters) -> Result<SimDuration, WindowError> {
+    if !parameters.separates_messages() {
+        return Err(WindowError::Inseparable);
+    }
+    if platform.hosts().len() < MIN_SEPARATE_HOSTS {
+        return Err(WindowError::TooFewHosts);
+    }
+    let phase = platform.min_latency_phase(parameters).unwrap_or(SimDuration::ZERO);
+    if phase > SimDuration::ZERO { Ok(phase) } else { Err(WindowError::NoLatency) }
+}
+
+impl<'p, T: Copy> WindowMachine<'p, T> {
+    /// Makes an idle machine with a pocket for each region.
+    ///
+    /// Link loads are recorded if `records_loads` is true: a kilobyte for each link and pocket that carries anything.
+    ///
+    /// # Panics
+    /// If a host has no home among `regions` regions, or the window is empty.
+    pub fn new(
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+        window: SimDuration,
+        (homes, regions): (&[u32], u32),
+        records_loads: bool,
+    ) -> Self {
+        assert!(window > SimDuration::ZERO, "a window has a length");
+        assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
+        let pocket = |_| Mutex::new(network(platform, parameters, records_loads));
+        Self {
+            platform,
+            parameters: parameters.clone(),
+            records_loads,
+            window,
+            homes: homes.into(),
+            begins: (0..regions).map(|_| Mutex::default()).collect(),
+            pockets: (0..regions).map(pocket).collect(),
+            pocket_events: (0..regions).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            assignment: Mutex::new(Assignment::new(platform.links().len())),
+        }
+    }
+
+    /// Returns the length of a window.
+    pub fn window(&self) -> SimDuration {
+        self.window
+    }
+
+    /// Makes the idle regions, in their order.
+    pub fn make_regions(&self) -> Vec<WindowRegion<'_, 'p, T>> {
+        (0..self.pockets.len() as u32).map(|index| WindowRegion::new(self, index)).collect()
+    }
+
+    /// Returns the link loads up to an instant at which all regions have ended, if they were recorded.
+    pub fn link_loads<'r>(
+        &self,
+        regions: impl Iterator<Item = &'r WindowRegion<'r, 'p, T>>,
+        end: SimTime,
+    ) -> Option<LinkLoads>
+    where
+        'p: 'r,
+        T: 'r,
+    {
+        let mut by_link = BTreeMap::<LinkId, LinkTotals<'static>>::new();
+        let mut add = |totals: LinkTotals<'_>| match by_link.entry(totals.link) {
+            Entry::Occupied(mut known) => known.get_mut().merge(&totals),
+            Entry::Vacant(place) => drop(place.insert(totals.into_owned())),
+        };
+        self.pockets.iter().for_each(|pocket| pocket.lock().link_totals(end).for_each(&mut add));
+        regions.for_each(|region| region.link_totals(end).for_each(&mut add));
+        self.records_loads.then(|| LinkLoads::new(self.platform, end, by_link.into_values()))
+    }
+
+    fn network<U: Copy>(&self) -> FlowNetwork<'p, U> {
+        network(self.platform, &self.parameters, self.records_loads)
+    }
+
+    /// Returns the time of the next event of a pocket.
+    fn pocket_event(&self, pocket: u32) -> Option<SimTime> {
+        let at = SimTime::from_picos(self.pocket_events[pocket as usize].load(Ordering::Relaxed));
+        Some(at).filter(|&at| at != SimTime::MAX)
+    }
+
+    fn set_pocket_event(&self, pocket: u32, at: Option<SimTime>) {
+        self.pocket_events[pocket as usize].store(at.unwrap_or(SimTime::MAX).as_picos(), Ordering::Relaxed);
+    }
+
+    fn home(&self, host: HostId) -> u32 {
+        self.homes[host.index()]
+    }
+
+    /// Returns the beginning of the window of an instant.
+    fn window_of(&self, at: SimTime) -> SimTime {
+        let window = self.window.as_picos();
+        SimTime::from_picos(at.as_picos() / window * window)
+    }
+}
+
+fn network<'p, T: Copy>(
+    platform: &'p Platform,
+    parameters: &NetworkParameters,
+    records_loads: bool,
+) -> FlowNetwork<'p, T> {
+    let network = FlowNetwork::new(platform, parameters);
+    if records_loads { network.with_link_loads() } else { network }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! A region of a machine that is simulated in windows: hosts with their cores and loopbacks.
+
+use std::sync::Arc;
+
+use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
+
+use super::{Routed, StartingFlow, WindowMachine};
+use crate::flow::{FlowNetwork, earlier};
+use crate::link_load::LinkTotals;
+use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
+
+/// A region of a [`WindowMachine`], and the pocket of the same number.
+#[derive(Debug)]
+pub struct WindowRegion<'g, 'p, T> {
+    machine: &'g WindowMachine<'p, T>,
+    index: u32,
+    /// Cores, loopbacks and timers.
+    local: FlowNetwork<'p, T>,
+    /// Links of the routes to other hosts, by route.
+    links: Vec<Option<Arc<[LinkId]>>>,
+    /// Messages to other hosts whose flows have not begun, and the first begin of a flow.
+    starting: Vec<StartingFlow<T>>,
+    first_begin: Option<SimTime>,
+    /// Messages that arrive in the present window; up to `arrived` they have.
+    arrivals: Vec<(SimTime, T)>,
+    arrived: usize,
+    now: SimTime,
+    is_late: bool,
+}
+
+/// Message between regions.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum WindowMessage<T> {
+    /// Flows begin or end in the window.
+    Assign,
+    /// The pocket of the region has events in the window.
+    Advance,
+    /// A message arrives.
+    Arrival(SimTime, T),
+}
+
+impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
+    /// Rounds of the exchange at the beginning of a window: flows that begin, their assignment to pockets, and arrivals.
+    pub const MAX_ROUNDS: &'static [u32] = &[3];
+
+    pub(super) fn new(machine: &'g WindowMachine<'p, T>, index: u32) -> Self {
+        Self {
+            machine,
+            index,
+            local: machine.network(),
+            links: Vec::new(),
+            starting: Vec::new(),
+            first_begin: None,
+            arrivals: Vec::new(),
+            arrived: 0,
+            now: SimTime::ZERO,
+            is_late: false,
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// If there is no route.
+    pub fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+        let Message { at, order, submitter, src, dst, size, tag } = message;
+        if src == dst {
+            self.is_late |= at < self.now;
+            return self.local.send(message);
+        }
+        let route = self.local.route(src, dst)?;
+        let begin = self.local.flow_begin(route, at, size);
+        self.is_late |= begin < self.machine.window_of(at).saturating_add(self.machine.window);
+        let machine = self.machine;
+        let tag = Routed { tag, regions: [src, dst].map(|host| machine.home(host)) };
+        let message = Message { at, order, submitter, src, dst, size, tag };
+        let links = self.links_of(route);
+        self.starting.push(StartingFlow { begin, message, links });
+        self.first_begin = earlier(self.first_begin, Some(begin));
+        Ok(())
+    }
+
+    fn links_of(&mut self, route: u32) -> Arc<[LinkId]> {
+        let place = route as usize;
+        if self.links.len() <= place {
+            self.links.resize(place + 1, None);
+        }
+        self.links[place].get_or_insert_with(|| self.local.links_of(route).collect()).clone()
+    }
+
+    /// Runs a computation of `flops` floating-point operations on a host of the region.
+    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.is_late |= at < self.now;
+        self.local.compute(at, host, flops, tag);
+    }
+
+    /// Completes `tag` at an instant.
+    pub fn schedule(&mut self, at: SimTime, tag: T) {
+        self.is_late |= at < self.now;
+        self.local.schedule(at, tag);
+    }
+
+    /// Returns whether work came too late: for an instant that this region has passed, because a rank of another region woke its rank
+    /// without delay, or for a flow that begins in the window in which it was sent, which a shorter latency phase than the window's
+    /// would allow.
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// Returns the instant of the last event.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Returns the time of the next event that concerns the ranks of the region.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        earlier(self.local.next_event(), self.arrivals.get(self.arrived).map(|&(at, _)| at))
+    }
+
+    /// Advances to the next event, and appends the tags completed by then, possibly none.
+    pub fn advance(&mut self, done: &mut Vec<T>) {
+        let local = self.local.next_event();
+        let Some(now) = earlier(local, self.arrivals.get(self.arrived).map(|&(at, _)| at)) else { return };
+        self.now = now;
+        if local == Some(now) {
+            self.local.advance(done);
+        }
+        while let Some(&(at, tag)) = self.arrivals.get(self.arrived)
+            && at == now
+        {
+            self.arrived += 1;
+            done.push(tag);
+        }
+    }
+
+    /// Returns the tags of the work of this region, and of its pocket, that is not complete.
+    pub fn unfinished(&self) -> Vec<T> {
+        let pocket = self.machine.pockets[self.index as usize].lock();
+        let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
+        let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
+        let arriving = self.arrivals[self.arrived..].iter().map(|&(_, tag)| tag);
+        self.local.unfinished().chain(starting).chain(flowing).chain(arriving).collect()
+    }
+
+    /// Returns the beginning of the next window in which flows begin, or in which the pocket has events.
+    pub fn next_boundary(&self) -> Option<SimTime> {
+        let machine = self.machine;
+        earlier(self.first_begin, machine.pocket_event(self.index)).map(|at| machine.window_of(at))
+    }
+
+    /// Receives a message of another region, or of this one.
+    pub fn receive(&mut self, message: WindowMessage<T>) {
+        if let WindowMessage::Arrival(at, tag) = message {
+            self.arrivals.push((at, tag));
+        }
+    }
+
+    /// Begins a window, when all its arrivals are known.
+    pub fn begin_window(&mut self) {
+        self.arrivals.drain(..self.arrived);
+        self.arrived = 0;
+        // Stable, and fast where those of each pocket are in order.
+        self.arrivals.sort_by_key(|&(at, _)| at);
+    }
+
+    /// Takes part in a round of the exchange at the beginning of a window.
+    pub fn exchange_round(
+        &mut self,
+        begin: SimTime,
+        round: u32,
+        messages: &mut Vec<(u32, WindowMessage<T>)>,
+    ) {
+        let end = begin.saturating_add(self.machine.window);
+        match round {
+            0 => {
+                if self.first_begin.is_some_and(|begin| begin < end) {
+                    let flows = self.starting.extract_if(.., |flow| flow.begin < end);
+                    self.machine.begins[self.index as usize].lock().extend(flows);
+                    self.first_begin = self.starting.iter().map(|flow| flow.begin).min();
+                }
+                messages.push((0, WindowMessage::Assign));
+            }
+            1 if self.index == 0 => self.machine.assign_flows((begin, end), messages),
+            1 => {}
+            _ => self.advance_pocket(end, messages),
+        }
+    }
+
+    /// Returns the totals of the links between the hosts of the region and themselves.
+    pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
+        self.local.link_totals(end)
+    }
+
+    fn advance_pocket(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let mut pocket = self.machine.pockets[self.index as usize].lock();
+        pocket.advance_until(end, |at, Routed { tag, regions: [one, other] }| {
+            messages.push((one, WindowMessage::Arrival(at, tag)));
+            if other != one {
+                messages.push((other, WindowMessage::Arrival(at, tag)));
+            }
+        });
+        self.machine.set_pocket_event(self.index, pocket.next_event());
+    }
+}
+
+impl<T: Copy> WindowMachine<'_, T> {
+    /// Gives the flows that begin in a window to pockets, and lets those with events advance.
+    fn assign_flows(&self, (begin, end): (SimTime, SimTime), messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let mut flows = Vec::new();
+        self.begins.iter().for_each(|begins| flows.append(&mut begins.lock()));
+        let mut pockets: Vec<_> = self.pockets.iter().map(|pocket| pocket.lock()).collect();
+        self.assignment.lock().assign(begin, &mut flows, &mut pockets);
+        for (index, pocket) in (0..).zip(&mut pockets) {
+            let next = pocket.next_event();
+            self.set_pocket_event(index, next);
+            if next.is_some_and(|at| at < end) {
+                messages.push((index, WindowMessage::Advance));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Regions that advance window by window find the arrivals of the whole network.
+
+use pdes_core::{Bytes, Rank};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{NetworkModel, Preset};
+
+const PLATFORMS: [&str; 3] = [
+    "kind = \"torus\"\ndims = [8, 4, 4]",
+    "kind = \"fat_tree\"\nlevels = [{ children = 16, parents = 1 }, { children = 8, parents = 4 }]",
+    "kind = \"dragonfly\"\ngroups = 4\nchassis = 2\nblades = 4\nnodes = 4",
+];
+
+fn platform(text: &str) -> Platform {
+    let text = format!(
+        "[topology]\n{text}\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\nloopback = {{ bandwidth = \"2GBps\", latency = \"100ns\" }}\n"
+    );
+    Platform::from_toml(&text, "test.toml").unwrap()
+}
+
+/// All arrivals, sorted, and the loads of links.
+type Found = (Vec<(SimTime, usize)>, Option<LinkLoads>);
+
+fn whole(platform: &Platform, parameters: &NetworkParameters, messages: &[Message<usize>]) -> Found {
+    let mut network = FlowNetwork::new(platform, parameters).with_link_loads();
+    messages.iter().for_each(|&message| network.send(message).unwrap());
+    let (mut arrivals, mut done) = (Vec::new(), Vec::new());
+    while network.next_event().is_some() {
+        network.advance(&mut done);
+        arrivals.extend(done.drain(..).map(|tag| (network.now(), tag)));
+    }
+    arrivals.sort_unstable();
+    (arrivals, network.link_loads(network.now()))
+}
+
+/// Does what the engine does, on one thread; regions are called in ascending or descending order.
+fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], is_reversed: bool) -> Found {
+    let mut regions = machine.make_regions();
+    let count = regions.len();
+    // Those whose sender and receiver live in two regions are submitted by the latter.
+    messages.iter().for_each(|&message| regions[machine.home(message.dst) as usize].send(message).unwrap());
+    let order = |round: usize| -> Vec<usize> {
+        if is_reversed ^ (round == 1) { (0..count).rev().collect() } else { (0..count).collect() }
+    };
+    let (mut arrivals, mut done) = (Vec::new(), Vec::new());
+    loop {
+        let event = regions.iter_mut().filter_map(|region| region.next_event()).min();
+        let boundary = regions.iter().filter_map(|region| region.next_boundary()).min();
+        let is_boundary = boundary.is_some_and(|boundary| event.is_none_or(|event| boundary <= event));
+        match (event, boundary) {
+            (None, None) => break,
+            (_, Some(boundary)) if is_boundary => {
+                let mut called: Vec<bool> = vec![true; count];
+                for round in 0..3 {
+                    let mut messages = Vec::new();
+                    for region in order(round) {
+                        if called[region] {
+                            regions[region].exchange_round(boundary, round as u32, &mut messages);
+                        }
+                    }
+                    called = vec![false; count];
+                    for (to, message) in messages {
+                        called[to as usize] = true;
+                        regions[to as usize].receive(message);
+                    }
+                }
+                regions.iter_mut().for_each(|region| region.begin_window());
+            }
+            _ => {
+                for (index, region) in (0..).zip(&mut regions) {
+                    if region.next_event() == event {
+                        region.advance(&mut done);
+                        let now = region.now();
+                        let is_own = |&tag: &usize| machine.home(messages[tag].dst) == index;
+                        arrivals.extend(done.drain(..).filter(is_own).map(|tag| (now, tag)));
+                    }
+                }
+            }
+        }
+    }
+    arrivals.sort_unstable();
+    let end = arrivals.last().map_or(SimTime::ZERO, |&(at, _)| at);
+    (arrivals, machine.link_loads(regions.iter(), end))
+}
+
+proptest! {
+    /// Whatever the number of regions, and the order in which they run.
+    #[test]
+    fn windows_find_the_arrivals_of_the_whole_network(
+        shape in 0..PLATFORMS.len(),
+        is_smpi: bool,
+        regions in 1_u32..7,
+        is_reversed: bool,
+        work in prop::collection::vec((0_u32..128, 0_u32..128, 0_u64..20_000, 1_u64..60_000), 1..120),
+    ) {
+        let platform = platform(PLATFORMS[shape]);
+        let mut parameters = NetworkParameters::preset(if is_smpi { Preset::Smpi } else { Preset::Raw });
+        (parameters.precision_s, parameters.solve_scope) = (0.0, crate::maxmin::Scope::Complete);
+        let messages: Vec<_> = (0..).zip(work).map(|(tag, (src, dst, at, size))| Message {
+            // Many are sent at one time.
+            at: SimTime::from_picos(at / 500 * 500_000),
+            order: tag as u64 % 3,
+            submitter: Rank::new(dst),
+            src: HostId::new(src),
+            dst: HostId::new(dst),
+            size: Bytes::new(size),
+            tag,
+        }).collect();
+        let window = window(&platform, &parameters).unwrap();
+        let homes: Vec<u32> = (0..128).map(|host| host * regions / 128).collect();
+        let machine = WindowMachine::new(&platform, &parameters, window, (&homes, regions), true);
+        prop_assert_eq!(in_windows(&machine, &messages, is_reversed), whole(&platform, &parameters, &messages));
+    }
+}

@@ -1,0 +1,189 @@
+//! Exact contention on several threads: ends, statistics, waits, paths and link loads are those of one thread, to the bit.
+
+use std::path::Path;
+
+use pdes_core::{Bytes, Progress};
+use pdes_replay::{Config, Outcome, RunError, Simulation};
+use proptest::prelude::*;
+use trace_mmap::Item;
+use trace_tools::generate::{
+    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, Halo3d,
+    Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu, NpbLuParameters,
+    RandomSparse, RandomSparseParameters,
+};
+
+use crate::command_line::Folder;
+use crate::forward::contention::generated;
+use crate::forward::programs::{self, phase, program};
+use crate::forward::write;
+use crate::matrix::results;
+
+const TREE: &str = "platform.topology={ kind = 'fat_tree', levels = [{ children = 8, parents = 1 }, { children = 16, parents = 4 }], \
+                    speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
+const TORUS: &str = "platform.topology={ kind = 'torus', dims = [8, 4, 4], speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
+const DRAGONFLY: &str = "platform.topology={ kind = 'dragonfly', groups = 4, chassis = 2, blades = 4, nodes = 4, speed = '10Gf', \
+                         bandwidth = '12.5GBps', latency = '500ns' }";
+const PLATFORMS: [&str; 3] = [TREE, TORUS, DRAGONFLY];
+const PRESETS: [&[&str]; 2] = [
+    &["network.preset='raw'"],
+    &["network.preset='smpi'", "network.precision_s=0", "network.solve_scope='complete'"],
+];
+
+fn load(trace: &Path, settings: &[&str], threads: usize) -> Simulation {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    let analyses = [
+        "analysis.links=true",
+        "analysis.waits=true",
+        "analysis.histograms=true",
+        "analysis.critical_path=true",
+    ];
+    for setting in ["network.model=flow"].iter().chain(&analyses).chain(settings) {
+        config.set(setting).unwrap();
+    }
+    config.set(&format!("engine.threads={threads}")).unwrap();
+    Simulation::load(&config.resolve().unwrap()).unwrap()
+}
+
+fn replay(simulation: &Simulation) -> Result<Outcome, RunError> {
+    simulation.replay(&Progress::new(simulation.job().threads))
+}
+
+/// Replays on several numbers of threads, and expects one result.
+fn check(trace: &Path, settings: &[&str]) {
+    let expected = replay(&load(trace, settings, 1)).unwrap();
+    assert!(expected.links.is_some());
+    for (threads, jitter) in [(2, None), (3, Some(5)), (7, Some(9))] {
+        let simulation = load(trace, settings, threads).with_jitter(jitter);
+        assert_eq!(simulation.warnings().iter().find(|warning| warning.contains("thread")), None);
+        let outcome = replay(&simulation).unwrap();
+        assert_eq!(outcome.ends, expected.ends, "{threads} threads, {settings:?}");
+        assert!(results(&outcome) == results(&expected), "{threads} threads, {settings:?}");
+        assert_eq!(outcome.links, expected.links, "{threads} threads, {settings:?}");
+        assert_eq!(outcome.distributions, expected.distributions, "{threads} threads, {settings:?}");
+        let paths = [&outcome, &expected].map(|outcome| format!("{:?}", outcome.critical_path));
+        assert!(paths[0] == paths[1], "{threads} threads, {settings:?}");
+    }
+}
+
+fn check_all(trace: &Path) {
+    for platform in PLATFORMS {
+        for preset in PRESETS {
+            check(trace, &[&[platform], preset].concat());
+        }
+    }
+}
+
+#[test]
+fn wavefronts() {
+    let folder = Folder::new();
+    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::A, 64) }).unwrap();
+    check_all(&generated(&folder, "lu.pdt", &lu, None));
+    let uneven = Jitter::new(3, 0.3, JitterScope::Rank).unwrap();
+    check_all(&generated(&folder, "uneven.pdt", &lu, Some(uneven)));
+}
+
+#[test]
+fn halo_exchanges() {
+    let parameters = Halo3dParameters {
+        cells: [32, 32, 32],
+        processes: [8, 4, 4],
+        periodic: true,
+        iterations: 3,
+        cell_bytes: Bytes::new(80),
+        ..Halo3dParameters::default()
+    };
+    let folder = Folder::new();
+    let halo = Halo3d::new(parameters).unwrap();
+    check_all(&generated(&folder, "halo.pdt", &halo, None));
+    let noise = Jitter::new(7, 0.1, JitterScope::Action).unwrap();
+    check_all(&generated(&folder, "noisy.pdt", &halo, Some(noise)));
+}
+
+#[test]
+fn dense_traffic() {
+    let folder = Folder::new();
+    let fft =
+        AlltoallFftParameters { ranks: 64, grid: [64, 64, 64], steps: 1, ..AlltoallFftParameters::default() };
+    check_all(&generated(&folder, "fft.pdt", &AlltoallFft::new(fft).unwrap(), None));
+    let sparse = RandomSparseParameters {
+        ranks: 128,
+        steps: 2,
+        rounds: 1,
+        partners: 4,
+        ..RandomSparseParameters::default()
+    };
+    let noise = Jitter::new(7, 0.3, JitterScope::Action).unwrap();
+    check_all(&generated(&folder, "sparse.pdt", &RandomSparse::new(sparse).unwrap(), Some(noise)));
+    let allreduces =
+        AllreduceLoopParameters { ranks: 100, iterations: 3, ..AllreduceLoopParameters::default() };
+    check_all(&generated(&folder, "allreduce.pdt", &AllreduceLoop::new(allreduces).unwrap(), None));
+}
+
+/// Several ranks of a host share its cores and its loopback.
+#[test]
+fn ranks_that_share_hosts() {
+    let folder = Folder::new();
+    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::A, 256) }).unwrap();
+    check(&generated(&folder, "lu.pdt", &lu, None), &[TORUS, PRESETS[0][0]]);
+}
+
+/// What depends on the global order of events is replayed on one thread.
+#[test]
+fn conditional_events_need_one_thread() {
+    let folder = Folder::new();
+    let tasks = MasterWorkerParameters { ranks: 40, tasks: 100, ..MasterWorkerParameters::default() };
+    check(&generated(&folder, "tasks.pdt", &MasterWorker::new(tasks).unwrap(), None), &[TREE, PRESETS[0][0]]);
+    check(&write(&folder, &programs::with_tests(20)), &[TORUS, PRESETS[0][0]]);
+}
+
+#[test]
+fn reasons_for_one_thread_are_told() {
+    let folder = Folder::new();
+    let trace = write(&folder, &programs::ahead(5, 3, 2000, true));
+    let warning = |settings: &[&str]| {
+        let warnings = load(&trace, settings, 2).warnings();
+        warnings.into_iter().find(|warning| warning.contains("runs on one thread")).unwrap_or_default()
+    };
+    assert_eq!(warning(&[TREE, PRESETS[0][0]]), "");
+    assert!(warning(&[TREE]).contains("network.solve_scope = \"marked\""), "{}", warning(&[TREE]));
+    let small = "platform.topology={ kind = 'torus', dims = [4, 4], speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+    assert!(warning(&[small, PRESETS[0][0]]).contains("fewer than 128 hosts"));
+    let near = TORUS.replace("500ns", "0s");
+    assert!(warning(&[&near, PRESETS[0][0]]).contains("without latency"));
+}
+
+/// A failure and a deadlock are reported as on one thread.
+#[test]
+fn errors_are_the_same() {
+    let folder = Folder::new();
+    let lines = "0 compute 1e6\n0 send 1 0 500\n1 recv 0 0 500\n".repeat(20);
+    for rest in
+        ["0 send 1 7 100\n1 recv 0 7 10\n", "0 recv 1 7 100\n1 recv 0 8 10\n0 send 1 8 10\n1 send 0 7 100\n"]
+    {
+        let trace = folder.write("trace.txt", &format!("0 init\n1 init\n{lines}{rest}"));
+        let error = |threads| replay(&load(&trace, &[TREE, PRESETS[0][0]], threads)).unwrap_err().to_string();
+        assert_eq!(error(3), error(1));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn programs_of_any_phases(
+        ranks in 2_u32..24,
+        count in 1_u64..6,
+        body in prop::collection::vec(phase(), 1..5),
+        after in prop::collection::vec(phase(), 0..3),
+        platform in prop::sample::select(&PLATFORMS[..]),
+        preset in prop::sample::select(&PRESETS[..]),
+        is_eager: bool,
+    ) {
+        let folder = Folder::new();
+        let programs: Vec<Vec<Item>> =
+            (0..ranks).map(|me| program(me, ranks, &[], (count, &body), &after)).collect();
+        let eager = ["mpi.eager_below_bytes=0", "mpi.eager_below_bytes=65536"][usize::from(is_eager)];
+        check(&write(&folder, &programs), &[&[platform, eager], preset].concat());
+    }
+}
