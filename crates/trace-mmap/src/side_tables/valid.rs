@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use crate::call::{Call, Source};
+use crate::call::{Call, Indexed, RequestUse, Source, Visit};
 use crate::channel::Slot;
 use crate::collective::Collective;
 use crate::datatype::Datatype;
@@ -72,35 +72,43 @@ pub(crate) fn has_legal_sizes(collective: &Collective) -> bool {
 }
 
 fn is_valid_call(call: &Call, ranks: u32) -> bool {
-    match call {
-        Call::Send { bytes, .. } | Call::Isend { bytes, .. } | Call::SendInit { bytes, .. } => {
-            is_size(*bytes)
+    let mut values = CallValues { ranks, listed: Vec::new(), are_valid: true };
+    call.visit(&mut values);
+    values.are_valid
+        && match call {
+            Call::Unmodelled(call) => Unmodelled::new(call.as_str()).is_ok(),
+            _ => true,
         }
-        Call::Recv { from, bytes } | Call::Irecv { from, bytes, .. } | Call::RecvInit { from, bytes, .. } => {
-            is_valid_source(*from, ranks) && is_size(*bytes)
-        }
-        Call::SendRecv { send_bytes, from, recv_bytes, .. } => {
-            is_valid_source(*from, ranks) && is_size(*send_bytes) && is_size(*recv_bytes)
-        }
-        Call::Probe { from } | Call::Iprobe { from, .. } | Call::Cancel { from, .. } => {
-            is_valid_source(*from, ranks)
-        }
-        Call::Start { slots } | Call::Waitall { slots } | Call::Testall { slots, .. } => {
-            sort_distinct(slots).is_some()
-        }
-        Call::Waitany { slots, done } | Call::Testany { slots, done } => {
-            are_completed(slots, done.as_slice())
-        }
-        Call::Waitsome { slots, done } | Call::Testsome { slots, done } => are_completed(slots, done),
-        Call::NeighborAlltoall { to, from, .. } => {
-            to.iter().chain(from).all(|(rank, bytes)| *rank < ranks && is_size(*bytes))
-        }
-        Call::Unmodelled(call) => Unmodelled::new(call.as_str()).is_ok(),
-        Call::Free { .. }
-        | Call::Test { .. }
-        | Call::Collective { .. }
-        | Call::NewCommunicator { .. }
-        | Call::FreeCommunicator { .. } => true,
+}
+
+/// Checks the values of a call by their roles.
+struct CallValues {
+    ranks: u32,
+    /// The last list of requests, sorted: a row has those that completed after those that the call waits for or tests.
+    listed: Vec<Slot>,
+    are_valid: bool,
+}
+
+impl Visit<'_, Indexed> for CallValues {
+    fn source(&mut self, from: &Source) {
+        self.are_valid &= is_valid_source(*from, self.ranks);
+    }
+
+    fn bytes(&mut self, bytes: Bytes) {
+        self.are_valid &= is_size(bytes);
+    }
+
+    fn neighbors(&mut self, list: &[(u32, Bytes)]) {
+        self.are_valid &= list.iter().all(|(rank, bytes)| *rank < self.ranks && is_size(*bytes));
+    }
+
+    fn requests(&mut self, used: RequestUse, slots: &[Slot]) {
+        let mut sorted = slots.to_vec();
+        sorted.sort_unstable();
+        let is_listed = |slot: &Slot| self.listed.binary_search(slot).is_ok();
+        self.are_valid &= sorted.windows(2).all(|pair| pair[0] != pair[1])
+            && (used != RequestUse::Done || slots.iter().all(is_listed));
+        self.listed = sorted;
     }
 }
 
@@ -111,19 +119,6 @@ fn is_valid_source(source: Source, ranks: u32) -> bool {
         }
         Source::ProcNull | Source::Rank(_) => true,
     }
-}
-
-/// Sorts slots; returns `None` if one occurs twice.
-fn sort_distinct(slots: &[Slot]) -> Option<Vec<Slot>> {
-    let mut sorted = slots.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1]).then_some(sorted)
-}
-
-/// Returns whether the slots, and those of them that completed, are distinct.
-fn are_completed(slots: &[Slot], done: &[Slot]) -> bool {
-    let Some(sorted) = sort_distinct(slots) else { return false };
-    sort_distinct(done).is_some() && done.iter().all(|done| sorted.binary_search(done).is_ok())
 }
 
 #[cfg(test)]
