@@ -1,7 +1,7 @@
-//! Dispatch of the calls of a trace.
+//! Dispatch of the calls of a trace, and their kinds.
 
 use pdes_core::Bytes;
-use trace_mmap::{Call, CallId, OutIdx, SendMode};
+use trace_mmap::{Call, CallId, OutIdx, RankTrace, SendMode};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -16,25 +16,27 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline(never)]
     pub(super) fn call(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let Self { context, point_to_point: messages, .. } = self;
-        match *context.trace.call(id) {
+        let call = context.trace.call(id);
+        let kind = ActionKind::of_call(call, context.trace);
+        match *call {
             Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
             Call::Isend { mode, to, bytes, slot } => {
-                let request = (messages.request(slot), ActionKind::Isend);
+                let request = (messages.request(slot), kind);
                 messages.isend_in(context, mode, to, bytes, request, outbox);
-                Ok(self.end(ActionKind::Isend))
+                Ok(self.end(kind))
             }
             Call::Recv { from, bytes } => {
                 let request = messages.requests.blocking_receive();
                 messages.receive_from(context, from, bytes, request, outbox);
-                self.complete(Pending::One { request, kind: ActionKind::Recv })
+                self.complete(Pending::One { request, kind })
             }
             Call::Irecv { from, bytes, slot } => {
-                messages.pay_for_irecv(context, ActionKind::Irecv);
+                messages.pay_for_irecv(context, kind);
                 messages.receive_from(context, from, bytes, messages.request(slot), outbox);
-                Ok(self.end(ActionKind::Irecv))
+                Ok(self.end(kind))
             }
             Call::SendRecv { to, send_bytes, from, recv_bytes } => {
-                let request = (messages.requests.blocking_send(), ActionKind::SendRecv);
+                let request = (messages.requests.blocking_send(), kind);
                 messages.isend_in(context, SendMode::Standard, to, send_bytes, request, outbox);
                 let request = messages.requests.blocking_receive();
                 messages.receive_from(context, from, recv_bytes, request, outbox);
@@ -42,38 +44,35 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Call::SendInit { mode, to, bytes, slot } => {
                 messages.make_persistent(slot, Persistent::Send { mode, to, bytes });
-                Ok(self.end(ActionKind::Marker))
+                Ok(self.end(kind))
             }
             Call::RecvInit { from, bytes, slot } => {
                 messages.make_persistent(slot, Persistent::Receive { from, bytes });
-                Ok(self.end(ActionKind::Marker))
+                Ok(self.end(kind))
             }
             Call::Start { ref slots } => {
                 slots.iter().for_each(|&slot| messages.start_persistent(context, slot, outbox));
-                Ok(self.end(ActionKind::Start))
+                Ok(self.end(kind))
             }
             Call::Free { slot } => {
                 messages.free_persistent(slot);
-                Ok(self.end(ActionKind::Marker))
+                Ok(self.end(kind))
             }
-            Call::Waitall { .. } => {
-                self.complete(Pending::RequestList { call: id, scanned: 0, kind: ActionKind::Waitall })
-            }
-            Call::Waitany { .. } => self.begin_wait_for_first(id, ActionKind::Waitany),
-            Call::Waitsome { .. } => self.begin_wait_for_first(id, ActionKind::Waitsome),
+            Call::Waitall { .. } => self.complete(Pending::RequestList { call: id, scanned: 0, kind }),
+            Call::Waitany { .. } | Call::Waitsome { .. } => self.begin_wait_for_first(id, kind),
             Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
                 self.begin_test(id)
             }
-            Call::Probe { .. } => self.probe(id, ActionKind::Probe),
+            Call::Probe { .. } => self.probe(id, kind),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
             Call::NewCommunicator { .. } if !context.replay.parameters.communicators_cost => {
-                Ok(self.end(ActionKind::NewCommunicator))
+                Ok(self.end(kind))
             }
             Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {
                 self.start_operation(Origin::Call(id), outbox)
             }
-            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(ActionKind::Marker)),
+            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(kind)),
         }
     }
 
@@ -89,6 +88,37 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         match to.and_then(send) {
             Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
             None => Ok(self.end(ActionKind::Send)),
+        }
+    }
+}
+
+impl ActionKind {
+    /// Returns the kind to which the time of a call is attributed.
+    pub(crate) fn of_call(call: &Call, rank: &RankTrace) -> Self {
+        match call {
+            Call::Send { .. } => Self::Send,
+            Call::Isend { .. } => Self::Isend,
+            Call::Recv { .. } => Self::Recv,
+            Call::Irecv { .. } => Self::Irecv,
+            Call::SendRecv { .. } => Self::SendRecv,
+            Call::SendInit { .. } | Call::RecvInit { .. } | Call::Free { .. } => Self::Marker,
+            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Self::Marker,
+            Call::Start { .. } => Self::Start,
+            Call::Waitall { .. } => Self::Waitall,
+            Call::Waitany { .. } => Self::Waitany,
+            Call::Waitsome { .. } => Self::Waitsome,
+            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
+                Self::Test
+            }
+            Call::Probe { .. } => Self::Probe,
+            Call::Iprobe { .. } => Self::Iprobe,
+            Call::Cancel { .. } => Self::Cancel,
+            Call::Collective { slot: Some(_), .. } | Call::NeighborAlltoall { slot: Some(_), .. } => {
+                Self::NonBlocking
+            }
+            Call::Collective { operation, slot: None, .. } => Self::from(rank.collective(*operation)),
+            Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
+            Call::NewCommunicator { .. } => Self::NewCommunicator,
         }
     }
 }

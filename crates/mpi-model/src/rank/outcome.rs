@@ -6,8 +6,6 @@
 //! should be complete by then concern one that is still pending in its place. Requests that a test completed earlier than in
 //! the recorded run are inactive from then on.
 
-use std::slice;
-
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Slot};
 
@@ -21,32 +19,31 @@ use crate::statistics::ActionKind;
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the requests that a call waits for, or tests.
     pub(super) fn slots(&self, call: CallId) -> &'t [Slot] {
-        match self.context.trace.call(call) {
-            Call::Waitall { slots }
-            | Call::Waitany { slots, .. }
-            | Call::Waitsome { slots, .. }
-            | Call::Testall { slots, .. }
-            | Call::Testany { slots, .. }
-            | Call::Testsome { slots, .. } => slots,
-            Call::Test { slot, .. } => slice::from_ref(slot),
-            _ => &[],
-        }
+        self.context.trace.call(call).completion().map_or(&[], |completion| completion.requests)
     }
 
     /// Returns the requests that a call completed in the recorded run.
     pub(super) fn recorded(&self, call: CallId) -> &'t [Slot] {
-        match self.context.trace.call(call) {
-            Call::Waitall { slots } | Call::Testall { slots, done: true } => slots,
-            Call::Test { slot, done: true } => slice::from_ref(slot),
-            Call::Waitany { done, .. } | Call::Testany { done, .. } => done.as_slice(),
-            Call::Waitsome { done, .. } | Call::Testsome { done, .. } => done,
-            _ => &[],
-        }
+        self.context.trace.call(call).completion().map_or(&[], |completion| completion.done())
     }
 
     /// Returns the requests that a call has to complete where there is no choice.
-    pub(super) fn needed(&self, call: CallId) -> &'t [Slot] {
+    fn needed(&self, call: CallId) -> &'t [Slot] {
         if self.point_to_point.is_reenacted() { self.slots(call) } else { self.recorded(call) }
+    }
+
+    /// Completes the requests of a call where there is no choice.
+    pub(super) fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Control {
+        let slots = self.needed(call);
+        while let Some(&slot) = slots.get(scanned) {
+            if let Request::Pending(_) = self.state(slot) {
+                let request = self.point_to_point.request(slot);
+                return self.block(Pending::RequestList { call, scanned, kind }, request);
+            }
+            scanned += 1;
+        }
+        self.point_to_point.settle_slots(&mut self.context, slots, kind);
+        self.end(kind)
     }
 
     fn state(&self, slot: Slot) -> Request {

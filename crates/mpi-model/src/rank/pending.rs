@@ -129,19 +129,6 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         false
     }
 
-    fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Control {
-        let slots = self.needed(call);
-        while let Some(&slot) = slots.get(scanned) {
-            let request = self.point_to_point.request(slot);
-            if let Request::Pending(_) = self.point_to_point.requests.get(request) {
-                return self.block(Pending::RequestList { call, scanned, kind }, request);
-            }
-            scanned += 1;
-        }
-        self.point_to_point.settle_slots(&mut self.context, slots, kind);
-        self.end(kind)
-    }
-
     fn complete_at_end(&mut self, mut next: usize) -> Outcome<M::Error> {
         let trace = self.context.trace;
         while let Some(&slot) = trace.pending_at_end().get(next) {

@@ -1,6 +1,6 @@
 //! Classification of the actions of a trace by [`ActionKind`].
 
-use trace_mmap::{Action, Call, RankTrace};
+use trace_mmap::{Action, RankTrace};
 
 use crate::statistics::ActionKind;
 
@@ -35,34 +35,6 @@ impl ActionKind {
             Action::Init | Action::Communicator | Action::Location(_) => Self::Marker,
             Action::Finalize => Self::Finalize,
             Action::Call(id) => Self::of_call(rank.call(id), rank),
-        }
-    }
-
-    fn of_call(call: &Call, rank: &RankTrace) -> Self {
-        match call {
-            Call::Send { .. } => Self::Send,
-            Call::Isend { .. } => Self::Isend,
-            Call::Recv { .. } => Self::Recv,
-            Call::Irecv { .. } => Self::Irecv,
-            Call::SendRecv { .. } => Self::SendRecv,
-            Call::SendInit { .. } | Call::RecvInit { .. } | Call::Free { .. } => Self::Marker,
-            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Self::Marker,
-            Call::Start { .. } => Self::Start,
-            Call::Waitall { .. } => Self::Waitall,
-            Call::Waitany { .. } => Self::Waitany,
-            Call::Waitsome { .. } => Self::Waitsome,
-            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
-                Self::Test
-            }
-            Call::Probe { .. } => Self::Probe,
-            Call::Iprobe { .. } => Self::Iprobe,
-            Call::Cancel { .. } => Self::Cancel,
-            Call::Collective { slot: Some(_), .. } | Call::NeighborAlltoall { slot: Some(_), .. } => {
-                Self::NonBlocking
-            }
-            Call::Collective { operation, slot: None, .. } => Self::from(rank.collective(*operation)),
-            Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
-            Call::NewCommunicator { .. } => Self::NewCommunicator,
         }
     }
 }

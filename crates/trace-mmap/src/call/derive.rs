@@ -38,6 +38,9 @@ macro_rules! calls {
     ) => {
         $(#[$call_meta])*
         pub enum Call {
+            /// A call that the replay does not model: takes no time. Before the rows, whose numbers in archives a new last row
+            /// leaves as they are.
+            Unmodelled(Unmodelled),
             $(
                 $(#[$doc])*
                 $variant {
@@ -47,8 +50,6 @@ macro_rules! calls {
                     $($($d: $d_type,)*)?
                 },
             )*
-            /// A call that the replay does not model: takes no time.
-            Unmodelled(Unmodelled),
         }
 
         $(#[$op_meta])*
@@ -181,6 +182,20 @@ macro_rules! calls {
                     )*
                     Self::Wait { request } => visitor.requests(RequestUse::Waited, request.as_list()),
                     Self::Unmodelled(_) => {}
+                }
+            }
+
+            /// Removes requests from the lists of the call, but not those that it makes; returns whether any is left where it
+            /// needs one.
+            pub fn retain_requests(&mut self, is_kept: impl Fn(RequestName) -> bool) -> bool {
+                match self {
+                    $(
+                        Self::$variant { $($($op_r,)*)? .. } => {
+                            true $($(&& $op_r.keep(RequestUse::$use, &is_kept))*)?
+                        }
+                    )*
+                    Self::Wait { request } => is_kept(*request),
+                    Self::Unmodelled(_) => true,
                 }
             }
 

@@ -35,14 +35,20 @@ pub trait ReadCall {
     }
 }
 
-/// A field of requests, as its type has it.
+/// A field of requests, as its type has it: a new or an old one, perhaps one, or several old ones.
 pub(super) trait RequestField: Sized {
     fn read<R: ReadCall>(reader: &mut R, used: RequestUse) -> Result<Self, R::Error>;
+    /// Removes requests; returns false if the call had requests here, needs one, and none is left.
+    fn keep(&mut self, used: RequestUse, is_kept: impl Fn(RequestName) -> bool) -> bool;
 }
 
 impl RequestField for RequestName {
     fn read<R: ReadCall>(reader: &mut R, used: RequestUse) -> Result<Self, R::Error> {
         reader.request(used)
+    }
+
+    fn keep(&mut self, used: RequestUse, is_kept: impl Fn(RequestName) -> bool) -> bool {
+        used == RequestUse::Created || is_kept(*self)
     }
 }
 
@@ -50,10 +56,23 @@ impl RequestField for Option<RequestName> {
     fn read<R: ReadCall>(reader: &mut R, used: RequestUse) -> Result<Self, R::Error> {
         reader.optional_request(used)
     }
+
+    fn keep(&mut self, used: RequestUse, is_kept: impl Fn(RequestName) -> bool) -> bool {
+        if used == RequestUse::Done {
+            *self = self.filter(|request| is_kept(*request));
+        }
+        true
+    }
 }
 
 impl RequestField for Vec<RequestName> {
     fn read<R: ReadCall>(reader: &mut R, used: RequestUse) -> Result<Self, R::Error> {
         reader.requests(used)
+    }
+
+    fn keep(&mut self, used: RequestUse, is_kept: impl Fn(RequestName) -> bool) -> bool {
+        let had_none = self.is_empty();
+        self.retain(|request| is_kept(*request));
+        had_none || used == RequestUse::Done || !self.is_empty()
     }
 }

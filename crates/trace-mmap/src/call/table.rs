@@ -13,16 +13,16 @@
 //! order, `resolved by` where the call has more effects than those of the roles, or a shorter form as an [`Action`].
 //!
 //! # To add a call
-//! 1. Add a row here. If its fields have roles that exist, then it is read, written, resolved, checked, cut and renumbered. For
-//!    instance `MPI_Mprobe` is
+//! 1. Add a row here, as the last one: the others keep their numbers in archives, and the format its version. If its fields have
+//!    roles that exist, then it is read, written, resolved, checked, cut and renumbered. For instance `MPI_Mprobe` is
 //!    ```text
 //!    /// `MPI_Mprobe`.
 //!    Mprobe [0: b"mprobe"] { names { from: Source => from: RecvFrom = source } };
 //!    ```
 //!    A call that sends or receives messages in another way than the
 //!    existing ones also changes `transfer.rs`, which counts them, and `consistent_cut/dependencies.rs` of `trace-tools`.
-//! 2. Add its model to the crate `mpi-model`: a branch in `rank/calls.rs`, and its kind in the statistics, `statistics/kind.rs`;
-//!    the compiler reports both.
+//! 2. Add its model to the crate `mpi-model`: a branch in `rank/calls.rs`, and its kind in the statistics there; the compiler
+//!    reports both.
 //! 3. Add a test with a line of text: `tests/all/calls.rs` of `trace-tools` for its arguments, and one of `mpi-model` for its time.
 
 use std::sync::Arc;

@@ -87,7 +87,7 @@ pub trait Visit<'a, F: Form> {
     }
     fn mode(&mut self, _: SendMode) {}
     fn kind(&mut self, _: CommunicatorCall) {}
-    /// The outcome of a call that has nothing to do with the completion of requests.
+    /// The outcome of a call that completes no request.
     fn outcome(&mut self, _: bool) {}
     /// True if all tested requests completed.
     fn have_completed(&mut self, _: bool) {}
@@ -203,19 +203,29 @@ struct Requests<'a, R> {
     posted: Option<&'a R>,
     refers_to_others: bool,
     completing: Option<(&'a [R], bool)>,
+    completes_all: bool,
     done: Option<&'a [R]>,
 }
 
 impl<'a, R> Requests<'a, R> {
     fn of(visit: impl FnOnce(&mut Self)) -> Self {
-        let mut requests = Self { posted: None, refers_to_others: false, completing: None, done: None };
+        let mut requests = Self {
+            posted: None,
+            refers_to_others: false,
+            completing: None,
+            completes_all: false,
+            done: None,
+        };
         visit(&mut requests);
         requests
     }
 
     fn completion(self) -> Option<Completion<'a, R>> {
         let (requests, waits) = self.completing?;
-        Some(Completion { requests, done: self.done, waits })
+        // Where the call does not say which requests completed, a wait completes all, and a test none.
+        let completes_all = self.completes_all || (waits && self.done.is_none());
+        let done = if completes_all { None } else { Some(self.done.unwrap_or_default()) };
+        Some(Completion { requests, done, waits })
     }
 }
 
@@ -233,7 +243,7 @@ impl<'a, F: Form> Visit<'a, F> for Requests<'a, F::Request> {
     }
 
     fn have_completed(&mut self, done: bool) {
-        self.done = if done { None } else { Some(&[]) };
+        self.completes_all = done;
     }
 }
 

@@ -43,10 +43,9 @@ impl<'a> CutWriter<'a> {
     /// Returns the operations that replace an action: none, one or two.
     fn kept_ops(&mut self, at: u64, op: Op) -> Vec<Op> {
         let op = match op {
-            Op::Call(CallOp::Start { requests }) => {
-                let is_left = |name: &RequestName| !self.is_dropped(at, *name);
-                let requests: Vec<_> = requests.into_iter().filter(is_left).collect();
-                return if requests.is_empty() { Vec::new() } else { vec![call(CallOp::Start { requests })] };
+            Op::Call(mut start @ CallOp::Start { .. }) => {
+                let is_left = start.retain_requests(|name| !self.is_dropped(at, name));
+                return if is_left { vec![call(start)] } else { Vec::new() };
             }
             op => op,
         };
@@ -70,22 +69,8 @@ impl<'a> CutWriter<'a> {
 
     /// Removes the names of dropped requests; returns `None` if no other request is named.
     fn without_dropped(&self, op: Op) -> Option<Op> {
-        let Op::Call(mut op) = op else { return Some(op) };
-        let is_left = |name: &RequestName| !self.dropped_names.contains(name);
-        match &mut op {
-            CallOp::Waitany { requests, .. }
-            | CallOp::Waitsome { requests, .. }
-            | CallOp::Testall { requests, .. }
-            | CallOp::Testany { requests, .. }
-            | CallOp::Testsome { requests, .. } => {
-                requests.retain(is_left);
-                (!requests.is_empty()).then_some(Op::Call(op))
-            }
-            CallOp::Test { request, .. } | CallOp::Cancel { request, .. } | CallOp::Free { request } => {
-                is_left(request).then_some(Op::Call(op))
-            }
-            _ => Some(Op::Call(op)),
-        }
+        let Op::Call(mut call) = op else { return Some(op) };
+        call.retain_requests(|name| !self.dropped_names.contains(&name)).then_some(Op::Call(call))
     }
 }
 
