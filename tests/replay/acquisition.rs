@@ -135,7 +135,7 @@ fn requests_of_all_kinds() {
                 "send_init {peer} 1 4 req=0; recv_init {peer} 1 4 req=1; startall req=0,1; waitall req=0,1; start req=1; \
                  start req=0; wait req=0; wait req=1; request_free req=0; request_free req=1; irecv {peer} 99 4 req=0; \
                  cancel req=0 done=yes; wait req=0; isend {peer} 2 4 req=0; probe {peer} 2; irecv {peer} 2 4 req=1; \
-                 wait req=0; waitsome req=1 done=1; iprobe -555 77 done=no; iallreduce 4 0 req=0; ibarrier req=1; \
+                 request_get_status req=1 done=yes; wait req=0; waitsome req=1 done=1; iprobe -555 77 done=no; iallreduce 4 0 req=0; ibarrier req=1; \
                  waitall req=0,1; ibcast 8 0 req=0; test req=0 done=0; barrier; {matched}; irecv -555 -444 4 req=0 source={peer}; \
                  irecv {peer} 9 4 req=1; issend {peer} 8 4 req=2; send {peer} 9 4; testall req=0-2 done=all"
             ),

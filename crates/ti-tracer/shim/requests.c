@@ -296,20 +296,18 @@ void ti_f_startall(MPI_Fint *n, MPI_Fint *r, MPI_Fint *e) {
 }
 
 int ti_c_Request_get_status(MPI_Request r, int *flag, MPI_Status *status) {
-    if (enter()) {
-        note((struct requests){1, &r, NULL});
-        ti_request("test");
-    }
+    int is_on = enter();
+    if (is_on) note((struct requests){1, &r, NULL});
     int error = PMPI_Request_get_status(r, flag, status);
+    if (is_on && error == MPI_SUCCESS) ti_get_status(*flag);
     leave();
     return error;
 }
 
 void ti_f_request_get_status(MPI_Fint *r, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *e) {
-    if (enter()) {
-        note((struct requests){1, NULL, r});
-        ti_request("test");
-    }
+    int is_on = enter();
+    if (is_on) note((struct requests){1, NULL, r});
     CALL_FORTRAN(request_get_status, r, flag, status);
+    if (is_on && *e == MPI_SUCCESS) ti_get_status(*flag);
     leave();
 }

@@ -36,6 +36,7 @@ int ti_wants_status(int position);
 void ti_complete(int position);
 void ti_complete_with(int position, int source, int tag, int is_cancelled);
 void ti_completion(const char *verb);
+void ti_get_status(int flag);
 void ti_request(const char *verb);
 unsigned ti_next_communicator(void);
 void ti_new_communicator(const char *verb, int64_t parent, int64_t handle, unsigned number, const int *members,

@@ -531,7 +531,13 @@ pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
     with_recorder(|recorder, thread| recorder.completion(verb, &thread.completion));
 }
 
-/// Records the current call: `start`, `startall`, `cancel`, `request_free`, or `test` for `MPI_Request_get_status`.
+/// Records the current call, `MPI_Request_get_status`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_get_status(flag: c_int) {
+    with_recorder(|recorder, thread| recorder.request_get_status(&thread.completion, flag != 0));
+}
+
+/// Records the current call: `start`, `startall`, `cancel` or `request_free`.
 ///
 /// # Safety
 /// `verb` is a NUL-terminated string.
@@ -542,7 +548,6 @@ pub(crate) unsafe extern "C" fn ti_request(verb: *const c_char) {
     with_recorder(|recorder, thread| match verb {
         "cancel" => recorder.cancel(&thread.completion),
         "request_free" => recorder.free_request(&thread.completion),
-        "test" => recorder.request_get_status(&thread.completion),
         verb => recorder.start(verb, &thread.completion),
     });
 }

@@ -101,6 +101,11 @@ fn one_handle_twice_in_a_call_is_two_requests() {
         let request = recorder.isend("isend", 3, 7, 8, WORLD);
         recorder.bind(request, 99, 100, false);
         complete(recorder, "test", &[(99, 100)], &[]);
+        for is_complete in [false, true] {
+            let mut call = Completion::default();
+            recorder.add(&mut call, 99, 500);
+            recorder.request_get_status(&call, is_complete);
+        }
         complete(recorder, "test", &[(99, 100)], &[(0, None)]);
     });
     assert_eq!(
@@ -111,6 +116,8 @@ fn one_handle_twice_in_a_call_is_two_requests() {
             "waitall req=0,1",
             "isend 3 7 8 req=0",
             "test req=0 done=-",
+            "request_get_status req=0 done=no",
+            "request_get_status req=0 done=yes",
             "test req=0 done=0"
         ]
     );

@@ -146,7 +146,10 @@ impl Run<'_> {
             let line = line.strip_prefix(&prefix).unwrap_or_else(|| panic!("{line} is of rank {rank}"));
             line.split_whitespace().filter(|field| !field.starts_with("time=")).collect::<Vec<_>>().join(" ")
         });
-        let is_eager = |line: &String| line.starts_with("test") && line.ends_with("done=-");
+        let is_eager = |line: &String| {
+            line.starts_with("test") && line.ends_with("done=-")
+                || line.starts_with("request_get_status") && line.ends_with("done=no")
+        };
         calls.filter(|line| !line.starts_with("compute ") && !is_eager(line)).collect()
     }
 

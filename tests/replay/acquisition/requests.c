@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
     MPI_Isend(&value[0], 1, MPI_INT, peer, 2, world, &r[0]);
     MPI_Probe(peer, 2, world, &status);
     MPI_Irecv(&value[1], 1, MPI_INT, peer, 2, world, &r[1]);
+    for (flag = 0; !flag; usleep(1000)) MPI_Request_get_status(r[1], &flag, &status);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
     MPI_Waitsome(2, r, &done, indices, MPI_STATUSES_IGNORE);
     MPI_Waitany(2, r, &index, &status);

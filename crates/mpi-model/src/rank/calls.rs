@@ -60,9 +60,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Call::Waitall { .. } => self.complete(Pending::RequestList { call: id, scanned: 0, kind }),
             Call::Waitany { .. } | Call::Waitsome { .. } => self.begin_wait_for_first(id, kind),
-            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
-                self.begin_test(id)
-            }
+            Call::Test { .. }
+            | Call::Testall { .. }
+            | Call::Testany { .. }
+            | Call::Testsome { .. }
+            | Call::GetStatus { .. } => self.begin_test(id),
             Call::Probe { .. } => self.probe(id, kind),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
@@ -107,9 +109,11 @@ impl ActionKind {
             Call::Waitall { .. } => Self::Waitall,
             Call::Waitany { .. } => Self::Waitany,
             Call::Waitsome { .. } => Self::Waitsome,
-            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
-                Self::Test
-            }
+            Call::Test { .. }
+            | Call::Testall { .. }
+            | Call::Testany { .. }
+            | Call::Testsome { .. }
+            | Call::GetStatus { .. } => Self::Test,
             Call::Probe { .. } => Self::Probe,
             Call::Iprobe { .. } => Self::Iprobe,
             Call::Cancel { .. } => Self::Cancel,

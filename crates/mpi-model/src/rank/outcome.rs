@@ -1,10 +1,12 @@
-//! Calls whose outcome depends on time: waitany, waitsome, and tests.
+//! Calls whose outcome depends on time: waitany, waitsome, and tests, of which `MPI_Request_get_status` completes nothing.
 //!
 //! Where outcomes are [recorded](crate::Outcomes::Recorded), the calls complete the requests of the recorded run, and
 //! need no conditional events. Where they are [reenacted](crate::Outcomes::Reenact), the calls complete as many requests as in
 //! the recorded run, but those that are complete first in the simulated one. Later uses in the trace of a request that
 //! should be complete by then concern one that is still pending in its place. Requests that a test completed earlier than in
 //! the recorded run are inactive from then on.
+
+use std::slice;
 
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Slot};
@@ -22,9 +24,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         self.context.trace.call(call).completion().map_or(&[], |completion| completion.requests)
     }
 
-    /// Returns the requests that a call completed in the recorded run.
+    /// Returns the requests that a call completed, or found complete, in the recorded run.
     pub(super) fn recorded(&self, call: CallId) -> &'t [Slot] {
-        self.context.trace.call(call).completion().map_or(&[], |completion| completion.done())
+        match self.context.trace.call(call) {
+            Call::GetStatus { slot, done: true } => slice::from_ref(slot),
+            call => call.completion().map_or(&[], |completion| completion.done()),
+        }
     }
 
     /// Returns the requests that a call has to complete where there is no choice.
@@ -42,8 +47,22 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             }
             scanned += 1;
         }
-        self.point_to_point.settle_slots(&mut self.context, slots, kind);
+        if matches!(self.context.trace.call(call), Call::GetStatus { .. }) {
+            self.wait_for_status(slots, kind);
+        } else {
+            self.point_to_point.settle_slots(&mut self.context, slots, kind);
+        }
         self.end(kind)
+    }
+
+    /// Waits until requests are complete, and leaves them so: the call that completes them pays for that.
+    fn wait_for_status(&mut self, slots: &[Slot], kind: ActionKind) {
+        for &slot in slots {
+            if let Request::Complete(completion) = self.state(slot) {
+                let request = self.point_to_point.request(slot);
+                self.point_to_point.wait_for(&mut self.context, Some(request), completion.at, kind);
+            }
+        }
     }
 
     fn state(&self, slot: Slot) -> Request {
@@ -195,9 +214,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         }
         self.context.observers.outcome_decided(self.context.thread.action, succeeds == was_recorded);
         if succeeds {
-            let first_only = matches!(self.context.trace.call(call), Call::Testany { .. });
-            let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
-            for (slot, completion) in taken {
+            let most = match self.context.trace.call(call) {
+                Call::Testany { .. } => 1,
+                Call::GetStatus { .. } => 0,
+                _ => usize::MAX,
+            };
+            for (slot, completion) in complete.into_iter().take(most) {
                 let request = self.point_to_point.request(slot);
                 self.point_to_point.requests.set(request, Request::Inactive);
                 self.point_to_point.settle(&mut self.context, request, completion, ActionKind::Test);

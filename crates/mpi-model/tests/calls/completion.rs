@@ -76,6 +76,27 @@ fn a_test_that_failed_in_the_trace_may_succeed() {
     assert_eq!(ends_with(&[first, SENDERS[0]], &recorded()), (vec![2021.0, 100.0], 0));
 }
 
+/// The first status is asked for at 10, the second at 1010, where it is too early by the trace and waits until 1216. The wait
+/// completes the request, at no further cost.
+#[test]
+fn a_status_of_complete_in_the_trace_waits() {
+    let first = "irecv 1 1 100 req=1; request_get_status req=1 done=no; compute 990; request_get_status req=1 done=yes; \
+                 compute 1; wait req=1";
+    assert_eq!(ends_with(&[first, SENDERS[0]], &reenact()), (vec![1217.0, 100.0], 1));
+    assert_eq!(ends_with(&[first, SENDERS[0]], &recorded()), (vec![1217.0, 100.0], 0));
+}
+
+/// The receive of a status at 2010 is complete, other than in the trace, and stays so: it is the first that the waitany finds,
+/// and the wait for it, 1000 later, is then for the other one, which arrives at 6116. By the trace, the waitany lasts until 6116.
+#[test]
+fn a_request_whose_status_was_complete_is_completed_later() {
+    let first = "irecv 1 1 100 req=1; irecv 2 1 100 req=2; compute 2000; request_get_status req=1 done=no; \
+                 waitany req=1,2 done=2; compute 1000; wait req=1";
+    let ranks = [first, SENDERS[0], SENDERS[1]];
+    assert_eq!(ends_with(&ranks, &reenact()), (vec![6116.0, 100.0, 5000.0], 2));
+    assert_eq!(ends_with(&ranks, &recorded()), (vec![7116.0, 100.0, 5000.0], 0));
+}
+
 #[test]
 fn tests_of_several_requests() {
     // At 10 nothing has ended; at 1320 the first has, at 1530 the third as well; all at 6540.

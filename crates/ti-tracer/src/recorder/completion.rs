@@ -145,11 +145,12 @@ impl Recorder {
         self.write_call();
     }
 
-    /// Records `MPI_Request_get_status` as a test, which leaves the request as it is.
-    pub fn request_get_status(&mut self, call: &Completion) {
+    /// Records `MPI_Request_get_status`, which leaves the request as it is.
+    pub fn request_get_status(&mut self, call: &Completion, is_complete: bool) {
         if let [number] = *call.numbers(true) {
-            self.begin_call("test");
+            self.begin_call("request_get_status");
             self.phrase.named("req", number.into());
+            self.phrase.word("done", if is_complete { "yes" } else { "no" });
             self.write_call();
         }
     }

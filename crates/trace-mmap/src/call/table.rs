@@ -227,6 +227,12 @@ calls! {
     FreeCommunicator [0: b"comm_free"] {
         names { communicator: CommIdx => communicator: CommId = freed_communicator }
     };
+
+    /// `MPI_Request_get_status`: whether the request is complete. The call leaves it as it is.
+    GetStatus [0: b"request_get_status"] {
+        requests { slot: Slot => request: RequestName = Tested }
+        values { done: bool = outcome }
+    };
 }
 
 impl CallKind {

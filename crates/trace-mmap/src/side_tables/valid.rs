@@ -205,6 +205,7 @@ mod tests {
                 new: Some(communicator),
             },
             Call::FreeCommunicator { communicator },
+            Call::GetStatus { slot, done: true },
             Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }

@@ -52,6 +52,7 @@ fn calls(rank: u32, next: u32, before: u32) -> String {
         "iprobe -555 -444 done=no".to_owned(),
         "waitany req=1,2 done=2".to_owned(),
         "testsome req=1 done=-".to_owned(),
+        "request_get_status req=1 done=yes".to_owned(),
         "wait req=1".to_owned(),
         format!("send_init {next} 6 8 6 req=1"),
         format!("recv_init {before} 6 8 6 req=2"),

@@ -210,6 +210,7 @@ impl Collector<'_> {
                 self.persistent.remove(&slot);
             }
             Call::Cancel { slot, cancelled: true, .. } => self.cancel(slot),
+            Call::GetStatus { slot, done: true } => self.complete(slot),
             Call::Collective { communicator, slot, .. }
             | Call::NeighborAlltoall { communicator, slot, .. } => {
                 self.enter((self.trace.communicator_id(communicator), false), communicator, slot);

@@ -56,7 +56,8 @@ fn waits_and_tests_on_lists_complete_what_they_did() {
     let trace = load(
         "0 init\n0 irecv 1 1 8 req=1\n0 irecv 1 2 8 req=2\n0 irecv 1 3 8 req=3\n\
          0 waitany req=1-3 done=2\n0 testsome req=3,1 done=-\n0 testany req=1,3 done=3\n0 irecv 1 4 8 req=2\n\
-         0 testall req=1,2 done=-\n0 test req=1 done=-\n0 waitsome req=1,2 done=2,1\n\
+         0 testall req=1,2 done=-\n0 test req=1 done=-\n0 request_get_status req=1 done=yes\n\
+         0 waitsome req=1,2 done=2,1\n\
          1 init\n1 send 0 1 8\n1 send 0 2 8\n1 send 0 3 8\n1 send 0 4 8",
     );
     let slots = |numbers: &[u32]| numbers.iter().copied().map(slot).collect();
@@ -66,6 +67,7 @@ fn waits_and_tests_on_lists_complete_what_they_did() {
         Call::Testany { slots: slots(&[0, 2]), done: Some(slot(2)) },
         Call::Testall { slots: slots(&[0, 1]), done: false },
         Call::Test { slot: slot(0), done: false },
+        Call::GetStatus { slot: slot(0), done: true },
         Call::Waitsome { slots: slots(&[0, 1]), done: slots(&[1, 0]) },
     ];
     assert_eq!(calls(&trace, 0), expected);

@@ -89,6 +89,18 @@ fn requests_without_another_side_are_left_out_and_sends_do_not_wait() {
     assert_eq!(two, "init; send 1 6 8 6");
 }
 
+/// The message was recorded as arrived, but its send was not recorded.
+#[test]
+fn a_status_of_complete_depends_on_the_message() {
+    let [zero, ..] = remaining_lines([
+        "init; irecv 1 1 8 req=0; request_get_status req=0 done=no; compute 5; request_get_status req=0 done=yes; \
+         compute 7; wait req=0",
+        "init",
+        "init",
+    ]);
+    assert_eq!(zero, "init; compute 5");
+}
+
 #[test]
 fn starts_of_persistent_requests_are_left_out_each_by_itself() {
     let [zero, one, _] = remaining_lines([

@@ -284,6 +284,8 @@ impl Writer {
             (5, _) => (format!("testall req={} done=all", list(&picked)), picked.clone()),
             (6, _) => (format!("testany req={all} done={one}"), first.into_iter().collect()),
             (7, _) => (format!("testsome req={all} done={}", list(&picked)), picked.clone()),
+            (8, Some(name)) if picks > 170 => (format!("request_get_status req={name} done=yes"), vec![]),
+            (8, Some(name)) if picks > 85 => (format!("request_get_status req={name} done=no"), vec![]),
             (8, Some(name)) => (format!("test req={name}"), vec![]),
             _ => return,
         };
