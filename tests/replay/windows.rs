@@ -77,27 +77,30 @@ fn check_all(trace: &Path) {
 #[test]
 fn wavefronts() {
     let folder = Folder::new();
-    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::A, 64) }).unwrap();
+    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::W, 32) }).unwrap();
     check_all(&generated(&folder, "lu.pdt", &lu, None));
     let uneven = Jitter::new(3, 0.3, JitterScope::Rank).unwrap();
     check_all(&generated(&folder, "uneven.pdt", &lu, Some(uneven)));
 }
 
-#[test]
-fn halo_exchanges() {
-    let parameters = Halo3dParameters {
+fn halo(processes: [u32; 3]) -> Halo3d {
+    Halo3d::new(Halo3dParameters {
         cells: [32, 32, 32],
-        processes: [8, 4, 4],
+        processes,
         periodic: true,
         iterations: 3,
         cell_bytes: Bytes::new(80),
         ..Halo3dParameters::default()
-    };
+    })
+    .unwrap()
+}
+
+#[test]
+fn halo_exchanges() {
     let folder = Folder::new();
-    let halo = Halo3d::new(parameters).unwrap();
-    check_all(&generated(&folder, "halo.pdt", &halo, None));
+    check_all(&generated(&folder, "halo.pdt", &halo([8, 4, 4]), None));
     let noise = Jitter::new(7, 0.1, JitterScope::Action).unwrap();
-    check_all(&generated(&folder, "noisy.pdt", &halo, Some(noise)));
+    check_all(&generated(&folder, "noisy.pdt", &halo([8, 4, 4]), Some(noise)));
 }
 
 #[test]
@@ -120,12 +123,13 @@ fn dense_traffic() {
     check_all(&generated(&folder, "allreduce.pdt", &AllreduceLoop::new(allreduces).unwrap(), None));
 }
 
-/// Several ranks of a host share its cores and its loopback.
+/// Several ranks of a host share its core and its loopback.
 #[test]
 fn ranks_that_share_hosts() {
     let folder = Folder::new();
-    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::A, 256) }).unwrap();
-    check(&generated(&folder, "lu.pdt", &lu, None), &[TORUS, PRESETS[0][0]]);
+    let trace = generated(&folder, "halo.pdt", &halo([8, 8, 4]), None);
+    let torus = TORUS.replace(" }", ", loopback = { bandwidth = '20GBps', latency = '100ns' } }");
+    check(&trace, &[&torus, PRESETS[0][0]]);
 }
 
 /// What depends on the global order of events is replayed on one thread.
