@@ -12,7 +12,7 @@ use crate::{
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
 
 /// Number of events between two looks at the interrupt.
-const EVENTS_PER_CHECK: u64 = 1 << 8;
+const EVENTS_PER_CHECK: u64 = 1 << 6;
 
 /// Runs processes and their [`SharedResource`] on one thread.
 ///
@@ -38,7 +38,7 @@ impl OrderedEngine {
         Self { jitter: Some(seed), ..self }
     }
 
-    /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] between two events, some thousand events
+    /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] between two events, some dozen events
     /// later at most; another run of the same processes and the same resource continues from there.
     pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
         Self { interrupt, ..self }
