@@ -1,0 +1,121 @@
+//! `balance`: ranks share computations equally.
+
+use pdes_core::Rank;
+
+use super::computations::{Computations, for_each};
+use super::keys::Keys;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "balance",
+    subject: Subject::Computations,
+    keys: &["over"],
+    semantics: "`over = \"instance\"` (the default): the k-th instance of each selected rank becomes the mean of the k-th instances of these ranks; an instance \
+                is a visit of the `region` or `site`, whose computations are scaled alike, or without these keys a computation. `over = \"sum\"`: the \
+                computations of a rank are scaled alike, so that their sum becomes the mean of the sums of the ranks.",
+    read,
+};
+
+#[derive(Clone, Debug)]
+struct Balance {
+    selector: Selector,
+    per_instance: bool,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let over = keys.get("over", "\"instance\" or \"sum\"", |value| match value.as_str()? {
+        "instance" => Some(true),
+        "sum" => Some(false),
+        _ => None,
+    })?;
+    Ok(Box::new(Balance { selector, per_instance: over.unwrap_or(true) }))
+}
+
+impl Balance {
+    /// Returns the place of a computation in the list of amounts to balance.
+    fn place(&self, instance: u64) -> usize {
+        if self.per_instance { instance as usize } else { 0 }
+    }
+
+    /// Returns the amounts of a rank \[flop\]: one for each instance, or their sum.
+    fn amounts(&self, program: &Program<'_>, rank: Rank) -> Vec<f64> {
+        let mut amounts = Vec::new();
+        for_each(&self.selector, program, rank, |instance, flops, _| {
+            let place = self.place(instance);
+            if amounts.len() <= place {
+                amounts.resize(place + 1, 0.0);
+            }
+            amounts[place] += flops;
+        });
+        amounts
+    }
+
+    /// Checks the amounts of a rank against the means.
+    fn check(&self, program: &Program<'_>, rank: Rank, own: &[f64], means: &[f64]) -> Result<(), Refusal> {
+        if own.len() != means.len() {
+            let (found, expected) = (own.len(), means.len());
+            let reason = match self.per_instance {
+                true => format!(
+                    "it has {found} instances, an earlier rank has {expected}: select ranks with equal numbers, or take over = \"sum\""
+                ),
+                false => "it has no such computation: leave the rank out (ranks)".to_owned(),
+            };
+            return Err(Refusal::Place { rank, action: None, reason });
+        }
+        let Some(place) = own.iter().zip(means).position(|(own, mean)| *own == 0.0 && *mean > 0.0) else {
+            return Ok(());
+        };
+        let mut action = None;
+        for_each(&self.selector, program, rank, |instance, _, at| {
+            if self.place(instance) == place {
+                action.get_or_insert(at);
+            }
+        });
+        let reason = "its computations are all zero, so they cannot be scaled: leave the rank out (ranks), or take over = \"sum\"";
+        Err(Refusal::Place { rank, action, reason: reason.to_owned() })
+    }
+}
+
+impl Transform for Balance {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let ranks: Vec<Rank> = program.ranks().filter(|rank| self.selector.selects_rank(*rank)).collect();
+        // Sums are in the order of ranks, so that the means do not depend on the number of threads.
+        let mut sums: Vec<f64> = Vec::new();
+        for (number, rank) in ranks.iter().enumerate() {
+            let own = self.amounts(program, *rank);
+            if number > 0 && own.len() != sums.len() {
+                return Err(self.check(program, *rank, &own, &sums).expect_err("the lengths differ"));
+            }
+            sums.resize(own.len(), 0.0);
+            sums.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);
+        }
+        let means: Vec<f64> = sums.iter().map(|sum| sum / ranks.len() as f64).collect();
+        for rank in ranks {
+            self.check(program, rank, &self.amounts(program, rank), &means)?;
+        }
+        Ok(Box::new(Balanced { balance: self.clone(), means }))
+    }
+}
+
+/// The means of a program.
+#[derive(Debug)]
+struct Balanced {
+    balance: Balance,
+    /// Mean of each instance, or of the sums \[flop\].
+    means: Vec<f64>,
+}
+
+impl Plan for Balanced {
+    fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        let own = self.balance.amounts(&program, rank);
+        Box::new(Computations::new(&self.balance.selector, rank, move |flops, instance| {
+            let place = self.balance.place(instance);
+            // In this order, a computation that is the whole instance becomes the mean exactly.
+            if own[place] > 0.0 { flops / own[place] * self.means[place] } else { flops }
+        }))
+    }
+}
