@@ -61,11 +61,23 @@ pub trait Transform: Debug + Send + Sync {
     /// Returns the selector, which has to match something.
     fn selector(&self) -> &Selector;
 
+    /// Returns the transformation as a change of amounts by rank and call site, if it is no more than that: folded programs then stay
+    /// folded.
+    fn pointwise(&self) -> Option<&dyn Pointwise> {
+        None
+    }
+
     /// Checks that the transformation fits a program, and learns what it needs of all ranks.
     ///
     /// # Errors
     /// Fails if the transformed program would wait forever, or is not defined.
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal>;
+}
+
+/// A change of the selected computations by their amounts alone.
+pub trait Pointwise: Sync {
+    /// Returns the changed amount of a selected computation \[flop\], finite and not negative.
+    fn change(&self, flops: f64) -> f64;
 }
 
 /// A transformation of one program.

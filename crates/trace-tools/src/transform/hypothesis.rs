@@ -7,11 +7,12 @@ use pdes_core::Rank;
 use serde::Deserialize;
 use toml::Spanned;
 use trace_mmap::{
-    ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource, convert,
+    AmountChange, ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource,
+    convert, write_with_amounts,
 };
 
 use super::keys::{Keys, suggest};
-use super::{Plan, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind};
+use super::{Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind};
 
 /// Name of the program without a hypothesis in results.
 pub const ORIGINAL: &str = "original";
@@ -125,7 +126,23 @@ impl Hypothesis {
         Ok(TransformedTrace { trace, path: path.to_path_buf(), plans })
     }
 
-    /// Writes the transformed trace to an archive. Its provenance is that of the trace.
+    /// Returns the hypothesis as a change of amounts, if it is no more than that.
+    fn pointwise(&self) -> Option<PointwiseChanges<'_>> {
+        let changes: Option<Vec<_>> = self
+            .transforms
+            .iter()
+            .map(|(_, transform)| {
+                let selector = transform.selector();
+                // Whether it is the same at all visits of a place does not depend on the place.
+                selector.selects_site(Rank::new(0), None)?;
+                Some((selector, transform.pointwise()?))
+            })
+            .collect();
+        changes.filter(|changes| changes.len() <= 64).map(PointwiseChanges)
+    }
+
+    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs whose computations change by
+    /// rank and call site alone are changed in their folded form.
     ///
     /// # Errors
     /// Fails as [`Self::apply`], or if the archive cannot be written.
@@ -138,7 +155,27 @@ impl Hypothesis {
     ) -> Result<Summary, TransformError> {
         let source = self.apply(Arc::clone(trace), path)?;
         let options = ConvertOptions { provenance: Some(trace.provenance()), ..options.clone() };
+        if let Some(change) = self.pointwise().filter(|_| !trace.has_measured_times()) {
+            return Ok(write_with_amounts(trace, output, &change, &options)?);
+        }
         Ok(convert(Box::new(source), output, &options)?.summary)
+    }
+}
+
+/// Changes of amounts, one after the other.
+struct PointwiseChanges<'h>(Vec<(&'h Selector, &'h dyn Pointwise)>);
+
+/// The number of a change has a bit for each transformation that selects the computation.
+impl AmountChange for PointwiseChanges<'_> {
+    fn number(&self, rank: Rank, site: Option<&str>) -> u64 {
+        let selects = |selector: &Selector| selector.selects_site(rank, site).unwrap_or_default();
+        let bits = self.0.iter().enumerate().map(|(bit, (selector, _))| u64::from(selects(selector)) << bit);
+        bits.sum()
+    }
+
+    fn apply(&self, number: u64, flops: f64) -> f64 {
+        let selected = self.0.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+        selected.fold(flops, |flops, (_, (_, change))| change.change(flops))
     }
 }
 

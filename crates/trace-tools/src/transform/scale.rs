@@ -4,7 +4,7 @@ use pdes_core::Rank;
 
 use super::computations::Computations;
 use super::keys::Keys;
-use super::{Plan, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
+use super::{Plan, Pointwise, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "scale",
@@ -30,13 +30,23 @@ impl Transform for Scale {
         &self.selector
     }
 
+    fn pointwise(&self) -> Option<&dyn Pointwise> {
+        Some(self)
+    }
+
     fn plan(&self, _: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
         Ok(Box::new(self.clone()))
     }
 }
 
+impl Pointwise for Scale {
+    fn change(&self, flops: f64) -> f64 {
+        (flops * self.factor).min(f64::MAX)
+    }
+}
+
 impl Plan for Scale {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        Box::new(Computations::new(&self.selector, rank, |flops, _| flops * self.factor))
+        Box::new(Computations::new(&self.selector, rank, |flops, _| self.change(flops)))
     }
 }

@@ -100,6 +100,29 @@ impl Selector {
         self.region.is_some() || self.site.is_some()
     }
 
+    /// Returns whether a location is that of the region or call site.
+    fn selects_place(&self, file: &str, line: u32) -> bool {
+        match (&self.region, &self.site) {
+            (Some(region), _) => line == 0 && region.matches(file),
+            (None, Some(site)) => line > 0 && site.matches(&format!("{file}:{line}")),
+            (None, None) => true,
+        }
+    }
+
+    /// Returns whether computations at a call site, `file:line`, or before the first one, are selected; `None` if that differs between
+    /// visits.
+    pub(super) fn selects_site(&self, rank: Rank, site: Option<&str>) -> Option<bool> {
+        if self.iterations.is_some() {
+            return None;
+        }
+        let parts = site.and_then(|site| site.rsplit_once(':'));
+        let is_place = match parts.and_then(|(file, line)| Some((file, line.parse().ok()?))) {
+            Some((file, line)) => self.selects_place(file, line),
+            None => !self.has_place(),
+        };
+        Some(self.selects_rank(rank) && is_place)
+    }
+
     pub(super) fn selects_rank(&self, rank: Rank) -> bool {
         self.ranks.as_ref().is_none_or(|ranks| ranks.contains(rank.get().into()))
     }
@@ -295,11 +318,10 @@ impl<'s> Tracker<'s> {
     /// Takes note of the next operation: a location begins a visit of its place, and ends that of another one.
     pub(super) fn follow(&mut self, op: &Op) {
         let Op::Location { file, line } = op else { return };
-        let found = match (&self.selector.region, &self.selector.site) {
-            (Some(region), _) => *line == 0 && region.matches(file),
-            (None, Some(site)) => *line > 0 && site.matches(&format!("{file}:{line}")),
-            (None, None) => return,
-        };
+        if !self.selector.has_place() {
+            return;
+        }
+        let found = self.selector.selects_place(file, *line);
         self.visits += u64::from(found);
         let iterations = self.selector.iterations.as_ref();
         self.is_place = found && iterations.is_none_or(|numbers| numbers.contains(self.visits - 1));

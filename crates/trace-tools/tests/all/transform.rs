@@ -330,6 +330,53 @@ fn archives_folded_and_flat_on_any_number_of_threads_give_one_program() {
     }
 }
 
+/// A change of amounts alone leaves programs folded, inserted and optional computations too, and is that of the actions one by one.
+#[test]
+fn folded_programs_with_other_amounts_stay_folded() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    // The first computation of an iteration is in `b` but for the first iteration; some computations are missing, some differ.
+    let round = |number: u32| {
+        let gap = if number % 7 == 3 { format!("0 compute {}\n", 100 + number) } else { String::new() };
+        let amount = number * 37 % 11;
+        format!(
+            "0 compute {amount}\n0 barrier\n{gap}0 location b 0\n0 compute 3\n0 barrier\n0 location c.c 9\n0 compute {number}\n0 barrier\n"
+        )
+    };
+    let rounds: String = (0..300).map(round).collect();
+    let program = format!("0 init\n0 location a 0\n{rounds}");
+    std::fs::write(path("trace.txt"), &program).expect("a file");
+    let archive = |folding| {
+        let options = ConvertOptions { folding, ..ConvertOptions::default() };
+        convert(&path("trace.txt"), &path("in.pdt"), &options).expect("an archive");
+        Arc::new(Trace::load(&path("in.pdt")).expect("an archive"))
+    };
+    let records = |trace: &Trace| Info::of(trace).expect("small sums").storage.expect("an archive").records;
+    let all = [
+        "kind='scale'\nfactor=2",
+        "kind='set'\nflops=5\nregion='b'",
+        "kind='scale'\nfactor=0.5\nsite='c.c:*'",
+    ];
+    for keys in [&all[..1], &all[1..2], &all[2..], &all[..], &[]] {
+        let expected = changed(&program, keys);
+        for folding in [Folding::Always, Folding::Never] {
+            let (trace, output) = (archive(folding), path("out.pdt"));
+            let hypothesis = hypothesis(keys).expect("a hypothesis");
+            hypothesis
+                .write(&trace, &path("in.pdt"), &output, &ConvertOptions::default())
+                .expect("an archive");
+            let written = Trace::load(&output).expect("an archive");
+            assert!(text(&written) == expected, "{keys:?} {folding:?}");
+            assert!(check(&written, None).findings.is_empty());
+            if folding == Folding::Always
+                && keys.iter().all(|keys| !keys.contains("region") && !keys.contains("site"))
+            {
+                assert_eq!(records(&written), records(&trace), "{keys:?}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 

@@ -1,6 +1,7 @@
 //! Cutter of folded programs: loops and columns are cut in their folded form.
 
 use std::io::BufWriter;
+use std::ops::Range;
 
 use tempfile::SpooledTempFile;
 
@@ -60,7 +61,11 @@ fn parse_tree(
 }
 
 /// Checks that each column has as many values as the records use; only forged archives fail.
-fn check_columns(records: &[Record], body: &ArchivedRank, side: &SideTables) -> Result<(), Damage> {
+pub(in crate::archive) fn check_columns(
+    records: &[Record],
+    body: &ArchivedRank,
+    side: &SideTables,
+) -> Result<(), Damage> {
     let mut tally = Tally::new();
     for record in records {
         tally.push(*record, side).map_err(|_| Damage::of(*record))?;
@@ -171,20 +176,9 @@ impl KeptProgram {
                 }
                 ColumnStorage::Blocks(_) => {
                     let mut kept = ColumnBuilder::default();
-                    copy_values(
-                        &mut ColumnReader::at(column, 0),
-                        body,
-                        removed_values.start,
-                        &mut kept,
-                        &mut blocks,
-                    )?;
-                    copy_values(
-                        &mut ColumnReader::at(column, removed_values.end),
-                        body,
-                        column.len - removed_values.end,
-                        &mut kept,
-                        &mut blocks,
-                    )?;
+                    for values in [0..removed_values.start, removed_values.end..column.len] {
+                        copy_values(column, values, body, |bits| bits, &mut kept, &mut blocks)?;
+                    }
                     kept.finish(&mut blocks, &mut directories)?
                 }
             });
@@ -194,19 +188,21 @@ impl KeptProgram {
     }
 }
 
-/// Copies the next values of a column.
-fn copy_values<'a>(
-    reader: &mut ColumnReader<'a>,
-    body: &'a ArchivedRank,
-    mut len: u64,
+/// Copies values of a column, each changed by a function of its bits.
+pub(in crate::archive) fn copy_values(
+    from: &Column,
+    range: Range<u64>,
+    body: &ArchivedRank,
+    change: impl Fn(u64) -> u64,
     column: &mut ColumnBuilder,
     blocks: &mut BlockWriter<BufWriter<SpooledTempFile>>,
 ) -> Result<(), EncodeError> {
+    let (mut reader, mut len) = (ColumnReader::at(from, range.start), range.end - range.start);
     let mut values = [0; BLOCK_VALUES as usize];
     while len > 0 {
         let places = &mut values[..len.min(BLOCK_VALUES) as usize];
         let read = reader.unpack(body.shard(), body.blocks_offset, places)?;
-        places[..read].iter().try_for_each(|value| column.push(*value, blocks))?;
+        places[..read].iter().try_for_each(|value| column.push(change(*value), blocks))?;
         len -= read as u64;
     }
     Ok(())
