@@ -51,8 +51,8 @@ impl WhatIfResults {
     fn summary(&self) -> String {
         let best = self.by_gain().into_iter().skip(1).find(|result| result.error.is_none());
         match best {
-            Some(best) if best.change.is_some_and(|change| change < 0.0) => {
-                format!("{} saves most: {} of the simulated time.", best.name, best.describe_change())
+            Some(HypothesisResult { name, change: Some(change), .. }) if *change < 0.0 => {
+                format!("{name} saves most: {:.2} % of the simulated time.", -100.0 * change)
             }
             _ => "No hypothesis saves time.".to_owned(),
         }
