@@ -365,7 +365,7 @@ fn record_regions(source: &str) {
         .arg("--trace")
         .arg(run.archive());
     replay.arg("--report").arg(&report).assert().code(DONE);
-    let regions = SavedReport::from_path(&report).unwrap().breakdown.unwrap().regions;
+    let regions = SavedReport::from_path(&report).unwrap().sections.breakdown.unwrap().regions;
     let mut sites: Vec<_> = regions.iter().map(|region| (region.site.as_deref(), region.ranks)).collect();
     sites.sort_unstable();
     let named = ["level-5", "outside", "solver", "solver/halo"].map(|name| (Some(name), 2));

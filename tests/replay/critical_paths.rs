@@ -42,7 +42,7 @@ fn replay(simulation: &Simulation) -> Outcome {
 
 /// Returns the critical path of a run, which must be as long as the run.
 fn path_of(outcome: &Outcome) -> &mpi_model::CriticalPath {
-    let path = outcome.critical_path.as_ref().expect("it is asked for");
+    let path = outcome.findings.critical_path.as_ref().expect("it is asked for");
     let (slowest, _) = outcome.slowest_and_fastest().unwrap();
     assert_eq!((path.rank(), path.end()), (slowest, outcome.simulated_time()));
     let all = SimDuration::from_picos(path.end().as_picos());
@@ -63,8 +63,8 @@ fn reported(folder: &Folder, trace: &str, settings: &[&str]) -> CriticalPath {
     let report = Report::new(&simulation, &outcome);
     report.write(&folder.path("report.json")).unwrap();
     let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
-    assert_eq!(saved.critical_path, report.critical_path);
-    saved.critical_path.expect("it is asked for")
+    assert_eq!(saved.sections.critical_path, report.sections.critical_path);
+    saved.sections.critical_path.expect("it is asked for")
 }
 
 #[test]
@@ -127,7 +127,10 @@ fn the_path_does_not_depend_on_how_a_run_is_divided() {
                 let partition = way.partition(simulation.trace().ranks(), &folder);
                 simulation = simulation.with_threads(way.threads).with_partition(partition);
                 let found = way.replay(&simulation);
-                assert_eq!(found.critical_path, expected.critical_path, "{setting} {way:?}");
+                assert_eq!(
+                    found.findings.critical_path, expected.findings.critical_path,
+                    "{setting} {way:?}"
+                );
             }
         }
     }
@@ -143,7 +146,11 @@ fn the_path_with_contention_does_not_depend_on_threads() {
         path_of(&expected);
         for (threads, jitter) in [(1, Some(1)), (2, None), (3, Some(7))] {
             simulation = simulation.with_threads(threads).with_jitter(jitter);
-            assert_eq!(replay(&simulation).critical_path, expected.critical_path, "{settings:?}");
+            assert_eq!(
+                replay(&simulation).findings.critical_path,
+                expected.findings.critical_path,
+                "{settings:?}"
+            );
         }
     }
 }
@@ -154,7 +161,7 @@ fn critical_paths_do_not_change_results() {
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in [LOGGPS, FLOW] {
         let without = replay(&simulation_of(&trace, &[model, "analysis.critical_path=false"]));
-        assert_eq!(without.critical_path, None);
+        assert_eq!(without.findings.critical_path, None);
         assert_eq!(digest(&replay(&simulation_of(&trace, &[model]))), digest(&without), "{model}");
     }
 }
@@ -193,7 +200,7 @@ proptest! {
         let ways = Way::all().filter(|way| [(3, 1), (1, 2)].contains(&(way.threads, way.processes)));
         for way in ways.step_by(31) {
             simulation = simulation.with_threads(way.threads);
-            prop_assert_eq!(&way.replay(&simulation).critical_path, &first.critical_path);
+            prop_assert_eq!(&way.replay(&simulation).findings.critical_path, &first.findings.critical_path);
         }
     }
 }
@@ -227,7 +234,7 @@ fn the_table_shows_the_path() {
         "--report",
     ]);
     run.arg(folder.path("report.json")).assert().code(DONE);
-    let path = SavedReport::from_path(&folder.path("report.json")).unwrap().critical_path.unwrap();
+    let path = SavedReport::from_path(&folder.path("report.json")).unwrap().sections.critical_path.unwrap();
     let mut table = command();
     table.arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(
         contains(format!("critical path to the end of rank 0: {:.9} s, 2 hops between ranks", path.time_s))

@@ -49,8 +49,8 @@ fn the_report_names_the_link_that_holds_messages_back() {
         let report = Report::new(&simulation, &outcome);
         report.write(&folder.path("report.json")).unwrap();
         let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
-        assert_eq!(saved.links, report.links);
-        let links = saved.links.unwrap();
+        assert_eq!(saved.sections.links, report.sections.links);
+        let links = saved.sections.links.unwrap();
         let [shared, one, other] = &links.top[..] else { panic!("{links:?}") };
         let names = links.all.names.as_ref().unwrap();
         let place = |link: &ContendedLink| names.iter().position(|name| *name == link.name).unwrap();
@@ -115,7 +115,7 @@ fn names_of_many_links_are_left_out() {
     let trace = folder.write("trace.txt", TRACE);
     for (hosts, is_named) in [(2048, true), (2049, false)] {
         let simulation = scene_on(hosts, &trace, &[ASKED]);
-        let links = Report::new(&simulation, &replay(&simulation)).links.unwrap();
+        let links = Report::new(&simulation, &replay(&simulation)).sections.links.unwrap();
         assert_eq!(links.all.names.is_some(), is_named);
         assert_eq!(
             (links.all.bytes.len(), links.all.utilisation.len()),
@@ -146,7 +146,7 @@ fn the_table_shows_contended_links() {
     let simulation = simulation_of(&folder.write("trace.txt", TRACE), &[ASKED, "analysis.waits=false"]);
     let report = Report::new(&simulation, &replay(&simulation));
     report.write(&folder.path("report.json")).unwrap();
-    let name = &report.links.unwrap().top[0].name;
+    let name = &report.sections.links.unwrap().top[0].name;
     command().arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(
         contains("most contended links").and(contains(format!("{name:<32} "))).and(contains(" 2000000 ")),
     );

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
 use pdes_core::{Progress, SimDuration, SimTime};
-use pdes_replay::{Config, Execution, MODELS, Model, RunError, Simulation};
+use pdes_replay::{Config, Execution, MODELS, Model, Outcome, Report, RunError, Simulation};
 use predicates::str::contains;
 
 use crate::command_line::{DONE, Folder, command};
@@ -19,12 +19,13 @@ struct Bus<T> {
     /// Tags by order number, from that of the front.
     tags: VecDeque<Option<T>>,
     first: usize,
+    messages: u64,
 }
 
 impl<T> Bus<T> {
     fn new() -> Self {
         let (now, idle_from) = (SimTime::ZERO, SimTime::ZERO);
-        Self { now, idle_from, ends: BinaryHeap::new(), tags: VecDeque::new(), first: 0 }
+        Self { now, idle_from, ends: BinaryHeap::new(), tags: VecDeque::new(), first: 0, messages: 0 }
     }
 }
 
@@ -33,6 +34,7 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
 
     fn send(&mut self, Message { at, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
         self.idle_from = self.idle_from.max(at).saturating_add(SimDuration::from_picos(1000 * size.get()));
+        self.messages += 1;
         self.schedule(self.idle_from, tag);
         Ok(())
     }
@@ -75,7 +77,12 @@ static BUS: Model = Model {
     former_key: None,
     description: "One message at a time.",
     capabilities: Capabilities::NONE,
-    execution: Execution::InTimeOrder(|replay| replay.on(Bus::new())),
+    execution: Execution::InTimeOrder(|replay| {
+        replay.on(Bus::new()).map(|(outcome, bus)| {
+            let statistics = serde_json::json!({ "messages": bus.messages });
+            Outcome { model_statistics: Some(statistics), ..outcome }
+        })
+    }),
     with_epochs: None,
 };
 
@@ -106,6 +113,9 @@ fn simulated_time(model: &'static Model) -> u64 {
 fn a_network_model_is_a_file_and_a_row() {
     assert_eq!(simulated_time(&MODELS[0]), 1_000_000, "the messages have links of their own");
     assert_eq!(simulated_time(&BUS), 2_000_000, "one message waits for the other");
+    let simulation = load(&BUS, &[]).unwrap();
+    let report = Report::new(&simulation, &simulation.replay(&Progress::new(1)).unwrap());
+    assert_eq!(report.model_statistics, Some(serde_json::json!({ "messages": 2 })));
 }
 
 /// Warnings follow from the capabilities of the row.

@@ -91,7 +91,7 @@ fn one_digest() {
         let simulation = simulation_of(&trace, "contention-free");
         let outcome = simulation.replay(&pdes_core::Progress::new(1)).unwrap();
         let expected = digest(&outcome).to_string();
-        let breakdown = serde_json::to_value(Report::new(&simulation, &outcome).breakdown).unwrap();
+        let breakdown = serde_json::to_value(Report::new(&simulation, &outcome).sections.breakdown).unwrap();
         for way in Way::part(121, number, 3) {
             let report = folder.path("report.json");
             let partition = way.partition(simulation.trace().ranks(), &folder).name();

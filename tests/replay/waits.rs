@@ -39,9 +39,9 @@ fn breakdown(folder: &Folder, trace: &str, settings: &[&str]) -> Breakdown {
     let report = Report::new(&simulation, &replay(&simulation));
     report.write(&folder.path("report.json")).unwrap();
     let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
-    assert_eq!(saved.breakdown, report.breakdown);
+    assert_eq!(saved.sections.breakdown, report.sections.breakdown);
     assert_eq!(saved.imbalance, report.imbalance);
-    saved.breakdown.expect("it is asked for by default")
+    saved.sections.breakdown.expect("it is asked for by default")
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn analyses_do_not_change_results() {
         assert!(without.statistics.iter().all(|rank| rank.breakdown().is_none()));
         assert!(results(&with).1.len() > without.statistics.len());
         assert!(with.statistics.iter().any(|rank| rank.breakdown().is_some_and(waits)));
-        assert!(Report::new(&simulation_of(&trace, &[model]), &without).breakdown.is_none());
+        assert!(Report::new(&simulation_of(&trace, &[model]), &without).sections.breakdown.is_none());
     }
 }
 
@@ -130,8 +130,8 @@ fn messages_and_waits_are_counted() {
         let report = Report::new(&simulation, &replay(&simulation));
         report.write(&folder.path("report.json")).unwrap();
         let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
-        assert_eq!(saved.histograms, report.histograms);
-        let Histograms { message_bytes, latency_ps, waiting_ps } = saved.histograms.unwrap();
+        assert_eq!(saved.sections.histograms, report.sections.histograms);
+        let Histograms { message_bytes, latency_ps, waiting_ps } = saved.sections.histograms.unwrap();
         let check = |found: &Histogram, expected: [u64; 2]| {
             assert_eq!((found.count, &found.counts[..]), (2, &[1, 1][..]), "{model}");
             for (found, expected) in found.values.iter().zip(expected) {
@@ -158,11 +158,11 @@ fn counts_do_not_depend_on_the_division() {
         let mut simulation = simulation_of(&trace, &settings);
         for way in Way::all().step_by(101) {
             simulation = simulation.with_threads(way.threads);
-            found.push(way.replay(&simulation).distributions.expect("it is asked for"));
+            found.push(way.replay(&simulation).findings.distributions.expect("it is asked for"));
         }
         assert!(found.iter().all(|other| *other == found[0]), "{model}");
         let outcome = replay(&simulation);
-        assert_eq!(outcome.distributions.as_ref(), Some(&found[0]));
+        assert_eq!(outcome.findings.distributions.as_ref(), Some(&found[0]));
         assert_eq!(found[0].bytes.len(), found[0].latency.len(), "each message arrives");
         let sent: u64 = outcome.statistics.iter().map(|rank| rank.messages).sum();
         assert_eq!(found[0].bytes.len(), sent, "and is received");

@@ -60,8 +60,11 @@ fn check(trace: &Path, settings: &[&str]) {
         assert_eq!(outcome.ends, expected.ends, "{threads} threads, {settings:?}");
         assert!(results(&outcome) == results(&expected), "{threads} threads, {settings:?}");
         assert_eq!(outcome.links, expected.links, "{threads} threads, {settings:?}");
-        assert_eq!(outcome.distributions, expected.distributions, "{threads} threads, {settings:?}");
-        let paths = [&outcome, &expected].map(|outcome| format!("{:?}", outcome.critical_path));
+        assert_eq!(
+            outcome.findings.distributions, expected.findings.distributions,
+            "{threads} threads, {settings:?}"
+        );
+        let paths = [&outcome, &expected].map(|outcome| format!("{:?}", outcome.findings.critical_path));
         assert!(paths[0] == paths[1], "{threads} threads, {settings:?}");
     }
 }

@@ -75,8 +75,8 @@ pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
 pub use machine::{Machine, UncontendedTransfer, Work};
 pub use observer::{
-    ActionSpan, Analyses, Analysis, Carrier, Match, Network, ObservedRank, Observer, Peer, RankAnalyses,
-    Sent, SentTime, UncontendedMessages, Wait,
+    ActionSpan, Analyses, Analysis, Carrier, Findings, Match, Network, ObservedRank, Observer, Peer,
+    RankAnalyses, Sent, SentTime, UncontendedMessages, Wait,
 };
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};

@@ -32,7 +32,7 @@ use crate::parameters::Parameters;
 use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Fragment, Message, ReceiveQueue, Token};
-pub use analyses::{Analyses, RankAnalyses};
+pub use analyses::{Analyses, Findings, RankAnalyses};
 pub use events::{ActionSpan, Match, Sent, SentTime, UncontendedMessages, Wait};
 pub(crate) use rank_observers::RankObservers;
 pub use wait_states::Peer;

@@ -9,14 +9,11 @@ use pdes_core::{Outbox, Rank};
 use trace_mmap::{CommId, Communicator, Trace};
 
 use crate::collective::Layout;
-use crate::distribution::{Distributions, SharedHistograms};
 use crate::error::ReplayError;
 use crate::machine::Machine;
-use crate::observer::critical_path::PathStores;
 use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
 use crate::rank::{RankProcess, RestoreError, SavedRank};
-use crate::timeline::Recording;
 use crate::token::Token;
 
 /// A replay: a trace on a machine with the parameters of an MPI library, and the options of the analysis.
@@ -69,46 +66,6 @@ impl<'t, M: Machine> Replay<'t, M> {
     /// Creates the replay of a trace on a machine. Only ranks that the trace [holds](Trace::load_ranks) can be replayed.
     pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
         Self::with_only(trace, machine, parameters, Analyses::default())
-    }
-
-    /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
-    pub fn with_breakdowns(self, has_breakdowns: bool) -> Self {
-        Self { analysis: Analyses { has_breakdowns, ..self.analysis }, ..self }
-    }
-
-    /// Requests histograms of messages and waits, which need [breakdowns](Replay::with_breakdowns).
-    pub fn with_distributions(self, counts: bool) -> Self {
-        let histograms = counts.then(SharedHistograms::default);
-        Self { analysis: Analyses { histograms, ..self.analysis }, ..self }
-    }
-
-    /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
-    /// unless there are [other processes](Replay::with_other_processes).
-    ///
-    /// Memory: 1 kB more per rank, 110 B per request, 300 B per port, and 90 B per message that is in flight to a port at the same
-    /// time as others, their number rounded up to a power of two.
-    pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
-        let path_stores = Some(PathStores::new(of, self.trace));
-        Self { analysis: Analyses { path_stores, ..self.analysis }, ..self }
-    }
-
-    /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
-    ///
-    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
-    /// part of the [state](RankProcess::save) of a rank.
-    pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
-        Self { analysis: Analyses { recording, ..self.analysis }, ..self }
-    }
-
-    /// Returns the histograms of all completed messages and waits, where requested.
-    pub fn distributions(&self) -> Option<Distributions> {
-        self.analysis.histograms.as_ref().map(SharedHistograms::distributions)
-    }
-
-    /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
-    /// [other processes](Replay::with_other_processes).
-    pub fn path_tokens(&self) -> u64 {
-        self.analysis.path_stores.as_ref().map_or(0, PathStores::fragments)
     }
 }
 

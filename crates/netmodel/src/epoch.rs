@@ -82,7 +82,7 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
-/// use netmodel::{EpochNetwork, HostId, NetworkModel, NetworkParameters, Platform, Preset, Regions};
+/// use netmodel::{EpochNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset, Regions};
 /// use pdes_core::{Bytes, SimDuration, SimTime};
 ///
 /// let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
@@ -252,6 +252,12 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         &self.context.regions
     }
 
+    /// Returns the statistics of the epochs so far. Costs the number of links.
+    pub fn summary(&self) -> EpochSummary {
+        let violations = self.regions.iter().map(Region::capacity_violation);
+        EpochSummary { counts: self.counts(), capacity_violation: violations.fold(0.0, f64::max) }
+    }
+
     /// Returns the cost of boundaries so far.
     pub fn counts(&self) -> EpochCounts {
         let evaluations = self.regions.iter().map(|region| region.solver.evaluations).sum();
@@ -419,11 +425,5 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
         let links = self.context.regions.links_by_region();
         Some(LinkLoads::new(self.context.platform, end, link_totals(&links, self.regions.iter_mut(), end)))
-    }
-
-    /// Costs the number of links.
-    fn epochs(&self) -> Option<EpochSummary> {
-        let violations = self.regions.iter().map(Region::capacity_violation);
-        Some(EpochSummary { counts: self.counts(), capacity_violation: violations.fold(0.0, f64::max) })
     }
 }

@@ -10,7 +10,8 @@
 //! | [`NetworkModel`] | interface of models with contention: submit work with a tag, advance, get the tag back |
 //! | [`FlowNetwork`] | contention: flows share links ([`MaxMin`]) and computations share cores; rates change at every event |
 //! | [`EpochNetwork`] | the same with rates that change at epoch boundaries only, one thread |
-//! | [`epoch::EpochMachine`] | the same, region by region, for parallel engines |
+//! | [`epoch::EpochMachine`] | the same, region by region ([`NetworkRegion`]), for parallel engines |
+//! | [`WindowMachine`] | [`FlowNetwork`] region by region, for parallel engines |
 //! | [`MaxMin`] | the max-min fair sharing solver alone |
 //!
 //! ```
@@ -99,7 +100,7 @@ pub use identifier::{HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
-pub use network_model::{Capabilities, Message, NetworkModel};
+pub use network_model::{Capabilities, Message, NetworkModel, NetworkRegion};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};

@@ -3,7 +3,6 @@
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
-use crate::epoch::EpochSummary;
 use crate::{HostId, LinkLoads, RouteError};
 
 /// Abilities of a network model; configuration, warnings and engines ask these, not for a model by its name.
@@ -130,9 +129,70 @@ pub trait NetworkModel<T: Copy> {
     /// Repeats the interval that was [announced](NetworkModel::watch_period) last and ends now: adds its loads, and shifts everything
     /// that is to come by `time`, that of all repetitions; `shift_tag` shifts a tag.
     fn repeat_period(&mut self, _now: SimTime, _time: SimDuration, _shift_tag: impl FnMut(&mut T)) {}
+}
 
-    /// Returns the statistics of epochs, if rates change at their boundaries only.
-    fn epochs(&self) -> Option<EpochSummary> {
-        None
+/// A region of a machine, with the computations and messages of its hosts: a network model for engines with several threads.
+///
+/// Time is divided into spans of one length, epochs or windows. During a span a region depends on nothing outside; at the boundary
+/// before it, regions exchange messages.
+///
+/// # Laws
+/// 1. Those of [`NetworkModel`], for the work of the region's hosts.
+/// 2. What a region sends to another one takes effect at the next boundary at the earliest.
+pub trait NetworkRegion<T: Copy>: Send {
+    /// Message between regions.
+    type Message: Send;
+    /// Maximum number of rounds of each exchange at a boundary.
+    const MAX_ROUNDS: &'static [u32];
+
+    /// Sends a message, or forwards it to the region of the sending host.
+    ///
+    /// # Errors
+    /// If there is no route.
+    fn send(
+        &mut self,
+        message: Message<T>,
+        messages: &mut Vec<(u32, Self::Message)>,
+    ) -> Result<(), RouteError>;
+
+    /// Runs a computation of `flops` floating-point operations on a host of the region.
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);
+
+    /// Completes `tag` at an instant.
+    fn schedule(&mut self, at: SimTime, tag: T);
+
+    /// Returns the time of the next event of the region.
+    fn next_event(&mut self) -> Option<SimTime>;
+
+    /// Advances to the next event, perhaps further in its span until anything completes, and appends the tags completed by then.
+    fn advance(&mut self, done: &mut Vec<T>);
+
+    /// Returns the instant of the last event, or of the last boundary.
+    fn now(&self) -> SimTime;
+
+    /// Returns the tags of all work that is submitted and not complete.
+    fn unfinished(&self) -> Vec<T>;
+
+    /// Returns the next boundary at which the region has work or messages to send.
+    fn next_boundary(&self) -> Option<SimTime>;
+
+    /// Takes part in a round of an exchange at a boundary.
+    fn exchange_round(
+        &mut self,
+        boundary: SimTime,
+        exchange: u32,
+        round: u32,
+        messages: &mut Vec<(u32, Self::Message)>,
+    );
+
+    /// Receives a message of another region, or of this one.
+    fn receive(&mut self, message: Self::Message);
+
+    /// Begins the span after a boundary.
+    fn begin_span(&mut self, boundary: SimTime);
+
+    /// Returns whether work came too late to be simulated in the order of time.
+    fn is_late(&self) -> bool {
+        false
     }
 }

@@ -42,7 +42,8 @@ pub enum Execution {
     Schedules,
 }
 
-/// Creates the network of a replay in time order and runs the replay [on](OrderedReplay::on) it.
+/// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
+/// network says of itself.
 ///
 /// The call through a pointer happens once per replay; each instance of [`OrderedReplay::on`] is compiled for its network.
 pub type Replayer = fn(OrderedReplay<'_>) -> Result<Outcome, RunError>;
@@ -56,7 +57,7 @@ pub static MODELS: [Model; 3] = [
         capabilities: <FlowNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
         execution: Execution::InTimeOrder(|replay| {
             let network = FlowNetwork::new(replay.platform(), replay.parameters());
-            replay.on(network)
+            replay.on(network).map(|(outcome, _)| outcome)
         }),
         with_epochs: Some(&Model {
             key: "flow",
@@ -65,7 +66,8 @@ pub static MODELS: [Model; 3] = [
             capabilities: <EpochNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
             execution: Execution::ByRegions(|replay| {
                 let network = replay.epochs().network(replay.platform(), replay.parameters())?;
-                replay.on(network)
+                let (outcome, network) = replay.on(network)?;
+                Ok(Outcome { epochs: Some(network.summary()), ..outcome })
             }),
             with_epochs: None,
         }),

@@ -1,8 +1,8 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
 use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
-use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary, RegionMessage};
-use netmodel::{HostId, Message, RouteError, WindowMessage, WindowRegion};
+use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
+use netmodel::{Message, NetworkRegion, RouteError};
 use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,163 +12,6 @@ use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error}
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
-
-/// A part of a network with contention that depends on nothing outside for a while.
-pub(crate) trait NetworkRegion: Send {
-    /// Message between regions.
-    type Message: Send + Serialize + DeserializeOwned;
-    /// As [`Region::MAX_ROUNDS`].
-    const MAX_ROUNDS: &'static [u32];
-
-    fn send(
-        &mut self,
-        message: Message<Completion>,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
-    ) -> Result<(), RouteError>;
-    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion);
-    fn schedule(&mut self, at: SimTime, tag: Completion);
-    fn now(&self) -> SimTime;
-    fn next_event(&mut self) -> Option<SimTime>;
-    fn advance(&mut self, done: &mut Vec<Completion>);
-    fn unfinished(&self) -> Vec<Completion>;
-    fn receive(&mut self, message: Self::Message);
-    fn next_boundary(&self) -> Option<SimTime>;
-    fn exchange_round(
-        &mut self,
-        boundary: SimTime,
-        exchange: u32,
-        round: u32,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
-    );
-    fn begin_epoch(&mut self, boundary: SimTime);
-    fn is_late(&self) -> bool;
-}
-
-impl NetworkRegion for EpochRegion<'_, '_, Completion> {
-    type Message = RegionMessage<Completion>;
-    const MAX_ROUNDS: &'static [u32] = Self::MAX_ROUNDS;
-
-    fn send(
-        &mut self,
-        message: Message<Completion>,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
-    ) -> Result<(), RouteError> {
-        self.send(message, mail)
-    }
-
-    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion) {
-        self.compute(at, host, flops, tag);
-    }
-
-    fn schedule(&mut self, at: SimTime, tag: Completion) {
-        self.schedule(at, tag);
-    }
-
-    fn now(&self) -> SimTime {
-        self.now()
-    }
-
-    fn next_event(&mut self) -> Option<SimTime> {
-        self.next_event()
-    }
-
-    fn advance(&mut self, done: &mut Vec<Completion>) {
-        self.advance(done);
-    }
-
-    fn unfinished(&self) -> Vec<Completion> {
-        self.unfinished().collect()
-    }
-
-    fn receive(&mut self, message: Self::Message) {
-        self.receive(message);
-    }
-
-    fn next_boundary(&self) -> Option<SimTime> {
-        self.next_boundary()
-    }
-
-    fn exchange_round(
-        &mut self,
-        boundary: SimTime,
-        exchange: u32,
-        round: u32,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
-    ) {
-        self.exchange_round(boundary, exchange, round, mail);
-    }
-
-    fn begin_epoch(&mut self, boundary: SimTime) {
-        self.begin_epoch(boundary);
-    }
-
-    fn is_late(&self) -> bool {
-        false
-    }
-}
-
-impl NetworkRegion for WindowRegion<'_, '_, Completion> {
-    type Message = WindowMessage<Completion>;
-    const MAX_ROUNDS: &'static [u32] = Self::MAX_ROUNDS;
-
-    fn send(
-        &mut self,
-        message: Message<Completion>,
-        _: &mut Vec<(RegionIndex, Self::Message)>,
-    ) -> Result<(), RouteError> {
-        self.send(message)
-    }
-
-    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: Completion) {
-        self.compute(at, host, flops, tag);
-    }
-
-    fn schedule(&mut self, at: SimTime, tag: Completion) {
-        self.schedule(at, tag);
-    }
-
-    fn now(&self) -> SimTime {
-        self.now()
-    }
-
-    fn next_event(&mut self) -> Option<SimTime> {
-        self.next_event()
-    }
-
-    fn advance(&mut self, done: &mut Vec<Completion>) {
-        self.advance(done);
-    }
-
-    fn unfinished(&self) -> Vec<Completion> {
-        self.unfinished()
-    }
-
-    fn receive(&mut self, message: Self::Message) {
-        self.receive(message);
-    }
-
-    fn next_boundary(&self) -> Option<SimTime> {
-        self.next_boundary()
-    }
-
-    fn exchange_round(
-        &mut self,
-        boundary: SimTime,
-        _: u32,
-        round: u32,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
-    ) {
-        self.exchange_round(boundary, round, mail);
-    }
-
-    fn begin_epoch(&mut self, _: SimTime) {
-        self.begin_window();
-    }
-
-    fn is_late(&self) -> bool {
-        self.is_late()
-    }
-}
 
 /// A region of a machine, as the shared resource of the ranks on its hosts.
 #[derive(Debug)]
@@ -217,7 +60,10 @@ impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
     }
 }
 
-impl<'m, N: NetworkRegion> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_, N> {
+impl<'m, N> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_, N>
+where
+    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+{
     type Message = N::Message;
     const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
 
@@ -280,7 +126,7 @@ impl<'m, N: NetworkRegion> Region<RankProcess<'_, SharedMachine<'m>>> for Region
     }
 
     fn begin_epoch(&mut self, boundary: SimTime) {
-        self.region.begin_epoch(boundary);
+        self.region.begin_span(boundary);
     }
 
     fn late_work(&self) -> Option<(SimTime, Rank)> {

@@ -3,11 +3,15 @@
 mod breakdown;
 mod column;
 mod critical_path;
+mod epochs;
 mod histograms;
 mod links;
 #[cfg(feature = "pictures")]
 mod page;
 mod saved;
+mod section;
+mod tables;
+mod topology;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +20,7 @@ use std::time::Duration;
 
 use mpi_model::collective::{Bounds, Operation, Selection};
 use mpi_model::{ActionKind, OutcomeCount};
-use netmodel::{Layout, NetworkParameters, Preset, RoutingRule};
+use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 use trace_mmap::AtomicFile;
 
@@ -29,6 +33,7 @@ use crate::simulation::{Outcome, Simulation};
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
+pub use epochs::Epochs;
 pub use histograms::{Histogram, Histograms};
 pub use links::{AllLinks, ContendedLink, Links};
 #[cfg(feature = "pictures")]
@@ -36,6 +41,7 @@ pub(crate) use page::FOOTER;
 #[cfg(feature = "pictures")]
 pub use page::{Presentation, Timeline, TimelineError};
 pub use saved::{ReportError, SavedActionTotal, SavedReport};
+pub use section::Sections;
 
 /// Name of the format.
 const FORMAT: &str = "pdes-replay report";
@@ -90,8 +96,6 @@ pub struct Report {
     pub partition: String,
     /// Messages that cross the partition, compared with a partition into blocks; null if the partition is into blocks.
     pub cuts: Option<PartitionCut>,
-    /// Epochs at whose boundaries rates changed; null if they changed at every event.
-    pub epochs: Option<Epochs>,
     /// The rank that ended last.
     pub slowest_rank: Option<RankEnd>,
     /// The rank that ended first.
@@ -100,43 +104,17 @@ pub struct Report {
     pub time_by_action: Vec<ActionTotal>,
     /// How unequal the computations of ranks are; null where there are no ranks.
     pub imbalance: Option<Imbalance>,
-    /// Causes of lost time, and who waited for whom; null if not requested.
-    pub breakdown: Option<Breakdown>,
-    /// Histograms of messages and waits; null if not requested.
-    pub histograms: Option<Histograms>,
-    /// Topology of the platform's network; null if not all hosts are in one cluster.
-    pub topology: Option<Layout>,
-    /// Critical path to the end of the last rank; null if not requested.
-    pub critical_path: Option<CriticalPath>,
-    /// Loads of links; null if not requested, or if the model has no links.
-    pub links: Option<Links>,
+    /// Sections that not every run has.
+    #[serde(flatten)]
+    pub sections: Sections,
+    /// Statistics of the network model; null if it has none.
+    pub model_statistics: Option<serde_json::Value>,
     /// Outcomes that depended on simulated time, such as those of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// All parameters that can change the result beside the trace and the platform.
     pub parameters: Parameters,
     /// Warnings that a user should know before trusting the result.
     pub warnings: Vec<String>,
-}
-
-/// Epochs and regions of a run, and their costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Epochs {
-    /// Length of an epoch \[s\].
-    pub epoch_s: f64,
-    /// Length of an epoch \[ps\], exact.
-    pub epoch_ps: u64,
-    /// Number of regions of the platform.
-    pub regions: u32,
-    /// Number of epoch boundaries at which anything was done.
-    pub boundaries: u64,
-    /// Number of times that the rates of a region were solved, at all boundaries.
-    pub solves: u64,
-    /// Number of rounds of message exchange between regions, at all boundaries.
-    pub exchange_rounds: u64,
-    /// Number of messages between regions.
-    pub exchange_messages: u64,
-    /// Largest excess of a link over its capacity in ten epochs, as a fraction of its capacity.
-    pub capacity_violation: f64,
 }
 
 /// The end of a rank.
@@ -291,16 +269,12 @@ impl Report {
             processes: outcome.processes,
             partition: job.partition.name(),
             cuts: outcome.cuts,
-            epochs: epochs(simulation, outcome),
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
             imbalance: Imbalance::of(&outcome.statistics),
-            breakdown: Breakdown::new(simulation.trace(), outcome),
-            histograms: outcome.distributions.as_ref().map(Histograms::from),
-            topology: Layout::of(simulation.platform()),
-            critical_path: outcome.critical_path.as_ref().map(CriticalPath::from),
-            links: outcome.links.as_ref().map(|loads| Links::new(simulation.platform(), loads)),
+            sections: Sections::new(simulation, outcome),
+            model_statistics: outcome.model_statistics.clone(),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(simulation),
             warnings: [simulation.warnings(), simulation.outcome_warnings(outcome)].concat(),
@@ -344,20 +318,6 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
         share: if all == 0 { 0.0 } else { sum(kind) as f64 / all as f64 },
     };
     ActionKind::ALL.into_iter().map(total).filter(|total| total.count > 0 || total.time_s > 0.0).collect()
-}
-
-fn epochs(simulation: &Simulation, outcome: &Outcome) -> Option<Epochs> {
-    let (plan, summary) = (simulation.epochs()?, outcome.epochs?);
-    Some(Epochs {
-        epoch_s: plan.epoch().as_secs_f64(),
-        epoch_ps: plan.epoch().as_picos(),
-        regions: plan.regions(),
-        boundaries: summary.counts.boundaries,
-        solves: summary.counts.solves,
-        exchange_rounds: summary.counts.rounds,
-        exchange_messages: summary.counts.messages,
-        capacity_violation: summary.capacity_violation,
-    })
 }
 
 fn outcomes(outcome: &Outcome) -> Outcomes {

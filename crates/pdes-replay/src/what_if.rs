@@ -211,7 +211,7 @@ impl Run {
 
 impl HypothesisResult {
     fn new(name: &str, report: Report) -> Self {
-        let (total, sites) = match report.breakdown {
+        let (total, sites) = match report.sections.breakdown {
             Some(breakdown) => (Some(breakdown.total), breakdown.regions),
             None => (None, Vec::new()),
         };

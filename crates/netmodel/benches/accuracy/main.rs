@@ -66,11 +66,7 @@ fn in_epochs(platform: &Platform, messages: &[Sent], regions: Regions, epoch: Si
         network.advance(&mut done);
         done.drain(..).for_each(|tag: usize| ends[tag] = network.now());
     }
-    EpochRun {
-        ends,
-        counts: network.counts(),
-        violation: network.epochs().expect("there are epochs").capacity_violation,
-    }
+    EpochRun { ends, counts: network.counts(), violation: network.summary().capacity_violation }
 }
 
 /// Relative errors of transfer times.

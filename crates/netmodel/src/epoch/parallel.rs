@@ -12,7 +12,7 @@ use super::{EpochError, link_totals, make_context, make_regions};
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, Message, NetworkParameters, Platform, Regions, RouteError};
+use crate::{HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
@@ -160,15 +160,11 @@ impl<'p> EpochMachine<'p> {
     }
 }
 
-impl<T: Copy> EpochRegion<'_, '_, T> {
-    /// Maximum number of rounds of each exchange at a boundary.
-    pub const MAX_ROUNDS: &'static [u32] = &[2, u32::MAX];
+impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
+    type Message = RegionMessage<T>;
+    const MAX_ROUNDS: &'static [u32] = &[2, u32::MAX];
 
-    /// Sends a message, or forwards the request to the region of the sending host.
-    ///
-    /// # Errors
-    /// If there is no route.
-    pub fn send(
+    fn send(
         &mut self,
         request: Message<T>,
         messages: &mut Vec<(u32, RegionMessage<T>)>,
@@ -182,42 +178,22 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.add_request(request)
     }
 
-    fn add_request(&mut self, request: Message<T>) -> Result<(), RouteError> {
-        let Message { at, src, dst, size, tag, .. } = request;
-        let context = &self.machine.context;
-        let spec = MessageSpec { src, dst, size, tag };
-        let route = self.region.routes.find(context, self.region.id, src, dst)?;
-        if self.region.routes.route(route).is_local() {
-            self.region.send_on_route(context, self.now, at, route, spec);
-        } else {
-            let begin = self.region.flow_begin(route, at, size);
-            self.first_request = earlier(self.first_request, Some(begin));
-            self.requests.push(PendingRequest { request, route, begin });
-        }
-        Ok(())
-    }
-
-    /// Runs a computation of `flops` floating-point operations on a host of the region from an instant that is not
-    /// past.
-    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.upcoming = None;
         let slot = self.machine.context.regions.host_slot(host).slot;
         self.region.compute(self.now, at, slot, flops, tag);
     }
 
-    /// Completes `tag` at an instant.
-    pub fn schedule(&mut self, at: SimTime, tag: T) {
+    fn schedule(&mut self, at: SimTime, tag: T) {
         self.upcoming = None;
         self.timers.add(at, tag);
     }
 
-    /// Returns the instant of the last event, or of the last boundary.
-    pub fn now(&self) -> SimTime {
+    fn now(&self) -> SimTime {
         self.now
     }
 
-    /// Returns the time of the next event of the region.
-    pub fn next_event(&mut self) -> Option<SimTime> {
+    fn next_event(&mut self) -> Option<SimTime> {
         if !self.done.is_empty() {
             return Some(self.now);
         }
@@ -227,9 +203,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.upcoming
     }
 
-    /// Advances to the next event, and further in its epoch until anything completes, and appends the tags completed
-    /// by then.
-    pub fn advance(&mut self, done: &mut Vec<T>) {
+    fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         let before = done.len();
         done.append(&mut self.done);
@@ -242,28 +216,13 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         }
     }
 
-    /// Processes the events of an instant.
-    fn step(&mut self, now: SimTime, done: &mut Vec<T>) {
-        self.now = now;
-        self.upcoming = None;
-        self.region.finish(now, done);
-        let end = now.saturating_add(SimDuration::from_picos(1));
-        while let Some((_, tag)) = self.timers.pop_before(end) {
-            done.push(tag);
-        }
-        self.region.begin(&self.machine.context, now);
-    }
-
-    /// Returns the next boundary at which the region has work: its events since the last one have changed the rates
-    /// that its links allow, or a flow to another region begins in the epoch after it.
-    pub fn next_boundary(&self) -> Option<SimTime> {
+    fn next_boundary(&self) -> Option<SimTime> {
         let epoch = self.machine.epoch.as_picos();
         let requests = self.first_request.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
         earlier(requests, self.region.next_boundary(self.now))
     }
 
-    /// Receives a message of another region, or of this one.
-    pub fn receive(&mut self, messages: RegionMessage<T>) {
+    fn receive(&mut self, messages: RegionMessage<T>) {
         match messages.0 {
             MessageKind::Request(request) => {
                 // The submitter has looked up the route.
@@ -275,8 +234,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         }
     }
 
-    /// Takes part in a round of an exchange at a boundary.
-    pub fn exchange_round(
+    fn exchange_round(
         &mut self,
         boundary: SimTime,
         exchange: u32,
@@ -324,16 +282,43 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         );
     }
 
-    /// Begins the epoch at a boundary.
-    pub fn begin_epoch(&mut self, boundary: SimTime) {
+    fn begin_span(&mut self, boundary: SimTime) {
         self.upcoming = None;
         self.region.begin_epoch(boundary);
     }
 
-    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+    fn unfinished(&self) -> Vec<T> {
         let requests = self.requests.iter().map(|requests| requests.request.tag);
-        self.region.unfinished().chain(self.timers.iter().copied()).chain(requests)
+        self.region.unfinished().chain(self.timers.iter().copied()).chain(requests).collect()
+    }
+}
+
+impl<T: Copy + Send> EpochRegion<'_, '_, T> {
+    fn add_request(&mut self, request: Message<T>) -> Result<(), RouteError> {
+        let Message { at, src, dst, size, tag, .. } = request;
+        let context = &self.machine.context;
+        let spec = MessageSpec { src, dst, size, tag };
+        let route = self.region.routes.find(context, self.region.id, src, dst)?;
+        if self.region.routes.route(route).is_local() {
+            self.region.send_on_route(context, self.now, at, route, spec);
+        } else {
+            let begin = self.region.flow_begin(route, at, size);
+            self.first_request = earlier(self.first_request, Some(begin));
+            self.requests.push(PendingRequest { request, route, begin });
+        }
+        Ok(())
+    }
+
+    /// Processes the events of an instant.
+    fn step(&mut self, now: SimTime, done: &mut Vec<T>) {
+        self.now = now;
+        self.upcoming = None;
+        self.region.finish(now, done);
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        while let Some((_, tag)) = self.timers.pop_before(end) {
+            done.push(tag);
+        }
+        self.region.begin(&self.machine.context, now);
     }
 
     /// Returns the number of solves of the region and of link evaluations in these.

@@ -42,6 +42,11 @@ impl<T: Copy> FlowNetwork<'_, T> {
         self.routes.index_of(link).is_some_and(|link| self.sharing.is_in_use(link))
     }
 
+    /// Returns the number of flows under way.
+    pub(super) fn flow_count(&self) -> usize {
+        self.sharing.flow_count()
+    }
+
     /// Advances until an instant, and reports what arrives before.
     pub(super) fn advance_until(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, T)) {
         let mut done = Vec::new();

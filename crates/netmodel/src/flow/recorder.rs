@@ -117,9 +117,11 @@ impl LoadRecorder {
     /// Adds the volume that a flow has brought over its links since it was recorded last.
     fn add_volume(&mut self, at: u64, flow: ActiveFlow, left: f64, routes: &RouteCache<'_>) {
         let penalty = routes.penalty(flow.route);
+        let [sent, sent_before] = [left, flow.left].map(|left| (flow.length - left) / penalty);
         for usage in routes.usages(flow.route) {
-            let until = |left: f64| ((flow.length - left) / penalty * usage.weight * UNITS_PER_BYTE).floor();
-            let volume = (until(left) - until(flow.left)) / UNITS_PER_BYTE;
+            // Casts round down, without the call that `floor` is where the processor may be old.
+            let units = |sent: f64| (sent * usage.weight * UNITS_PER_BYTE) as i64;
+            let volume = (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE;
             let link = &mut self.links[usage.link.index()];
             link.volume += volume;
             link.bins.add(at, volume);

@@ -40,6 +40,11 @@ impl MaxMin {
         self.links[link.index()].number
     }
 
+    /// Returns the number of flows.
+    pub(crate) fn flow_count(&self) -> usize {
+        self.flows.len() - self.free_slots.len()
+    }
+
     /// Returns the component of a link that is in use: its flows, the links of these, and so on.
     pub(crate) fn component(&self, link: LinkIndex) -> Component {
         let mut relocation = Relocation::default();

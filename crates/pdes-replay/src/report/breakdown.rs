@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{LocationId, Trace};
 
 use super::column::Column;
-use crate::simulation::Outcome;
+use super::section::Section;
+use super::tables;
+use crate::simulation::{Outcome, Simulation};
 
 /// Breakdown of the time of all ranks; `docs/waits.md` defines the parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,9 +156,9 @@ struct RegionSum {
     max_compute: u128,
 }
 
-impl Breakdown {
+impl Section for Breakdown {
     /// Assembles the breakdown of a run; `None` if ranks have not recorded it.
-    pub(super) fn new(trace: &Trace, outcome: &Outcome) -> Option<Self> {
+    fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
         let ranks: Option<Vec<_>> = outcome.statistics.iter().map(Statistics::breakdown).collect();
         let ranks = ranks?;
         let mut total = Sum::default();
@@ -169,7 +171,7 @@ impl Breakdown {
         let mut breakdown = Self {
             total: total.parts(),
             calls: Vec::new(),
-            regions: regions(trace, &ranks),
+            regions: regions(simulation.trace(), &ranks),
             ranks: columns,
             rank_calls: Vec::new(),
         };
@@ -179,6 +181,22 @@ impl Breakdown {
         Some(breakdown)
     }
 
+    fn write_tables(&self, text: &mut String) -> std::fmt::Result {
+        tables::breakdown::write(self, text)
+    }
+
+    #[cfg(feature = "pictures")]
+    fn on_page(&self, _: &super::SavedReport) -> Vec<figures::Section> {
+        use super::page::{ranks, sites, waits};
+
+        let mut shown = vec![ranks::section(self)];
+        shown.extend(waits::section(self));
+        shown.extend(sites::section(self));
+        shown
+    }
+}
+
+impl Breakdown {
     /// Returns the kinds of actions that take time, in descending order; those with equal times keep their order.
     pub fn calls_by_time(&self) -> Vec<&CallParts> {
         let mut calls: Vec<_> = self.calls.iter().filter(|call| call.parts.time_s > 0.0).collect();

@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use pdes_core::SimDuration;
 use serde::{Deserialize, Serialize};
 
+use super::section::Section;
+use super::tables;
+use crate::simulation::{Outcome, Simulation};
+
 /// Largest number of ranks that are listed.
 const MAX_RANKS: usize = 32;
 
@@ -140,5 +144,20 @@ impl PathParts {
             ("bandwidth", self.bandwidth_ps),
             ("waiting", self.waiting_ps),
         ]
+    }
+}
+
+impl Section for CriticalPath {
+    fn new(_: &Simulation, outcome: &Outcome) -> Option<Self> {
+        outcome.findings.critical_path.as_ref().map(Self::from)
+    }
+
+    fn write_tables(&self, text: &mut String) -> std::fmt::Result {
+        tables::critical_path::write(self, text)
+    }
+
+    #[cfg(feature = "pictures")]
+    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
+        vec![super::page::critical_path::section(self, run)]
     }
 }

@@ -4,6 +4,8 @@ use mpi_model::Distributions;
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
+use super::section::Section;
+use crate::simulation::{Outcome, Simulation};
 
 /// Histograms of messages and waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,5 +70,16 @@ impl From<&hdrhistogram::Histogram<u64>> for Histogram {
             values: Distributions::counts(histogram).map(|(value, _)| value).collect(),
             counts: Distributions::counts(histogram).map(|(_, count)| count).collect(),
         }
+    }
+}
+
+impl Section for Histograms {
+    fn new(_: &Simulation, outcome: &Outcome) -> Option<Self> {
+        outcome.findings.distributions.as_ref().map(Self::from)
+    }
+
+    #[cfg(feature = "pictures")]
+    fn on_page(&self, _: &super::SavedReport) -> Vec<figures::Section> {
+        vec![super::page::histograms::section(self)]
     }
 }

@@ -4,6 +4,9 @@ use netmodel::{LinkLoad, LinkLoads, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fractions};
+use super::section::Section;
+use super::tables;
+use crate::simulation::{Outcome, Simulation};
 
 /// Largest number of links that are listed individually.
 const MAX_LISTED: usize = 32;
@@ -54,7 +57,7 @@ pub struct AllLinks {
 
 impl Links {
     /// Assembles the loads of the links of a platform.
-    pub(super) fn new(platform: &Platform, loads: &LinkLoads) -> Self {
+    fn of_platform(platform: &Platform, loads: &LinkLoads) -> Self {
         let name = |load: &LinkLoad| &platform.link(load.link).name;
         let mut most: Vec<&LinkLoad> = loads.links.iter().collect();
         most.sort_by(|one, other| {
@@ -95,5 +98,20 @@ impl AllLinks {
             bytes: bytes.into_iter().collect(),
             utilisation: utilisation.into_iter().collect(),
         }
+    }
+}
+
+impl Section for Links {
+    fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
+        outcome.links.as_ref().map(|loads| Self::of_platform(simulation.platform(), loads))
+    }
+
+    fn write_tables(&self, text: &mut String) -> std::fmt::Result {
+        tables::links::write(self, text)
+    }
+
+    #[cfg(feature = "pictures")]
+    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
+        vec![super::page::links::section(self, run)]
     }
 }

@@ -1,19 +1,19 @@
 //! Presentation of reports: one HTML page, or pictures, of one run or of the difference between two.
 
 mod comparison;
-mod critical_path;
+pub(super) mod critical_path;
 mod grid;
-mod histograms;
-mod links;
-mod network;
+pub(super) mod histograms;
+pub(super) mod links;
+pub(super) mod network;
 mod parameters;
 mod part;
 mod parts;
-mod ranks;
-mod sites;
+pub(super) mod ranks;
+pub(super) mod sites;
 mod summary;
 mod timeline;
-mod waits;
+pub(super) mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -99,13 +99,7 @@ impl Presentation {
     fn run_sections(&self) -> Vec<Section> {
         let run = &self.run;
         let mut sections = vec![summary::section(run), parts::section(run)];
-        sections.extend(ranks::section(run));
-        sections.extend(waits::section(run));
-        sections.extend(sites::section(run));
-        sections.extend(critical_path::section(run));
-        sections.extend(links::section(run));
-        sections.extend(network::section(run));
-        sections.extend(histograms::section(run));
+        sections.extend(run.sections.on_page(run));
         sections.extend(self.timeline.as_ref().map(timeline::section));
         sections.push(parameters::section(run));
         sections

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use netmodel::Layout;
 use serde::Deserialize;
 
-use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, Links, VERSION};
+use super::{FORMAT, Imbalance, Sections, VERSION};
 
 /// A report that was read from a file. Analyses that were not requested in the run are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,16 +25,9 @@ pub struct SavedReport {
     pub time_by_action: Vec<SavedActionTotal>,
     /// Load imbalance of the ranks.
     pub imbalance: Option<Imbalance>,
-    /// Breakdown of the time.
-    pub breakdown: Option<Breakdown>,
-    /// Histograms of messages and waits.
-    pub histograms: Option<Histograms>,
-    /// Critical path to the end of the last rank.
-    pub critical_path: Option<CriticalPath>,
-    /// Loads of links.
-    pub links: Option<Links>,
-    /// Topology of the platform's network.
-    pub topology: Option<Layout>,
+    /// Sections that not every run has.
+    #[serde(skip)]
+    pub sections: Sections,
     /// All parameters that can change the result, including those unknown to this version.
     pub parameters: serde_json::Value,
     /// Warnings of the run.
@@ -106,7 +98,9 @@ impl SavedReport {
         if heading.version != VERSION {
             return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
         }
-        serde_json::from_str(&text).map_err(|error| other(error.to_string()))
+        // Sections apart: to flatten them, serde would copy all values.
+        let read = || Ok(Self { sections: serde_json::from_str(&text)?, ..serde_json::from_str(&text)? });
+        read().map_err(|error: serde_json::Error| other(error.to_string()))
     }
 
     /// Returns a parameter that identifies the run: `"trace"` and `"platform"` are paths as given, `"model"` is the network model.

@@ -36,11 +36,11 @@ impl<'a> OrderedReplay<'a> {
         self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
     }
 
-    /// Replays all ranks on an idle network.
+    /// Replays all ranks on an idle network, and returns it with the outcome.
     ///
     /// # Errors
     /// As [`Simulation::run`].
-    pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<Outcome, RunError> {
+    pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<(Outcome, N), RunError> {
         let Self { simulation, started, progress, forwards } = self;
         let machine =
             SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
@@ -67,6 +67,6 @@ impl<'a> OrderedReplay<'a> {
         let outcome = outcome.expect("the first process gets the outcome");
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok(Outcome { epochs: network.epochs(), links, fast_forward, ..outcome })
+        Ok((Outcome { links, fast_forward, ..outcome }, network))
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use mpi_model::{CriticalPath, Distributions, Statistics};
+use mpi_model::{Findings, Statistics};
 use netmodel::LinkLoads;
 use netmodel::epoch::EpochSummary;
 use pdes_core::{Cluster, Rank, SimTime};
@@ -29,10 +29,10 @@ pub struct Outcome {
     pub cuts: Option<PartitionCut>,
     /// Epoch statistics; `None` if there were no epochs.
     pub epochs: Option<EpochSummary>,
-    /// Histograms of messages and waits, if requested.
-    pub distributions: Option<Distributions>,
-    /// Critical path to the end of the last rank, if requested.
-    pub critical_path: Option<CriticalPath>,
+    /// Statistics of the network model, which the row of the model in the registry adds.
+    pub model_statistics: Option<serde_json::Value>,
+    /// What the requested analyses found.
+    pub findings: Findings,
     /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,
     /// Summary of the timeline, if one was requested.
@@ -63,13 +63,13 @@ impl Outcome {
 }
 
 /// A part of an outcome that each process has of its own ranks or regions.
-pub(super) trait Section: Serialize + DeserializeOwned {
+pub(super) trait Part: Serialize + DeserializeOwned {
     /// Adds the part of another process; parts come in the order of processes.
     fn merge(&mut self, other: Self);
 }
 
 /// Merges the parts of all processes that have one; the first process gets the whole.
-pub(super) fn gather<S: Section>(cluster: &mut Cluster, own: Option<S>) -> Result<Option<S>, RunError> {
+pub(super) fn gather<P: Part>(cluster: &mut Cluster, own: Option<P>) -> Result<Option<P>, RunError> {
     let parts = cluster.gather(own)?.into_iter().flatten();
     Ok(parts.reduce(|mut whole, part| {
         whole.merge(part);
@@ -86,24 +86,14 @@ pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Resul
     }
 }
 
-/// Histograms add up.
-impl Section for Distributions {
+impl Part for Findings {
     fn merge(&mut self, other: Self) {
-        self.add(&other);
-    }
-}
-
-/// The path that ends last counts; at a tie, that of the lowest rank.
-impl Section for CriticalPath {
-    fn merge(&mut self, other: Self) {
-        if (other.end(), Reverse(other.rank())) > (self.end(), Reverse(self.rank())) {
-            *self = other;
-        }
+        Self::merge(self, other);
     }
 }
 
 /// Solves add up; boundaries, rounds and messages are those of all processes already.
-impl Section for EpochSummary {
+impl Part for EpochSummary {
     fn merge(&mut self, other: Self) {
         self.counts.solves += other.counts.solves;
         self.counts.evaluations += other.counts.evaluations;
@@ -134,7 +124,7 @@ impl RankResults {
     }
 }
 
-impl Section for RankResults {
+impl Part for RankResults {
     fn merge(&mut self, other: Self) {
         self.ranks.extend(other.ranks);
         self.ends.extend(other.ends);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use mpi_model::{CriticalPath, Machine, RankProcess, Replay, ReplayError};
+use mpi_model::{Machine, RankProcess, Replay, ReplayError};
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
     Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine,
@@ -291,16 +291,14 @@ impl Simulation {
     {
         // A damaged archive is detected while it is read; results computed meanwhile are invalid.
         agree(cluster, self.trace.integrity().map_err(|damage| TraceError::from(damage).into()))?;
-        let critical_path = last_critical_path(&run.processes);
+        let findings = world.findings(&run.processes);
         let results = self.rank_results(cluster, mine, run)?;
         let replay_time = started.elapsed();
-        let distributions = gather(cluster, world.distributions())?;
-        let critical_path = gather(cluster, critical_path)?;
+        let findings = gather(cluster, Some(findings))?.unwrap_or_default();
         let timeline = self.write_timeline(spool, cluster)?;
         let Some(results) = results else { return Ok(None) };
         let (ends, statistics) = results.in_rank_order();
-        let sections = Outcome { distributions, critical_path, timeline, ..Outcome::default() };
-        Ok(Some(Outcome { ends, statistics, replay_time, ..sections }))
+        Ok(Some(Outcome { ends, statistics, replay_time, findings, timeline, ..Outcome::default() }))
     }
 
     /// Merges the results of the ranks of all processes on the first one, or returns the failure or the deadlock.
@@ -374,10 +372,4 @@ pub(super) fn on_cluster<M: Machine<Error = RouteError>>(run: Run<RankProcess<'_
         Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
     };
     Run { processes: run.processes, ending, steps: run.steps }
-}
-
-/// Returns the critical path to the end of the last of these ranks; at a tie, that of the lowest rank.
-fn last_critical_path<M: Machine>(processes: &[RankProcess<'_, M>]) -> Option<CriticalPath> {
-    let paths = processes.iter().filter_map(RankProcess::critical_path);
-    paths.min_by_key(|path| (std::cmp::Reverse(path.end()), path.rank())).cloned()
 }

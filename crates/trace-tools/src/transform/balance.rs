@@ -50,18 +50,8 @@ impl Balance {
         amounts
     }
 
-    /// Checks the amounts of a rank against the means.
+    /// Checks that the amounts of a rank can become the means.
     fn check(&self, program: &Program<'_>, rank: Rank, own: &[f64], means: &[f64]) -> Result<(), Refusal> {
-        if own.len() != means.len() {
-            let (found, expected) = (own.len(), means.len());
-            let reason = match self.per_instance {
-                true => format!(
-                    "it has {found} instances, an earlier rank has {expected}: select ranks with equal numbers, or take over = \"sum\""
-                ),
-                false => "it has no such computation: leave the rank out (ranks)".to_owned(),
-            };
-            return Err(Refusal::Place { rank, action: None, reason });
-        }
         let Some(place) = own.iter().zip(means).position(|(own, mean)| *own == 0.0 && *mean > 0.0) else {
             return Ok(());
         };
@@ -87,8 +77,15 @@ impl Transform for Balance {
         let mut sums: Vec<f64> = Vec::new();
         for (number, rank) in ranks.iter().enumerate() {
             let own = self.amounts(program, *rank);
-            if number > 0 && own.len() != sums.len() {
-                return Err(self.check(program, *rank, &own, &sums).expect_err("the lengths differ"));
+            let (found, expected) = (own.len(), sums.len());
+            let reason = match self.per_instance {
+                true => (number > 0 && found != expected).then(|| {
+                    format!("it has {found} instances, an earlier rank has {expected}: select ranks with equal numbers, or take over = \"sum\"")
+                }),
+                false => own.is_empty().then(|| "it has no such computation: leave the rank out (ranks)".to_owned()),
+            };
+            if let Some(reason) = reason {
+                return Err(Refusal::Place { rank: *rank, action: None, reason });
             }
             sums.resize(own.len(), 0.0);
             sums.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);

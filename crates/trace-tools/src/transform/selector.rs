@@ -161,7 +161,7 @@ impl Selector {
             return Err(Refusal::NoMatch {
                 subject,
                 key,
-                nearest: vec![format!("ranks 0 to {}", ranks - 1)],
+                nearest: vec![format!("ranks 0 to {}", ranks.saturating_sub(1))],
             });
         }
         if self.matches_any(program) {

@@ -126,6 +126,9 @@ fn balancing_keeps_the_sum_of_each_instance() {
     assert_eq!(changed(uneven, &["kind='balance'\nover='sum'\nranks='0-1'"]), written(expected));
     let refused = refusal(uneven, &["kind='balance'\nranks='0-1'"]);
     assert!(refused.contains("rank 1: it has 1 instances, an earlier rank has 2"), "{refused}");
+    let idle = "0 init\n1 init\n1 compute 8\n";
+    let refused = refusal(idle, &["kind='balance'\nover='sum'"]);
+    assert!(refused.contains("rank 0: it has no such computation"), "{refused}");
     let zero = "0 init\n0 compute 4\n1 init\n1 compute 0\n";
     let refused = refusal(zero, &["kind='balance'"]);
     assert!(refused.contains("rank 1, action 1: its computations are all zero"), "{refused}");

@@ -100,18 +100,27 @@ impl Assignment {
     /// Chooses the pockets of components that are under way, and moves parts of one component to one pocket; returns whether
     /// that joined components, so that the choice must be made again.
     fn gather<T: Copy>(&mut self, now: SimTime, pockets: &mut [Pocket<'_, '_, T>]) -> bool {
-        let mut has_joined = false;
+        let mut flowing = Vec::new();
         for place in 0..self.touched.len() {
             let link = self.touched[place];
             let pocket = self.links[link.index()].pocket;
             if pocket == NONE || !pockets[pocket as usize].has_flows_on(link) {
                 continue;
             }
+            flowing.push(link);
+            // The smaller parts follow the largest.
             let root = self.root(link);
-            let target = self.links[root.index()].target;
-            if target == NONE {
-                self.links[root.index()].target = pocket;
-            } else if target != pocket {
+            let flows = |pocket: u32| pockets.get(pocket as usize).map_or(0, |pocket| pocket.flow_count());
+            let target = &mut self.links[root.index()].target;
+            if *target == NONE || flows(*target) < flows(pocket) {
+                *target = pocket;
+            }
+        }
+        let mut has_joined = false;
+        for link in flowing {
+            let root = self.root(link);
+            let (pocket, target) = (self.links[link.index()].pocket, self.links[root.index()].target);
+            if target != pocket {
                 has_joined |= self.relocate(now, link, (pocket, target), pockets);
             }
         }

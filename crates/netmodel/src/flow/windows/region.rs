@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Routed, StartingFlow, WindowMachine};
 use crate::flow::{FlowNetwork, earlier};
 use crate::link_load::LinkTotals;
-use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
+use crate::{HostId, LinkId, Message, NetworkModel, NetworkRegion, RouteError};
 
 /// A region of a [`WindowMachine`], and the pocket of the same number.
 #[derive(Debug)]
@@ -41,9 +41,6 @@ pub enum WindowMessage<T> {
 }
 
 impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
-    /// Rounds of the exchange at the beginning of a window: flows that begin, their assignment to pockets, and arrivals.
-    pub const MAX_ROUNDS: &'static [u32] = &[3];
-
     pub(super) fn new(machine: &'g WindowMachine<'p, T>, index: u32) -> Self {
         Self {
             machine,
@@ -59,11 +56,37 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         }
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// If there is no route.
-    pub fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+    fn links_of(&mut self, route: u32) -> Arc<[LinkId]> {
+        let place = route as usize;
+        if self.links.len() <= place {
+            self.links.resize(place + 1, None);
+        }
+        self.links[place].get_or_insert_with(|| self.local.links_of(route).collect()).clone()
+    }
+
+    /// Returns the totals of the links between the hosts of the region and themselves.
+    pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
+        self.local.link_totals(end)
+    }
+
+    fn advance_pocket(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let mut pocket = self.machine.pockets[self.index as usize].lock();
+        pocket.advance_until(end, |at, Routed { tag, regions: [one, other] }| {
+            messages.push((one, WindowMessage::Arrival(at, tag)));
+            if other != one {
+                messages.push((other, WindowMessage::Arrival(at, tag)));
+            }
+        });
+        self.machine.set_pocket_event(self.index, pocket.next_event());
+    }
+}
+
+impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
+    type Message = WindowMessage<T>;
+    /// Flows that begin, their assignment to pockets, and arrivals.
+    const MAX_ROUNDS: &'static [u32] = &[3];
+
+    fn send(&mut self, message: Message<T>, _: &mut Vec<(u32, WindowMessage<T>)>) -> Result<(), RouteError> {
         let Message { at, order, submitter, src, dst, size, tag } = message;
         if src == dst {
             self.is_late |= at < self.now;
@@ -81,45 +104,31 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         Ok(())
     }
 
-    fn links_of(&mut self, route: u32) -> Arc<[LinkId]> {
-        let place = route as usize;
-        if self.links.len() <= place {
-            self.links.resize(place + 1, None);
-        }
-        self.links[place].get_or_insert_with(|| self.local.links_of(route).collect()).clone()
-    }
-
-    /// Runs a computation of `flops` floating-point operations on a host of the region.
-    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.is_late |= at < self.now;
         self.local.compute(at, host, flops, tag);
     }
 
-    /// Completes `tag` at an instant.
-    pub fn schedule(&mut self, at: SimTime, tag: T) {
+    fn schedule(&mut self, at: SimTime, tag: T) {
         self.is_late |= at < self.now;
         self.local.schedule(at, tag);
     }
 
-    /// Returns whether work came too late: for an instant that this region has passed, because a rank of another region woke its rank
-    /// without delay, or for a flow that begins in the window in which it was sent, which a shorter latency phase than the window's
-    /// would allow.
-    pub fn is_late(&self) -> bool {
+    /// Work is late for an instant that this region has passed, because a rank of another region woke its rank without delay, or for
+    /// a flow that begins in the window in which it was sent, which a shorter latency phase than the window's would allow.
+    fn is_late(&self) -> bool {
         self.is_late
     }
 
-    /// Returns the instant of the last event.
-    pub fn now(&self) -> SimTime {
+    fn now(&self) -> SimTime {
         self.now
     }
 
-    /// Returns the time of the next event that concerns the ranks of the region.
-    pub fn next_event(&mut self) -> Option<SimTime> {
+    fn next_event(&mut self) -> Option<SimTime> {
         earlier(self.local.next_event(), self.arrivals.get(self.arrived).map(|&(at, _)| at))
     }
 
-    /// Advances to the next event, and appends the tags completed by then, possibly none.
-    pub fn advance(&mut self, done: &mut Vec<T>) {
+    fn advance(&mut self, done: &mut Vec<T>) {
         let local = self.local.next_event();
         let Some(now) = earlier(local, self.arrivals.get(self.arrived).map(|&(at, _)| at)) else { return };
         self.now = now;
@@ -134,8 +143,7 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         }
     }
 
-    /// Returns the tags of the work of this region, and of its pocket, that is not complete.
-    pub fn unfinished(&self) -> Vec<T> {
+    fn unfinished(&self) -> Vec<T> {
         let pocket = self.machine.pockets[self.index as usize].lock();
         let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
         let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
@@ -143,31 +151,28 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         self.local.unfinished().chain(starting).chain(flowing).chain(arriving).collect()
     }
 
-    /// Returns the beginning of the next window in which flows begin, or in which the pocket has events.
-    pub fn next_boundary(&self) -> Option<SimTime> {
+    fn next_boundary(&self) -> Option<SimTime> {
         let machine = self.machine;
         earlier(self.first_begin, machine.pocket_event(self.index)).map(|at| machine.window_of(at))
     }
 
-    /// Receives a message of another region, or of this one.
-    pub fn receive(&mut self, message: WindowMessage<T>) {
+    fn receive(&mut self, message: WindowMessage<T>) {
         if let WindowMessage::Arrival(at, tag) = message {
             self.arrivals.push((at, tag));
         }
     }
 
-    /// Begins a window, when all its arrivals are known.
-    pub fn begin_window(&mut self) {
+    fn begin_span(&mut self, _: SimTime) {
         self.arrivals.drain(..self.arrived);
         self.arrived = 0;
         // Stable, and fast where those of each pocket are in order.
         self.arrivals.sort_by_key(|&(at, _)| at);
     }
 
-    /// Takes part in a round of the exchange at the beginning of a window.
-    pub fn exchange_round(
+    fn exchange_round(
         &mut self,
         begin: SimTime,
+        _: u32,
         round: u32,
         messages: &mut Vec<(u32, WindowMessage<T>)>,
     ) {
@@ -185,22 +190,6 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             1 => {}
             _ => self.advance_pocket(end, messages),
         }
-    }
-
-    /// Returns the totals of the links between the hosts of the region and themselves.
-    pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
-        self.local.link_totals(end)
-    }
-
-    fn advance_pocket(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
-        let mut pocket = self.machine.pockets[self.index as usize].lock();
-        pocket.advance_until(end, |at, Routed { tag, regions: [one, other] }| {
-            messages.push((one, WindowMessage::Arrival(at, tag)));
-            if other != one {
-                messages.push((other, WindowMessage::Arrival(at, tag)));
-            }
-        });
-        self.machine.set_pocket_event(self.index, pocket.next_event());
     }
 }
 

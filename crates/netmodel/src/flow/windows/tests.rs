@@ -4,7 +4,7 @@ use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{NetworkModel, Preset};
+use crate::{NetworkModel, NetworkRegion, Preset};
 
 const PLATFORMS: [&str; 3] = [
     "kind = \"torus\"\ndims = [8, 4, 4]",
@@ -39,7 +39,9 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
     let mut regions = machine.make_regions();
     let count = regions.len();
     // Those whose sender and receiver live in two regions are submitted by the latter.
-    messages.iter().for_each(|&message| regions[machine.home(message.dst) as usize].send(message).unwrap());
+    messages.iter().for_each(|&message| {
+        regions[machine.home(message.dst) as usize].send(message, &mut Vec::new()).unwrap()
+    });
     let order = |round: usize| -> Vec<usize> {
         if is_reversed ^ (round == 1) { (0..count).rev().collect() } else { (0..count).collect() }
     };
@@ -56,7 +58,7 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
                     let mut messages = Vec::new();
                     for region in order(round) {
                         if called[region] {
-                            regions[region].exchange_round(boundary, round as u32, &mut messages);
+                            regions[region].exchange_round(boundary, 0, round as u32, &mut messages);
                         }
                     }
                     called = vec![false; count];
@@ -65,7 +67,7 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
                         regions[to as usize].receive(message);
                     }
                 }
-                regions.iter_mut().for_each(|region| region.begin_window());
+                regions.iter_mut().for_each(|region| region.begin_span(boundary));
             }
             _ => {
                 for (index, region) in (0..).zip(&mut regions) {

@@ -16,7 +16,7 @@ pub(super) fn print(first: &Path, second: &Path) -> Result<()> {
     }
     writeln!(text, "\n{:<20} {:>20} {:>20} {:>10}", "", "A", "B", "change")?;
     line("simulated time", one.simulated_time_s, two.simulated_time_s, &mut text)?;
-    if let (Some(one), Some(two)) = (&one.breakdown, &two.breakdown) {
+    if let (Some(one), Some(two)) = (&one.sections.breakdown, &two.sections.breakdown) {
         breakdowns(one, two, &mut text)?;
     }
     std::io::stdout().lock().write_all(text.as_bytes())?;

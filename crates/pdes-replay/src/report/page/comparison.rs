@@ -34,7 +34,7 @@ pub(super) fn title(run: &SavedReport, other: &SavedReport) -> (String, Markup) 
 
 pub(super) fn sections(run: &SavedReport, other: &SavedReport) -> Vec<Section> {
     let mut sections = vec![summary(run, other)];
-    if let (Some(one), Some(two)) = (&run.breakdown, &other.breakdown) {
+    if let (Some(one), Some(two)) = (&run.sections.breakdown, &other.sections.breakdown) {
         sections.push(parts(&one.total, &two.total));
         sections.push(calls(one, two));
         if one.ranks.end_ps.len() == two.ranks.end_ps.len() {
@@ -209,7 +209,7 @@ fn change_map(name: &str, changes: &[f64], most: f64) -> Map {
 }
 
 fn path(run: &SavedReport, other: &SavedReport) -> Option<Section> {
-    let (one, two) = (run.critical_path.as_ref()?, other.critical_path.as_ref()?);
+    let (one, two) = (run.sections.critical_path.as_ref()?, other.sections.critical_path.as_ref()?);
     let mut section = Section::new("path", "Critical path");
     let rows = named(&one.parts).into_iter().zip(named(&two.parts));
     let rows = rows.filter(|(a, b)| a.1 > 0.0 || b.1 > 0.0).map(|((name, a, _), (_, b, _))| {

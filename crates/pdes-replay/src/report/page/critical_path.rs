@@ -11,8 +11,7 @@ use super::part::from_picos;
 /// Largest number of ranks in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let path = run.critical_path.as_ref()?;
+pub(in crate::report) fn section(path: &CriticalPath, run: &SavedReport) -> Section {
     let mut section = Section::new("path", "Critical path");
     section.lead = html! { p {
         "The chain of causes that ends last, on rank " (path.rank) ", after " (seconds(path.time_s)) ": it passes from one rank to another "
@@ -31,7 +30,7 @@ pub(super) fn section(run: &SavedReport) -> Option<Section> {
         h3 { "Ranks on the path" }
         (table(&["rank", "time on the path", "share"], 1, &rows))
     };
-    Some(section)
+    section
 }
 
 /// Returns the names, times \[s\] and colours of the parts.

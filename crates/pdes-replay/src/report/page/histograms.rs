@@ -3,11 +3,10 @@
 use figures::quantity::{bytes, count, seconds};
 use figures::{Bins, Figure, Section, table};
 
-use super::super::Histogram;
-use super::SavedReport;
+use super::super::{Histogram, Histograms};
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let histograms = run.histograms.clone()?;
+pub(in crate::report) fn section(histograms: &Histograms) -> Section {
+    let histograms = histograms.clone();
     let time = |picos: f64| seconds(picos / 1e12);
     let row = |name: &str, histogram: &Histogram, text: fn(f64) -> String| {
         let values = [histogram.min, histogram.p50, histogram.p90, histogram.p99, histogram.max];
@@ -40,7 +39,7 @@ pub(super) fn section(run: &SavedReport) -> Option<Section> {
             1e-12,
         ),
     ];
-    Some(section)
+    section
 }
 
 fn figure(

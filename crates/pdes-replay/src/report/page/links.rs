@@ -17,8 +17,8 @@ const MAX_DRAWN: usize = 32;
 /// Largest number of links in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let links = Rc::new(run.links.clone()?);
+pub(in crate::report) fn section(links: &Links, run: &SavedReport) -> Section {
+    let links = Rc::new(links.clone());
     let mut section = Section::new("links", "Links");
     let row = |link: &ContendedLink| {
         vec![
@@ -41,7 +41,7 @@ pub(super) fn section(run: &SavedReport) -> Option<Section> {
     if links.all.utilisation.iter().any(|&used| used > 0.0) {
         section.figures.push(distribution(links));
     }
-    Some(section)
+    section
 }
 
 /// Formats a fraction of a capacity.

@@ -6,7 +6,7 @@ mod tree;
 
 use figures::{Figure, Map, Maps, Scale, Section};
 use maud::html;
-use netmodel::NetworkShape;
+use netmodel::{Layout, NetworkShape};
 
 use super::SavedReport;
 use super::links::share;
@@ -33,8 +33,7 @@ struct Network {
     max_utilisation: f64,
 }
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let layout = run.topology.as_ref()?;
+pub(in crate::report) fn section(layout: &Layout, run: &SavedReport) -> Option<Section> {
     let network = Network::of(run)?;
     let (figures, note) = match &layout.shape {
         NetworkShape::Torus { dims } => (vec![torus::figure(network, dims)], torus::NOTE),
@@ -52,8 +51,8 @@ pub(super) fn section(run: &SavedReport) -> Option<Section> {
 impl Network {
     /// Collects the cables of a run and their utilisation; `None` if either is unknown.
     fn of(run: &SavedReport) -> Option<Self> {
-        let used = &run.links.as_ref()?.all.utilisation;
-        let cables = run.topology.as_ref()?.cables()?.into_iter().map(|cable| {
+        let used = &run.sections.links.as_ref()?.all.utilisation;
+        let cables = run.sections.topology.as_ref()?.cables()?.into_iter().map(|cable| {
             let of = |link: netmodel::LinkId| used.get(link.index()).copied();
             Some(Cable { lower: cable.lower, upper: cable.upper, up: of(cable.up)?, down: of(cable.down)? })
         });

@@ -14,7 +14,7 @@ const MAX_DRAWN: usize = 12;
 
 pub(super) fn section(run: &SavedReport) -> Section {
     let mut section = Section::new("time", "Where the time goes");
-    match &run.breakdown {
+    match &run.sections.breakdown {
         Some(breakdown) => {
             let calls = breakdown.calls_by_time();
             section.lead = html! { p.note {

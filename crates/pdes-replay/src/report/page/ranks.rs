@@ -7,14 +7,14 @@ use figures::{Bar, Bars, Columns, Figure, Map, Maps, Scale, Section, table};
 use maud::html;
 
 use super::super::Breakdown;
+use super::grid;
 use super::part::{Part, from_picos, legend, times};
-use super::{SavedReport, grid};
 
 /// Largest number of ranks with a bar each.
 const MAX_BARS: usize = 32;
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let breakdown = Rc::new(run.breakdown.clone()?);
+pub(in crate::report) fn section(breakdown: &Breakdown) -> Section {
+    let breakdown = Rc::new(breakdown.clone());
     let mut section = Section::new("ranks", "Ranks");
     let ranks = breakdown.ranks.end_ps.len();
     if ranks <= MAX_BARS {
@@ -28,7 +28,7 @@ pub(super) fn section(run: &SavedReport) -> Option<Section> {
         section.figures = vec![columns(Rc::clone(&breakdown)), maps(Rc::clone(&breakdown))];
     }
     section.rest = extremes(&breakdown);
-    Some(section)
+    section
 }
 
 fn bars(breakdown: Rc<Breakdown>) -> Figure {

@@ -3,15 +3,13 @@
 use figures::quantity::{percent, seconds};
 use figures::{Bar, Bars, Figure, Section, table};
 
-use super::super::RegionParts;
-use super::SavedReport;
+use super::super::{Breakdown, RegionParts};
 use super::part::{Part, legend};
 
 /// Largest number of call sites that are shown.
 const MAX_LISTED: usize = 15;
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let regions = &run.breakdown.as_ref()?.regions;
+pub(in crate::report) fn section(Breakdown { regions, .. }: &Breakdown) -> Option<Section> {
     if regions.iter().all(|region| region.site.is_none()) {
         return None;
     }

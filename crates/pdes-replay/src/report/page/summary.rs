@@ -26,7 +26,7 @@ fn cards(run: &SavedReport) -> Vec<(&'static str, String)> {
         ("sent in them", bytes(run.message_bytes as f64)),
     ];
     let all: f64 = run.time_by_action.iter().map(|action| action.time_s).sum();
-    match &run.breakdown {
+    match &run.sections.breakdown {
         Some(breakdown) => {
             let share = |part| percent(part, breakdown.total.time_s);
             cards.push(("of all time computes", share(breakdown.total.compute_s)));
@@ -40,7 +40,7 @@ fn cards(run: &SavedReport) -> Vec<(&'static str, String)> {
     if let Some(imbalance) = &run.imbalance {
         cards.push(("imbalance of computation", format!("{:.1} %", 100.0 * imbalance.compute)));
     }
-    if let Some(path) = &run.critical_path {
+    if let Some(path) = &run.sections.critical_path {
         let compute = from_picos(path.parts.compute_ps);
         cards.push(("of the critical path computes", percent(compute, path.time_s)));
     }

@@ -7,14 +7,15 @@ use figures::{Scale, Section, table};
 use maud::{Markup, html};
 
 use super::super::Breakdown;
-use super::SavedReport;
 use super::part::{Part, from_picos};
 
 /// Largest number of ranks in the table.
 const MAX_LISTED: usize = 10;
 
-pub(super) fn section(run: &SavedReport) -> Option<Section> {
-    let breakdown = run.breakdown.as_ref().filter(|breakdown| breakdown.total.waiting_s > 0.0)?;
+pub(in crate::report) fn section(breakdown: &Breakdown) -> Option<Section> {
+    if breakdown.total.waiting_s <= 0.0 {
+        return None;
+    }
     let mut section = Section::new("waits", "Waiting for others");
     let states: Vec<Part> =
         Part::occurring(&[&breakdown.total]).into_iter().filter(Part::is_waiting).collect();

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use pdes_replay::CriticalPath;
-
 use super::{MAX_LISTED, percent, seconds};
+use crate::report::CriticalPath;
 
 /// Writes the parts of a path, the kinds of actions on it, and the ranks.
-pub(super) fn table(path: &CriticalPath, text: &mut String) -> std::fmt::Result {
+pub(in crate::report) fn write(path: &CriticalPath, text: &mut String) -> std::fmt::Result {
     let CriticalPath { rank, time_ps, hops, parts, calls, ranks, .. } = path;
     writeln!(
         text,

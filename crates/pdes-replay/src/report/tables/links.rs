@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use pdes_replay::{ContendedLink, Links};
-
 use super::{MAX_LISTED, seconds};
+use crate::report::{ContendedLink, Links};
 
 /// Writes the links that held messages back longest, if any link carried a message.
-pub(super) fn table(links: &Links, text: &mut String) -> std::fmt::Result {
+pub(in crate::report) fn write(links: &Links, text: &mut String) -> std::fmt::Result {
     if links.top.is_empty() {
         return Ok(());
     }

@@ -1,0 +1,17 @@
+//! Topology of the network, for the report.
+
+use netmodel::Layout;
+
+use super::section::Section;
+use crate::simulation::{Outcome, Simulation};
+
+impl Section for Layout {
+    fn new(simulation: &Simulation, _: &Outcome) -> Option<Self> {
+        Self::of(simulation.platform())
+    }
+
+    #[cfg(feature = "pictures")]
+    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
+        super::page::network::section(self, run).into_iter().collect()
+    }
+}
