@@ -60,7 +60,7 @@ fn parse_tree(
     if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
 }
 
-/// Checks that each column has as many values as the records use; only forged archives fail.
+/// Checks that each column of the program has as many values as the records use; only forged archives fail.
 pub(in crate::archive) fn check_columns(
     records: &[Record],
     body: &ArchivedRank,
@@ -73,7 +73,8 @@ pub(in crate::archive) fn check_columns(
     let uses = tally.columns.iter().copied().chain(std::iter::repeat(0));
     let is_right =
         |(column, uses): (&Column, u64)| column.len == uses && (column.absent == 0 || !column.is_constant());
-    if body.class.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
+    let columns = &body.class.columns[..body.class.program_columns];
+    if columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
 /// Writer of the kept records of a program.
