@@ -1,5 +1,8 @@
 //! `balance`: ranks share computations equally.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use pdes_core::Rank;
 
 use super::computations::{Computations, for_each};
@@ -75,6 +78,7 @@ impl Transform for Balance {
         let ranks: Vec<Rank> = program.ranks().filter(|rank| self.selector.selects_rank(*rank)).collect();
         // Sums are in the order of ranks, so that the means do not depend on the number of threads.
         let mut sums: Vec<f64> = Vec::new();
+        let mut of_ranks = BTreeMap::new();
         for (number, rank) in ranks.iter().enumerate() {
             let own = self.amounts(program, *rank);
             let (found, expected) = (own.len(), sums.len());
@@ -89,12 +93,16 @@ impl Transform for Balance {
             }
             sums.resize(own.len(), 0.0);
             sums.iter_mut().zip(&own).for_each(|(sum, own)| *sum += own);
+            if !self.per_instance {
+                of_ranks.insert(*rank, own);
+            }
         }
         let means: Vec<f64> = sums.iter().map(|sum| sum / ranks.len() as f64).collect();
+        let balanced = Balanced { balance: self.clone(), of_ranks, means };
         for rank in ranks {
-            self.check(program, rank, &self.amounts(program, rank), &means)?;
+            self.check(program, rank, &balanced.amounts(program, rank), &balanced.means)?;
         }
-        Ok(Box::new(Balanced { balance: self.clone(), means }))
+        Ok(Box::new(balanced))
     }
 }
 
@@ -102,13 +110,24 @@ impl Transform for Balance {
 #[derive(Debug)]
 struct Balanced {
     balance: Balance,
+    /// Sum of each rank \[flop\]; empty if instances are balanced, which are as many as computations and summed again.
+    of_ranks: BTreeMap<Rank, Vec<f64>>,
     /// Mean of each instance, or of the sums \[flop\].
     means: Vec<f64>,
 }
 
+impl Balanced {
+    fn amounts(&self, program: &Program<'_>, rank: Rank) -> Cow<'_, [f64]> {
+        match self.of_ranks.get(&rank) {
+            Some(own) => Cow::Borrowed(own),
+            None => Cow::Owned(self.balance.amounts(program, rank)),
+        }
+    }
+}
+
 impl Plan for Balanced {
     fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        let own = self.balance.amounts(&program, rank);
+        let own = self.amounts(&program, rank);
         Box::new(Computations::new(&self.balance.selector, rank, move |flops, instance| {
             let place = self.balance.place(instance);
             // In this order, a computation that is the whole instance becomes the mean exactly.

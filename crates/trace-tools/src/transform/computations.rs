@@ -48,6 +48,9 @@ pub(super) fn for_each(
     rank: Rank,
     mut f: impl FnMut(u64, f64, u64),
 ) {
+    if !selector.selects_rank(rank) {
+        return;
+    }
     let mut tracker = Tracker::new(selector, rank);
     for step in program.steps(rank) {
         tracker.follow(&step.op);

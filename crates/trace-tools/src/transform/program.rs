@@ -1,5 +1,6 @@
 //! The operations of a program between transformations, rank by rank.
 
+use std::collections::VecDeque;
 use std::mem;
 
 use pdes_core::Rank;
@@ -50,8 +51,8 @@ impl<'a> Program<'a> {
         Steps {
             source: Source::new(trace.rank(rank)),
             rewrites: rewrites.collect(),
-            ready: Vec::new().into_iter(),
-            scratch: Vec::new(),
+            ready: VecDeque::new(),
+            buffers: Default::default(),
         }
     }
 }
@@ -61,8 +62,9 @@ struct Steps<'a> {
     source: Source<'a>,
     rewrites: Vec<Box<dyn Rewrite + 'a>>,
     /// Operations that came of the last action.
-    ready: std::vec::IntoIter<Step>,
-    scratch: Vec<Step>,
+    ready: VecDeque<Step>,
+    /// Operations before and after a transformation; kept for their memory.
+    buffers: [Vec<Step>; 2],
 }
 
 impl Iterator for Steps<'_> {
@@ -70,19 +72,24 @@ impl Iterator for Steps<'_> {
 
     fn next(&mut self) -> Option<Step> {
         loop {
-            if let Some(step) = self.ready.next() {
+            if let Some(step) = self.ready.pop_front() {
                 return Some(step);
             }
             let step = self.source.next()?;
             if self.rewrites.is_empty() {
                 return Some(step);
             }
-            let mut steps = vec![step];
+            let [before, after] = &mut self.buffers;
+            before.push(step);
             for rewrite in &mut self.rewrites {
-                steps.drain(..).for_each(|step| rewrite.apply(step, &mut self.scratch));
-                mem::swap(&mut steps, &mut self.scratch);
+                before.drain(..).for_each(|step| rewrite.apply(step, after));
+                mem::swap(before, after);
             }
-            self.ready = steps.into_iter();
+            match before.len() {
+                0 => {}
+                1 => return before.pop(),
+                _ => self.ready.extend(before.drain(..)),
+            }
         }
     }
 }
