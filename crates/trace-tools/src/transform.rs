@@ -38,6 +38,9 @@ use pdes_core::Rank;
 
 use keys::Keys;
 
+/// Reads the keys of a transformation, beside those of its selector; fails with what was found and what was expected.
+type ReadTransform = fn(Selector, &Keys<'_>) -> Result<Box<dyn Transform>, String>;
+
 /// A kind of transformation.
 #[derive(Debug)]
 pub struct TransformKind {
@@ -49,7 +52,7 @@ pub struct TransformKind {
     pub keys: &'static [&'static str],
     /// The change.
     pub semantics: &'static str,
-    read: fn(Selector, &Keys<'_>) -> Result<Box<dyn Transform>, String>,
+    read: ReadTransform,
 }
 
 /// All kinds of transformations.

@@ -38,7 +38,7 @@ pub enum TransformError {
         /// Key of its kind.
         kind: &'static str,
         /// The reason.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
     /// The trace cannot be read.
     #[error(transparent)]

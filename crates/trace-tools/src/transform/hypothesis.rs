@@ -115,7 +115,7 @@ impl Hypothesis {
             let program = Program::new(&trace, &plans);
             let plan = transform.selector().check(&program).and_then(|()| transform.plan(&program));
             let refused = |refusal| {
-                let (hypothesis, kind) = (self.name.clone(), kind.key);
+                let (hypothesis, kind, refusal) = (self.name.clone(), kind.key, Box::new(refusal));
                 TransformError::Refused { hypothesis, number, kind, refusal }
             };
             // Damage explains any refusal.

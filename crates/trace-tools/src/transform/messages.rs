@@ -220,7 +220,7 @@ struct Flags {
 
 impl Flags {
     fn push(&mut self, flag: bool) {
-        if self.len % 64 == 0 {
+        if self.len.is_multiple_of(64) {
             self.bits.push(0);
         }
         if let Some(last) = self.bits.last_mut() {

@@ -241,11 +241,9 @@ fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
 fn selectors_that_match_nothing_name_the_nearest() {
     let expect = |keys: &str, key: (&str, &str), nearest: &[&str]| {
         let found = apply(from_text(REGIONS).expect("a trace"), &[keys]);
-        let Err(TransformError::Refused {
-            refusal: Refusal::NoMatch { key: found, nearest: names, .. }, ..
-        }) = found
-        else {
-            panic!("{keys}: {found:?}")
+        let Err(TransformError::Refused { refusal, .. }) = found else { panic!("{keys}: {found:?}") };
+        let Refusal::NoMatch { key: found, nearest: names, .. } = *refusal else {
+            panic!("{keys}: {refusal:?}")
         };
         assert_eq!(found, Some((key.0, key.1.to_owned())), "{keys}");
         assert_eq!(names, nearest, "{keys}");
