@@ -95,6 +95,7 @@ fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
         assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank} {settings:?}");
     }
     assert_eq!(digest(&outcome), digest(&expected));
+    assert_eq!(outcome.links, expected.links, "{settings:?}");
     stopped
 }
 
@@ -103,8 +104,13 @@ fn generated_programs() {
     let folder = Folder::new();
     let platform = committed_platform("torus-5g.toml");
     for generator in GENERATED {
-        let stopped = check(&generate(&folder, generator), &platform, &[]);
+        let trace = generate(&folder, generator);
+        let stopped = check(&trace, &platform, &[]);
         assert!(stopped > 10, "{generator:?}: {stopped}");
+        for setting in ["network.preset=smpi", "network.preset=raw"] {
+            let stopped = check(&trace, &platform, &["network.model=flow", setting]);
+            assert!(stopped > 0, "{generator:?}, {setting}: {stopped}");
+        }
     }
 }
 
@@ -124,6 +130,7 @@ fn calls_that_depend_on_time() {
         let trace = folder.write("calls.txt", text);
         for settings in [&[][..], &["mpi.outcomes=recorded"]] {
             assert!(check(&trace, &platform, settings) > 5, "{settings:?}");
+            check(&trace, &platform, &[&["network.model=flow"], settings].concat());
         }
     }
 }
@@ -167,13 +174,16 @@ proptest! {
         body in prop::collection::vec(phase(), 1..5),
         after in prop::collection::vec(phase(), 0..3),
         eager: bool,
+        has_contention: bool,
     ) {
         let folder = Folder::new();
         let programs = |before: &[Phase], body: &[Phase], after: &[Phase]| -> Vec<Vec<Item>> {
             (0..ranks).map(|me| program(me, ranks, before, (count, body), after)).collect()
         };
         let programs = programs(&before, &body, &after);
-        let settings: &[&str] = if eager { &["mpi.eager_below_bytes=65536"] } else { &[] };
+        let eager: &[&str] = if eager { &["mpi.eager_below_bytes=65536"] } else { &[] };
+        let model: &[&str] = if has_contention { &["network.model=flow"] } else { &[] };
+        let settings = &[eager, model].concat();
         let platform = committed_platform("torus-5g.toml");
         check(&write(&folder, &programs), &platform, settings);
         check(&fold(&folder, &programs), &platform, settings);
@@ -187,12 +197,15 @@ fn failures_are_those_of_the_whole_run() {
     let platform = committed_platform("torus-5g.toml");
     let deadlock = "0 recv 1 0 8\n0 send 1 0 8\n1 recv 0 0 8\n1 send 0 0 8\n";
     let truncated = "0 send 1 0 100\n1 recv 0 0 50\n2 send 1 1 100\n1 recv 2 1 70\n";
-    for end in [deadlock, truncated] {
+    for (end, model) in
+        [deadlock, truncated].into_iter().flat_map(|end| [(end, "contention-free"), (end, "flow")])
+    {
         let folder = Folder::new();
         let trace = folder.write("trace.txt", &format!("0 init\n1 init\n2 init\n{compute}{end}"));
-        let simulation = Simulation::load(&config(&trace, &platform, &[]).resolve().unwrap()).unwrap();
+        let config = || config(&trace, &platform, &[&format!("network.model={model}")]);
+        let simulation = Simulation::load(&config().resolve().unwrap()).unwrap();
         let expected = simulation.replay(&Progress::new(1)).unwrap_err().to_string();
-        let (ended, stopped) = replay_in_parts(config(&trace, &platform, &[]), &folder);
-        assert_eq!((ended.unwrap_err().to_string(), stopped > 3), (expected, true), "{stopped} stopped");
+        let (ended, stopped) = replay_in_parts(config(), &folder);
+        assert_eq!((ended.unwrap_err().to_string(), stopped > 0), (expected, true), "{stopped} stopped");
     }
 }

@@ -87,6 +87,7 @@ pub(crate) struct SavedMessages {
     slot_map: Option<Box<SlotMap>>,
     persistent: BTreeMap<RequestId, Persistent>,
     ignored_announcements: Vec<(usize, u32)>,
+    eager_messages: EagerMessages,
 }
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
@@ -191,6 +192,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             slot_map: self.slot_map.clone(),
             persistent: cold.map_or_else(BTreeMap::new, |cold| cold.persistent.clone()),
             ignored_announcements: cold.map_or_else(Vec::new, |cold| cold.ignored_announcements.clone()),
+            eager_messages: cold.map_or_else(EagerMessages::default, |cold| cold.eager_messages.clone()),
         })
     }
 
@@ -199,16 +201,25 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// # Errors
     /// A sender of a queued message has no route to the rank.
     pub(crate) fn restore(&mut self, state: SavedMessages) -> Result<bool, ReplayErrorKind<M::Error>> {
-        let SavedMessages { requests, queued, mailbox, slot_map, persistent, ignored_announcements } = state;
+        let SavedMessages {
+            requests,
+            queued,
+            mailbox,
+            slot_map,
+            persistent,
+            ignored_announcements,
+            eager_messages,
+        } = state;
         let (machine, me) = (self.replay.machine, self.me);
         let is_own = requests.slots() == self.requests.slots() && mailbox.is_some() == self.mailbox.is_some();
         if !is_own || !self.ports.restore(&queued, |peer| route(machine, peer, me))? {
             return Ok(false);
         }
         (self.requests, self.mailbox, self.slot_map) = (requests, mailbox, slot_map);
-        if !persistent.is_empty() || !ignored_announcements.is_empty() {
+        if !persistent.is_empty() || !ignored_announcements.is_empty() || eager_messages.started() > 0 {
+            let match_errors = VecDeque::new();
             self.cold =
-                Some(Box::new(ColdState { persistent, ignored_announcements, ..ColdState::default() }));
+                Some(Box::new(ColdState { eager_messages, match_errors, persistent, ignored_announcements }));
         }
         Ok(true)
     }

@@ -1,7 +1,6 @@
 //! A replay: the state that all ranks of a process of the operating system share.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -188,10 +187,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
         &'t self,
         rank: Rank,
         state: SavedRank<'t, A>,
-    ) -> Result<RankProcess<'t, M, A>, RestoreError<M::Error>>
-    where
-        M: Machine<WorkRequest = Infallible>,
-    {
+    ) -> Result<RankProcess<'t, M, A>, RestoreError<M::Error>> {
         let mut process = RankProcess::new(self, rank)?;
         process.restore(state)?;
         Ok(process)

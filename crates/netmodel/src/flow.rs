@@ -22,16 +22,22 @@ mod pending;
 mod progress;
 mod recorder;
 mod route;
+mod saved;
 mod state;
 mod watched_period;
 pub mod windows;
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{Capabilities, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
+use crate::{
+    Capabilities, ForeignState, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform,
+    RouteError,
+};
 use cpu::Cpus;
 use event_queue::EventQueue;
 use pending::{MessageOrder, PendingId, PendingList, Work};
@@ -96,7 +102,7 @@ pub struct FlowNetwork<'p, T> {
 }
 
 /// An event at a known instant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum ScheduledEvent {
     /// A message or computation begins, or a timer ends.
     Begin(PendingId),
@@ -105,7 +111,7 @@ enum ScheduledEvent {
 }
 
 /// The message of an active flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ActiveFlow {
     message: PendingId,
     route: u32,
@@ -219,8 +225,14 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
-    const CAPABILITIES: Capabilities =
-        Capabilities { windows: true, fast_forward: true, links: true, cores: true, ..Capabilities::NONE };
+    const CAPABILITIES: Capabilities = Capabilities {
+        windows: true,
+        checkpoint: true,
+        fast_forward: true,
+        links: true,
+        cores: true,
+        ..Capabilities::NONE
+    };
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;
@@ -303,6 +315,20 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
 
     fn write_state(&self, state: &mut StateWriter, write_tag: impl FnMut(T, &mut StateWriter)) {
         self.write_all(state, write_tag);
+    }
+
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        self.to_bytes()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        self.restore_bytes(state)
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {

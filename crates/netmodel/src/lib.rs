@@ -100,7 +100,7 @@ pub use identifier::{HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
-pub use network_model::{Capabilities, Message, NetworkModel, NetworkRegion};
+pub use network_model::{Capabilities, ForeignState, Message, NetworkModel, NetworkRegion};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};

@@ -32,6 +32,8 @@ use repair::Sweep;
 use scope::ModifiedSet;
 pub use scope::Scope;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Sharing;
 
 /// Relative distance below which levels are equal.
@@ -82,7 +84,7 @@ const CHECKED_SOLVES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// sharing.solve();
 /// assert_eq!(sharing.rate(short), 10.0);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MaxMin {
     links: Vec<Link>,
     flows: Vec<Flow>,
@@ -101,11 +103,11 @@ pub struct MaxMin {
 }
 
 /// Identifier of a link of a [`MaxMin`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LinkIndex(u32);
 
 /// Identifier of a flow of a [`MaxMin`], from its addition to its removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FlowIndex(u32);
 
 /// Use of a link by a flow.
@@ -117,7 +119,7 @@ pub struct Usage {
     pub weight: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Link {
     /// Tie-break among links that fill at one level.
     number: u32,
@@ -133,7 +135,7 @@ struct Link {
 }
 
 /// A flow as a link sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Member {
     flow: u32,
     /// Position of this link in [`Flow::uses`].
@@ -142,7 +144,7 @@ struct Member {
     share: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Flow {
     penalty: f64,
     /// Level at which the flow reaches its own rate limit.
@@ -159,7 +161,7 @@ struct Flow {
 }
 
 /// A link as a flow sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Use {
     link: u32,
     /// Position of the flow in [`Link::members`].

@@ -1,6 +1,7 @@
 //! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
 
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{HostId, LinkLoads, RouteError};
@@ -39,6 +40,11 @@ impl Capabilities {
         cores: false,
     };
 }
+
+/// The state of a network does not fit the platform and the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the state of the network is not one of this platform")]
+pub struct ForeignState;
 
 /// A message from one host to another, with its place in the order of messages.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -122,6 +128,26 @@ pub trait NetworkModel<T: Copy> {
     /// Writes everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event), if it can be
     /// [fast-forwarded](Capabilities::fast_forward); `write_tag` writes a tag.
     fn write_state(&self, _state: &mut StateWriter, _write_tag: impl FnMut(T, &mut StateWriter)) {}
+
+    /// Returns the state from which [`restore`](NetworkModel::restore) continues, after [`next_event`](NetworkModel::next_event), if it
+    /// can be [saved](Capabilities::checkpoint).
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        Vec::new()
+    }
+
+    /// Continues from a state of a network on the same platform with the same parameters; this one is idle.
+    ///
+    /// # Errors
+    /// If the bytes are no such state.
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
+    }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
     fn watch_period(&mut self, _now: SimTime, _period: SimDuration, _repetitions: u64) {}

@@ -1,7 +1,7 @@
 //! Resources of a machine: hosts that compute and links that carry messages.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A machine that computes.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Link {
 /// Sharing of the capacity of a link by its flows.
 ///
 /// A split-duplex link `X` is two shared links, `X_UP` and `X_DOWN`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// The flows divide the capacity among them.

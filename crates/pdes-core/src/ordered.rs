@@ -4,11 +4,15 @@ use crate::engine::conditional_events::ConditionalEvents;
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
 use crate::{
-    Process, Progress, Rank, Run, SharedResource, SimDuration, SimTime, StateWriter, SubmittedWork, Wake,
+    Ending, Interrupt, Process, Progress, Rank, Run, SharedResource, SimDuration, SimTime, StateWriter,
+    SubmittedWork, Wake,
 };
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
+
+/// Number of events between two looks at the interrupt.
+const EVENTS_PER_CHECK: u64 = 1 << 6;
 
 /// Runs processes and their [`SharedResource`] on one thread.
 ///
@@ -25,12 +29,19 @@ const STEPS_PER_PUBLICATION: u64 = 1 << 16;
 #[derive(Clone, Debug, Default)]
 pub struct OrderedEngine {
     jitter: Option<u64>,
+    interrupt: Interrupt,
 }
 
 impl OrderedEngine {
     /// Perturbs the order of turns at random, to test that results do not depend on it.
     pub fn jitter(self, seed: u64) -> Self {
-        Self { jitter: Some(seed) }
+        Self { jitter: Some(seed), ..self }
+    }
+
+    /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] between two events, some dozen events
+    /// later at most; another run of the same processes and the same resource continues from there.
+    pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..self }
     }
 
     /// Runs processes to their end; process `i` of the list is rank `i`. Publishes as the first worker of `progress`.
@@ -44,7 +55,11 @@ impl OrderedEngine {
         progress: &Progress,
     ) -> Run<P> {
         let mut run = self.start(processes, resource, progress);
-        while run.run_to_cut() {}
+        while run.run_to_cut() {
+            if self.interrupt.is_requested() {
+                return run.stop();
+            }
+        }
         run.finish()
     }
 
@@ -60,6 +75,7 @@ impl OrderedEngine {
             resource,
             progress,
             conditionals: ConditionalEvents::default(),
+            interrupt: self.interrupt.clone(),
             now: SimTime::ZERO,
             next_publication: STEPS_PER_PUBLICATION,
         }
@@ -73,6 +89,7 @@ pub struct OrderedRun<'a, P: Process, A> {
     resource: &'a mut A,
     progress: &'a Progress,
     conditionals: ConditionalEvents,
+    interrupt: Interrupt,
     /// Time of the last committed event.
     now: SimTime,
     next_publication: u64,
@@ -83,15 +100,19 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
     ///
     /// A cut is the state between two events, when no process can run and no work is left to submit. There is one after
     /// each turn in which a process has come to a [checkpoint](crate::Pause::AtCheckpoint); the process continues at once,
-    /// so that it is beyond the checkpoint by then. After a failure there are no cuts. What happens after a cut depends
+    /// so that it is beyond the checkpoint by then. There is one after some events, too, if the run is
+    /// [interrupted](OrderedEngine::interrupted_by). After a failure there are no cuts. What happens after a cut depends
     /// on the processes, the resource, and the [state of the run](OrderedRun::write_state).
     pub fn run_to_cut(&mut self) -> bool {
-        loop {
+        for events in 0_u64.. {
             while let Some(place) = self.run_queue.next_ready() {
                 self.resume(Rank::new(place), false);
             }
             self.submit_work();
-            if std::mem::take(&mut self.run_queue.has_reached_checkpoint)
+            // Every run makes some progress, even if it is interrupted from its beginning.
+            let is_interrupted =
+                events % EVENTS_PER_CHECK == EVENTS_PER_CHECK - 1 && self.interrupt.is_requested();
+            if (std::mem::take(&mut self.run_queue.has_reached_checkpoint) || is_interrupted)
                 && self.run_queue.fault.cutoff() == SimTime::MAX
             {
                 // Lets the resource compute the outcome of all that has been submitted.
@@ -102,6 +123,13 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
                 return false;
             }
         }
+        unreachable!("a run ends before its events are beyond counting")
+    }
+
+    /// Returns the processes of a run that continues later from this cut.
+    pub fn stop(self) -> Run<P> {
+        let ResourceRunQueue { processes, steps, .. } = self.run_queue;
+        Run { ending: Ending::StoppedAtCheckpoint, processes, steps }
     }
 
     /// Returns the time of the last event.

@@ -1,8 +1,9 @@
 //! Checkpoints: runs that save their state, and runs that resume from it.
 //!
 //! The replay runs in segments. A segment ends when its wall-clock time has passed: the engine stops all ranks between two of their
-//! activations, when no token is in flight, and their states are written to a file. The position of each rank depends on the
-//! wall clock, the result does not, because ranks compute the same in any schedule.
+//! activations, when no token is in flight, and their states are written to a file, with that of the network where messages share
+//! links. Where a segment ends depends on the wall clock, the result does not: without contention ranks compute the same in any
+//! schedule, and with contention the segment ends between two events.
 
 mod error;
 mod file;
@@ -15,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use mpi_model::{Machine, RankProcess, Replay};
-use netmodel::RouteError;
-use pdes_core::{Ending, Engine, Interrupt, Progress, Run};
+use mpi_model::{Completion, Machine, RankProcess, Replay};
+use netmodel::{ForeignState, NetworkModel, RouteError};
+use pdes_core::{Ending, Engine, Interrupt, OrderedEngine, Process, Progress, Run};
 use serde::Serialize;
 use trace_mmap::{Trace, TraceError};
 
@@ -25,6 +26,7 @@ pub use error::CheckpointError;
 use file::{CheckpointReader, Header};
 pub(crate) use identity::RunIdentity;
 
+use crate::contention::{Contention, SharedMachine};
 use crate::simulation::RunError;
 
 /// File name of the checkpoint in its directory.
@@ -120,24 +122,77 @@ impl CheckpointPlan {
     }
 }
 
+/// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own.
+pub(crate) trait Segmented<P: Process> {
+    /// Runs processes to their end, or until the interrupt.
+    fn run(&mut self, processes: Vec<P>, interrupt: &Interrupt, progress: &Progress) -> Run<P>;
+
+    /// Returns the state of the network between two segments.
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Restores the state of the network, which is idle.
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
+    }
+}
+
+/// Without contention the ranks are all there is.
+impl<P: Process<WorkRequest = Infallible>> Segmented<P> for Engine {
+    fn run(&mut self, processes: Vec<P>, interrupt: &Interrupt, progress: &Progress) -> Run<P> {
+        self.clone().interrupted_by(interrupt.clone()).run_with_progress(processes, progress)
+    }
+}
+
+/// With contention ranks and network run in the order of time.
+pub(crate) struct InTimeOrder<'r, 'm, N> {
+    pub(crate) engine: OrderedEngine,
+    pub(crate) contention: &'r mut Contention<'m, N>,
+}
+
+impl<'t, 'm, N: NetworkModel<Completion>> Segmented<RankProcess<'t, SharedMachine<'m>>>
+    for InTimeOrder<'_, 'm, N>
+{
+    fn run(
+        &mut self,
+        processes: Vec<RankProcess<'t, SharedMachine<'m>>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Run<RankProcess<'t, SharedMachine<'m>>> {
+        self.engine.clone().interrupted_by(interrupt.clone()).run(processes, self.contention, progress)
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.contention.save()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        self.contention.restore(state)
+    }
+}
+
 /// A replay in segments between checkpoints.
-pub(crate) struct CheckpointSegments<'r, 't, M> {
+pub(crate) struct CheckpointSegments<'r, 't, M, S> {
     pub(crate) plan: &'r CheckpointPlan,
     pub(crate) stop: &'r StopHandle,
-    pub(crate) engine: Engine,
+    pub(crate) simulation: S,
     pub(crate) trace: &'t Trace,
     pub(crate) world: &'t Replay<'t, M>,
     pub(crate) progress: &'r Progress,
     pub(crate) identity: RunIdentity,
 }
 
-impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSegments<'_, 't, M> {
+impl<'t, M, S> CheckpointSegments<'_, 't, M, S>
+where
+    M: Machine<Error = RouteError>,
+    S: Segmented<RankProcess<'t, M>>,
+{
     /// Runs all ranks to their end, from the last checkpoint if requested.
     pub(crate) fn run(
-        &self,
+        &mut self,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<(Run<RankProcess<'t, M>>, CheckpointSummary), RunError> {
-        let engine = self.engine.clone().interrupted_by(self.stop.interrupt.clone());
         let mut summary = CheckpointSummary::default();
         let mut processes = match self.plan.open(&self.identity)? {
             Some(opened) => self.restore(opened, &mut summary, &locate)?,
@@ -145,7 +200,7 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
         };
         let started = Instant::now();
         loop {
-            let run = self.run_segment(&engine, processes);
+            let run = self.run_segment(processes);
             if run.ending != Ending::StoppedAtCheckpoint {
                 return Ok((run, summary));
             }
@@ -168,8 +223,9 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
     }
 
     /// Runs until the next checkpoint is due, the stop is requested, or all ranks have ended.
-    fn run_segment(&self, engine: &Engine, processes: Vec<RankProcess<'t, M>>) -> Run<RankProcess<'t, M>> {
+    fn run_segment(&mut self, processes: Vec<RankProcess<'t, M>>) -> Run<RankProcess<'t, M>> {
         let StopHandle { interrupt, .. } = self.stop;
+        let interval = self.plan.interval;
         interrupt.clear();
         if self.stop.is_requested() {
             interrupt.request();
@@ -177,11 +233,11 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
         std::thread::scope(|scope| {
             let (ended, timer) = mpsc::channel::<Infallible>();
             scope.spawn(move || {
-                if timer.recv_timeout(self.plan.interval) == Err(RecvTimeoutError::Timeout) {
+                if timer.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                     interrupt.request();
                 }
             });
-            let run = engine.run_with_progress(processes, self.progress);
+            let run = self.simulation.run(processes, interrupt, self.progress);
             // Disconnects the channel, which ends the timer.
             drop(ended);
             run
@@ -190,8 +246,8 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
 
     /// Restores the state of a checkpoint.
     fn restore(
-        &self,
-        opened: CheckpointReader,
+        &mut self,
+        mut opened: CheckpointReader,
         summary: &mut CheckpointSummary,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
@@ -200,6 +256,10 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
         (summary.resumed_from, summary.replayed_before_s) = (Some(actions), replayed_s);
         self.world.set_poll_prices(looks.0, looks.1);
         self.progress.continue_after(actions);
+        let network = opened.network()?;
+        self.simulation
+            .restore(&network)
+            .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
         opened.processes(self.world, self.trace.ranks(), locate)
     }
 
@@ -219,7 +279,7 @@ impl<'t, M: Machine<WorkRequest = Infallible, Error = RouteError>> CheckpointSeg
         };
         let states =
             processes.iter().map(|process| process.save().expect("a rank that has stopped can be saved"));
-        let bytes = file::write(&self.plan.path(), &header, states)?;
+        let bytes = file::write(&self.plan.path(), &header, self.simulation.save(), states)?;
         let took = started.elapsed();
         (summary.written, summary.writing_s) = (summary.written + 1, summary.writing_s + took.as_secs_f64());
         tracing::info!(

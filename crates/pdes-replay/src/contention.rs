@@ -6,8 +6,8 @@ use mpi_model::{
 use netmodel::WindowMachine;
 use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
-    ContentionFree, EpochNetwork, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions,
-    RouteError,
+    ContentionFree, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform,
+    Regions, RouteError,
 };
 use pdes_core::{
     Bytes, Fault, Outbox, Rank, RegionBlocks, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter,
@@ -248,6 +248,22 @@ impl<'a, N> Contention<'a, N> {
         N: NetworkModel<Completion>,
     {
         self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
+    }
+
+    /// Returns the state of the network at a cut.
+    pub(crate) fn save(&self) -> Vec<u8>
+    where
+        N: NetworkModel<Completion>,
+    {
+        self.network.save()
+    }
+
+    /// Continues from a state of the network.
+    pub(crate) fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        N: NetworkModel<Completion>,
+    {
+        self.network.restore(state)
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.

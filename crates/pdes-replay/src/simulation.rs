@@ -47,6 +47,8 @@ pub(crate) enum WindowObstacle {
     Model,
     #[error("fast-forwarding compares the state of all ranks")]
     FastForward,
+    #[error("checkpoints are written between two events")]
+    Checkpoints,
     #[error(transparent)]
     Network(#[from] WindowError),
 }
@@ -341,6 +343,9 @@ impl Simulation {
         }
         if self.job.fast_forward && self.fast_forward_obstacle().is_none() {
             return Err(WindowObstacle::FastForward);
+        }
+        if self.job.checkpoints.is_some() {
+            return Err(WindowObstacle::Checkpoints);
         }
         let window = window(&self.platform, &self.job.network)?;
         Ok(WindowPlan::new(window, &self.platform, &self.placement, ranks, threads))

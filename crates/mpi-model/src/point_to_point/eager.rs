@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::matching::Departure;
 use super::{PointToPoint, Request, RequestCompletion, RequestId};
@@ -14,13 +15,13 @@ use crate::observer::Analysis;
 use crate::token::{EagerMessageId, Message};
 
 /// Eager messages to a rank that have not both arrived and been received.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct EagerMessages {
     states: FxHashMap<EagerMessageId, State>,
     started: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum State {
     /// Transfer in progress, no receive posted.
     Unexpected,

@@ -1,7 +1,5 @@
 //! Checkpoint state of a rank between two turns, from which it continues in another process of the operating system.
 
-use std::convert::Infallible;
-
 use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CursorPosition;
@@ -26,6 +24,7 @@ pub struct RankState<S = ()> {
     pending: Pending,
     awaited: Option<RequestId>,
     compute_factor: f64,
+    computations_ahead: u8,
     granted_events: u64,
     messages: SavedMessages,
     operations: SavedOperations,
@@ -60,7 +59,7 @@ impl<S> RankState<S> {
     }
 }
 
-impl<'t, M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'t, M, A> {
+impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, where it stops at
     /// iteration boundaries, and where it is known to fail.
     pub fn save(&self) -> Option<SavedRank<'t, A>> {
@@ -72,6 +71,7 @@ impl<'t, M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'t, M, A
             pending: self.pending,
             awaited: self.awaited,
             compute_factor: self.compute_factor,
+            computations_ahead: self.computations_ahead,
             granted_events: self.granted_events,
             messages: self.point_to_point.save(&self.context)?,
             operations: self.collectives.save(),
@@ -93,6 +93,7 @@ impl<'t, M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'t, M, A
         (self.context.thread, self.collectives) = (state.thread, collectives);
         (self.action_begin, self.pending, self.awaited) = (state.action_begin, state.pending, state.awaited);
         (self.compute_factor, self.granted_events) = (state.compute_factor, state.granted_events);
+        self.computations_ahead = state.computations_ahead;
         let observers = &mut self.context.observers;
         (observers.statistics, observers.wait_states) = (state.statistics, state.wait_states);
         observers.others.restore(state.observer);

@@ -1,19 +1,20 @@
 //! Computations that share the cores of hosts.
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
 
 use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
 use crate::Host;
 
 /// The cores of all hosts; `I` identifies a computation.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cpus<I> {
     hosts: Vec<Cores<I>>,
     next_ends: IndexedEventHeap,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Cores<I> {
     /// Speed of one core [flop/ps].
     speed: f64,
@@ -24,7 +25,7 @@ struct Cores<I> {
     since: SimTime,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Computation<I> {
     id: I,
     /// Work left at the last change [flop].

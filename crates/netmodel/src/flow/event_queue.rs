@@ -4,9 +4,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 /// A time and a number in one integer, for fast comparison by both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct EventKey(u128);
 
 impl EventKey {
@@ -28,14 +29,14 @@ impl EventKey {
 }
 
 /// Queue of events at fixed instants, ordered by time and then by insertion.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EventQueue<P> {
     queue: BinaryHeap<Reverse<Entry<P>>>,
     added: u64,
 }
 
 /// Ordered by its key, which is unique.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry<P> {
     key: EventKey,
     event: P,
@@ -128,7 +129,7 @@ impl<P> EventQueue<P> {
 }
 
 /// Indexed binary heap of the earliest event of each group; an event can move in both directions.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct IndexedEventHeap {
     /// Heap by time and group: no event is before its parent at half its position, counted from 1. An event that
     /// moves a little, as all do when a change reaches everything, mostly keeps its position.

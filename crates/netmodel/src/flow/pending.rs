@@ -1,21 +1,22 @@
 //! Submitted messages, computations and timers that are not complete.
 
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
 
 use crate::{HostId, Message};
 
 /// Identifier of a pending item, until its completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PendingId(u32);
 
 /// A pending item and the tag of the caller.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Pending<T> {
     pub(super) work: Work,
     pub(super) tag: T,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
     /// A message of this size on a route, and its place in the order of messages.
     Message { route: u32, size: Bytes, order: MessageOrder },
@@ -26,7 +27,7 @@ pub(super) enum Work {
 }
 
 /// Order of messages whose flows begin at one instant: by the sending time, the order number and the submitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct MessageOrder {
     sent: SimTime,
     number: u64,
@@ -45,7 +46,7 @@ impl MessageOrder {
 }
 
 /// All pending items.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PendingList<T> {
     list: Vec<Pending<T>>,
     free_slots: Vec<PendingId>,

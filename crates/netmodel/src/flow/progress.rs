@@ -7,6 +7,7 @@
 //! individually.
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
 
 use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
@@ -14,7 +15,7 @@ use crate::MaxMin;
 use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
 
 /// The progress of all flows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Progress {
     /// Flow groups by link.
     groups: Vec<FlowGroup>,
@@ -27,7 +28,7 @@ pub(super) struct Progress {
 }
 
 /// The flows of one bottleneck.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct FlowGroup {
     /// Level: growth rate of the virtual time [1/ps].
     level: f64,
@@ -42,7 +43,7 @@ struct FlowGroup {
     has_first_left: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Member {
     flow: FlowIndex,
     /// Virtual time at which the flow arrives.
@@ -50,7 +51,7 @@ struct Member {
 }
 
 /// Progress of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum FlowProgress {
     /// Member of a link's group, at this position.
     Grouped { link: u32, place: u32 },

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use super::route::RouteCache;
 use super::watched_period::WatchedPeriod;
@@ -17,7 +18,7 @@ use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
 use crate::{LinkId, Platform};
 
 /// Recorder of link loads.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LoadRecorder {
     /// End of the present bin [ps].
     bin_end: u64,
@@ -28,11 +29,12 @@ pub(super) struct LoadRecorder {
     /// Loads by link.
     links: Vec<RecordedLoad>,
     /// Interval that may be repeated.
+    #[serde(skip)]
     watch: Option<WatchedPeriod>,
 }
 
 /// An active flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ActiveFlow {
     route: u32,
     /// Bytes times the penalty of the route.
@@ -42,7 +44,7 @@ struct ActiveFlow {
 }
 
 /// Load of a link.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct RecordedLoad {
     pub(super) bytes: u64,
     /// Time during which the link was a bottleneck [ps], and since when, if it is one now.

@@ -97,6 +97,11 @@ impl<'p> RouteCache<'p> {
         self.routes[route as usize].ends
     }
 
+    /// Returns the hosts at the ends of all routes, in the order of their numbers.
+    pub(super) fn all_ends(&self) -> impl Iterator<Item = (HostId, HostId)> + '_ {
+        self.routes.iter().map(|route| route.ends)
+    }
+
     /// Returns the latency of a route [s].
     pub(super) fn latency(&self, route: u32) -> f64 {
         self.routes[route as usize].latency

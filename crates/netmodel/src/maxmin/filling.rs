@@ -14,6 +14,7 @@
 //! would have alone, a lower bound, and moves towards the end whenever it proves higher than the next.
 
 use pdes_core::StateWriter;
+use serde::{Deserialize, Serialize};
 
 use super::group::{GroupIndex, LinkState};
 use super::repair::differs;
@@ -23,7 +24,7 @@ use super::{Flow, MaxMin, TOLERANCE};
 pub(super) const TIE: f64 = 1e-13;
 
 /// State of the filling between solves, while flows are grouped.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Filling {
     pub(super) is_grouped: bool,
     pub(super) never_groups: bool,
@@ -55,7 +56,7 @@ pub(super) struct Filling {
 }
 
 /// Level of the flows of a bottleneck: a term of the sums over groups.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(16))]
 pub(super) struct FrozenLevel {
     /// Level of the flows if the link is full; else zero.
@@ -65,7 +66,7 @@ pub(super) struct FrozenLevel {
 }
 
 /// Entry of the fill order: a link and the level at which it fills.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct FillEntry {
     level: f64,
     link: u32,

@@ -6,12 +6,13 @@
 //! own limits have no group: they come first among the members of a link.
 
 use pdes_core::StateWriter;
+use serde::{Deserialize, Serialize};
 
 use super::filling::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
 /// A group: the flows of a link whose bottleneck is another link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Group {
     /// Sum of their shares.
     pub(super) share: f64,
@@ -20,7 +21,7 @@ pub(super) struct Group {
 }
 
 /// Compensation and number of terms of a running sum of shares.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Compensation {
     /// Rounding error of the sum. Without the compensation, a flow that takes 1/27,000 of what a former one took
     /// would inherit 27,000 times its error.
@@ -31,7 +32,7 @@ struct Compensation {
 /// Index of the groups of each link by their bottlenecks: a row for each link, in which 0 means no group and other
 /// entries are one more than the position of the group. There are no rows if there are more than
 /// [`MAX_INDEXED_LINKS`] links.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct GroupIndex {
     rows: Vec<u16>,
     /// The length of a row.
@@ -42,7 +43,7 @@ pub(super) struct GroupIndex {
 const MAX_INDEXED_LINKS: usize = 4096;
 
 /// Flows of a link while flows are grouped.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LinkState {
     /// Number of members at their own limits; these come first.
     pub(super) at_ceiling: u32,

@@ -18,6 +18,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{FlowIndex, Link, MaxMin, TOLERANCE, UNCHANGED, Use};
 use crate::Sharing;
 
@@ -25,7 +27,7 @@ use crate::Sharing;
 const FEW_FLOWS: usize = 4;
 
 /// The state of a sweep; kept between sweeps for its memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sweep {
     /// Number of the sweep, from 1.
     pub(super) number: u64,
@@ -49,7 +51,7 @@ pub(super) struct Sweep {
 }
 
 /// State of a link in the sweep.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SweepState {
     /// Last sweep that marked the link.
     sweep: u64,
@@ -72,7 +74,7 @@ pub(super) struct SweepState {
 /// An event in one number, for fast comparison: ordered by level, fills before releases, then by the number of the link.
 /// The upper half holds the level and the kind; levels are not negative, so that their bits without the sign are ordered as
 /// they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Event(u128);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub enum Scope {
 }
 
 /// Links marked since the last solve.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ModifiedSet {
     pub(super) scope: Scope,
     /// Number of the next solve.

@@ -47,6 +47,15 @@ pub enum CheckpointError {
         /// Description of the damage.
         what: &'static str,
     },
+    /// The state of the network is not one of this platform.
+    #[error(
+        "the checkpoint {} has a state of the network that the platform cannot have; start from the beginning without --resume",
+        path.display()
+    )]
+    ImpossibleNetwork {
+        /// The file.
+        path: PathBuf,
+    },
     /// The checkpoint belongs to another run.
     #[error(
         "the checkpoint {} is of another run: {part} was {found}, and is {expected}{}; continue the run that wrote it, or name \

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0-7 | magic |
 //! | 8-11 | version, little-endian |
-//! | then | the [`Header`], then the states of the ranks in order; each as its length in 4 bytes and its postcard encoding |
+//! | then | the [`Header`], the state of the network, which is empty without contention, then the states of the ranks in order; each as its length in 4 bytes and its postcard encoding |
 //! | last 32 | BLAKE3 hash of all bytes before |
 //!
 //! The hash is checked before anything else is interpreted, so that damage is reported as damage.
@@ -26,7 +26,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -48,16 +48,23 @@ pub(super) struct Header {
 pub(super) fn write(
     path: &Path,
     header: &Header,
+    network: Vec<u8>,
     states: impl Iterator<Item = RankState>,
 ) -> Result<u64, CheckpointError> {
-    write_file(path, header, states).map_err(|error| CheckpointError::io(path, error))
+    write_file(path, header, network, states).map_err(|error| CheckpointError::io(path, error))
 }
 
-fn write_file(path: &Path, header: &Header, states: impl Iterator<Item = RankState>) -> io::Result<u64> {
+fn write_file(
+    path: &Path,
+    header: &Header,
+    network: Vec<u8>,
+    states: impl Iterator<Item = RankState>,
+) -> io::Result<u64> {
     let mut writer = HashedWriter { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
     writer.write(&MAGIC)?;
     writer.write(&VERSION.to_le_bytes())?;
     writer.frame(header)?;
+    writer.frame(&network)?;
     for state in states {
         writer.frame(&state)?;
     }
@@ -126,6 +133,14 @@ impl CheckpointReader {
         &self.path
     }
 
+    /// Reads the state of the network, which comes first.
+    pub(super) fn network(&mut self) -> Result<Vec<u8>, CheckpointError> {
+        let mut frames = FrameReader { path: &self.path, file: &mut self.file, remaining: self.remaining };
+        let network = frames.next()?;
+        self.remaining = frames.remaining;
+        Ok(network)
+    }
+
     /// Restores the processes of all ranks, in order.
     pub(super) fn processes<'t, M>(
         mut self,
@@ -134,7 +149,7 @@ impl CheckpointReader {
         locate: impl Fn(Box<ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError>
     where
-        M: Machine<WorkRequest = std::convert::Infallible, Error = RouteError>,
+        M: Machine<Error = RouteError>,
     {
         let mut frames = FrameReader { path: &self.path, file: &mut self.file, remaining: self.remaining };
         let mut processes = Vec::with_capacity(ranks as usize);

@@ -63,12 +63,18 @@ impl RunIdentity {
                 format!("{:?}", job.routing).as_bytes(),
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
+            IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
             IdentityPart::hashed("[network]", &job.network),
             IdentityPart::hashed("[mpi] and [compute]", &job.mpi),
             IdentityPart::new(
                 "analysis.waits",
                 simulation.analyses_waits(),
                 &[simulation.analyses_waits().into()],
+            ),
+            IdentityPart::new(
+                "analysis.links",
+                simulation.records_links(),
+                &[simulation.records_links().into()],
             ),
         ]))
     }

@@ -7,6 +7,7 @@ use netmodel::{NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
 use super::{Outcome, RunError, Simulation, run};
+use crate::checkpoint::{CheckpointSegments, InTimeOrder, RunIdentity};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
 use crate::fast_forward;
 
@@ -48,17 +49,32 @@ impl<'a> OrderedReplay<'a> {
         let ranks: Vec<Rank> = (0..simulation.trace.ranks()).map(Rank::new).collect();
         let world = simulation.world(&machine, &ranks, spool.as_ref());
         let world = if forwards { world.stopping_at_iterations() } else { world };
-        let processes = world.processes().map_err(|error| simulation.locate(error))?;
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let mut contention = Contention::new(&machine, network);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
+        let mut checkpoints = None;
         let (run, fast_forward) = if forwards {
+            let processes = world.processes().map_err(|error| simulation.locate(error))?;
             let (run, found) =
                 fast_forward::run_in_order(&engine, &world, processes, &mut contention, progress);
             (run, Some(found))
+        } else if let Some(plan) = &simulation.job.checkpoints {
+            let mut segments = CheckpointSegments {
+                plan,
+                stop: &simulation.stop,
+                simulation: InTimeOrder { engine, contention: &mut contention },
+                trace: &simulation.trace,
+                world: &world,
+                progress,
+                identity: RunIdentity::of(simulation)?,
+            };
+            let (run, summary) = segments.run(|error| simulation.locate(error))?;
+            checkpoints = Some(summary);
+            (run, None)
         } else {
+            let processes = world.processes().map_err(|error| simulation.locate(error))?;
             (engine.run(processes, &mut contention, progress), None)
         };
         let run = run::on_cluster(run);
@@ -67,6 +83,6 @@ impl<'a> OrderedReplay<'a> {
         let outcome = outcome.expect("the first process gets the outcome");
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok((Outcome { links, fast_forward, ..outcome }, network))
+        Ok((Outcome { links, fast_forward, checkpoints, ..outcome }, network))
     }
 }

@@ -161,8 +161,15 @@ impl Simulation {
         if let Some(plan) = self.job.checkpoints.as_ref().filter(|_| members == 1) {
             let world = self.world(&machine, &all, spool.as_ref());
             let (stop, trace, identity) = (&self.stop, &self.trace, RunIdentity::of(self)?);
-            let segments =
-                CheckpointSegments { plan, stop, engine, trace, world: &world, progress, identity };
+            let mut segments = CheckpointSegments {
+                plan,
+                stop,
+                simulation: engine,
+                trace,
+                world: &world,
+                progress,
+                identity,
+            };
             let (run, summary) = segments.run(|error| self.locate(error))?;
             let outcome = self.collect(cluster, started, (&world, spool.as_ref(), all), on_cluster(run))?;
             return Ok(outcome.map(|outcome| Outcome { cuts, checkpoints: Some(summary), ..outcome }));

@@ -6,6 +6,7 @@ use super::value_error;
 use crate::checkpoint::CheckpointPlan;
 use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
+use crate::job::Epoch;
 use crate::models::Model;
 
 /// Default interval between two checkpoints.
@@ -44,11 +45,14 @@ fn refuse(message: impl Into<String>) -> Result<(), ConfigError> {
 }
 
 /// Refuses models and modes whose state cannot be saved.
-pub(super) fn check_model(model: &Model, fast_forward: bool) -> Result<(), ConfigError> {
-    if !model.capabilities.checkpoint {
+pub(super) fn check_model(model: &Model, epoch: Epoch, fast_forward: bool) -> Result<(), ConfigError> {
+    if epoch != Epoch::Exact {
+        refuse("the state of regions is not saved: leave network.epoch_s out, or checkpoints")
+    } else if !model.capabilities.checkpoint {
         let names = Model::names_with(|other| other.checkpoint);
         refuse(format!(
-            "the state of a shared network is not saved: take network.model = {names}, or no checkpoints"
+            "the state of the model {:?} is not saved: take network.model = {names}, or no checkpoints",
+            model.key
         ))
     } else if fast_forward {
         refuse("the state of fast-forwarding is not saved: leave engine.fast_forward out, or checkpoints")
