@@ -58,5 +58,7 @@ mod trace_commands;
 mod validation;
 #[path = "replay/waits.rs"]
 mod waits;
+#[path = "replay/what_if.rs"]
+mod what_if;
 #[path = "replay/windows.rs"]
 mod windows;

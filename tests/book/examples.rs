@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trace_tools::transform::Hypothesis;
+
 use crate::{pages, read, repository};
 
 /// Blocks of `console` are run, those of `console,ignore` are not: they need other programs, other machines or minutes. `...` stands for any
@@ -75,10 +77,24 @@ fn settings_follow_a_schema() {
             let table: toml::Table =
                 toml::from_str(&block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", page.display()));
             let value = serde_json::to_value(table).unwrap();
-            let is_valid = validators.iter().any(|validator| validator.is_valid(&value));
-            assert!(is_valid, "{}: neither configuration, sweep nor platform:\n{block}", page.display());
+            let is_hypothesis = Hypothesis::from_text(&block, &page).is_ok();
+            let is_valid = is_hypothesis || validators.iter().any(|validator| validator.is_valid(&value));
+            assert!(
+                is_valid,
+                "{}: neither configuration, sweep, platform nor hypotheses:\n{block}",
+                page.display()
+            );
         }
     }
+}
+
+/// The page of hypotheses shows the file that its command reads.
+#[test]
+fn the_hypotheses_are_those_of_the_file() {
+    let file = read(&repository().join("configs/hypotheses.toml"));
+    let (_, hypotheses) = file.split_once('\n').unwrap();
+    let shown = format!("# configs/hypotheses.toml\n{}", hypotheses.trim_end());
+    assert!(blocks(&read(&repository().join("docs/what-if.md")), "toml").contains(&shown), "{shown}");
 }
 
 /// Rust belongs into the documentation of the crates, where examples are compiled and run.

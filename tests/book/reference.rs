@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
+use trace_tools::transform::{Subject, TRANSFORMS};
 
 use crate::{read, repository};
 
@@ -37,6 +38,22 @@ fn the_fields_of_platforms_are_those_of_the_program() {
         page.table(fields, "", &mut text);
     }
     page.check(&text);
+}
+
+#[test]
+fn the_transformations_are_those_of_the_program() {
+    let mut text = String::from("| kind | of | keys | change |\n|---|---|---|---|\n");
+    for kind in &TRANSFORMS {
+        let keys: Vec<String> = kind.keys.iter().map(|key| format!("`{key}`")).collect();
+        let (key, of, change) = (kind.key, kind.subject.name(), kind.semantics);
+        writeln!(text, "| `{key}` | {of} | {} | {change} |", keys.join(", ")).unwrap();
+    }
+    text.push('\n');
+    for subject in [Subject::Computations, Subject::Messages, Subject::Collectives] {
+        let keys: Vec<String> = subject.keys().iter().map(|key| format!("`{key}`")).collect();
+        writeln!(text, "- Keys of selectors of {}: {}.", subject.name(), keys.join(", ")).unwrap();
+    }
+    Page("what-if.md").check(&text);
 }
 
 /// A page with generated tables.

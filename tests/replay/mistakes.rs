@@ -256,6 +256,9 @@ fn files_for_other_commands_are_recognised() {
             sweep.display()
         )
     );
+    let hypotheses = folder.write("hypotheses.toml", "[[hypothesis]]\nname = 'a'\n");
+    let found = stderr(MISUSE, &["run", text(&hypotheses)]);
+    assert!(found.contains("a file of hypotheses; test them with: pdes-replay what-if FILE"), "{found}");
     let found = stderr(MISUSE, &["run", text(&platform)]);
     assert!(
         found.ends_with(

@@ -17,6 +17,7 @@ mod timeline;
 mod trace;
 mod tracer;
 mod validate;
+mod what_if;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Trace(command)) => exit_code(trace::run(command), None),
         Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
         Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments, quiet), None),
+        Some(Command::WhatIf(arguments)) => exit_code(what_if::run(arguments, quiet), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),

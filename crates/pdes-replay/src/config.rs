@@ -338,6 +338,8 @@ fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigErro
     let has = |key: &str| table.contains_key(key);
     let (found, advice) = if has("grid") || has("axis") {
         ("a sweep", "run it with: pdes-replay sweep FILE -o DIR")
+    } else if has("hypothesis") {
+        ("a file of hypotheses", "test them with: pdes-replay what-if FILE --config CONFIG -o DIR")
     } else if has("topology") {
         ("a platform", "name it with --platform, or as [platform] file in a configuration")
     } else {

@@ -55,6 +55,7 @@ mod simulation;
 mod sweep;
 mod timeline;
 mod validation;
+mod what_if;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
@@ -89,3 +90,6 @@ pub use sweep::write_parquet;
 pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
 pub use timeline::TimelinePlan;
 pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};
+#[cfg(feature = "pictures")]
+pub use what_if::PageError;
+pub use what_if::{HypothesisResult, WhatIf, WhatIfError, WhatIfResults};

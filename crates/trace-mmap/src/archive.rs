@@ -1,5 +1,6 @@
 //! Archive format: a trace in a binary form that is memory-mapped and read without parsing.
 
+mod amounts;
 mod archived_rank;
 mod check;
 mod compile;
@@ -31,6 +32,7 @@ mod unroll;
 mod walk_position;
 mod writer;
 
+pub use amounts::{AmountChange, write_with_amounts};
 pub(crate) use archived_rank::{ArchivedRank, RankClass};
 pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;

@@ -86,9 +86,10 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Folding, Info,
-    IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC, PairTraffic, Storage, StructureError,
-    Summary, UnmodelledCalls, WriteError, check, convert, cut, write_archive, write_with_measured_times,
+    AmountChange, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding,
+    Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC, PairTraffic, Storage,
+    StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, write_archive,
+    write_with_amounts, write_with_measured_times,
 };
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};

@@ -20,6 +20,7 @@
 //!   add a row; `tests/all/formats.rs` adds a toy.
 //! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
 //!   [`write_consistent_cut`] repairs the trace of a killed program.
+//! - [`transform`] changes a program by a hypothesis; [`transform::TRANSFORMS`] is the registry of changes.
 //!
 //! # Files
 //!
@@ -107,6 +108,7 @@ mod line;
 mod load;
 mod shard;
 mod text;
+pub mod transform;
 
 pub use consistent_cut::{RemovedActions, write_consistent_cut};
 pub use dump::{dump, write_text};

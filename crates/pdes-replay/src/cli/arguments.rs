@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Tracer(TracerCommand),
     /// Replays a program on many machines, or with many settings: every combination of the values in a file.
     Sweep(SweepArguments),
+    /// Replays a program and hypotheses about it, such as balanced computations or messages that are left out, and compares them.
+    WhatIf(super::what_if::WhatIfArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
@@ -140,6 +142,23 @@ pub(crate) enum TraceCommand {
         /// Number of iterations of the main loop to keep, from the first.
         #[arg(long, value_name = "N")]
         iterations: Option<u64>,
+    },
+    /// Writes the trace of a program as a hypothesis changes it to an archive.
+    Transform {
+        /// Trace of any format.
+        trace: PathBuf,
+        /// Archive of the transformed program.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Hypotheses (TOML), as for `what-if`.
+        #[arg(long, value_name = "FILE")]
+        with: PathBuf,
+        /// Name of the hypothesis, if the file has several.
+        #[arg(long, value_name = "NAME")]
+        hypothesis: Option<String>,
+        /// Number of threads that read and write.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        threads: usize,
     },
     /// Generates an archive of a known program.
     Generate(Box<super::trace::generate::GenerateArguments>),

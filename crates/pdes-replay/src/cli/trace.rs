@@ -7,6 +7,7 @@ mod shards;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
@@ -17,7 +18,7 @@ use trace_mmap::{
 };
 
 use super::arguments::{TraceCommand, TraceFormat};
-use super::{Misuse, goal, progress};
+use super::{Misuse, goal, progress, what_if};
 
 /// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
@@ -47,6 +48,9 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
         TraceCommand::Cut { trace, output, ranks, iterations } => {
             cut(trace, output, Cut { ranks: ranks.clone(), iterations: *iterations })?
+        }
+        TraceCommand::Transform { trace, output, with, hypothesis, threads } => {
+            transform(trace, output, with, hypothesis.as_deref(), *threads)?
         }
         TraceCommand::Generate(arguments) => generate::run(arguments)?,
         TraceCommand::Acquire(arguments) => acquire::acquire(arguments)?,
@@ -91,6 +95,27 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let cut = progress::watch_load(&actions, || trace_mmap::cut(&trace, output, &what, &options))?;
     cut.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &cut.summary))
+}
+
+fn transform(input: &Path, output: &Path, with: &Path, name: Option<&str>, threads: usize) -> Result<String> {
+    let hypotheses = what_if::read(with)?;
+    let hypothesis = match (name, &hypotheses[..]) {
+        (None, [only]) => only,
+        (name, all) => {
+            let found = all.iter().find(|hypothesis| Some(hypothesis.name()) == name);
+            let names: Vec<String> =
+                all.iter().map(|hypothesis| format!("{:?}", hypothesis.name())).collect();
+            let message =
+                format!("{}: expected --hypothesis with one of {}", with.display(), names.join(", "));
+            found.ok_or(Misuse(message))?
+        }
+    };
+    let trace = Arc::new(load(input)?);
+    let actions = AtomicU64::new(0);
+    let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
+    let options = ConvertOptions { load, ..ConvertOptions::default() };
+    let written = progress::watch_load(&actions, || hypothesis.write(&trace, input, output, &options));
+    Ok(describe_archive(output, &written.map_err(what_if::misuse)?))
 }
 
 /// Describes an archive that was written.

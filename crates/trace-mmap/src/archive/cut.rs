@@ -27,6 +27,7 @@ use crate::source::LoadOptions;
 use crate::trace::{ActionStorage, RankTrace, Trace};
 use kept_actions::KeptActions;
 use kept_program::{KeptProgram, LoopRemoval};
+pub(super) use kept_program::{check_columns, copy_values};
 use main_loop::IterationRemoval;
 use renumbering::Renumbering;
 
@@ -207,7 +208,7 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &CutPlan) -> Result<CutRank<
 }
 
 /// Returns the error for a damaged rank.
-fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
+pub(super) fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
     match &trace.storage {
         ActionStorage::Memory(_) => WriteError::Damaged { rank, damage },
         ActionStorage::Archive(body) => {

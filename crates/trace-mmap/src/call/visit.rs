@@ -249,7 +249,7 @@ impl<'a, F: Form> Visit<'a, F> for Requests<'a, F::Request> {
 
 impl Call {
     /// Returns the slot of the request that the call posts, if any; not that of a persistent one that it creates.
-    pub(crate) fn posted_slot(&self) -> Option<Slot> {
+    pub fn posted_slot(&self) -> Option<Slot> {
         Requests::of(|requests| self.visit(requests)).posted.copied()
     }
 

@@ -13,6 +13,7 @@ mod measured;
 mod round_trip;
 mod shapes;
 mod shared;
+mod transform;
 
 use trace_mmap::{Location, TraceError};
 use trace_tools::TextError;

@@ -1,6 +1,7 @@
 //! Cutter of folded programs: loops and columns are cut in their folded form.
 
 use std::io::BufWriter;
+use std::ops::Range;
 
 use tempfile::SpooledTempFile;
 
@@ -59,8 +60,12 @@ fn parse_tree(
     if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
 }
 
-/// Checks that each column has as many values as the records use; only forged archives fail.
-fn check_columns(records: &[Record], body: &ArchivedRank, side: &SideTables) -> Result<(), Damage> {
+/// Checks that each column of the program has as many values as the records use; only forged archives fail.
+pub(in crate::archive) fn check_columns(
+    records: &[Record],
+    body: &ArchivedRank,
+    side: &SideTables,
+) -> Result<(), Damage> {
     let mut tally = Tally::new();
     for record in records {
         tally.push(*record, side).map_err(|_| Damage::of(*record))?;
@@ -68,7 +73,8 @@ fn check_columns(records: &[Record], body: &ArchivedRank, side: &SideTables) -> 
     let uses = tally.columns.iter().copied().chain(std::iter::repeat(0));
     let is_right =
         |(column, uses): (&Column, u64)| column.len == uses && (column.absent == 0 || !column.is_constant());
-    if body.class.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
+    let columns = &body.class.columns[..body.class.program_columns];
+    if columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
 /// Writer of the kept records of a program.
@@ -171,20 +177,9 @@ impl KeptProgram {
                 }
                 ColumnStorage::Blocks(_) => {
                     let mut kept = ColumnBuilder::default();
-                    copy_values(
-                        &mut ColumnReader::at(column, 0),
-                        body,
-                        removed_values.start,
-                        &mut kept,
-                        &mut blocks,
-                    )?;
-                    copy_values(
-                        &mut ColumnReader::at(column, removed_values.end),
-                        body,
-                        column.len - removed_values.end,
-                        &mut kept,
-                        &mut blocks,
-                    )?;
+                    for values in [0..removed_values.start, removed_values.end..column.len] {
+                        copy_values(column, values, body, |bits| bits, &mut kept, &mut blocks)?;
+                    }
                     kept.finish(&mut blocks, &mut directories)?
                 }
             });
@@ -194,19 +189,21 @@ impl KeptProgram {
     }
 }
 
-/// Copies the next values of a column.
-fn copy_values<'a>(
-    reader: &mut ColumnReader<'a>,
-    body: &'a ArchivedRank,
-    mut len: u64,
+/// Copies values of a column, each changed by a function of its bits.
+pub(in crate::archive) fn copy_values(
+    from: &Column,
+    range: Range<u64>,
+    body: &ArchivedRank,
+    change: impl Fn(u64) -> u64,
     column: &mut ColumnBuilder,
     blocks: &mut BlockWriter<BufWriter<SpooledTempFile>>,
 ) -> Result<(), EncodeError> {
+    let (mut reader, mut len) = (ColumnReader::at(from, range.start), range.end - range.start);
     let mut values = [0; BLOCK_VALUES as usize];
     while len > 0 {
         let places = &mut values[..len.min(BLOCK_VALUES) as usize];
         let read = reader.unpack(body.shard(), body.blocks_offset, places)?;
-        places[..read].iter().try_for_each(|value| column.push(*value, blocks))?;
+        places[..read].iter().try_for_each(|value| column.push(change(*value), blocks))?;
         len -= read as u64;
     }
     Ok(())

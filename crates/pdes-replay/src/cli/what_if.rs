@@ -1,0 +1,122 @@
+//! The command that compares hypotheses about a program.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::Result;
+use clap::Args;
+use pdes_replay::{WhatIf, WhatIfError, WhatIfResults, available_threads};
+use trace_tools::transform::{Hypothesis, TransformError};
+
+use super::arguments::{RunArguments, model_help};
+use super::{Misuse, goal, large_pages, progress, run};
+
+#[derive(Debug, Args)]
+pub(crate) struct WhatIfArguments {
+    /// Hypotheses: names with transformations of the program (TOML).
+    hypotheses: PathBuf,
+    /// Directory of the results: summary.json, what-if.html, and reports/ with the report of each program and its comparison with the original.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Configuration of the run (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of the program, of any format.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    #[arg(long, value_name = "NAME", help = model_help())]
+    model: Option<String>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Number of threads of each replay, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<i64>,
+    /// Number of concurrent replays, from 1; by default the number of cores.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+/// Replays the program and all hypotheses, writes the results and prints them.
+pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
+    let hypotheses = read(&arguments.hypotheses)?;
+    let config = run::config(&RunArguments {
+        config: arguments.config.clone(),
+        trace: arguments.trace.clone(),
+        platform: arguments.platform.clone(),
+        model: arguments.model.clone(),
+        threads: arguments.threads,
+        set: arguments.set.clone(),
+        ..RunArguments::default()
+    })?;
+    if goal::is_goal(&config) {
+        let message = "hypotheses are about MPI programs: expected a trace, found a GOAL schedule";
+        return Err(Misuse(message.to_owned()).into());
+    }
+    let job = config.resolve()?;
+    tracing::info!("applying {} hypotheses to {}", hypotheses.len(), job.trace.display());
+    let what_if = WhatIf::new(&job, &hypotheses, &arguments.output).map_err(|error| match error {
+        WhatIfError::Transform(error) => misuse(error),
+        error => error.into(),
+    })?;
+    let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
+    let done = AtomicU64::new(0);
+    large_pages::set_large_pages(true);
+    let results =
+        progress::watch_count(&done, what_if.runs() as u64, "replays", || what_if.run(at_once, &done))?;
+    #[cfg(feature = "pictures")]
+    {
+        let title = arguments.hypotheses.file_stem().unwrap_or_default().to_string_lossy();
+        results.write_pages(&title, &arguments.output)?;
+        tracing::info!("wrote {}", arguments.output.join("what-if.html").display());
+    }
+    if !quiet {
+        print(&results)?;
+    }
+    match results.failures() {
+        0 => Ok(()),
+        failures => {
+            anyhow::bail!("{failures} of {} replays failed; the table says why", results.hypotheses.len())
+        }
+    }
+}
+
+/// Reads a file of hypotheses.
+pub(super) fn read(path: &std::path::Path) -> Result<Vec<Hypothesis>> {
+    Hypothesis::from_path(path).map_err(misuse)
+}
+
+/// Makes an error of the exit status that it deserves.
+pub(super) fn misuse(error: TransformError) -> anyhow::Error {
+    if error.is_misuse() { Misuse(error.to_string()).into() } else { error.into() }
+}
+
+/// Prints a line per program, sorted by gain.
+fn print(results: &WhatIfResults) -> Result<()> {
+    let sorted = results.by_gain();
+    let names = sorted.iter().map(|result| result.name.chars().count());
+    let width = names.chain(["hypothesis".len()]).max().unwrap_or_default();
+    let mut output = std::io::stdout().lock();
+    writeln!(
+        output,
+        "{:width$}  {:>16}  {:>16}  {:>16}",
+        "hypothesis", "simulated time", "waiting", "change"
+    )?;
+    for (number, result) in sorted.into_iter().enumerate() {
+        let (Some(time), None) = (result.simulated_time_s, &result.error) else {
+            writeln!(output, "{:width$}  {}", result.name, result.error.as_deref().unwrap_or_default())?;
+            continue;
+        };
+        let waiting = result.total.map_or("-".to_owned(), |total| format!("{:.9} s", total.waiting_s));
+        let change = if number == 0 { String::new() } else { result.describe_change() };
+        let line =
+            format!("{:width$}  {:>16}  {waiting:>16}  {change:>16}", result.name, format!("{time:.9} s"));
+        writeln!(output, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Hypotheses about a program, tested on its trace: transformations of the operations of each rank.
+//!
+//! A [`Hypothesis`] is a name and a list of transformations, each with a [`Selector`]. It is applied rank by rank as the trace is
+//! read: a [`TransformedTrace`] is a [`TraceSource`](trace_mmap::TraceSource), which is loaded, or converted to an archive.
+//!
+//! # To add a kind of transformation
+//! 1. Write a file in this directory with a [`Transform`], which checks the program, and the [`Plan`] and the [`Rewrite`] that
+//!    change it; `scale.rs` is the shortest one, `remove.rs` one that may break a program.
+//! 2. Add its row to [`TRANSFORMS`], and update the table of `docs/what-if.md`.
+//!
+//! # Laws
+//! A rewrite depends on the operations of its rank, in their order, and on its plan; a plan on the program alone. So the transformed
+//! trace does not depend on the number of threads, nor on how the trace is stored.
+
+mod balance;
+mod computations;
+mod eliminate;
+mod error;
+mod hypothesis;
+mod keys;
+mod messages;
+mod program;
+mod remove;
+mod requests;
+mod resize;
+mod scale;
+mod selector;
+mod set;
+
+pub use error::{Refusal, TransformError};
+pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
+pub use program::{Program, Step};
+pub use selector::{Selector, Subject};
+
+use std::fmt::Debug;
+
+use pdes_core::Rank;
+
+use keys::Keys;
+
+/// Reads the keys of a transformation, beside those of its selector; fails with what was found and what was expected.
+type ReadTransform = fn(Selector, &Keys<'_>) -> Result<Box<dyn Transform>, String>;
+
+/// A kind of transformation.
+#[derive(Debug)]
+pub struct TransformKind {
+    /// Name of the kind in a file.
+    pub key: &'static str,
+    /// The operations that it changes.
+    pub subject: Subject,
+    /// Its keys, beside those of the selector.
+    pub keys: &'static [&'static str],
+    /// The change.
+    pub semantics: &'static str,
+    read: ReadTransform,
+}
+
+/// All kinds of transformations.
+pub static TRANSFORMS: [TransformKind; 6] =
+    [scale::KIND, set::KIND, balance::KIND, eliminate::KIND, resize::KIND, remove::KIND];
+
+/// A transformation of programs.
+pub trait Transform: Debug + Send + Sync {
+    /// Returns the selector, which has to match something.
+    fn selector(&self) -> &Selector;
+
+    /// Returns the transformation as a change of amounts by rank and call site, if it is no more than that: folded programs then stay
+    /// folded.
+    fn pointwise(&self) -> Option<&dyn Pointwise> {
+        None
+    }
+
+    /// Checks that the transformation fits a program, and learns what it needs of all ranks.
+    ///
+    /// # Errors
+    /// Fails if the transformed program would wait forever, or is not defined.
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal>;
+}
+
+/// A change of the selected computations by their amounts alone.
+pub trait Pointwise: Sync {
+    /// Returns the changed amount of a selected computation \[flop\], finite and not negative.
+    fn change(&self, flops: f64) -> f64;
+}
+
+/// A transformation of one program.
+pub trait Plan: Debug + Send + Sync {
+    /// Starts the transformation of a rank of the program.
+    fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a>;
+}
+
+/// A transformation of one rank.
+pub trait Rewrite {
+    /// Takes the next operation of the rank, and appends those that replace it.
+    fn apply(&mut self, step: Step, out: &mut Vec<Step>);
+}

@@ -1,0 +1,68 @@
+//! `eliminate`: messages are neither sent nor received.
+
+use pdes_core::Rank;
+
+use super::keys::Keys;
+use super::messages::{MessageTracker, SelectedMessages, Sides, without};
+use super::requests::RemovedRequests;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "eliminate",
+    subject: Subject::Messages,
+    keys: &[],
+    semantics: "Messages disappear with the receives that match, and with waits and tests for these requests only; the other half of a combined send \
+                and receive stays.",
+    read,
+};
+
+#[derive(Debug)]
+struct Eliminate {
+    selector: Selector,
+}
+
+fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    Ok(Box::new(Eliminate { selector }))
+}
+
+impl Transform for Eliminate {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let messages = SelectedMessages::new(&self.selector, program)?;
+        messages.check_probes(program)?;
+        Ok(Box::new(Eliminated(messages)))
+    }
+}
+
+#[derive(Debug)]
+struct Eliminated(SelectedMessages);
+
+impl Plan for Eliminated {
+    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(WithoutMessages { messages: self.0.follow(rank), requests: RemovedRequests::default() })
+    }
+}
+
+#[derive(Debug)]
+struct WithoutMessages<'p> {
+    messages: MessageTracker<'p>,
+    requests: RemovedRequests,
+}
+
+impl Rewrite for WithoutMessages<'_> {
+    fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
+        let sides = self.messages.follow(&step.op);
+        if sides == Sides::default() {
+            out.extend(self.requests.keep(step));
+            return;
+        }
+        self.requests.add(&step);
+        if let Some(op) = without(step.op, sides) {
+            (step.op, step.nanos) = (op, None);
+            out.push(step);
+        }
+    }
+}

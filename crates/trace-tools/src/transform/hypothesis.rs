@@ -1,0 +1,266 @@
+//! Hypotheses, and the files that have them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use serde::Deserialize;
+use toml::Spanned;
+use trace_mmap::{
+    AmountChange, ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource,
+    convert, write_with_amounts,
+};
+
+use super::keys::{Keys, suggest};
+use super::{Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind};
+
+/// Name of the program without a hypothesis in results.
+pub const ORIGINAL: &str = "original";
+
+/// A hypothesis about a program: how the program would be different.
+///
+/// ```
+/// use std::sync::Arc;
+/// use pdes_core::Rank;
+/// use trace_mmap::{LoadOptions, Op, Trace};
+/// use trace_tools::transform::Hypothesis;
+///
+/// let trace = Arc::new(trace_tools::from_text("0 init\n1 init\n0 compute 30\n1 compute 10\n")?);
+/// let text = "[[hypothesis]]\nname = 'even'\ntransform = [{ kind = 'balance' }, { kind = 'scale', factor = 2 }]\n";
+/// let hypotheses = Hypothesis::from_text(text, "even.toml".as_ref())?;
+/// let transformed = Trace::read(Box::new(hypotheses[0].apply(trace, "trace.txt".as_ref())?), &LoadOptions::default())?;
+/// assert_eq!(transformed.ops(Rank::new(0)).last(), Some(Op::Compute { flops: 40.0 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Hypothesis {
+    name: String,
+    transforms: Vec<(&'static TransformKind, Box<dyn Transform>)>,
+}
+
+/// A file of hypotheses.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HypothesisFile {
+    hypothesis: Vec<HypothesisText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HypothesisText {
+    name: Spanned<String>,
+    #[serde(default)]
+    transform: Vec<Spanned<toml::Table>>,
+}
+
+impl Hypothesis {
+    /// Reads a file of hypotheses (TOML).
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or at the first invalid hypothesis, with its line.
+    pub fn from_path(path: &Path) -> Result<Vec<Self>, TransformError> {
+        let read = std::fs::read_to_string(path);
+        let text = read.map_err(|source| TransformError::File { path: path.to_path_buf(), source })?;
+        Self::from_text(&text, path)
+    }
+
+    /// Reads hypotheses (TOML) from the text of a file.
+    ///
+    /// # Errors
+    /// Fails at the first invalid hypothesis, with its line.
+    pub fn from_text(text: &str, path: &Path) -> Result<Vec<Self>, TransformError> {
+        let format = |line: Option<usize>, message: String| TransformError::Format {
+            path: path.to_path_buf(),
+            line,
+            message,
+        };
+        let file: HypothesisFile =
+            toml::from_str(text).map_err(|error| format(None, error.to_string().trim_end().to_owned()))?;
+        let line_of = |offset: usize| Some(1 + text[..offset].matches('\n').count());
+        let mut hypotheses: Vec<Self> = Vec::new();
+        for HypothesisText { name, transform } in file.hypothesis {
+            let line = line_of(name.span().start);
+            let name = name.into_inner();
+            check_name(&name, &hypotheses).map_err(|message| format(line, message))?;
+            let read = |(number, table): (usize, &Spanned<toml::Table>)| {
+                let place = |message| {
+                    let message = format!("the hypothesis {name:?}, transformation {number}: {message}");
+                    format(line_of(table.span().start), message)
+                };
+                read_transform(table.get_ref()).map_err(place)
+            };
+            let transforms = (1..).zip(&transform).map(read).collect::<Result<_, _>>()?;
+            hypotheses.push(Self { name, transforms });
+        }
+        match hypotheses.is_empty() {
+            true => Err(format(None, "found no hypothesis, expected [[hypothesis]] with a name".to_owned())),
+            false => Ok(hypotheses),
+        }
+    }
+
+    /// Returns the name, which can be that of a file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Applies the hypothesis to a trace, all of whose ranks are loaded from `path`.
+    ///
+    /// Each transformation reads the program once or a few times, to check that it fits, and to learn what it needs of all ranks.
+    ///
+    /// # Errors
+    /// Fails if a selector matches nothing, or a transformation would break the program; if the trace is damaged.
+    pub fn apply(&self, trace: Arc<Trace>, path: &Path) -> Result<TransformedTrace, TransformError> {
+        let mut plans: Vec<Box<dyn Plan>> = Vec::new();
+        for (number, (kind, transform)) in (1..).zip(&self.transforms) {
+            let program = Program::new(&trace, &plans);
+            let plan = transform.selector().check(&program).and_then(|()| transform.plan(&program));
+            let refused = |refusal| {
+                let (hypothesis, kind, refusal) = (self.name.clone(), kind.key, Box::new(refusal));
+                TransformError::Refused { hypothesis, number, kind, refusal }
+            };
+            // Damage explains any refusal.
+            trace.integrity().map_err(TraceError::from)?;
+            let plan = plan.map_err(refused)?;
+            plans.push(plan);
+        }
+        Ok(TransformedTrace { trace, path: path.to_path_buf(), plans })
+    }
+
+    /// Returns the hypothesis as a change of amounts, if it is no more than that.
+    fn pointwise(&self) -> Option<PointwiseChanges<'_>> {
+        let changes: Option<Vec<_>> = self
+            .transforms
+            .iter()
+            .map(|(_, transform)| {
+                let selector = transform.selector();
+                // Whether it is the same at all visits of a place does not depend on the place.
+                selector.selects_site(Rank::new(0), None)?;
+                Some((selector, transform.pointwise()?))
+            })
+            .collect();
+        changes.filter(|changes| changes.len() <= 64).map(PointwiseChanges)
+    }
+
+    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs whose computations change by
+    /// rank and call site alone are changed in their folded form.
+    ///
+    /// # Errors
+    /// Fails as [`Self::apply`], or if the archive cannot be written.
+    pub fn write(
+        &self,
+        trace: &Arc<Trace>,
+        path: &Path,
+        output: &Path,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary, TransformError> {
+        let source = self.apply(Arc::clone(trace), path)?;
+        let options = ConvertOptions { provenance: Some(trace.provenance()), ..options.clone() };
+        if let Some(change) = self.pointwise().filter(|_| !trace.has_measured_times()) {
+            return Ok(write_with_amounts(trace, output, &change, &options)?);
+        }
+        Ok(convert(Box::new(source), output, &options)?.summary)
+    }
+}
+
+/// Changes of amounts, one after the other.
+struct PointwiseChanges<'h>(Vec<(&'h Selector, &'h dyn Pointwise)>);
+
+/// The number of a change has a bit for each transformation that selects the computation.
+impl AmountChange for PointwiseChanges<'_> {
+    fn number(&self, rank: Rank, site: Option<&str>) -> u64 {
+        let selects = |selector: &Selector| selector.selects_site(rank, site).unwrap_or_default();
+        let bits = self.0.iter().enumerate().map(|(bit, (selector, _))| u64::from(selects(selector)) << bit);
+        bits.sum()
+    }
+
+    fn apply(&self, number: u64, flops: f64) -> f64 {
+        let selected = self.0.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+        selected.fold(flops, |flops, (_, (_, change))| change.change(flops))
+    }
+}
+
+/// Checks the name of a hypothesis after others.
+fn check_name(name: &str, others: &[Hypothesis]) -> Result<(), String> {
+    let is_file_name = !name.is_empty()
+        && name.len() <= 100
+        && !name.starts_with('.')
+        && !name.contains(|letter: char| letter.is_control() || ['/', '\\'].contains(&letter));
+    if !is_file_name {
+        return Err(format!(
+            "found the name {name:?}, expected one of up to 100 bytes without slashes, that does not begin with a dot: files are named after it"
+        ));
+    }
+    if name == ORIGINAL {
+        return Err(format!("the name {ORIGINAL:?} is that of the program without a hypothesis"));
+    }
+    match others.iter().any(|other| other.name == name) {
+        true => Err(format!("the name {name:?} occurs twice")),
+        false => Ok(()),
+    }
+}
+
+fn read_transform(table: &toml::Table) -> Result<(&'static TransformKind, Box<dyn Transform>), String> {
+    let names = || TRANSFORMS.iter().map(|kind| kind.key);
+    let found = match table.get("kind") {
+        Some(toml::Value::String(name)) => name.as_str(),
+        Some(other) => return Err(format!("found kind = {other}, expected a name")),
+        None => return Err("kind is missing".to_owned()),
+    };
+    let Some(kind) = TRANSFORMS.iter().find(|kind| kind.key == found) else {
+        return Err(format!("there is no kind {found:?}; {}", suggest(found, names())));
+    };
+    let known: Vec<&str> = kind.keys.iter().chain(kind.subject.keys()).copied().collect();
+    let keys = Keys::new(kind.key, table, &known)?;
+    let selector = Selector::read(kind.subject, &keys)?;
+    Ok((kind, (kind.read)(selector, &keys)?))
+}
+
+/// A trace with the transformations of a hypothesis, which are applied as its actions are read.
+#[derive(Debug)]
+pub struct TransformedTrace {
+    trace: Arc<Trace>,
+    path: PathBuf,
+    plans: Vec<Box<dyn Plan>>,
+}
+
+/// An operation of a transformed trace is invalid.
+#[derive(Debug, thiserror::Error)]
+#[error("rank {rank}, transformed action {action}: {error}")]
+struct InvalidStep {
+    rank: Rank,
+    action: u64,
+    error: OpError,
+}
+
+impl TraceSource for TransformedTrace {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn ranks(&self) -> Result<u64, TraceError> {
+        Ok(self.trace.ranks().into())
+    }
+
+    fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {
+        for rank in ranks.wanted() {
+            let number = Rank::new(rank);
+            for step in Program::new(&self.trace, &self.plans).steps(number) {
+                let Some(builder) = ranks.get(rank.into()) else { break };
+                let invalid = |error| {
+                    TraceError::Source(Box::new(InvalidStep { rank: number, action: step.action, error }))
+                };
+                let action = builder.resolve(&step.op).map_err(invalid)?;
+                builder.push(action, step.nanos)?;
+            }
+        }
+        Ok(self.trace.integrity()?)
+    }
+
+    fn locate(&self, _: Rank, _: u64) -> Result<Location, TraceError> {
+        Err(TraceError::NoLines { file: self.path.clone() })
+    }
+
+    fn fingerprint(&self) -> Result<u64, TraceError> {
+        self.trace.fingerprint()
+    }
+}

@@ -1,0 +1,60 @@
+//! Requests of removed operations: they disappear from the calls that refer to them.
+
+use rustc_hash::FxHashSet;
+use trace_mmap::table::{Named, RequestUse, Visit};
+use trace_mmap::{CallOp, Op, RequestName, Slot};
+
+use super::Step;
+
+/// The pending requests of a rank whose operations are removed, by their slots.
+#[derive(Debug, Default)]
+pub(super) struct RemovedRequests(FxHashSet<u32>);
+
+impl RemovedRequests {
+    /// Takes note of an operation that is removed.
+    pub(super) fn add(&mut self, removed: &Step) {
+        self.0.extend(removed.posted.map(Slot::get));
+    }
+
+    /// Returns an operation that is kept, without the removed requests; `None` for a wait or a test of no others, and for one whose
+    /// recorded outcome is the completion of removed requests only.
+    pub(super) fn keep(&mut self, mut step: Step) -> Option<Step> {
+        if self.0.is_empty() {
+            return Some(step);
+        }
+        if let Some(posted) = step.posted {
+            self.0.remove(&posted.get());
+        }
+        let is_kept = match &mut step.op {
+            Op::Wait(_) | Op::Test(_) => !step.awaited.is_some_and(|slot| self.0.contains(&slot.get())),
+            Op::Call(call) => {
+                let mut created = Created(Vec::new());
+                call.visit(&mut created);
+                for name in created.0 {
+                    self.0.remove(&name.get());
+                }
+                self.keep_call(call)
+            }
+            _ => true,
+        };
+        is_kept.then_some(step)
+    }
+
+    fn keep_call(&self, call: &mut CallOp) -> bool {
+        let is_removed = |name: &RequestName| self.0.contains(&name.get());
+        let done = call.completion().and_then(|completion| completion.done);
+        let has_lost_outcome = done.is_some_and(|done| !done.is_empty() && done.iter().all(is_removed));
+        !has_lost_outcome && call.retain_requests(|name| !self.0.contains(&name.get()))
+    }
+}
+
+/// Collects the persistent requests that a call creates, whose slots are in use again.
+struct Created(Vec<RequestName>);
+
+impl<'a> Visit<'a, Named> for Created {
+    fn requests(&mut self, used: RequestUse, requests: &'a [RequestName]) {
+        if used == RequestUse::Created {
+            self.0.extend(requests);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `resize`: messages have another size.
+
+use pdes_core::{Bytes, Rank};
+
+use super::keys::Keys;
+use super::messages::{MessageTracker, SelectedMessages, buffer_mut, sent_bytes_mut};
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "resize",
+    subject: Subject::Messages,
+    keys: &["factor"],
+    semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes.",
+    read,
+};
+
+#[derive(Debug)]
+struct Resize {
+    selector: Selector,
+    factor: f64,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let factor = keys.amount("factor", "by which sizes are multiplied")?;
+    Ok(Box::new(Resize { selector, factor }))
+}
+
+impl Transform for Resize {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let messages = SelectedMessages::new(&self.selector, program)?;
+        Ok(Box::new(Resized { messages, factor: self.factor }))
+    }
+}
+
+#[derive(Debug)]
+struct Resized {
+    messages: SelectedMessages,
+    factor: f64,
+}
+
+impl Plan for Resized {
+    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(OtherSizes { messages: self.messages.follow(rank), factor: self.factor })
+    }
+}
+
+#[derive(Debug)]
+struct OtherSizes<'p> {
+    messages: MessageTracker<'p>,
+    factor: f64,
+}
+
+impl OtherSizes<'_> {
+    /// Returns whether the size changes.
+    fn resize(&self, bytes: &mut Bytes) -> bool {
+        let resized = Bytes::new((bytes.get() as f64 * self.factor).round() as u64);
+        std::mem::replace(bytes, resized) != resized
+    }
+}
+
+impl Rewrite for OtherSizes<'_> {
+    fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
+        let sides = self.messages.follow(&step.op);
+        let sent = if sides.send { sent_bytes_mut(&mut step.op) } else { None };
+        let mut is_changed = sent.is_some_and(|bytes| self.resize(bytes));
+        let buffer = if sides.receive { buffer_mut(&mut step.op) } else { None };
+        is_changed |= buffer.is_some_and(|bytes| self.resize(bytes));
+        step.nanos = step.nanos.filter(|_| !is_changed);
+        out.push(step);
+    }
+}

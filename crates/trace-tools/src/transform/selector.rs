@@ -1,0 +1,341 @@
+//! Selection of the operations that a transformation changes.
+
+use std::collections::BTreeSet;
+
+use pdes_core::Rank;
+use trace_mmap::{CallOp, CommId, Op};
+
+use super::keys::{Keys, Numbers, Patterns, nearest};
+use super::messages::{Endpoints, Event, Sent};
+use super::{Program, Refusal};
+
+/// Largest number of names that an error lists.
+const MAX_LISTED: usize = 4;
+
+/// The operations that a kind of transformation selects from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Computations of the program.
+    Computations,
+    /// Messages between two ranks, selected by their sends.
+    Messages,
+    /// Collective operations.
+    Collectives,
+}
+
+impl Subject {
+    /// Returns the name, in plural.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Computations => "computations",
+            Self::Messages => "messages",
+            Self::Collectives => "collective operations",
+        }
+    }
+
+    /// Returns the keys of a selector.
+    pub const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Computations => &["region", "site", "iterations", "ranks"],
+            Self::Messages => &["region", "site", "iterations", "ranks", "call", "tag", "bytes"],
+            Self::Collectives => &["region", "site", "iterations", "ranks", "call"],
+        }
+    }
+}
+
+/// A selection of operations: those that match all its keys; all operations of the subject if it has none.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    pub(super) subject: Subject,
+    /// Paths of regions, which are locations with line 0.
+    region: Option<Patterns>,
+    /// Call sites, `file:line`.
+    site: Option<Patterns>,
+    /// Visits of the place on each rank, from 0.
+    iterations: Option<Numbers>,
+    ranks: Option<Numbers>,
+    call: Option<Patterns>,
+    tag: Option<Numbers>,
+    bytes: Option<Numbers>,
+}
+
+/// An operation as selectors see it, beside its place.
+struct Facts<'o> {
+    call: Option<&'o str>,
+    tag: Option<u64>,
+    bytes: Option<u64>,
+}
+
+impl Selector {
+    /// Reads the keys of a selector.
+    pub(super) fn read(subject: Subject, keys: &Keys<'_>) -> Result<Self, String> {
+        let patterns = |key| keys.get(key, Patterns::EXPECTED, Patterns::read);
+        let numbers = |key| keys.get(key, Numbers::EXPECTED, Numbers::read);
+        let selector = Self {
+            subject,
+            region: patterns("region")?,
+            site: patterns("site")?,
+            iterations: numbers("iterations")?,
+            ranks: numbers("ranks")?,
+            call: patterns("call")?,
+            tag: numbers("tag")?,
+            bytes: numbers("bytes")?,
+        };
+        if selector.region.is_some() && selector.site.is_some() {
+            return Err("a place is either a region or a call site: leave out region or site".to_owned());
+        }
+        if selector.iterations.is_some() && !selector.has_place() {
+            return Err("iterations are visits of a region or of a call site: add region or site".to_owned());
+        }
+        Ok(selector)
+    }
+
+    /// Returns the selector with this call if it has none.
+    pub(super) fn with_default_call(mut self, call: &str) -> Self {
+        self.call.get_or_insert_with(|| Patterns::from(call));
+        self
+    }
+
+    fn has_place(&self) -> bool {
+        self.region.is_some() || self.site.is_some()
+    }
+
+    /// Returns whether a location is that of the region or call site.
+    fn selects_place(&self, file: &str, line: u32) -> bool {
+        match (&self.region, &self.site) {
+            (Some(region), _) => line == 0 && region.matches(file),
+            (None, Some(site)) => line > 0 && site.matches(&format!("{file}:{line}")),
+            (None, None) => true,
+        }
+    }
+
+    /// Returns whether computations at a call site, `file:line`, or before the first one, are selected; `None` if that differs between
+    /// visits.
+    pub(super) fn selects_site(&self, rank: Rank, site: Option<&str>) -> Option<bool> {
+        if self.iterations.is_some() {
+            return None;
+        }
+        let parts = site.and_then(|site| site.rsplit_once(':'));
+        let is_place = match parts.and_then(|(file, line)| Some((file, line.parse().ok()?))) {
+            Some((file, line)) => self.selects_place(file, line),
+            None => !self.has_place(),
+        };
+        Some(self.selects_rank(rank) && is_place)
+    }
+
+    pub(super) fn selects_rank(&self, rank: Rank) -> bool {
+        self.ranks.as_ref().is_none_or(|ranks| ranks.contains(rank.get().into()))
+    }
+
+    /// Returns whether a message is selected, apart from its place and sender.
+    pub(super) fn accepts_message(&self, sent: &Sent) -> bool {
+        self.accepts(&Facts::of_message(sent))
+    }
+
+    /// Returns whether a collective operation is selected, apart from its place and rank.
+    pub(super) fn accepts_collective(&self, op: &Op) -> bool {
+        collective(op).is_some_and(|(name, _)| self.accepts(&Facts::of_call(name)))
+    }
+
+    fn accepts(&self, facts: &Facts<'_>) -> bool {
+        let number = |numbers: &Option<Numbers>, value: Option<u64>| match (numbers, value) {
+            (Some(numbers), Some(value)) => numbers.contains(value),
+            (wanted, _) => wanted.is_none(),
+        };
+        let call = match (&self.call, facts.call) {
+            (Some(patterns), Some(call)) => patterns.matches(call),
+            (wanted, _) => wanted.is_none(),
+        };
+        call && number(&self.tag, facts.tag) && number(&self.bytes, facts.bytes)
+    }
+
+    /// Checks that something is selected.
+    ///
+    /// # Errors
+    /// Names the key that matches nothing, with the nearest names.
+    pub(super) fn check(&self, program: &Program<'_>) -> Result<(), Refusal> {
+        let (subject, ranks) = (self.subject.name(), program.ranks().count() as u64);
+        let last = self.ranks.as_ref().and_then(Numbers::last);
+        if let (Some(numbers), Some(_)) = (&self.ranks, last.filter(|last| *last >= ranks)) {
+            let key = Some(("ranks", numbers.to_string()));
+            return Err(Refusal::NoMatch {
+                subject,
+                key,
+                nearest: vec![format!("ranks 0 to {}", ranks.saturating_sub(1))],
+            });
+        }
+        if self.matches_any(program) {
+            return Ok(());
+        }
+        let (key, nearest) = match self.single_keys().find(|(_, _, alone)| !alone.matches_any(program)) {
+            Some((key, value, alone)) => (Some((key, value)), alone.alternatives(key, program)),
+            None => (None, Vec::new()),
+        };
+        Err(Refusal::NoMatch { subject, key, nearest })
+    }
+
+    fn matches_any(&self, program: &Program<'_>) -> bool {
+        let selects = |rank: Rank| {
+            let (mut tracker, mut endpoints) = (Tracker::new(self, rank), Endpoints::default());
+            program.steps(rank).any(|step| {
+                tracker.follow(&step.op);
+                let mut is_selected = false;
+                if tracker.is_here() {
+                    self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
+                }
+                is_selected
+            })
+        };
+        program.ranks().filter(|rank| self.selects_rank(*rank)).any(selects)
+    }
+
+    /// Calls a function with what an operation does of the subject.
+    fn each(&self, op: &Op, endpoints: &mut Endpoints, mut f: impl FnMut(Facts<'_>)) {
+        match (self.subject, op) {
+            (Subject::Computations, Op::Compute { .. }) => f(Facts { call: None, tag: None, bytes: None }),
+            (Subject::Computations, _) => {}
+            (Subject::Messages, op) => endpoints.events(op, |event| {
+                if let Event::Send(sent, _) = event {
+                    f(Facts::of_message(&sent));
+                }
+            }),
+            (Subject::Collectives, op) => {
+                collective(op).into_iter().for_each(|(name, _)| f(Facts::of_call(name)));
+            }
+        }
+    }
+
+    /// Returns the selectors that have one of the keys only, with that key and its value.
+    fn single_keys(&self) -> impl Iterator<Item = (&'static str, String, Self)> {
+        let none = Self {
+            subject: self.subject,
+            region: None,
+            site: None,
+            iterations: None,
+            ranks: None,
+            call: None,
+            tag: None,
+            bytes: None,
+        };
+        let of = |key, value: Option<String>, alone: Self| value.map(|value| (key, value, alone));
+        let patterns = |patterns: &Option<Patterns>| patterns.as_ref().map(Patterns::to_string);
+        let numbers = |numbers: &Option<Numbers>| numbers.as_ref().map(Numbers::to_string);
+        let place = Self { region: self.region.clone(), site: self.site.clone(), ..none.clone() };
+        [
+            of("region", patterns(&self.region), place.clone()),
+            of("site", patterns(&self.site), place.clone()),
+            of(
+                "iterations",
+                numbers(&self.iterations),
+                Self { iterations: self.iterations.clone(), ..place },
+            ),
+            of("ranks", numbers(&self.ranks), Self { ranks: self.ranks.clone(), ..none.clone() }),
+            of("call", patterns(&self.call), Self { call: self.call.clone(), ..none.clone() }),
+            of("tag", numbers(&self.tag), Self { tag: self.tag.clone(), ..none.clone() }),
+            of("bytes", numbers(&self.bytes), Self { bytes: self.bytes.clone(), ..none }),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Returns what a key could match: names, the nearest first, or the range of numbers.
+    fn alternatives(&self, key: &str, program: &Program<'_>) -> Vec<String> {
+        let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+        for rank in program.ranks() {
+            let mut endpoints = Endpoints::default();
+            for step in program.steps(rank) {
+                if let Op::Location { file, line } = &step.op {
+                    match (key, *line) {
+                        ("region", 0) => names.extend([file.clone()]),
+                        ("site", 1..) => names.extend([format!("{file}:{line}")]),
+                        _ => {}
+                    }
+                }
+                self.each(&step.op, &mut endpoints, |facts| match key {
+                    "call" => names.extend(facts.call.map(str::to_owned)),
+                    "tag" => numbers.extend(facts.tag),
+                    "bytes" => numbers.extend(facts.bytes),
+                    _ => {}
+                });
+            }
+        }
+        if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+            let range = if first == last { first.to_string() } else { format!("{first} to {last}") };
+            return vec![format!("{key} {range}")];
+        }
+        let wanted = self.region.as_ref().or(self.site.as_ref()).or(self.call.as_ref());
+        let wanted = wanted.map_or("", Patterns::first);
+        let names = nearest(wanted, names.iter().map(String::as_str));
+        let quoted = |name: &&str| format!("{name:?}");
+        match names.len() {
+            0 if ["region", "site"].contains(&key) => vec![format!("no {key}s")],
+            _ => names.iter().take(MAX_LISTED).map(quoted).collect(),
+        }
+    }
+}
+
+impl<'o> Facts<'o> {
+    fn of_message(sent: &Sent) -> Self {
+        let tag = u64::try_from(sent.tag.get()).ok();
+        Self { call: Some(sent.call), tag, bytes: Some(sent.bytes.get()) }
+    }
+
+    fn of_call(call: &'o str) -> Self {
+        Self { call: Some(call), tag: None, bytes: None }
+    }
+}
+
+/// Returns the name and the communicator of a collective operation; `None` for other operations, and for those on communicators
+/// themselves.
+pub(super) fn collective(op: &Op) -> Option<(&'static str, CommId)> {
+    match op {
+        Op::Collective(operation) => Some((operation.name(), CommId::WORLD)),
+        Op::Call(
+            call @ (CallOp::Collective { communicator, .. } | CallOp::NeighborAlltoall { communicator, .. }),
+        ) => Some((call.name(), *communicator)),
+        _ => None,
+    }
+}
+
+/// Follows the place of a rank in the program.
+#[derive(Debug)]
+pub(super) struct Tracker<'s> {
+    selector: &'s Selector,
+    is_rank: bool,
+    is_place: bool,
+    /// Number of visits of the place.
+    visits: u64,
+    /// Number of selected computations.
+    computations: u64,
+}
+
+impl<'s> Tracker<'s> {
+    pub(super) fn new(selector: &'s Selector, rank: Rank) -> Self {
+        let is_place = !selector.has_place();
+        Self { selector, is_rank: selector.selects_rank(rank), is_place, visits: 0, computations: 0 }
+    }
+
+    /// Takes note of the next operation: a location begins a visit of its place, and ends that of another one.
+    pub(super) fn follow(&mut self, op: &Op) {
+        let Op::Location { file, line } = op else { return };
+        if !self.selector.has_place() {
+            return;
+        }
+        let found = self.selector.selects_place(file, *line);
+        self.visits += u64::from(found);
+        let iterations = self.selector.iterations.as_ref();
+        self.is_place = found && iterations.is_none_or(|numbers| numbers.contains(self.visits - 1));
+    }
+
+    /// Returns whether rank and place are selected.
+    pub(super) fn is_here(&self) -> bool {
+        self.is_rank && self.is_place
+    }
+
+    /// Returns the instance to which the next selected computation belongs: the visit of the place or, without a place, the
+    /// computation itself.
+    pub(super) fn next_instance(&mut self) -> u64 {
+        self.computations += 1;
+        if self.selector.has_place() { self.visits - 1 } else { self.computations - 1 }
+    }
+}

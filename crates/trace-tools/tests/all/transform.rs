@@ -1,0 +1,408 @@
+//! Hypotheses about programs of a few lines.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use proptest::prelude::*;
+use trace_mmap::{ConvertOptions, Finding, Folding, Info, LoadOptions, Op, Trace, check};
+use trace_tools::transform::{Hypothesis, Refusal, TransformError};
+use trace_tools::{convert, from_text, write_text};
+
+use crate::call_programs::writer::{step, text as random_text};
+
+/// Returns the text of all ranks.
+fn text(trace: &Trace) -> String {
+    let mut text = Vec::new();
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        write_text(trace, rank, &mut text, None).expect("a vector takes any text");
+    }
+    String::from_utf8(text).expect("the text is ASCII")
+}
+
+/// Reads one hypothesis with these transformations.
+fn hypothesis(transforms: &[&str]) -> Result<Hypothesis, TransformError> {
+    let transforms: String =
+        transforms.iter().map(|keys| format!("[[hypothesis.transform]]\n{keys}\n")).collect();
+    let text = format!("[[hypothesis]]\nname = 'changed'\n{transforms}");
+    Ok(Hypothesis::from_text(&text, Path::new("h.toml"))?.remove(0))
+}
+
+fn apply(trace: Trace, transforms: &[&str]) -> Result<Trace, TransformError> {
+    let source = hypothesis(transforms)?.apply(Arc::new(trace), Path::new("trace.txt"))?;
+    Ok(Trace::read(Box::new(source), &LoadOptions::default())?)
+}
+
+/// Returns the text of a program after transformations.
+fn changed(program: &str, transforms: &[&str]) -> String {
+    text(&apply(from_text(program).expect("a trace"), transforms).expect("the transformations fit"))
+}
+
+/// Returns the text of a program, as it is written.
+fn written(program: &str) -> String {
+    text(&from_text(program).expect("a trace"))
+}
+
+/// Returns the reason why transformations do not fit a program.
+fn refusal(program: &str, transforms: &[&str]) -> String {
+    match apply(from_text(program).expect("a trace"), transforms) {
+        Err(error @ TransformError::Refused { .. }) => {
+            assert!(error.is_misuse());
+            error.to_string()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Two ranks with regions and call sites: rank 0 has 10, 20, 30 flop in `foo`, rank 1 30, 20, 10.
+const REGIONS: &str = "0 init\n0 compute 1\n\
+    0 location foo 0\n0 compute 10\n0 barrier\n\
+    0 location main.c 7\n0 compute 5\n\
+    0 location foo 0\n0 compute 20\n0 location foo 0\n0 compute 30\n\
+    1 init\n1 location foo 0\n1 compute 30\n1 barrier\n1 location foo 0\n1 compute 20\n1 location foo 0\n1 compute 10\n";
+
+#[test]
+fn no_transformation_is_the_identity() {
+    let program = "0 init\n0 compute 5e6 time=4000000\n0 irecv 1 7 8\n0 irecv 1 7 8\n0 test 1 0 7\n0 wait 1 0 7\n0 waitall\n\
+        1 init\n1 send 0 7 8\n1 isend 0 7 8 6 req=3\n1 wait req=3\n1 isend -666 1 1\n1 sendRecv 5 -666 0 -666 6 6\n";
+    let named = "0 init\n0 recv_init 1 4 8 6 req=0\n0 start req=0\n0 waitany req=0 done=0\n0 request_free req=0\n\
+        1 init\n1 comm_split new=2 members=1\n1 ssend 0 4 8 6\n1 allreduce 4 0 comm=2\n1 ibarrier comm=2 req=1\n1 wait req=1\n1 unmodelled MPI_Put bytes=3\n";
+    for program in [program, named, REGIONS] {
+        assert_eq!(changed(program, &[]), written(program));
+        assert_eq!(
+            changed(program, &["kind='scale'\nfactor=1"; 1][..usize::from(program != named)]),
+            written(program)
+        );
+    }
+}
+
+#[test]
+fn computations_are_scaled_and_set_where_the_selector_says() {
+    let scaled = |keys: &str, from: &[(&str, &str)]| {
+        let expected = from.iter().fold(written(REGIONS), |text, (old, new)| {
+            assert!(text.contains(old), "{old}");
+            text.replacen(old, new, 1)
+        });
+        assert_eq!(changed(REGIONS, &[keys]), expected, "{keys}");
+    };
+    scaled("kind='scale'\nfactor=2\nsite='main.c:*'", &[("0 compute 5\n", "0 compute 10\n")]);
+    scaled(
+        "kind='scale'\nfactor=0.5\nregion='foo'\nranks=1\niterations='1-'",
+        &[
+            ("1 compute 20\n", "1 compute 10\n"),
+            (
+                "1 location foo 0\n1 compute 10\n1 location foo 0\n1 compute 10\n",
+                "1 location foo 0\n1 compute 10\n1 location foo 0\n1 compute 5\n",
+            ),
+        ],
+    );
+    scaled(
+        "kind='set'\nflops=7\nregion=['bar','f*']\nranks='0'\niterations='0,2'",
+        &[("0 compute 10\n", "0 compute 7\n"), ("0 compute 30\n", "0 compute 7\n")],
+    );
+    // Without a place, also that before the first location.
+    let sums = |trace: &Trace| -> Vec<f64> {
+        let flops = |op: Op| if let Op::Compute { flops } = op { flops } else { 0.0 };
+        (0..2).map(|rank| trace.ops(Rank::new(rank)).map(flops).sum()).collect()
+    };
+    let program = || from_text(REGIONS).expect("a trace");
+    let doubled = apply(program(), &["kind='scale'\nfactor=2"]).expect("it fits");
+    assert_eq!((sums(&program()), sums(&doubled)), (vec![66.0, 60.0], vec![132.0, 120.0]));
+}
+
+#[test]
+fn balancing_keeps_the_sum_of_each_instance() {
+    let even = written(REGIONS);
+    let even = even.replace("compute 10\n", "compute 20\n").replace("compute 30\n", "compute 20\n");
+    assert_eq!(changed(REGIONS, &["kind='balance'\nregion='foo'"]), even);
+    // Rank 0 computes 2 and 4 in the visit, rank 1 once 12: both get 9, rank 0 in parts of 1 and 2.
+    let parts = "0 init\n0 location foo 0\n0 compute 2\n0 barrier\n0 compute 4\n1 init\n1 location foo 0\n1 compute 12\n1 barrier\n";
+    let expected = parts.replace("compute 2", "compute 3").replace("compute 4", "compute 6");
+    let expected = expected.replace("compute 12", "compute 9");
+    assert_eq!(changed(parts, &["kind='balance'\nregion='foo'"]), written(&expected));
+    // In sum: 8 of rank 0, 4 of rank 1, both get 6; rank 2 is not selected.
+    let uneven = "0 init\n0 compute 4\n0 compute 4\n1 init\n1 compute 4\n2 init\n2 compute 1\n";
+    let expected = "0 init\n0 compute 3\n0 compute 3\n1 init\n1 compute 6\n2 init\n2 compute 1\n";
+    assert_eq!(changed(uneven, &["kind='balance'\nover='sum'\nranks='0-1'"]), written(expected));
+    let refused = refusal(uneven, &["kind='balance'\nranks='0-1'"]);
+    assert!(refused.contains("rank 1: it has 1 instances, an earlier rank has 2"), "{refused}");
+    let idle = "0 init\n1 init\n1 compute 8\n";
+    let refused = refusal(idle, &["kind='balance'\nover='sum'"]);
+    assert!(refused.contains("rank 0: it has no such computation"), "{refused}");
+    let zero = "0 init\n0 compute 4\n1 init\n1 compute 0\n";
+    let refused = refusal(zero, &["kind='balance'"]);
+    assert!(refused.contains("rank 1, action 1: its computations are all zero"), "{refused}");
+}
+
+#[test]
+fn messages_are_eliminated_with_their_receives_waits_and_tests() {
+    // Two channels, tags 1 and 2; the second message with tag 1 is larger.
+    let program = "0 init\n0 isend 1 1 8\n0 isend 1 1 800\n0 isend 1 2 8\n0 wait 0 1 1\n0 test 0 1 1\n0 wait 0 1 1\n0 wait 0 1 2\n\
+        1 init\n1 irecv 0 2 8\n1 irecv 0 1 8\n1 irecv 0 1 900\n1 wait 0 1 2\n1 wait 0 1 1\n1 waitall\n";
+    let first = "0 init\n0 isend 1 1 800\n0 isend 1 2 8\n0 test 0 1 1\n0 wait 0 1 1\n0 wait 0 1 2\n\
+        1 init\n1 irecv 0 2 8\n1 irecv 0 1 900\n1 wait 0 1 2\n1 waitall\n";
+    assert_eq!(changed(program, &["kind='eliminate'\ntag=1\nbytes='0-100'"]), written(first));
+    let second = "0 init\n0 isend 1 1 8\n0 isend 1 2 8\n0 wait 0 1 1\n0 wait 0 1 2\n\
+        1 init\n1 irecv 0 2 8\n1 irecv 0 1 8\n1 wait 0 1 2\n1 wait 0 1 1\n1 waitall\n";
+    assert_eq!(changed(program, &["kind='eliminate'\nbytes='101-'\ncall='isend'"]), written(second));
+    assert_eq!(changed(program, &["kind='eliminate'"]), written("0 init\n1 init\n1 waitall\n"));
+    // A second transformation sees what the first one leaves.
+    let both = ["kind='eliminate'\ntag=1\nbytes='0-100'", "kind='eliminate'\ntag=1"];
+    let tag_two = "0 init\n0 isend 1 2 8\n0 wait 0 1 2\n1 init\n1 irecv 0 2 8\n1 wait 0 1 2\n1 waitall\n";
+    assert_eq!(changed(program, &both), written(tag_two));
+    let again = refusal(program, &["kind='eliminate'\ntag=1", "kind='eliminate'\ntag=1"]);
+    assert!(
+        again
+            .contains("transformation 2 (eliminate): tag = \"1\" matches no messages; the program has tag 2"),
+        "{again}"
+    );
+}
+
+#[test]
+fn halves_of_combined_operations_stay() {
+    let ring = "0 init\n0 sendRecv 8 1 16 1 6 6\n1 init\n1 sendRecv 16 0 8 0 6 6\n";
+    let half = "0 init\n0 sendRecv 0 -666 16 1 6 6\n1 init\n1 sendRecv 16 0 0 -666 6 6\n";
+    let (found, expected) = (changed(ring, &["kind='eliminate'\nranks=0"]), written(half));
+    let shape =
+        |text: &str| text.replace("sendRecv 8 -666", "sendRecv 0 -666").replace("16 0 8 -666", "16 0 0 -666");
+    assert_eq!(shape(&found), expected);
+    assert_eq!(changed(ring, &["kind='eliminate'"]), written("0 init\n1 init\n"));
+    let tagged = "0 init\n0 sendRecv 8 1 16 1 6 6 stag=3 rtag=4\n1 init\n1 recv 0 3 8 6\n1 send 0 4 16 6\n";
+    let (found, trace) = (changed(tagged, &["kind='eliminate'\ntag=3"]), from_text(tagged).expect("a trace"));
+    assert_eq!((found.lines().count() as u64, trace.actions()), (4, 5));
+    assert!(found.contains("1 init\n1 send 0 4 16 6\n"), "{found}");
+}
+
+#[test]
+fn named_requests_of_eliminated_messages_disappear_from_lists() {
+    let program = "0 init\n0 isend 1 1 8 6 req=0\n0 isend 1 2 8 6 req=1\n0 isend 1 3 8 6 req=2\n\
+        0 waitany req=0,1,2 done=1\n0 testsome req=0,2 done=0\n0 waitall req=2\n0 isend 1 3 8 6 req=0\n0 wait req=0\n\
+        1 init\n1 recv 0 1 8\n1 recv 0 2 8\n1 recv 0 3 8\n1 recv 0 3 8\n";
+    // The waitany has returned for the message that is gone, so it goes.
+    let without_two = "0 init\n0 isend 1 1 8 6 req=0\n0 isend 1 3 8 6 req=2\n\
+        0 testsome req=0,2 done=0\n0 waitall req=2\n0 isend 1 3 8 6 req=0\n0 wait req=0\n\
+        1 init\n1 recv 0 1 8\n1 recv 0 3 8\n1 recv 0 3 8\n";
+    assert_eq!(changed(program, &["kind='eliminate'\ntag=2"]), written(without_two));
+    let without_three = "0 init\n0 isend 1 1 8 6 req=0\n0 isend 1 2 8 6 req=1\n\
+        0 waitany req=0,1 done=1\n0 testsome req=0 done=0\n1 init\n1 recv 0 1 8\n1 recv 0 2 8\n";
+    assert_eq!(changed(program, &["kind='eliminate'\ntag=3"]), written(without_three));
+}
+
+#[test]
+fn uncertain_matches_are_refused_unless_all_or_none_is_selected() {
+    let any_tag = "0 init\n0 send 1 1 8\n0 send 1 2 8\n1 init\n1 recv 0 -444 8\n1 recv 0 -444 8\n";
+    let refused = refusal(any_tag, &["kind='eliminate'\ntag=1"]);
+    assert!(refused.contains("rank 1, action 1: a receive with any tag may take"), "{refused}");
+    assert_eq!(changed(any_tag, &["kind='eliminate'"]), written("0 init\n1 init\n"));
+    let any_source = "0 init\n0 send 2 1 8\n1 init\n1 send 2 1 8\n2 init\n2 recv -555 1 8\n2 recv 1 1 8\n";
+    let refused = refusal(any_source, &["kind='resize'\nfactor=2\nranks=1"]);
+    assert!(refused.contains("rank 2, action 1: a receive from any source"), "{refused}");
+    let doubled = any_source.replace(" 8\n", " 16\n");
+    assert_eq!(changed(any_source, &["kind='resize'\nfactor=2"]), written(&doubled));
+    let probe = "0 init\n0 send 1 1 8\n0 send 1 2 8\n1 init\n1 probe 0 2\n1 recv 0 2 8\n1 recv 0 1 8\n";
+    let refused = refusal(probe, &["kind='eliminate'\ntag=2"]);
+    assert!(refused.contains("rank 1, action 1: a probe"), "{refused}");
+    let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 recv 0 1 8\n";
+    let refused = refusal(persistent, &["kind='eliminate'\ncall='start'"]);
+    assert!(refused.contains("rank 0, action 2: a start of a persistent request"), "{refused}");
+    // Starts count as messages: the second receive belongs to the plain send.
+    let expected = persistent.replace("0 send 1 1 8\n", "").replacen("1 recv 0 1 8\n", "", 1);
+    assert_eq!(changed(persistent, &["kind='eliminate'\ncall='send'"]), written(&expected));
+}
+
+#[test]
+fn messages_are_resized_on_both_sides() {
+    let program = "0 init\n0 send 1 1 10\n0 isend 1 2 100\n0 waitall\n1 init\n1 recv 0 1 10\n1 irecv 0 2 1000\n1 waitall\n";
+    let expected = "0 init\n0 send 1 1 10\n0 isend 1 2 25\n0 waitall\n1 init\n1 recv 0 1 10\n1 irecv 0 2 250\n1 waitall\n";
+    assert_eq!(changed(program, &["kind='resize'\nfactor=0.25\nbytes='50-'"]), written(expected));
+    let source = hypothesis(&["kind='resize'\nfactor=1e14"]).expect("a hypothesis");
+    let source =
+        source.apply(Arc::new(from_text(program).expect("a trace")), Path::new("t")).expect("it fits");
+    let error = Trace::read(Box::new(source), &LoadOptions::default()).expect_err("2^48 bytes are the limit");
+    assert!(error.to_string().starts_with("rank 0, transformed action 1: "), "{error}");
+}
+
+#[test]
+fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
+    let program = "0 init\n0 barrier\n0 allreduce 4 0\n0 ibarrier req=5\n0 wait req=5\n1 init\n1 barrier\n1 allreduce 4 0\n1 ibarrier req=2\n1 wait req=2\n";
+    let without = |lines: &[&str]| {
+        lines.iter().fold(program.to_owned(), |text, line| {
+            text.replace(&format!("0 {line}\n"), "").replace(&format!("1 {line}\n"), "")
+        })
+    };
+    assert_eq!(changed(program, &["kind='remove'"]), written(&without(&["barrier"])));
+    let nonblocking = ["ibarrier req=5", "wait req=5", "ibarrier req=2", "wait req=2"];
+    assert_eq!(changed(program, &["kind='remove'\ncall='ibarrier'"]), written(&without(&nonblocking)));
+    let refused = refusal(program, &["kind='remove'\nranks=1"]);
+    assert!(refused.contains("rank 1, action 1: barrier is operation 0 on communicator 0"), "{refused}");
+}
+
+#[test]
+fn selectors_that_match_nothing_name_the_nearest() {
+    let expect = |keys: &str, key: (&str, &str), nearest: &[&str]| {
+        let found = apply(from_text(REGIONS).expect("a trace"), &[keys]);
+        let Err(TransformError::Refused { refusal, .. }) = found else { panic!("{keys}: {found:?}") };
+        let Refusal::NoMatch { key: found, nearest: names, .. } = *refusal else {
+            panic!("{keys}: {refusal:?}")
+        };
+        assert_eq!(found, Some((key.0, key.1.to_owned())), "{keys}");
+        assert_eq!(names, nearest, "{keys}");
+    };
+    expect("kind='scale'\nfactor=2\nregion='fooo'", ("region", "\"fooo\""), &["\"foo\""]);
+    expect("kind='scale'\nfactor=2\nsite='foo'", ("site", "\"foo\""), &["\"main.c:7\""]);
+    expect("kind='scale'\nfactor=2\nregion='foo'\niterations=3", ("iterations", "\"3\""), &[]);
+    expect("kind='scale'\nfactor=2\nranks='1-2'", ("ranks", "\"1-2\""), &["ranks 0 to 1"]);
+    expect("kind='remove'\ncall='barier'", ("call", "\"barier\""), &["\"barrier\""]);
+    let together = refusal(REGIONS, &["kind='scale'\nfactor=2\nsite='main.c:7'\nranks=1"]);
+    assert!(together.contains("no computations match all keys"), "{together}");
+}
+
+#[test]
+fn invalid_hypotheses_are_refused_with_their_line() {
+    let one = "[[hypothesis]]\nname = 'a'\n";
+    for (text, message) in [
+        ("", "hypothesis"),
+        ("hypothesis = []\n", "found no hypothesis"),
+        ("[[hypothesis]]\n", "name"),
+        ("[[hypothesis]]\nname = 'a'\nkind = 'scale'\n", "unknown field `kind`"),
+        ("[[hypothesis]]\nname = 'original'\n", "h.toml:2: the name \"original\""),
+        ("[[hypothesis]]\nname = '../a'\n", "without slashes"),
+        ("[[hypothesis]]\nname = 'a'\n[[hypothesis]]\nname = 'a'\n", "h.toml:4: the name \"a\" occurs twice"),
+        ("+factor = 2\n", "h.toml:3: the hypothesis \"a\", transformation 1: kind is missing"),
+        ("+kind = 'scal'\n", "there is no kind \"scal\"; did you mean \"scale\"?"),
+        ("+kind = 'scale'\n", "scale lacks factor"),
+        ("+kind = 'scale'\nfacto = 2\n", "scale has no key \"facto\"; did you mean \"factor\"?"),
+        ("+kind = 'scale'\nfactor = -1\n", "found factor = -1, expected a number of 0 or more"),
+        ("+kind = 'scale'\nfactor = inf\n", "found factor = inf"),
+        ("+kind = 'scale'\nfactor = 2\ntag = 3\n", "scale has no key \"tag\""),
+        ("+kind = 'resize'\nfactor = 2\nbytes = '9-1'\n", "found bytes = \"9-1\", expected a number"),
+        ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
+        ("+kind = 'scale'\nfactor = 2\nregion = 'a'\nsite = 'b'\n", "leave out region or site"),
+        ("+kind = 'scale'\nfactor = 2\niterations = 3\n", "add region or site"),
+    ] {
+        let text = match text.strip_prefix('+') {
+            Some(keys) => format!("{one}[[hypothesis.transform]]\n{keys}"),
+            None => text.to_owned(),
+        };
+        let error = Hypothesis::from_text(&text, Path::new("h.toml")).expect_err(&text);
+        assert!(error.is_misuse() && error.to_string().contains(message), "{text}{error}");
+    }
+}
+
+#[test]
+fn archives_folded_and_flat_on_any_number_of_threads_give_one_program() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    let round = |rank: u32| {
+        let peer = 1 - rank;
+        let place = "location foo 0";
+        format!(
+            "{rank} {place}\n{rank} compute {}\n{rank} irecv {peer} 1 8\n{rank} send {peer} 1 8\n{rank} waitall\n{rank} barrier\n",
+            10 + 5 * rank
+        )
+    };
+    let program: String = (0..2).map(|rank| format!("{rank} init\n{}", round(rank).repeat(50))).collect();
+    std::fs::write(path("trace.txt"), &program).expect("a file");
+    let keys =
+        ["kind='balance'\nregion='foo'\niterations='10-'", "kind='eliminate'\nranks=0", "kind='remove'"];
+    let expected = changed(&program, &keys);
+    for folding in [Folding::Never, Folding::Always] {
+        let archive = path("trace.pdt");
+        let options = ConvertOptions { folding, ..ConvertOptions::default() };
+        convert(&path("trace.txt"), &archive, &options).expect("an archive");
+        let trace = Arc::new(Trace::load(&archive).expect("an archive"));
+        let mut written = Vec::new();
+        for threads in [1, 2, 3] {
+            let load = LoadOptions { threads, ..LoadOptions::default() };
+            let options = ConvertOptions { load, ..options.clone() };
+            let output = path("out.pdt");
+            hypothesis(&keys)
+                .expect("a hypothesis")
+                .write(&trace, &archive, &output, &options)
+                .expect("an archive");
+            written.push(std::fs::read(&output).expect("the archive"));
+            assert_eq!(
+                text(&Trace::load(&output).expect("an archive")),
+                expected,
+                "{folding:?}, {threads} threads"
+            );
+        }
+        assert!(written.iter().all(|bytes| *bytes == written[0]));
+    }
+}
+
+/// A change of amounts alone leaves programs folded, inserted and optional computations too, and is that of the actions one by one.
+#[test]
+fn folded_programs_with_other_amounts_stay_folded() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    // The first computation of an iteration is in `b` but for the first iteration; some computations are missing, some differ.
+    let round = |number: u32| {
+        let gap = if number % 7 == 3 { format!("0 compute {}\n", 100 + number) } else { String::new() };
+        let amount = number * 37 % 11;
+        format!(
+            "0 compute {amount}\n0 barrier\n{gap}0 location b 0\n0 compute 3\n0 barrier\n0 location c.c 9\n0 compute {number}\n0 barrier\n"
+        )
+    };
+    let rounds: String = (0..300).map(round).collect();
+    let program = format!("0 init\n0 location a 0\n{rounds}");
+    std::fs::write(path("trace.txt"), &program).expect("a file");
+    let archive = |folding| {
+        let options = ConvertOptions { folding, ..ConvertOptions::default() };
+        convert(&path("trace.txt"), &path("in.pdt"), &options).expect("an archive");
+        Arc::new(Trace::load(&path("in.pdt")).expect("an archive"))
+    };
+    let records = |trace: &Trace| Info::of(trace).expect("small sums").storage.expect("an archive").records;
+    let all = [
+        "kind='scale'\nfactor=2",
+        "kind='set'\nflops=5\nregion='b'",
+        "kind='scale'\nfactor=0.5\nsite='c.c:*'",
+    ];
+    for keys in [&all[..1], &all[1..2], &all[2..], &all[..], &[]] {
+        let expected = changed(&program, keys);
+        for folding in [Folding::Always, Folding::Never] {
+            let (trace, output) = (archive(folding), path("out.pdt"));
+            let hypothesis = hypothesis(keys).expect("a hypothesis");
+            hypothesis
+                .write(&trace, &path("in.pdt"), &output, &ConvertOptions::default())
+                .expect("an archive");
+            let written = Trace::load(&output).expect("an archive");
+            assert!(text(&written) == expected, "{keys:?} {folding:?}");
+            assert!(check(&written, None).findings.is_empty());
+            if folding == Folding::Always
+                && keys.iter().all(|keys| !keys.contains("region") && !keys.contains("site"))
+            {
+                assert_eq!(records(&written), records(&trace), "{keys:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    /// Random programs with calls of all kinds: the identity, and messages and barriers that go, unless they are refused.
+    #[test]
+    fn transformed_programs_are_programs(steps in prop::collection::vec(step(), 0..40)) {
+        let program = random_text(&steps);
+        let trace = || from_text(&program).unwrap_or_else(|error| panic!("{error}\n{program}"));
+        prop_assert_eq!(text(&apply(trace(), &[]).expect("nothing can be refused")), text(&trace()));
+        let messages = |trace: &Trace| Info::of(trace).expect("small sums").messages;
+        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2", "kind='remove'\ncall='*'"] {
+            match apply(trace(), &[keys]) {
+                Ok(changed) => {
+                    let is_left_over = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
+                    let findings = check(&changed, None).findings;
+                    prop_assert!(findings.iter().all(is_left_over), "{findings:?}\n{program}{keys}");
+                    if keys.starts_with("kind='eliminate'") {
+                        prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
+                    } else {
+                        prop_assert_eq!(messages(&changed), messages(&trace()));
+                    }
+                }
+                Err(TransformError::Refused { .. }) => {}
+                Err(error) => prop_assert!(false, "{error}\n{program}{keys}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Hypotheses about programs, as a user tests them.
+
+use std::path::Path;
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::reference::repository;
+use crate::trace_commands::trace;
+
+/// Rank 0 computes 3 ms and sends, rank 1 computes 1 ms and receives.
+const TRACE: &str = "0 init\n1 init\n0 location foo 0\n0 compute 3e6\n1 location foo 0\n1 compute 1e6\n\
+    0 location exchange 0\n0 send 1 5 984\n1 location exchange 0\n1 recv 0 5 984\n";
+const CONFIG: &str = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\n[platform.topology]\nkind = 'cluster'\n\
+    hosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+
+/// A folder with a configuration and these hypotheses.
+fn folder(hypotheses: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("trace.txt", TRACE);
+    folder.write("run.toml", CONFIG);
+    folder.write("h.toml", hypotheses);
+    folder
+}
+
+fn what_if(folder: &Folder) -> assert_cmd::Command {
+    let mut command = command();
+    command.arg("what-if").arg(folder.path("h.toml")).arg("--config").arg(folder.path("run.toml"));
+    command.arg("-o").arg(folder.path("results"));
+    command
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The list of the summary.
+fn summary(folder: &Folder) -> Vec<Value> {
+    json(&folder.path("results/summary.json"))["hypotheses"].as_array().unwrap().clone()
+}
+
+#[test]
+fn hypotheses_are_compared_with_the_program() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'identity'\n\
+         [[hypothesis]]\nname = 'larger'\ntransform = [{ kind = 'resize', factor = 2, tag = 5 }]\n\
+         [[hypothesis]]\nname = 'even foo'\n[[hypothesis.transform]]\nkind = 'balance'\nregion = 'foo'\n\
+         [[hypothesis]]\nname = 'silent'\ntransform = [{ kind = 'eliminate', call = 'send' }]\n\
+         [[hypothesis]]\nname = 'never'\ntransform = [{ kind = 'scale', factor = 1e30 }]\n",
+    );
+    let assert = what_if(&folder).args(["--jobs", "2"]).assert().code(FAILED);
+    let assert = assert.stderr(contains("1 of 6 replays failed"));
+    let output = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    let names: Vec<&str> = output.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    // The largest gain first, the failure last.
+    assert_eq!(names, ["hypothesis", "original", "even foo", "silent", "identity", "larger", "never"]);
+    assert!(output.contains("changes nothing") && output.contains("-33.30 %"), "{output}");
+
+    let found = summary(&folder);
+    let names: Vec<&str> = found.iter().map(|result| result["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["original", "identity", "larger", "even foo", "silent", "never"]);
+    // 3 ms of computation, two links of 1 us, 984 + 16 bytes at 1 ns each: each number by hand.
+    let times = [3_003_000_000_u64, 3_003_000_000, 3_003_984_000, 2_003_000_000, 3_000_000_000];
+    for (result, time) in found.iter().zip(times) {
+        assert_eq!(result["simulated_time_ps"], time, "{result}");
+        let change = time as f64 / 3_003_000_000.0 - 1.0;
+        assert!((result["change"].as_f64().unwrap() - change).abs() < 1e-12, "{result}");
+        assert_eq!(result["digest"].as_str().unwrap().len(), 64);
+    }
+    // Rank 1 waits 2 ms for rank 0, unless both compute equally long, or there is no message.
+    let waits = found[..5].iter().map(|result| result["wait_states"]["late_sender"].as_f64().unwrap());
+    assert_eq!(waits.collect::<Vec<_>>(), [0.002, 0.002, 0.002, 0.0, 0.0]);
+    assert_eq!((&found[1]["is_same"], &found[2]["is_same"]), (&Value::Bool(true), &Value::Bool(false)));
+    assert_eq!(found[1]["digest"], found[0]["digest"]);
+    assert!(found[5]["error"].is_string() && found[5]["simulated_time_s"].is_null());
+
+    let page = std::fs::read_to_string(folder.path("results/what-if.html")).unwrap();
+    for words in
+        ["even foo saves most: 33.30 %", "href=\"reports/even%20foo.html\"", "late sender", "exchange"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    let comparison = std::fs::read_to_string(folder.path("results/reports/even foo.html")).unwrap();
+    assert!(comparison.contains("trace.txt") && comparison.contains("even foo.pdt"));
+    assert_eq!(json(&folder.path("results/reports/larger.json"))["message_bytes"], 1968);
+    // The transformed traces are gone.
+    let left = std::fs::read_dir(folder.path("results")).unwrap().count();
+    assert_eq!(left, 3);
+}
+
+/// Replays a trace with these arguments, and returns the digest.
+fn digest(folder: &Folder, trace: &Path, arguments: &[&str]) -> String {
+    let report = folder.path("report.json");
+    let mut replay = command();
+    replay.arg("--config").arg(folder.path("run.toml")).arg("--trace").arg(trace).args(arguments);
+    replay.arg("--report").arg(&report).assert().code(DONE);
+    json(&report)["digest"].as_str().unwrap().to_owned()
+}
+
+/// LU of eight ranks, as text and as folded and flat archives, on one to three threads, by `what-if`, and by `trace transform` and
+/// a replay.
+#[test]
+fn one_digest_however_the_program_is_stored_and_replayed() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'identity'\n\
+         [[hypothesis]]\nname = 'faster'\ntransform = [{ kind = 'scale', factor = 0.7, ranks = '2-' }]\n\
+         [[hypothesis]]\nname = 'changed'\n\
+         transform = [{ kind = 'scale', factor = 2, ranks = '0-3' }, { kind = 'balance', over = 'sum' }, \
+         { kind = 'resize', factor = 0.5, bytes = '1000-' }, { kind = 'eliminate', ranks = 3, bytes = '0-1000' }]\n",
+    );
+    let lu = repository().join("configs/traces/lu.S.8");
+    let platform = repository().join("configs/platforms/torus-5g.toml");
+    folder.write("run.toml", &format!("[platform]\nfile = {platform:?}\n"));
+    let (folded, flat) = (folder.path("folded.pdt"), folder.path("flat.pdt"));
+    trace(&["convert", "--output"], &[&folded, &lu]).code(DONE);
+    trace(&["convert", "--flat", "--output"], &[&flat, &lu]).code(DONE);
+    let mut digests = Vec::new();
+    for (program, threads) in [(&lu, "1"), (&folded, "1"), (&folded, "2"), (&flat, "3")] {
+        let mut command = what_if(&folder);
+        command.arg("--trace").arg(program).args(["--model=contention-free", "--threads", threads]);
+        command.assert().code(DONE).stdout(contains("changes nothing"));
+        let found = summary(&folder);
+        digests.push([0, 1, 2, 3].map(|place: usize| found[place]["digest"].as_str().unwrap().to_owned()));
+        let changed = folder.path("changed.pdt");
+        let with = folder.path("h.toml");
+        let arguments = ["transform", "--hypothesis=changed", "--threads", threads, "--with"];
+        trace(&arguments, &[&with, program, Path::new("--output"), &changed])
+            .code(DONE)
+            .stdout(contains("8 ranks"));
+        trace(&["check"], &[&changed]).code(DONE).stdout(contains("all right"));
+        let model = ["--model=contention-free", "--threads", threads];
+        assert_eq!(digest(&folder, &changed, &model), digests.last().unwrap()[3]);
+    }
+    assert!(digests.iter().all(|found| *found == digests[0]), "{digests:?}");
+    let [original, identity, faster, changed] = &digests[0];
+    assert_eq!(original, identity);
+    assert!(original != changed && original != faster && faster != changed);
+}
+
+#[test]
+fn wrong_hypotheses_are_misuse_and_nothing_is_replayed() {
+    let one = |keys: &str| format!("[[hypothesis]]\nname = 'a'\n[[hypothesis.transform]]\n{keys}\n");
+    for (text, message) in [
+        (
+            one("kind = 'scale'\nfactor = -1"),
+            "h.toml:3: the hypothesis \"a\", transformation 1: scale: found factor = -1",
+        ),
+        (one("kind = 'ballance'"), "did you mean \"balance\"?"),
+        (
+            one("kind = 'scale'\nfactor = 2\nregion = 'fo'"),
+            "region = \"fo\" matches no computations; the program has \"foo\"",
+        ),
+        (one("kind = 'remove'"), "call = \"barrier\" matches no collective operations"),
+        (one("kind = 'balance'\nranks = '0-2'"), "ranks 0 to 1"),
+        ("hypothesis = 3".to_owned(), "h.toml"),
+    ] {
+        let folder = folder(&text);
+        what_if(&folder).assert().code(MISUSE).stdout("").stderr(contains(message));
+        assert!(!folder.path("results/summary.json").exists(), "{text}");
+    }
+    let folder = folder(&one("kind = 'scale'\nfactor = 2"));
+    what_if(&folder)
+        .arg("--set=network.latencyfactor=1")
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("latency_factor"));
+    std::fs::remove_file(folder.path("h.toml")).unwrap();
+    what_if(&folder).assert().code(FAILED).stderr(contains("h.toml"));
+    let two = "[[hypothesis]]\nname = 'a'\n[[hypothesis]]\nname = 'b'\n";
+    let (with, input, output) =
+        (folder.write("h.toml", two), folder.path("trace.txt"), folder.path("out.pdt"));
+    let transform = |more: &[&str]| {
+        trace(&[&["transform"], more, &["--with"]].concat(), &[&with, &input, Path::new("--output"), &output])
+    };
+    transform(&[]).code(MISUSE).stderr(contains("--hypothesis with one of \"a\", \"b\""));
+    transform(&["--hypothesis=c"]).code(MISUSE).stderr(contains("--hypothesis").and(contains("\"b\"")));
+    transform(&["--hypothesis=b"]).code(DONE).stdout(contains("2 ranks, 10 actions"));
+}
