@@ -42,6 +42,11 @@ impl<T: Copy> FlowNetwork<'_, T> {
         self.routes.index_of(link).is_some_and(|link| self.sharing.is_in_use(link))
     }
 
+    /// Returns the number of flows that have begun.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
     /// Returns the number of flows under way.
     pub(super) fn flow_count(&self) -> usize {
         self.sharing.flow_count()

@@ -19,11 +19,12 @@
 
 mod assignment;
 mod region;
+mod trial;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pdes_core::{SimDuration, SimTime};
@@ -33,6 +34,7 @@ use crate::link_load::{LinkLoads, LinkTotals};
 use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform};
 use assignment::Assignment;
 pub use region::{WindowMessage, WindowRegion};
+use trial::Trial;
 
 /// The parts of a machine that its regions share.
 #[derive(Debug)]
@@ -49,6 +51,9 @@ pub struct WindowMachine<'p, T> {
     /// Time of the next event of each pocket \[ps\]. Relaxed: the engine orders the rounds of an exchange.
     pocket_events: Box<[AtomicU64]>,
     assignment: Mutex<Assignment>,
+    trial: Option<Mutex<Trial>>,
+    /// The trial has failed. Relaxed: the run ends at any time after that.
+    is_futile: AtomicBool,
 }
 
 /// A flow that begins soon.
@@ -127,7 +132,21 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             pockets: (0..regions).map(pocket).collect(),
             pocket_events: (0..regions).map(|_| AtomicU64::new(u64::MAX)).collect(),
             assignment: Mutex::new(Assignment::new(platform.links().len())),
+            trial: None,
+            is_futile: AtomicBool::new(false),
         }
+    }
+
+    /// Watches whether parts of the network have enough work for several threads: if not, [all work is
+    /// late](Self::is_futile) after some hundred windows.
+    pub fn on_trial(self) -> Self {
+        Self { trial: Some(Mutex::default()), ..self }
+    }
+
+    /// Returns whether one thread is faster, because nearly all flows share links with each other, or because windows have too few
+    /// of them; the run ends, and is to be repeated in the order of time.
+    pub fn is_futile(&self) -> bool {
+        self.is_futile.load(Ordering::Relaxed)
     }
 
     /// Returns the length of a window.

@@ -1,6 +1,7 @@
 //! A region of a machine that is simulated in windows: hosts with their cores and loopbacks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pdes_core::SimTime;
 use serde::{Deserialize, Serialize};
@@ -114,10 +115,10 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
         self.local.schedule(at, tag);
     }
 
-    /// Work is late for an instant that this region has passed, because a rank of another region woke its rank without delay, or for
+    /// All work is late once windows have proved [futile](WindowMachine::is_futile). Else work is late for an instant that this region has passed, because a rank of another region woke its rank without delay, or for
     /// a flow that begins in the window in which it was sent, which a shorter latency phase than the window's would allow.
     fn is_late(&self) -> bool {
-        self.is_late
+        self.is_late || self.machine.is_futile()
     }
 
     fn now(&self) -> SimTime {
@@ -200,6 +201,11 @@ impl<T: Copy> WindowMachine<'_, T> {
         self.begins.iter().for_each(|begins| flows.append(&mut begins.lock()));
         let mut pockets: Vec<_> = self.pockets.iter().map(|pocket| pocket.lock()).collect();
         self.assignment.lock().assign(begin, &mut flows, &mut pockets);
+        if let Some(trial) = &self.trial {
+            let mut trial = trial.lock();
+            trial.add_window(pockets.iter().map(|pocket| (pocket.begun(), pocket.flow_count())));
+            self.is_futile.store(trial.is_futile(), Ordering::Relaxed);
+        }
         for (index, pocket) in (0..).zip(&mut pockets) {
             let next = pocket.next_event();
             self.set_pocket_event(index, next);
