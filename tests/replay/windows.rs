@@ -80,7 +80,7 @@ fn check_all(trace: &Path) {
 #[test]
 fn wavefronts() {
     let folder = Folder::new();
-    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::W, 32) }).unwrap();
+    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::W, 16) }).unwrap();
     check_all(&generated(&folder, "lu.pdt", &lu, None));
     let uneven = Jitter::new(3, 0.3, JitterScope::Rank).unwrap();
     check_all(&generated(&folder, "uneven.pdt", &lu, Some(uneven)));
@@ -175,7 +175,7 @@ fn errors_are_the_same() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn programs_of_any_phases(
