@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use mpi_model::Parameters;
 use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
-use pdes_core::{RunAhead, SimDuration};
+use pdes_core::{Progress, RunAhead, SimDuration};
+use trace_mmap::LoadOptions;
 
 use crate::checkpoint::CheckpointPlan;
 use crate::models::Model;
 use crate::partition::PartitionSource;
+use crate::report::Report;
+use crate::simulation::{RunError, Simulation};
 use crate::timeline::TimelinePlan;
 
 /// A run with every option resolved.
@@ -71,6 +74,29 @@ pub struct Job {
     pub report: Option<PathBuf>,
     /// Path of the profile of the parallelism.
     pub profile: Option<PathBuf>,
+}
+
+impl Job {
+    /// Returns the options with which the trace is read.
+    pub(crate) fn load_options(&self) -> LoadOptions<'static> {
+        let defaults = LoadOptions::default();
+        LoadOptions {
+            threads: self.reading_threads,
+            ranks: self.ranks,
+            memory_budget: self.memory_budget.unwrap_or(defaults.memory_budget),
+            ..defaults
+        }
+    }
+
+    /// Replays the trace on this process, and returns the report.
+    ///
+    /// # Errors
+    /// If an input is invalid, or as [`Simulation::replay`].
+    pub(crate) fn replay(&self) -> Result<Report, RunError> {
+        let simulation = Simulation::load(self)?;
+        let outcome = simulation.replay(&Progress::new(self.threads))?;
+        Ok(Report::new(&simulation, &outcome))
+    }
 }
 
 /// Costs of tests and non-blocking probes, as far as they are set. The others depend on the trace: SimGrid's for its traces; none for

@@ -38,6 +38,7 @@
 
 mod acquisition_warnings;
 mod checkpoint;
+mod concurrent;
 mod config;
 mod contention;
 mod contention_free;

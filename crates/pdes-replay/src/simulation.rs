@@ -188,7 +188,6 @@ impl Simulation {
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
-        let defaults = LoadOptions::default();
         let epochs = EpochPlan::new(job, &platform)?;
         let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
@@ -202,13 +201,7 @@ impl Simulation {
             }
             (None, _) => None,
         };
-        let options = LoadOptions {
-            threads: job.reading_threads,
-            ranks: job.ranks,
-            memory_budget: job.memory_budget.unwrap_or(defaults.memory_budget),
-            progress: Some(actions),
-            ..defaults
-        };
+        let options = LoadOptions { progress: Some(actions), ..job.load_options() };
         let trace = trace_tools::open(&job.trace, &options)?;
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,

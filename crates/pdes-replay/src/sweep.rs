@@ -13,17 +13,14 @@ mod plot;
 mod schema;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use pdes_core::Progress;
-use rayon::ThreadPoolBuilder;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
+use crate::concurrent::run_all;
 use crate::config::ConfigError;
 use crate::job::Job;
 use crate::report::Report;
-use crate::simulation::{RunError, Simulation};
 pub use csv_table::write_csv;
 use journal::Journal;
 #[cfg(feature = "parquet")]
@@ -209,38 +206,23 @@ impl Sweep {
         afresh: bool,
         done: &AtomicU64,
     ) -> Result<SweepResults, SweepError> {
-        assert!(at_once > 0, "at least one run at a time");
         let journal = Journal::open(directory, afresh)?;
         let known: Vec<Option<RunResult>> =
             self.points.iter().map(|point| journal.find(&point.key)).collect();
         let resumed = known.iter().flatten().count();
-        let run = |(point, known): (&Point, &Option<RunResult>)| -> Result<SweepRow, SweepError> {
+        let points: Vec<(&Point, Option<RunResult>)> = self.points.iter().zip(known).collect();
+        let run = |(point, known): &(&Point, Option<RunResult>)| -> Result<SweepRow, SweepError> {
             let found = match known {
                 Some(found) => Ok(found.clone()),
-                None => point.run().map_err(|error| error.to_string()),
+                None => point.job.replay().map(RunResult::new).map_err(|error| error.to_string()),
             };
             if let (None, Ok(found)) = (known, &found) {
                 journal.add(&point.key, found)?;
             }
-            // A display elsewhere reads this counter; nothing depends on its order.
-            done.fetch_add(1, Ordering::Relaxed);
             Ok(SweepRow { labels: point.labels.clone(), result: found })
         };
-        let pool =
-            ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system can start threads");
-        let rows = pool.install(|| {
-            let points = self.points.par_iter().with_max_len(1).zip(&known);
-            points.map(run).collect::<Result<Vec<_>, _>>()
-        })?;
+        let rows = run_all(&points, at_once, done, run)?;
         Ok(SweepResults { axes: self.axes.clone(), rows, resumed })
-    }
-}
-
-impl Point {
-    fn run(&self) -> Result<RunResult, RunError> {
-        let simulation = Simulation::load(&self.job)?;
-        let outcome = simulation.replay(&Progress::new(self.job.threads))?;
-        Ok(RunResult::new(Report::new(&simulation, &outcome)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What if: a program and hypotheses about it, replayed with one configuration and compared.
+//! Comparison of a program with hypotheses about it, all replayed with one configuration.
 
 #[cfg(feature = "pictures")]
 mod page;
@@ -8,18 +8,15 @@ pub use page::PageError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use pdes_core::Progress;
-use rayon::ThreadPoolBuilder;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
+use crate::concurrent::run_all;
 use crate::job::Job;
 use crate::report::{Parts, RegionParts, Report, write_json};
-use crate::simulation::{RunError, Simulation};
 
 /// Number of parts of a time that are no wait states, before these.
 const OTHER_PARTS: usize = 4;
@@ -98,7 +95,7 @@ pub struct HypothesisResult {
     pub simulated_time_ps: Option<u64>,
     /// Change of the simulated time relative to that of the program: -0.1 is a tenth less.
     pub change: Option<f64>,
-    /// Whether all results of all ranks are those of the program.
+    /// True if all results of all ranks are those of the program.
     pub is_same: bool,
     /// A hash over the results of all ranks.
     pub digest: Option<String>,
@@ -127,13 +124,7 @@ impl WhatIf {
     /// # Errors
     /// Fails if the trace cannot be loaded, or a hypothesis does not fit it, before anything is replayed.
     pub fn new(job: &Job, hypotheses: &[Hypothesis], directory: &Path) -> Result<Self, WhatIfError> {
-        let defaults = LoadOptions::default();
-        let load = LoadOptions {
-            threads: job.reading_threads,
-            ranks: job.ranks,
-            memory_budget: job.memory_budget.unwrap_or(defaults.memory_budget),
-            ..defaults
-        };
+        let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
         let failed = |source| WhatIfError::Write { path: directory.to_path_buf(), source };
         std::fs::create_dir_all(directory).map_err(failed)?;
@@ -163,12 +154,11 @@ impl WhatIf {
     /// # Panics
     /// Panics if `at_once` is zero.
     pub fn run(&self, at_once: usize, done: &AtomicU64) -> Result<WhatIfResults, WhatIfError> {
-        assert!(at_once > 0, "at least one replay at a time");
         let reports = self.directory.join("reports");
         write(&reports, std::fs::create_dir_all(&reports))?;
-        let replay = |run: &Run| {
+        let replay = |run: &Run| -> Result<HypothesisResult, WhatIfError> {
             let path = reports.join(format!("{}.json", run.name));
-            let result = match run.replay() {
+            let result = match run.job.replay() {
                 Ok(report) => {
                     write(&path, report.write(&path))?;
                     HypothesisResult::new(&run.name, report)
@@ -179,15 +169,9 @@ impl WhatIf {
                     ..HypothesisResult::default()
                 },
             };
-            // A display elsewhere reads this counter; nothing depends on its order.
-            done.fetch_add(1, Ordering::Relaxed);
             Ok(result)
         };
-        let pool =
-            ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system can start threads");
-        let mut hypotheses: Vec<HypothesisResult> = pool.install(|| {
-            self.runs.par_iter().with_max_len(1).map(replay).collect::<Result<_, WhatIfError>>()
-        })?;
+        let mut hypotheses: Vec<HypothesisResult> = run_all(&self.runs, at_once, done, replay)?;
         let original = hypotheses[0].clone();
         hypotheses.iter_mut().for_each(|result| result.compare(&original));
         let results = WhatIfResults { hypotheses };
@@ -199,14 +183,6 @@ impl WhatIf {
 
 fn write<T>(path: &Path, written: std::io::Result<T>) -> Result<T, WhatIfError> {
     written.map_err(|source| WhatIfError::Write { path: path.to_path_buf(), source })
-}
-
-impl Run {
-    fn replay(&self) -> Result<Report, RunError> {
-        let simulation = Simulation::load(&self.job)?;
-        let outcome = simulation.replay(&Progress::new(self.job.threads))?;
-        Ok(Report::new(&simulation, &outcome))
-    }
 }
 
 impl HypothesisResult {

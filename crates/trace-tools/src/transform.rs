@@ -78,7 +78,7 @@ pub trait Transform: Debug + Send + Sync {
 }
 
 /// A change of the selected computations by their amounts alone.
-pub trait Pointwise: Sync {
+pub trait Pointwise: Debug + Send + Sync {
     /// Returns the changed amount of a selected computation \[flop\], finite and not negative.
     fn change(&self, flops: f64) -> f64;
 }

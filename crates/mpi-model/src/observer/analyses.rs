@@ -27,7 +27,7 @@ pub struct Analyses<'t> {
     pub(crate) recording: Option<Recording<'t>>,
 }
 
-/// What the analyses of a replay found on some ranks; each is `None` if it was not requested.
+/// Results of the analyses of some ranks; each is `None` if it was not requested.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Findings {
     /// Histograms of messages and waits.

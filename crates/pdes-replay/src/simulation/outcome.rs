@@ -31,7 +31,7 @@ pub struct Outcome {
     pub epochs: Option<EpochSummary>,
     /// Statistics of the network model, which the row of the model in the registry adds.
     pub model_statistics: Option<serde_json::Value>,
-    /// What the requested analyses found.
+    /// Results of the requested analyses.
     pub findings: Findings,
     /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,

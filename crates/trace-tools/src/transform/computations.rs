@@ -6,7 +6,7 @@ use pdes_core::Rank;
 use trace_mmap::Op;
 
 use super::selector::{Selector, Tracker};
-use super::{Program, Rewrite, Step};
+use super::{Plan, Pointwise, Program, Refusal, Rewrite, Step, Transform};
 
 /// Changes the amounts of the selected computations of a rank by a function of the amount \[flop\] and of the instance to which the
 /// computation belongs.
@@ -38,6 +38,33 @@ impl<F: FnMut(f64, u64) -> f64> Rewrite for Computations<'_, F> {
 impl<F> fmt::Debug for Computations<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Computations").field("tracker", &self.tracker).finish_non_exhaustive()
+    }
+}
+
+/// A transformation that changes the selected computations by their amounts alone.
+#[derive(Clone, Debug)]
+pub(super) struct PointwiseTransform<C> {
+    pub(super) selector: Selector,
+    pub(super) change: C,
+}
+
+impl<C: Pointwise + Clone + 'static> Transform for PointwiseTransform<C> {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn pointwise(&self) -> Option<&dyn Pointwise> {
+        Some(&self.change)
+    }
+
+    fn plan(&self, _: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl<C: Pointwise> Plan for PointwiseTransform<C> {
+    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(Computations::new(&self.selector, rank, |flops, _| self.change.change(flops)))
     }
 }
 

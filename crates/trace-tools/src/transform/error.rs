@@ -25,7 +25,7 @@ pub enum TransformError {
         path: PathBuf,
         /// The line, from 1, if it is not in the message.
         line: Option<usize>,
-        /// What was found and what was expected.
+        /// The text found, and the one expected.
         message: String,
     },
     /// A transformation does not fit the program.

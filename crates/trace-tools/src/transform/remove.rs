@@ -28,7 +28,7 @@ fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> 
     Ok(Box::new(Remove { selector: selector.with_default_call("barrier") }))
 }
 
-/// Whether each collective operation on a communicator is selected, in the order of a rank, which is the first one to have any.
+/// The first rank with collective operations on a communicator, and a flag for each of them, in its order: true if it is selected.
 type Selected = (Rank, Vec<bool>);
 
 impl Transform for Remove {

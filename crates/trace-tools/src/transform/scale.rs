@@ -1,10 +1,8 @@
 //! `scale`: computations take another amount.
 
-use pdes_core::Rank;
-
-use super::computations::Computations;
+use super::computations::PointwiseTransform;
 use super::keys::Keys;
-use super::{Plan, Pointwise, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
+use super::{Pointwise, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "scale",
@@ -14,39 +12,17 @@ pub(super) const KIND: TransformKind = TransformKind {
     read,
 };
 
+/// Factor of each amount.
 #[derive(Clone, Debug)]
-struct Scale {
-    selector: Selector,
-    factor: f64,
-}
+struct Scale(f64);
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let factor = keys.amount("factor", "by which computations are multiplied")?;
-    Ok(Box::new(Scale { selector, factor }))
-}
-
-impl Transform for Scale {
-    fn selector(&self) -> &Selector {
-        &self.selector
-    }
-
-    fn pointwise(&self) -> Option<&dyn Pointwise> {
-        Some(self)
-    }
-
-    fn plan(&self, _: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        Ok(Box::new(self.clone()))
-    }
+    let change = Scale(keys.amount("factor", "by which computations are multiplied")?);
+    Ok(Box::new(PointwiseTransform { selector, change }))
 }
 
 impl Pointwise for Scale {
     fn change(&self, flops: f64) -> f64 {
-        (flops * self.factor).min(f64::MAX)
-    }
-}
-
-impl Plan for Scale {
-    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        Box::new(Computations::new(&self.selector, rank, |flops, _| self.change(flops)))
+        (flops * self.0).min(f64::MAX)
     }
 }
