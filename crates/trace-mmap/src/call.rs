@@ -2,12 +2,14 @@
 
 mod derive;
 mod error;
+mod file;
 mod read;
 mod table;
 mod visit;
 
 pub(crate) use derive::text;
 pub use error::CallError;
+pub use file::{FileCall, FileDirection, FileName, MAX_OFFSET};
 pub use read::ReadCall;
 pub use table::{Call, CallKind, CallOp};
 pub(crate) use visit::VisitMut;

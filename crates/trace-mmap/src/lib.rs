@@ -93,7 +93,9 @@ pub use archive::{
 };
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
-pub use call::{Call, CallError, CallId, CallOp, CommunicatorCall, SendMode, Source};
+pub use call::{
+    Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileName, SendMode, Source,
+};
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
 pub use communicator::{CommId, CommIdx, Communicator, Group, RankRange};
@@ -110,6 +112,6 @@ pub use warning::{Unreceived, Warning};
 
 /// The tables of calls and of collective operations, for readers and writers of formats that name them.
 pub mod table {
-    pub use crate::call::{CallKind, Completion, Form, Indexed, Named, ReadCall, RequestUse, Visit};
+    pub use crate::call::{CallKind, Completion, Form, Indexed, MAX_OFFSET, Named, ReadCall, RequestUse, Visit};
     pub use crate::collective::{Amount, CollectiveKind, ReadCollective};
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pdes_core::{Bytes, Rank};
 
 use super::{OpError, RankBuilder};
-use crate::call::{CallOp, Named, Visit};
+use crate::call::{CallOp, FileCall, MAX_OFFSET, Named, Visit};
 use crate::communicator::{CommId, Group};
 use crate::record::MAX_BYTES;
 use crate::structure::{Peer, RecvFrom, SendTo};
@@ -48,6 +48,14 @@ impl Visit<'_, Named> for NumberCheck<'_> {
 
     fn bytes(&mut self, bytes: Bytes) {
         self.check(|_| check_size(bytes).map(|_| ()));
+    }
+
+    fn file_call(&mut self, call: FileCall) {
+        if let FileCall::Access { bytes, .. } = call {
+            self.bytes(bytes);
+        }
+        let end = call.end().unwrap_or(u64::MAX);
+        self.check(|_| if end <= MAX_OFFSET { Ok(()) } else { Err(OpError::Size { found: end, limit: MAX_OFFSET }) });
     }
 
     fn communicator(&mut self, communicator: &CommId) {

@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use super::{CallOp, RequestUse, SendMode};
+use super::{CallOp, FileCall, FileName, RequestUse, SendMode};
 use crate::communicator::CommId;
 use crate::structure::{RecvFrom, RequestName, SendTo};
 
@@ -19,6 +19,8 @@ pub trait ReadCall {
     fn mode(&mut self) -> Result<SendMode, Self::Error>;
     fn bytes(&mut self) -> Result<Bytes, Self::Error>;
     fn buffer(&mut self) -> Result<Bytes, Self::Error>;
+    fn file(&mut self) -> Result<FileName, Self::Error>;
+    fn file_call(&mut self) -> Result<FileCall, Self::Error>;
     fn outcome(&mut self) -> Result<bool, Self::Error>;
     fn have_completed(&mut self) -> Result<bool, Self::Error>;
     fn request(&mut self, used: RequestUse) -> Result<RequestName, Self::Error>;

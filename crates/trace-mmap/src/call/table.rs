@@ -32,7 +32,7 @@ use pdes_core::Bytes;
 use super::derive::{calls, own_or, text};
 use super::read::{ReadCall, RequestField};
 use super::visit::{List, Number, RequestUse, Visit, VisitMut};
-use super::{CommunicatorCall, Indexed, Named, SendMode, Source};
+use super::{CommunicatorCall, FileCall, FileName, Indexed, Named, SendMode, Source};
 use crate::action::{Action, CollectiveId};
 use crate::builder::{RankBuilder, ResolveError};
 use crate::channel::{OutIdx, Slot};
@@ -232,6 +232,18 @@ calls! {
     GetStatus [0: b"request_get_status"] {
         requests { slot: Slot => request: RequestName = Tested }
         values { done: bool = outcome }
+    };
+
+    /// MPI-IO: a call on a file of a communicator.
+    File [
+        0: b"io-open", 1: b"io-close", 2: b"io-sync", 3: b"io-seek",
+        4: b"io-read", 5: b"io-write", 6: b"io-read_at", 7: b"io-write_at"
+    ] by call | call {
+        names {
+            communicator: CommIdx => communicator: CommId = communicator,
+            file: FileName => file: FileName = file,
+        }
+        values { call: FileCall = file_call }
     };
 }
 

@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use crate::call::{Call, Indexed, RequestUse, Source, Visit};
+use crate::call::{Call, FileCall, FileName, Indexed, MAX_OFFSET, RequestUse, Source, Visit};
 use crate::channel::Slot;
 use crate::collective::Collective;
 use crate::datatype::Datatype;
@@ -98,6 +98,17 @@ impl Visit<'_, Indexed> for CallValues {
         self.are_valid &= is_size(bytes);
     }
 
+    fn file(&mut self, file: &FileName) {
+        self.are_valid &= FileName::new(file.as_str()).is_some();
+    }
+
+    fn file_call(&mut self, call: FileCall) {
+        if let FileCall::Access { bytes, .. } = call {
+            self.bytes(bytes);
+        }
+        self.are_valid &= call.end().is_some_and(|end| end <= MAX_OFFSET);
+    }
+
     fn neighbors(&mut self, list: &[(u32, Bytes)]) {
         self.are_valid &= list.iter().all(|(rank, bytes)| *rank < self.ranks && is_size(*bytes));
     }
@@ -128,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::action::{CollectiveId, SendRecv};
-    use crate::call::{CommunicatorCall, SendMode};
+    use crate::call::{CommunicatorCall, FileDirection, SendMode};
     use crate::channel::{InIdx, OutIdx, Tag};
     use crate::communicator::CommIdx;
 
@@ -169,6 +180,7 @@ mod tests {
         let slots: Box<[Slot]> = [Slot::new(4), slot].into();
         let operation = CollectiveId::new(1 << 31);
         let neighbors: Box<[(u32, Bytes)]> = [(1, bytes), (1, Bytes::ZERO)].into();
+        let file = |call| Call::File { communicator, file: FileName::new("/data").expect("a name"), call };
         vec![
             Call::Send { mode, to, bytes },
             Call::Isend { mode: SendMode::Synchronous, to, bytes, slot },
@@ -206,6 +218,9 @@ mod tests {
             },
             Call::FreeCommunicator { communicator },
             Call::GetStatus { slot, done: true },
+            file(FileCall::Open { mode: 5 }),
+            file(FileCall::Sync),
+            file(FileCall::Access { direction: FileDirection::Write, offset: Some(1 << 40), bytes }),
             Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }

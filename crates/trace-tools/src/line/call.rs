@@ -4,7 +4,9 @@ use std::fmt::{self, Formatter};
 
 use pdes_core::Bytes;
 use trace_mmap::table::{Named, RequestUse, Visit};
-use trace_mmap::{CallOp, CommId, CommunicatorCall, Peer, RecvFrom, RequestName, SendTo};
+use trace_mmap::{
+    CallOp, CommId, CommunicatorCall, FileCall, FileName, Peer, RecvFrom, RequestName, SendTo,
+};
 
 use crate::line::{ANY_SOURCE, BYTE, PROC_NULL, peer_number, tag_number};
 use crate::text::{NumberList, RankRanges};
@@ -90,6 +92,24 @@ impl<'a> Visit<'a, Named> for FieldWriter<'_, '_> {
 
     fn bytes(&mut self, bytes: Bytes) {
         self.write(false, |f| write!(f, " {} {BYTE}", bytes.get()));
+    }
+
+    fn communicator(&mut self, communicator: &CommId) {
+        self.write(true, |f| write_communicator(f, *communicator));
+    }
+
+    fn file(&mut self, file: &FileName) {
+        self.write(false, |f| write!(f, " {}", file.as_str()));
+    }
+
+    fn file_call(&mut self, call: FileCall) {
+        self.write(false, |f| match call {
+            FileCall::Open { mode } => write!(f, " {mode}"),
+            FileCall::Close | FileCall::Sync => Ok(()),
+            FileCall::Seek { offset } => write!(f, " {offset}"),
+            FileCall::Access { offset: None, bytes, .. } => write!(f, " {}", bytes.get()),
+            FileCall::Access { offset: Some(offset), bytes, .. } => write!(f, " {offset} {}", bytes.get()),
+        });
     }
 
     fn freed_communicator(&mut self, communicator: &CommId) {

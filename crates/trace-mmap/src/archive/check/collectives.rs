@@ -137,6 +137,9 @@ impl Signature {
             Call::NewCommunicator { kind, parent, new } => {
                 Some((kind.collective_on(parent, new), named(call.name())))
             }
+            Call::File { communicator, call: file, .. } if file.is_collective() => {
+                Some((communicator, named(call.name())))
+            }
             _ => None,
         }
     }

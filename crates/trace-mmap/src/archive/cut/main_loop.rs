@@ -74,6 +74,7 @@ fn count_world_collectives(tally: &Tally, side: &SideTables) -> u64 {
             communicator == CommIdx::WORLD
         }
         Call::NewCommunicator { kind, parent, new } => kind.collective_on(parent, new) == CommIdx::WORLD,
+        Call::File { communicator, call, .. } => call.is_collective() && communicator == CommIdx::WORLD,
         _ => false,
     };
     let uses = tally.calls.iter().zip(&side.calls).filter(|(_, call)| is_on_world(call));

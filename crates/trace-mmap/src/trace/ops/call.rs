@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pdes_core::Bytes;
 
 use crate::action::CollectiveId;
-use crate::call::{CallOp, Source};
+use crate::call::{CallOp, FileName, Source};
 use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::collective::Collective;
 use crate::communicator::{CommId, CommIdx, Group};
@@ -78,6 +78,12 @@ impl ToNamed<Vec<RequestName>> for Box<[Slot]> {
 impl ToNamed<Option<bool>> for bool {
     fn to_named(&self, _: &RankTrace) -> Option<bool> {
         Some(*self)
+    }
+}
+
+impl ToNamed<FileName> for FileName {
+    fn to_named(&self, _: &RankTrace) -> FileName {
+        self.clone()
     }
 }
 

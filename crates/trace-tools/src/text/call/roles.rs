@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use pdes_core::Bytes;
-use trace_mmap::table::{ReadCall, RequestUse};
+use trace_mmap::table::{MAX_OFFSET, ReadCall, RequestUse};
 use trace_mmap::{
-    CallError, CallOp, CommId, CommunicatorCall, Datatype, Group, RecvFrom, RequestName, SendMode, SendTo,
-    Tag,
+    CallError, CallOp, CommId, CommunicatorCall, Datatype, FileCall, FileDirection, FileName, Group,
+    RecvFrom, RequestName, SendMode, SendTo, Tag,
 };
 
 use crate::text::call::CallReader;
@@ -15,6 +15,9 @@ use crate::text::keys::Key;
 use crate::text::point_to_point::{SendRecvFields, any_or_tag};
 use crate::text::reader::invalid;
 use crate::text::{Field, TextError, list};
+
+const FILE: Field = Field::new("name of the file");
+const MODE: Field = Field::new("flags of the file");
 
 impl ReadCall for CallReader<'_, '_, '_> {
     type Error = TextError;
@@ -123,6 +126,28 @@ impl ReadCall for CallReader<'_, '_, '_> {
         }
     }
 
+    fn file(&mut self) -> Result<FileName, TextError> {
+        let found = self.reader.next_field(FILE)?;
+        let name = str::from_utf8(found).ok().and_then(FileName::new);
+        name.ok_or_else(|| invalid(FILE, found, "the name of a file, in printable ASCII"))
+    }
+
+    fn file_call(&mut self) -> Result<FileCall, TextError> {
+        let direction = if self.number % 2 == 0 { FileDirection::Read } else { FileDirection::Write };
+        Ok(match self.number {
+            0 if self.reader.has_more() => {
+                let found = self.reader.integer_between(MODE, 0, u32::MAX.into(), "the flags of MPI_File_open")?;
+                FileCall::Open { mode: found as u32 }
+            }
+            0 => FileCall::Open { mode: 0 },
+            1 => FileCall::Close,
+            2 => FileCall::Sync,
+            3 => FileCall::Seek { offset: self.offset()? },
+            4 | 5 => FileCall::Access { direction, offset: None, bytes: self.file_bytes()? },
+            _ => FileCall::Access { direction, offset: Some(self.offset()?), bytes: self.file_bytes()? },
+        })
+    }
+
     fn outcome(&mut self) -> Result<bool, TextError> {
         match self.mandatory(Key::Done, DONE)? {
             b"yes" => Ok(true),
@@ -167,6 +192,16 @@ impl ReadCall for CallReader<'_, '_, '_> {
 }
 
 impl CallReader<'_, '_, '_> {
+    fn offset(&mut self) -> Result<u64, TextError> {
+        let expected = "a position in a file, from 0 to 2^63 - 1";
+        let found = self.reader.integer_between(Field::new("offset"), 0, MAX_OFFSET as i64, expected)?;
+        Ok(found as u64)
+    }
+
+    fn file_bytes(&mut self) -> Result<Bytes, TextError> {
+        self.reader.count(Field::new("number of bytes")).map(Bytes::new)
+    }
+
     fn kind(&self) -> CommunicatorCall {
         CommunicatorCall::ALL[usize::from(self.number)]
     }

@@ -1,0 +1,94 @@
+//! Calls on files: MPI-IO.
+
+use pdes_core::Bytes;
+
+use super::visit::Number;
+
+/// Name of a file, as the program has it: printable ASCII without blanks.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
+pub struct FileName(Box<str>);
+
+impl FileName {
+    /// Returns the name; `None` if it is empty or has other characters.
+    pub fn new(name: &str) -> Option<Self> {
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+        is_name.then(|| Self(name.into()))
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A call on a file of a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub enum FileCall {
+    /// `MPI_File_open`, collective.
+    Open {
+        /// The flags `amode`, which have no effect.
+        mode: u32,
+    },
+    /// `MPI_File_close`, collective.
+    Close,
+    /// `MPI_File_sync`, collective.
+    Sync,
+    /// `MPI_File_seek` of the individual pointer.
+    Seek {
+        /// Position from the begin of the file \[B\].
+        offset: u64,
+    },
+    /// `MPI_File_read` or `MPI_File_write`, and with an offset `MPI_File_read_at` or `MPI_File_write_at`.
+    Access {
+        /// Whether the rank writes or reads.
+        direction: FileDirection,
+        /// Position from the begin of the file \[B\]; `None` for that of the individual pointer, which moves.
+        offset: Option<u64>,
+        /// Size.
+        bytes: Bytes,
+    },
+}
+
+/// Direction of an access to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub enum FileDirection {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// Largest position in a file \[B\]: `MPI_Offset` is signed.
+pub const MAX_OFFSET: u64 = i64::MAX as u64;
+
+impl FileCall {
+    /// Returns whether all ranks of the communicator make the call.
+    pub fn is_collective(self) -> bool {
+        matches!(self, Self::Open { .. } | Self::Close | Self::Sync)
+    }
+
+    /// Returns the last position in the file that the call needs.
+    pub(crate) fn end(self) -> Option<u64> {
+        match self {
+            Self::Open { .. } | Self::Close | Self::Sync => Some(0),
+            Self::Seek { offset } => Some(offset),
+            Self::Access { offset, bytes, .. } => offset.unwrap_or(0).checked_add(bytes.get()),
+        }
+    }
+}
+
+impl Number for FileCall {
+    fn number(&self) -> usize {
+        let of_access = |direction| usize::from(direction == FileDirection::Write);
+        match *self {
+            Self::Open { .. } => 0,
+            Self::Close => 1,
+            Self::Sync => 2,
+            Self::Seek { .. } => 3,
+            Self::Access { direction, offset: None, .. } => 4 + of_access(direction),
+            Self::Access { direction, offset: Some(_), .. } => 6 + of_access(direction),
+        }
+    }
+}
