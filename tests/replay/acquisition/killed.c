@@ -54,14 +54,14 @@ int main(int argc, char **argv) {
             break;
         case 2: MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_MAX, halves); break;
         case 3: MPI_Bcast(&token, 1, MPI_INT, step % size, MPI_COMM_WORLD); break;
-        case 4: /* whoever comes */
+        case 4: /* whoever comes, but in this step: a broadcast need not keep ranks from the next */
             if (rank == 0) {
                 for (int from = 1; from < size; from++) {
-                    MPI_Recv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &status);
+                    MPI_Recv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 100 + step, MPI_COMM_WORLD, &status);
                     MPI_Ssend(&token, 1, MPI_INT, status.MPI_SOURCE, 5, MPI_COMM_WORLD);
                 }
             } else {
-                MPI_Send(&token, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+                MPI_Send(&token, 1, MPI_INT, 0, 100 + step, MPI_COMM_WORLD);
                 MPI_Recv(&got[0], 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status);
             }
             break;
