@@ -48,6 +48,8 @@ mod processes;
 mod reference;
 #[path = "replay/schema.rs"]
 mod schema;
+#[path = "replay/storage.rs"]
+mod storage;
 #[path = "replay/sweep.rs"]
 mod sweep;
 #[path = "replay/timeline.rs"]

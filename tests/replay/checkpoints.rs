@@ -52,7 +52,7 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
 
 /// Replays in as many runs as necessary, each stopped as soon as possible; returns the outcome of the last one, and the number of runs
 /// that were stopped before.
-fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
+pub(crate) fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
     config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
     config.insert("checkpoint", "resume", true.into());
     let stop = StopHandle::default();

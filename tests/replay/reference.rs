@@ -78,7 +78,8 @@ pub(crate) fn set_mpi_option(name: &str, value: &str, config: &mut Config) {
 /// Reads a table; the separator follows from the name.
 pub(crate) fn rows(path: &Path) -> Vec<Row> {
     let separator = if path.extension().is_some_and(|extension| extension == "tsv") { b'\t' } else { b',' };
-    let mut reader = csv::ReaderBuilder::new().delimiter(separator).quoting(false).from_path(path).unwrap();
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(separator).quoting(separator == b',').from_path(path).unwrap();
     let columns: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
     let row = |record: csv::StringRecord| {
         Row(columns.iter().cloned().zip(record.iter().map(str::to_owned)).collect())

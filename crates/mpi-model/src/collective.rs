@@ -68,6 +68,7 @@ pub use member::Member;
 pub use operation::Operation;
 pub use selection::{Bounds, RankRequirement, Selection, SelectionError};
 pub use selector::Selector;
+pub(crate) use steps::concatenate;
 pub use steps::{Answer, Schedule, Steps};
 
 /// A step of a member's schedule.

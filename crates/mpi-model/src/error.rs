@@ -66,6 +66,13 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// Amount of it, with its unit.
         amount: String,
     },
+    /// The machine has no place for a file.
+    #[error("a call on a file")]
+    NoStorage {
+        /// Error of the machine.
+        #[source]
+        source: E,
+    },
     /// The machine has no route between two ranks.
     #[error("no route from rank {from} to rank {to}")]
     NoRoute {

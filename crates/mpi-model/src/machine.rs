@@ -1,6 +1,10 @@
 //! The machine on which a program runs, as the MPI library sees it: routes, transfer times, speeds.
 
+use std::hash::{Hash, Hasher};
+
 use pdes_core::{Bytes, Rank, SimDuration};
+use rustc_hash::FxHasher;
+use trace_mmap::FileDirection;
 
 use crate::completion::Completion;
 
@@ -59,6 +63,21 @@ pub trait Machine: Sync {
     /// Returns the speed of a rank [flop/s], for computations without a work request.
     fn speed(&self, rank: Rank) -> f64;
 
+    /// Returns the place of a file as a rank sees it; `None` (the default) if the machine has no storage, for any rank and file.
+    ///
+    /// # Errors
+    /// The rank sees no device with this file, or there is no route to it.
+    fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<Self::Route>>, Self::Error> {
+        let _ = (rank, file);
+        Ok(None)
+    }
+
+    /// Returns the duration of an access, for machines that make no work request of it; `None` where it exceeds a [`SimDuration`].
+    fn access_time(&self, access: &DeviceAccess) -> Option<SimDuration> {
+        let _ = access;
+        None
+    }
+
     /// Returns the number of the node of a rank. Some collective algorithms depend on which ranks share a node.
     fn node(&self, rank: Rank) -> u32;
 }
@@ -99,9 +118,44 @@ pub enum Work<Route> {
         /// Number of floating-point operations.
         flops: f64,
     },
+    /// Access to a part of a file on a storage device.
+    Access(DeviceAccess),
     /// Delay.
     Sleep {
         /// Its length.
         duration: SimDuration,
     },
+}
+
+/// Place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilePlace<Route> {
+    /// Number of the device.
+    pub device: u32,
+    /// Routes to and from the device, unless it belongs to the host of the rank.
+    pub remote: Option<(Route, Route)>,
+}
+
+/// Access to a part of a file on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceAccess {
+    /// Number of the device.
+    pub device: u32,
+    /// Hash of the name of the file.
+    pub file: u32,
+    /// Direction.
+    pub direction: FileDirection,
+    /// First position in the file \[B\].
+    pub offset: u64,
+    /// Size \[B\].
+    pub bytes: u64,
+}
+
+impl DeviceAccess {
+    /// Creates an access to a part of a file.
+    pub fn new(device: u32, file: &str, direction: FileDirection, offset: u64, bytes: Bytes) -> Self {
+        let mut hasher = FxHasher::default();
+        file.hash(&mut hasher);
+        Self { device, file: hasher.finish() as u32, direction, offset, bytes: bytes.get() }
+    }
 }

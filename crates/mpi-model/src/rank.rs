@@ -3,6 +3,7 @@
 mod actions;
 mod calls;
 mod cancel;
+mod file;
 mod outcome;
 mod pending;
 mod probe;
@@ -26,6 +27,7 @@ use crate::point_to_point::{Awaited, OperationIndex, PointToPoint, Request, Requ
 use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
+use file::FilePointers;
 use pending::Pending;
 use recurrence::BoundaryAction;
 pub use recurrence::RankAtCut;
@@ -59,6 +61,7 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     /// Number of conditional events granted.
     granted_events: u64,
     boundary_action: BoundaryAction,
+    files: FilePointers,
 }
 
 /// Reason why a rank is blocked.
@@ -109,6 +112,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             compute_factor: compute_factor_in(replay.parameters, ""),
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
+            files: FilePointers::new(),
         })
     }
 
@@ -320,7 +324,7 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
             Token::EagerArrived { id, at } => point_to_point.eager_arrived(context, id, at),
             Token::WorkDone { at, operation: None } => {
                 context.thread.clock = at;
-                if let Pending::Work { done, .. } = &mut self.pending {
+                if let Pending::Work { done, .. } | Pending::Access { done, .. } = &mut self.pending {
                     *done = true;
                 }
                 return Ok(Wake::Ready);

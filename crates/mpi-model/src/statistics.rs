@@ -68,6 +68,13 @@ action_kinds! {
     NeighborAlltoall = "neighbor_alltoall",
     /// `comm_split`, `comm_dup` and `comm_create` of a communicator that the trace uses.
     NewCommunicator = "comm_split",
+    FileOpen = "io-open",
+    FileClose = "io-close",
+    FileSync = "io-sync",
+    /// `io-read`, `io-read_at`.
+    FileRead = "io-read",
+    /// `io-write`, `io-write_at`.
+    FileWrite = "io-write",
     /// The call of a non-blocking collective operation.
     NonBlocking = "icollective",
     /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.

@@ -72,13 +72,15 @@ impl WaitState {
 
     fn in_collective(self, operation: ActionKind) -> Self {
         use ActionKind::{
-            Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, Gather, Gatherv,
-            NewCommunicator, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+            Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, FileClose,
+            FileOpen, FileSync, Gather, Gatherv, NewCommunicator, Reduce, ReduceScatter, Scan, Scatter,
+            Scatterv,
         };
         match (operation, self) {
-            (Barrier, _) => Self::WaitAtBarrier,
+            (Barrier | FileClose | FileSync, _) => Self::WaitAtBarrier,
             (
-                Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator,
+                Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator
+                | FileOpen,
                 _,
             ) => Self::WaitAtNxN,
             (Bcast | Scatter | Scatterv, Self::LateSender) => Self::LateBroadcast,

@@ -54,6 +54,14 @@ pub enum PlatformError {
         /// The position, the offending lines, what was found and what was expected.
         message: String,
     },
+    /// A storage device is not valid.
+    #[error("{at}: {message}")]
+    Storage {
+        /// Position.
+        at: Location,
+        /// The device, what was found and what was expected.
+        message: String,
+    },
     /// The root element's version is not one of 4.x.
     #[error("{at}: platform version {found:?}, expected 4, 4.0 or 4.1")]
     Version {
@@ -297,6 +305,9 @@ pub enum RouteError {
         /// Position of the declaration of the zone.
         zone_at: Location,
     },
+    /// A host sees no device with a file.
+    #[error(transparent)]
+    NoStorage(Box<NoStorage>),
     /// A host that sends to itself has no loopback link and no other link to use.
     #[error(
         "the host {host:?} of {zone:?} cannot send to itself: it needs a loopback link for that ({zone_at})"
@@ -309,6 +320,22 @@ pub enum RouteError {
         /// Position of the declaration of the zone.
         zone_at: Location,
     },
+}
+
+/// A host sees no device with a file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the host {host:?} has no storage for the file {file:?}: it sees {}", seen(directories))]
+pub struct NoStorage {
+    /// The host.
+    pub host: String,
+    /// The file.
+    pub file: String,
+    /// The directories that the host sees.
+    pub directories: Vec<String>,
+}
+
+fn seen(directories: &[String]) -> String {
+    if directories.is_empty() { "no directory".to_owned() } else { directories.join(", ") }
 }
 
 /// Two hosts without a route between them, and the place where it breaks off.

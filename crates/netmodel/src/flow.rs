@@ -46,7 +46,7 @@ use recorder::LoadRecorder;
 use route::RouteCache;
 
 /// Picoseconds in a second.
-const PICOS: f64 = 1e12;
+pub(crate) const PICOS: f64 = 1e12;
 
 /// Number of hosts from which on the parts of a network that share no links are kept apart to the last bit, so that threads may
 /// simulate them; on fewer hosts there is too little to do for several threads, and grouped flows make dense traffic up to
@@ -380,7 +380,7 @@ fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
 }
 
 /// Adds picoseconds to an instant; saturates at the end of time.
-fn later(at: SimTime, picos: f64) -> SimTime {
+pub(crate) fn later(at: SimTime, picos: f64) -> SimTime {
     let duration = SimDuration::try_from_picos_f64(picos);
     duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)
 }

@@ -44,6 +44,11 @@ identifier! {
 }
 
 identifier! {
+    /// A storage device by its position in the platform's list.
+    pub DeviceId
+}
+
+identifier! {
     /// A zone by its position in the platform's list.
     pub(crate) ZoneId
 }

@@ -54,7 +54,8 @@
 //!   and loopback links; a flat one has a router;
 //! - zones in zones, to any depth, joined by `<zoneRoute>` through gateways; `<bypassRoute>` and `<bypassZoneRoute>`.
 //!
-//! The reader ignores disks, coordinates and properties, because they do not change simulated times, and refuses options
+//! Disks with a property `mount`, and the disks of other hosts that the property `remote_disk` of a host names, are [`storage`].
+//! The reader ignores other disks, coordinates and properties, because they do not change simulated times, and refuses options
 //! of the simulator in `<config>`, because they do. It refuses everything else by name and line: routing `Vivaldi` and
 //! `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped silently.
 //!
@@ -86,17 +87,18 @@ mod platform;
 pub mod region;
 mod resource;
 mod route_cost;
+pub mod storage;
 mod topology;
 mod unit;
 mod xml;
 
 pub use contention_free::{ContentionFree, PathCost};
 pub use epoch::EpochNetwork;
-pub use error::{Location, MissingRoute, PlatformError, RouteError};
+pub use error::{Location, MissingRoute, NoStorage, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
 pub use flow::windows::{WindowMachine, WindowMessage, WindowRegion};
-pub use identifier::{HostId, LinkId};
+pub use identifier::{DeviceId, HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
@@ -107,6 +109,7 @@ pub use platform::description::{self, PlatformDescription};
 pub use platform::quantity;
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
+pub use storage::{Access, Device, Devices, Direction, Storage};
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;

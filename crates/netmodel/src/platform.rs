@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::storage::Storage;
 use crate::{
-    Host, HostId, Link, LinkId, MissingRoute, PlatformDescription, PlatformError, RouteError, RoutingRule,
-    xml,
+    DeviceId, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
+    RouteError, RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -37,6 +38,7 @@ pub struct Platform {
     host_vertices: Vec<ZoneVertex>,
     zones: Vec<Zone>,
     warnings: Vec<String>,
+    storage: Storage,
 }
 
 impl Platform {
@@ -119,6 +121,24 @@ impl Platform {
     /// If the platform has no link of this number.
     pub fn link(&self, link: LinkId) -> &Link {
         &self.links[link.index()]
+    }
+
+    /// Returns the storage devices.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Returns the device on which a host finds a file, and the host of the device.
+    ///
+    /// # Errors
+    /// If the host sees none.
+    pub fn find_file(&self, host: HostId, file: &str) -> Result<(DeviceId, HostId), RouteError> {
+        if let Some(device) = self.storage.find(host, file) {
+            return Ok((device, self.storage.host(device)));
+        }
+        let directories = self.storage.directories(host).map(str::to_owned).collect();
+        let (host, file) = (self.host(host).name.clone(), file.to_owned());
+        Err(RouteError::NoStorage(Box::new(NoStorage { host, file, directories })))
     }
 
     /// Sets bandwidth [B/s] and latency \[s\] of the built-in loopback link, through which hosts of zones with listed

@@ -164,11 +164,11 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<RankProcess<'t, SharedMachin
     }
 
     fn save(&self) -> Vec<u8> {
-        self.contention.save()
+        postcard::to_allocvec(&self.contention.save()).expect("memory takes all")
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.contention.restore(state)
+        self.contention.restore(&postcard::from_bytes(state).map_err(|_| ForeignState)?)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
 
 use mpi_model::{
-    Completion, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer, Work,
+    Completion, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer,
+    Work,
 };
 use netmodel::WindowMachine;
 use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
-    ContentionFree, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform,
-    Regions, RouteError,
+    ContentionFree, Devices, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters,
+    Platform, Regions, RouteError,
 };
 use pdes_core::{
     Bytes, Fault, Outbox, Rank, RegionBlocks, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter,
@@ -17,6 +18,7 @@ use pdes_core::{
 use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
+use crate::storage::{addressed, find_file};
 
 /// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
 #[derive(Debug)]
@@ -93,6 +95,13 @@ impl Machine for SharedMachine<'_> {
     #[inline]
     fn has_dedicated_core(&self, rank: Rank) -> bool {
         self.lone_ranks.as_ref().is_some_and(|lone| lone[rank.index()])
+    }
+
+    fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<HostPair>>, RouteError> {
+        find_file(self.platform, self.placement.host(rank), file, |src, dst| {
+            let pair = HostPair { src, dst };
+            self.platform.route(src, dst, &mut Vec::new()).map(|()| pair)
+        })
     }
 
     fn speed(&self, rank: Rank) -> f64 {
@@ -228,10 +237,12 @@ fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> Si
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
 }
 
-/// The network and the cores of a [`SharedMachine`], with their state, in any network model.
+/// The network, the cores and the storage of a [`SharedMachine`], with their state, in any network model.
 #[derive(Debug)]
 pub struct Contention<'a, N> {
     network: N,
+    /// Storage devices, if there are any.
+    devices: Option<Devices<Completion>>,
     placement: &'a Placement,
     completions: Vec<Completion>,
 }
@@ -239,7 +250,9 @@ pub struct Contention<'a, N> {
 impl<'a, N> Contention<'a, N> {
     /// Creates the contention on an idle network between the hosts of a machine.
     pub fn new(machine: &SharedMachine<'a>, network: N) -> Self {
-        Self { network, placement: machine.placement, completions: Vec::new() }
+        let storage = machine.platform.storage();
+        let devices = (!storage.is_empty()).then(|| storage.idle());
+        Self { network, devices, placement: machine.placement, completions: Vec::new() }
     }
 
     /// Writes the state of the network at a cut; `eager_messages` returns the number of eager messages to a rank.
@@ -250,20 +263,30 @@ impl<'a, N> Contention<'a, N> {
         self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
     }
 
-    /// Returns the state of the network at a cut.
-    pub(crate) fn save(&self) -> Vec<u8>
+    /// Returns the states of the network and of the storage at a cut.
+    pub(crate) fn save(&self) -> (Vec<u8>, Vec<u8>)
     where
         N: NetworkModel<Completion>,
     {
-        self.network.save()
+        (self.network.save(), self.devices.as_ref().map_or_else(Vec::new, Devices::save))
     }
 
-    /// Continues from a state of the network.
-    pub(crate) fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    /// Continues from states of the network and of the storage.
+    pub(crate) fn restore(&mut self, (network, storage): &(Vec<u8>, Vec<u8>)) -> Result<(), ForeignState>
     where
         N: NetworkModel<Completion>,
     {
-        self.network.restore(state)
+        if let Some(devices) = &mut self.devices {
+            devices.restore(storage)?;
+        }
+        self.network.restore(network)
+    }
+
+    /// Returns the next event of the storage, if it comes before that of the network.
+    #[inline]
+    fn next_device_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
+        let at = self.devices.as_mut()?.next_event()?;
+        of_network.is_none_or(|other| at < other).then_some(at)
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
@@ -305,22 +328,38 @@ where
                 self.network.compute(at, self.placement.host(rank), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
+            Work::Access(access) => {
+                let (device, access) = addressed(&access);
+                let devices = self.devices.as_mut().expect("a file is found where there is storage");
+                devices.submit(at, device, access, tag);
+            }
         }
     }
 
     #[inline]
     fn next_event_time(&mut self) -> Option<SimTime> {
-        self.network.next_event()
+        let of_network = self.network.next_event();
+        self.next_device_event(of_network).or(of_network)
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        self.network.advance(&mut self.completions);
-        let at = self.network.now();
+        let of_network = if self.devices.is_some() { self.network.next_event() } else { None };
+        let at = match self.next_device_event(of_network).zip(self.devices.as_mut()) {
+            Some((at, devices)) => {
+                devices.advance(at, &mut self.completions);
+                at
+            }
+            None => {
+                self.network.advance(&mut self.completions);
+                self.network.now()
+            }
+        };
         if at == SimTime::MAX {
-            return Err(end_of_time_error(self.network.unfinished()));
+            let devices = self.devices.iter().flat_map(Devices::unfinished);
+            return Err(end_of_time_error(self.network.unfinished().chain(devices)));
         }
         for notice in self.completions.drain(..) {
             notice.deliver(at, outbox);

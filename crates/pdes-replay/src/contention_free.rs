@@ -2,11 +2,12 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{Machine, UncontendedTransfer};
+use mpi_model::{DeviceAccess, FilePlace, Machine, UncontendedTransfer};
 use netmodel::{ContentionFree, PathCost, Platform, RouteError};
 use pdes_core::{Bytes, Rank, SimDuration};
 
 use crate::Placement;
+use crate::storage::{addressed, find_file};
 
 /// A platform with placed ranks, without contention.
 #[derive(Debug)]
@@ -39,6 +40,16 @@ impl Machine for ContentionFreeMachine<'_> {
 
     fn uncontended(&self, path: PathCost, bytes: Bytes) -> UncontendedTransfer {
         UncontendedTransfer::new(self.transfer(path, bytes), self.model.latency(path, bytes))
+    }
+
+    fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<PathCost>>, RouteError> {
+        let host = self.placement.host(rank);
+        find_file(self.platform, host, file, |from, to| self.model.path_cost(self.platform, from, to))
+    }
+
+    fn access_time(&self, access: &DeviceAccess) -> Option<SimDuration> {
+        let (device, access) = addressed(access);
+        self.platform.storage().duration_alone(device, &access)
     }
 
     fn speed(&self, rank: Rank) -> f64 {

@@ -53,6 +53,7 @@ mod profile;
 mod region_adapter;
 mod report;
 mod simulation;
+mod storage;
 mod sweep;
 mod timeline;
 mod validation;

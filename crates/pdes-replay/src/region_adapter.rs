@@ -80,6 +80,7 @@ where
                 self.region.compute(at, self.placement.host(rank), flops, notice);
             }
             Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), notice),
+            Work::Access(_) => unreachable!("a replay with files runs in time order"),
         }
         if self.late.is_none() && self.region.is_late() {
             self.late = Some((at, from));

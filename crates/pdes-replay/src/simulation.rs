@@ -49,6 +49,8 @@ pub(crate) enum WindowObstacle {
     FastForward,
     #[error("checkpoints are written between two events")]
     Checkpoints,
+    #[error("accesses to files have one order of events")]
+    Files,
     #[error(transparent)]
     Network(#[from] WindowError),
 }
@@ -318,6 +320,11 @@ impl Simulation {
         self.model.capabilities.links && self.job.links.unwrap_or(are_few)
     }
 
+    /// Returns whether ranks access files on storage devices.
+    pub(crate) fn uses_storage(&self) -> bool {
+        !self.platform.storage().is_empty() && self.trace.has_file_calls()
+    }
+
     /// Creates the engine for a replay without contention.
     pub(crate) fn engine(&self, partition: Partition) -> Engine {
         let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
@@ -339,6 +346,9 @@ impl Simulation {
         }
         if self.job.checkpoints.is_some() {
             return Err(WindowObstacle::Checkpoints);
+        }
+        if self.uses_storage() {
+            return Err(WindowObstacle::Files);
         }
         let window = window(&self.platform, &self.job.network)?;
         Ok(WindowPlan::new(window, &self.platform, &self.placement, ranks, threads))

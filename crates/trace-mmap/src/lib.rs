@@ -112,6 +112,8 @@ pub use warning::{Unreceived, Warning};
 
 /// The tables of calls and of collective operations, for readers and writers of formats that name them.
 pub mod table {
-    pub use crate::call::{CallKind, Completion, Form, Indexed, MAX_OFFSET, Named, ReadCall, RequestUse, Visit};
+    pub use crate::call::{
+        CallKind, Completion, Form, Indexed, MAX_OFFSET, Named, ReadCall, RequestUse, Visit,
+    };
     pub use crate::collective::{Amount, CollectiveKind, ReadCollective};
 }

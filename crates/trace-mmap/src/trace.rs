@@ -17,6 +17,7 @@ use std::path::Path;
 use pdes_core::Rank;
 
 use crate::archive::{self, ArchiveError, Directory};
+use crate::call::Call;
 use crate::error::{Location, TraceError};
 use crate::provenance::Provenance;
 use crate::side_tables::SideTables;
@@ -170,6 +171,12 @@ impl Trace {
     pub(crate) fn side_tables(&self) -> impl Iterator<Item = Result<&SideTables, ArchiveError>> {
         let in_memory = self.loaded.iter().filter(|_| self.is_in_memory()).map(|rank| Ok(&*rank.side_tables));
         self.directory().into_iter().flat_map(Directory::side_tables).chain(in_memory)
+    }
+
+    /// Returns whether some rank has calls on files; a damaged table has none.
+    pub fn has_file_calls(&self) -> bool {
+        let is_one = |call: &Call| matches!(call, Call::File { .. });
+        self.side_tables().flatten().any(|side| side.calls.iter().any(is_one))
     }
 
     /// Calls a function with a rank, which is read temporarily if it is not loaded.

@@ -91,7 +91,7 @@ impl<S: Steps, F: Fn(u32) -> u32> Steps for Renumbered<S, F> {
 }
 
 /// Concatenates schedules, each of which is created when the one before it has ended.
-pub(super) fn concatenate<'a>(mut schedules: impl Iterator<Item = Schedule<'a>> + Send + 'a) -> Schedule<'a> {
+pub(crate) fn concatenate<'a>(mut schedules: impl Iterator<Item = Schedule<'a>> + Send + 'a) -> Schedule<'a> {
     let current = schedules.next();
     Box::new(Concatenated { current, schedules })
 }

@@ -1,7 +1,7 @@
 //! Dispatch of the calls of a trace, and their kinds.
 
 use pdes_core::Bytes;
-use trace_mmap::{Call, CallId, OutIdx, RankTrace, SendMode};
+use trace_mmap::{Call, CallId, FileCall, FileDirection, OutIdx, RankTrace, SendMode};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -74,6 +74,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {
                 self.start_operation(Origin::Call(id), outbox)
             }
+            Call::File { .. } => self.file_call(id, outbox),
             Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(kind)),
         }
     }
@@ -123,6 +124,14 @@ impl ActionKind {
             Call::Collective { operation, slot: None, .. } => Self::from(rank.collective(*operation)),
             Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
             Call::NewCommunicator { .. } => Self::NewCommunicator,
+            Call::File { call, .. } => match call {
+                FileCall::Open { .. } => Self::FileOpen,
+                FileCall::Close => Self::FileClose,
+                FileCall::Sync => Self::FileSync,
+                FileCall::Seek { .. } => Self::Marker,
+                FileCall::Access { direction: FileDirection::Read, .. } => Self::FileRead,
+                FileCall::Access { direction: FileDirection::Write, .. } => Self::FileWrite,
+            },
         }
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Pending {
     AtEnd { next: usize },
     /// The machine does work for the rank, or has done it.
     Work { kind: ActionKind, done: bool },
+    /// The machine does a step of an access to a file, or has done it; `steps_done` includes it.
+    Access { call: CallId, offset: u64, steps_done: u8, done: bool },
     /// A call completes those of its requests that are complete first; `left` are still to be chosen. `differs` from the recorded
     /// outcome already, or not.
     First { call: CallId, left: u32, kind: ActionKind, differs: bool },
@@ -71,6 +73,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Pending::Nothing => Ok(Control::Continue),
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
             pending @ Pending::Work { .. } => Ok(self.keep_pending(pending)),
+            Pending::Access { call, offset, steps_done, done: true } => {
+                self.continue_access(call, offset, steps_done, outbox)
+            }
+            pending @ Pending::Access { .. } => Ok(self.keep_pending(pending)),
             Pending::Operation { index } => self.resume_blocking_operation(index, outbox),
             Pending::First { call, left, kind, differs } => {
                 self.choose_first(call, left, kind, differs, granted)

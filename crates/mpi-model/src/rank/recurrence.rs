@@ -122,7 +122,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         state.time(self.action_begin);
         state.value(&(self.pending, self.awaited, self.computations_ahead));
         state.float(self.compute_factor);
-        state.value(&self.context.observers.statistics.current_region());
+        state.value(&(self.context.observers.statistics.current_region(), &self.files));
         // Nothing that is to come depends on when something was before the earliest clock, because waits begin at a clock.
         let past = self
             .collectives

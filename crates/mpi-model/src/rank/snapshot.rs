@@ -126,7 +126,8 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         for (port, receive) in self.point_to_point.ports.posted_receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        encode(&(self.context.observers.statistics.current_region(), self.compute_factor), &mut rest);
+        let region = self.context.observers.statistics.current_region();
+        encode(&(region, self.compute_factor, &self.files), &mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }

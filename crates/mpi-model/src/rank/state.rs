@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::CursorPosition;
 
 use super::RankProcess;
+use super::file::FilePointers;
 use super::pending::Pending;
 use crate::collective::runner::{CollectiveRunner, SavedOperations};
 use crate::context::Thread;
@@ -31,6 +32,7 @@ pub struct RankState<S = ()> {
     statistics: Statistics,
     wait_states: Option<Box<WaitStates>>,
     observer: S,
+    files: FilePointers,
 }
 
 /// Error of a rank that cannot continue from a state.
@@ -78,6 +80,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             statistics: observers.statistics.clone(),
             wait_states: observers.wait_states.clone(),
             observer: observers.others.save(),
+            files: self.files.clone(),
         })
     }
 
@@ -93,7 +96,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         (self.context.thread, self.collectives) = (state.thread, collectives);
         (self.action_begin, self.pending, self.awaited) = (state.action_begin, state.pending, state.awaited);
         (self.compute_factor, self.granted_events) = (state.compute_factor, state.granted_events);
-        self.computations_ahead = state.computations_ahead;
+        (self.computations_ahead, self.files) = (state.computations_ahead, state.files);
         let observers = &mut self.context.observers;
         (observers.statistics, observers.wait_states) = (state.statistics, state.wait_states);
         observers.others.restore(state.observer);

@@ -9,6 +9,7 @@ use super::description::{CableSharing, HostDescription, LinkDescription};
 use super::zone::{NamedNode, Vertex, Zone, ZoneVertex};
 use crate::identifier::ZoneId;
 use crate::parameters::LOOPBACK_BANDWIDTH;
+use crate::storage::Storage;
 use crate::topology::fat_tree::FatTreeOffsets;
 use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
 
@@ -47,6 +48,9 @@ pub(crate) struct PlatformBuilder {
     /// Zones that are not closed yet, the outermost first.
     open_zones: Vec<ZoneId>,
     warnings: Vec<String>,
+    pub(crate) storage: Storage,
+    /// Hosts that see disks of others, with the values of the property and their lines.
+    remote_disks: Vec<(HostId, String, u32)>,
     /// First numbers of the next fat tree.
     pub(crate) fat_tree_origin: FatTreeOffsets,
     /// First cable number of the next dragonfly.
@@ -66,6 +70,8 @@ impl PlatformBuilder {
             zones: Vec::new(),
             open_zones: Vec::new(),
             warnings: Vec::new(),
+            storage: Storage::default(),
+            remote_disks: Vec::new(),
             fat_tree_origin: FatTreeOffsets::default(),
             dragonfly_cables: 0,
         }
@@ -92,6 +98,19 @@ impl PlatformBuilder {
     ) -> PlatformError {
         let (owner, found) = (owner.to_owned(), found.to_string());
         PlatformError::Value { at: self.at(line), owner, field, found, expected }
+    }
+
+    /// Makes the error about a storage device.
+    pub(crate) fn storage_error(&self, line: Option<u32>, message: String) -> PlatformError {
+        PlatformError::Storage { at: self.at(line), message }
+    }
+
+    /// Returns the host of this name, if it was added.
+    pub(crate) fn host_by_name(&self, name: &str) -> Option<HostId> {
+        match self.nodes.get(name) {
+            Some(&NamedNode::Host(host)) => Some(host),
+            _ => None,
+        }
     }
 
     /// Checks a value that must be finite and greater than zero.
@@ -225,13 +244,35 @@ impl PlatformBuilder {
         }
     }
 
+    /// Lets a host see a disk of another one, which may be declared later: `directory:disk:host`.
+    pub(crate) fn see_remote_disk(&mut self, host: HostId, remote: &str, line: u32) {
+        self.remote_disks.push((host, remote.to_owned(), line));
+    }
+
+    fn mount_remote_disks(&mut self) -> Result<(), PlatformError> {
+        for (host, remote, line) in std::mem::take(&mut self.remote_disks) {
+            let find = || {
+                let [directory, disk, owner] = remote.split(':').collect::<Vec<_>>().try_into().ok()?;
+                Some((directory, self.storage.by_name(self.host_by_name(owner)?, disk)?))
+            };
+            let Some((directory, device)) = find() else {
+                let expected = "directory:disk:host, where the disk of the host has a property mount";
+                let owner = format!("the host {:?}", self.hosts[host.index()].name);
+                return Err(self.value_error(Some(line), &owner, "remote_disk", &remote, expected));
+            };
+            self.storage.mount(directory.to_owned(), Some(host), device);
+        }
+        Ok(())
+    }
+
     /// Finishes the platform.
-    pub(crate) fn finish(self) -> Result<Platform, PlatformError> {
+    pub(crate) fn finish(mut self) -> Result<Platform, PlatformError> {
+        self.mount_remote_disks()?;
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
-        let Self { hosts, links, nodes, host_vertices: places, zones, warnings, .. } = self;
-        Ok(Platform { hosts, links, nodes, host_vertices: places, zones, warnings })
+        let Self { hosts, links, nodes, host_vertices: places, zones, warnings, storage, .. } = self;
+        Ok(Platform { hosts, links, nodes, host_vertices: places, zones, warnings, storage })
     }
 
     pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {

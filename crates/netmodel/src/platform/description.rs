@@ -3,7 +3,7 @@
 //! Quantities are strings with the units of SimGrid's files (`"12.5GBps"`, `"100Mbps"`, `"1us"`, `"10Gf"`) or numbers
 //! in SI units: B/s, s, flop/s. An unknown field, or one that the topology cannot use, is an error.
 //!
-//! A platform is a table `topology` and, for a graph only, lists of hosts, links and routes. Fields of all topologies but
+//! A platform is a table `topology`, perhaps a list of devices `storage` and, for a graph only, lists of hosts, links and routes. Fields of all topologies but
 //! the graph:
 //!
 //! | field | meaning | default |
@@ -78,6 +78,7 @@ use super::builder::PlatformBuilder;
 use super::quantity::{Bandwidth, Speed, Time, plain};
 use super::zone_builder::{RoutingKind, ZoneBuilder};
 use super::{Platform, cluster};
+use crate::storage::StorageDescription;
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
 use crate::{PlatformError, Sharing};
@@ -101,6 +102,9 @@ pub struct PlatformDescription {
     /// The routes of a graph.
     #[serde(default)]
     pub route: Vec<RouteDescription>,
+    /// The storage devices.
+    #[serde(default)]
+    pub storage: Vec<StorageDescription>,
 }
 
 /// The network between the hosts of a platform.
@@ -304,8 +308,9 @@ impl Hop {
 
 impl PlatformDescription {
     /// Makes the platform; `origin` is the name of the text in messages.
-    pub(crate) fn assemble(self, origin: &str) -> Result<Platform, PlatformError> {
+    pub(crate) fn assemble(mut self, origin: &str) -> Result<Platform, PlatformError> {
         let mut builder = PlatformBuilder::new(origin);
+        let storage = std::mem::take(&mut self.storage);
         match &self.topology {
             TopologyDescription::Graph => self.assemble_graph(&mut builder)?,
             TopologyDescription::Cluster(description) => {
@@ -318,6 +323,7 @@ impl PlatformDescription {
                 cluster::add(&mut builder, description, None)?;
             }
         }
+        storage.into_iter().try_for_each(|device| device.add_to(&mut builder))?;
         builder.finish()
     }
 

@@ -2,11 +2,20 @@
 
 use super::element::Element;
 use super::read_property;
-use crate::PlatformError;
 use crate::platform::builder::PlatformBuilder;
 use crate::platform::description::HostDescription;
+use crate::storage::Disk;
+use crate::unit::Dimension;
+use crate::{HostId, PlatformError};
 
-/// Reads a host and adds it to the open zone. Its disks and properties affect no message and no computation.
+/// Property of a disk: the directory at which its host sees it.
+const MOUNT: &str = "mount";
+
+/// Property of a host: a directory, a disk and its host, separated by colons.
+const REMOTE_DISK: &str = "remote_disk";
+
+/// Reads a host and adds it to the open zone, with the disks that it sees at directories. Other disks and properties affect no
+/// message, no computation and no file.
 pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
     const PROFILES: [&str; 3] = ["speed_file", "state_file", "availability_file"];
     let known = ["id", "speed", "core", "coordinates", "pstate"];
@@ -22,7 +31,40 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
     }
     let name = element.required(builder, "id")?.to_owned();
     let host = HostDescription { name, speed: element.speed(builder)?, cores: element.cores(builder)? };
-    builder.add_host(host, Some(element.line)).map(drop)
+    let id = HostId::new(builder.next_host());
+    builder.add_host(host, Some(element.line))?;
+    let children = |name| element.children.iter().filter(move |child| child.name == name);
+    for disk in children("disk") {
+        if let Some(directory) = property(disk, MOUNT) {
+            add_disk(builder, disk, (id, directory))?;
+        }
+    }
+    if let Some(remote) = property(element, REMOTE_DISK) {
+        builder.see_remote_disk(id, remote, element.line);
+    }
+    Ok(())
+}
+
+/// Adds a disk to a host, which sees it at a directory.
+fn add_disk(
+    builder: &mut PlatformBuilder,
+    disk: &Element,
+    (host, directory): (HostId, &str),
+) -> Result<(), PlatformError> {
+    let read = disk.required_quantity(builder, "read_bw", Dimension::Bandwidth)?;
+    let write = disk.required_quantity(builder, "write_bw", Dimension::Bandwidth)?;
+    let name = disk.required(builder, "id")?;
+    let device = Disk::new(read, write, None)
+        .map_err(|message| builder.storage_error(Some(disk.line), format!("the disk {name:?}: {message}")))?;
+    let device = builder.storage.add(name.to_owned(), host, Box::new(device));
+    builder.storage.mount(directory.to_owned(), Some(host), device);
+    Ok(())
+}
+
+/// Returns the value of a property, which was checked before.
+fn property<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    let is_it = |child: &&Element| child.name == "prop" && child.optional("id") == Some(name);
+    element.children.iter().find(is_it)?.optional("value")
 }
 
 /// Reads a router and adds it to the open zone. Its coordinates matter to Vivaldi zones only.

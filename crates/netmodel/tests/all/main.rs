@@ -7,6 +7,7 @@ mod golden_routes;
 mod link_loads;
 mod maxmin;
 mod routes;
+mod storage;
 mod support;
 mod toml;
 mod xml;

@@ -37,6 +37,11 @@ pub enum RunError {
     /// The epoch does not suit the regions.
     #[error("network.epoch_s: {0}")]
     Epoch(#[from] EpochError),
+    /// Files are accessed in a replay with epochs.
+    #[error(
+        "the trace has calls on files, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
+    )]
+    FilesWithEpochs,
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
@@ -90,7 +95,9 @@ pub enum RunError {
 
 fn describe(kind: &ReplayErrorKind<RouteError>) -> String {
     match kind {
-        ReplayErrorKind::NoRoute { source, .. } => format!("{kind}: {source}"),
+        ReplayErrorKind::NoRoute { source, .. } | ReplayErrorKind::NoStorage { source } => {
+            format!("{kind}: {source}")
+        }
         _ => kind.to_string(),
     }
 }

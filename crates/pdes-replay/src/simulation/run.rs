@@ -52,6 +52,7 @@ impl Simulation {
         let started = Instant::now();
         let outcome = match &self.model.execution {
             Execution::Uncontended => self.run_uncontended(cluster, progress)?,
+            Execution::ByRegions(_) if self.uses_storage() => return Err(RunError::FilesWithEpochs),
             Execution::ByRegions(_) => match self.blocks(cluster)? {
                 Some(blocks) => {
                     match self.run_regions(cluster, &self.regional_engine(), &blocks, progress)? {

@@ -16,6 +16,9 @@ impl Simulation {
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
         warnings.extend(unfinished_warning(&self.trace));
         warnings.extend(self.unmodelled_warning.get_or_init(|| unmodelled_warning(&self.trace)).clone());
+        if self.platform.storage().is_empty() && self.trace.has_file_calls() {
+            warnings.push("calls on files take no time: the platform has no storage".to_owned());
+        }
         if self.trace.ranks() > 0 {
             let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
             warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
@@ -85,6 +88,8 @@ impl Simulation {
             "a timeline shows every iteration (timeline.file)"
         } else if self.trace.is_in_memory() {
             "only an archive has loops; convert the trace (trace convert)"
+        } else if self.model.capabilities.cores && self.uses_storage() {
+            "the state of storage devices is not compared"
         } else {
             return None;
         };

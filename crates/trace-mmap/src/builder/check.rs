@@ -54,8 +54,9 @@ impl Visit<'_, Named> for NumberCheck<'_> {
         if let FileCall::Access { bytes, .. } = call {
             self.bytes(bytes);
         }
-        let end = call.end().unwrap_or(u64::MAX);
-        self.check(|_| if end <= MAX_OFFSET { Ok(()) } else { Err(OpError::Size { found: end, limit: MAX_OFFSET }) });
+        let found = call.offset().unwrap_or(0);
+        let limit = MAX_OFFSET;
+        self.check(|_| if found <= limit { Ok(()) } else { Err(OpError::Offset { found, limit }) });
     }
 
     fn communicator(&mut self, communicator: &CommId) {

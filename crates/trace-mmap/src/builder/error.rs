@@ -21,6 +21,14 @@ pub enum OpError {
         /// Largest size allowed \[B\].
         limit: u64,
     },
+    /// A position in a file is too large.
+    #[error("a position in a file is {found}, expected at most {limit}")]
+    Offset {
+        /// Position found \[B\].
+        found: u64,
+        /// Largest position allowed \[B\].
+        limit: u64,
+    },
     /// A peer, root, member or neighbour is not a rank of the run or of the communicator.
     #[error("a peer, root, member or neighbour is rank {found}, expected one below {ranks}")]
     Peer {

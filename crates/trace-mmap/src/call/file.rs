@@ -60,8 +60,8 @@ pub enum FileDirection {
     Write,
 }
 
-/// Largest position in a file \[B\]: `MPI_Offset` is signed.
-pub const MAX_OFFSET: u64 = i64::MAX as u64;
+/// Largest position in a file \[B\]: text has numbers of up to 18 digits.
+pub const MAX_OFFSET: u64 = 999_999_999_999_999_999;
 
 impl FileCall {
     /// Returns whether all ranks of the communicator make the call.
@@ -69,12 +69,12 @@ impl FileCall {
         matches!(self, Self::Open { .. } | Self::Close | Self::Sync)
     }
 
-    /// Returns the last position in the file that the call needs.
-    pub(crate) fn end(self) -> Option<u64> {
+    /// Returns the position that the call names.
+    pub(crate) fn offset(self) -> Option<u64> {
         match self {
-            Self::Open { .. } | Self::Close | Self::Sync => Some(0),
+            Self::Open { .. } | Self::Close | Self::Sync => None,
             Self::Seek { offset } => Some(offset),
-            Self::Access { offset, bytes, .. } => offset.unwrap_or(0).checked_add(bytes.get()),
+            Self::Access { offset, .. } => offset,
         }
     }
 }

@@ -106,7 +106,7 @@ impl Visit<'_, Indexed> for CallValues {
         if let FileCall::Access { bytes, .. } = call {
             self.bytes(bytes);
         }
-        self.are_valid &= call.end().is_some_and(|end| end <= MAX_OFFSET);
+        self.are_valid &= call.offset().is_none_or(|offset| offset <= MAX_OFFSET);
     }
 
     fn neighbors(&mut self, list: &[(u32, Bytes)]) {

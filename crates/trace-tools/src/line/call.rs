@@ -4,9 +4,7 @@ use std::fmt::{self, Formatter};
 
 use pdes_core::Bytes;
 use trace_mmap::table::{Named, RequestUse, Visit};
-use trace_mmap::{
-    CallOp, CommId, CommunicatorCall, FileCall, FileName, Peer, RecvFrom, RequestName, SendTo,
-};
+use trace_mmap::{CallOp, CommId, CommunicatorCall, FileCall, FileName, Peer, RecvFrom, RequestName, SendTo};
 
 use crate::line::{ANY_SOURCE, BYTE, PROC_NULL, peer_number, tag_number};
 use crate::text::{NumberList, RankRanges};

@@ -3,8 +3,8 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{
     Action, Arrival, Call, CallError, Collective, CommId, CommIdx, CommunicatorCall, CommunicatorConflict,
-    ConvertOptions, Info, LoadOptions, OpError, OutIdx, RequestName, SendMode, Slot, Source, Tag, Trace,
-    TraceError, UnmodelledError, check,
+    ConvertOptions, FileCall, FileDirection, FileName, Info, LoadOptions, OpError, OutIdx, RequestName,
+    SendMode, Slot, Source, Tag, Trace, TraceError, UnmodelledError, check,
 };
 use trace_tools::{TextError, convert, write_text};
 
@@ -346,4 +346,36 @@ fn named_fields_are_known_and_there_once() {
     );
     // Fields that SimGrid's format ignores are still ignored.
     load("0 init a=b\n0 waitall x=1\n0 comm_split color=2\n0 location a=b.c 3\n0 compute 5 a=1");
+}
+
+#[test]
+fn calls_on_files_have_a_name_and_positions() {
+    let text = "0 init\n0 comm_split new=3 members=0\n0 io-open /scratch/data 9\n0 io-open /x 0 comm=3\n0 io-seek /x 7 comm=3\n\
+                0 io-write /x 12 comm=3\n0 io-read_at /scratch/data 999999999999999990 7\n0 io-sync /scratch/data\n\
+                0 io-close /x comm=3\n0 io-close /scratch/data\n1 init\n1 comm_split\n1 io-open /scratch/data\n1 io-sync /scratch/data\n\
+                1 io-close /scratch/data\n";
+    let trace = load(text);
+    let calls = calls(&trace, 0);
+    let name = |name| FileName::new(name).unwrap();
+    let world = CommIdx::WORLD;
+    let (direction, bytes) = (FileDirection::Read, Bytes::new(7));
+    assert_eq!(
+        calls[1],
+        Call::File { communicator: world, file: name("/scratch/data"), call: FileCall::Open { mode: 9 } }
+    );
+    let read = FileCall::Access { direction, offset: Some(999_999_999_999_999_990), bytes };
+    assert_eq!(calls[5], Call::File { communicator: world, file: name("/scratch/data"), call: read });
+    for (line, message) in [
+        ("io-open", "the line ends before the name of the file"),
+        ("io-seek /x", "offset"),
+        ("io-seek /x 1000000000000000000", "a position in a file"),
+        ("io-write_at /x 5", "number of bytes"),
+        ("io-write_at /x -1 5", "a position in a file"),
+        ("io-read /x 281474976710657", "2^48"),
+        ("io-open /\u{e9}", "printable ASCII"),
+        ("io-open /x 0 comm=4", "communicator 4"),
+    ] {
+        let error = trace_tools::from_text(&format!("0 init\n0 {line}\n")).unwrap_err().to_string();
+        assert!(error.contains(message), "{line}: {error}");
+    }
 }

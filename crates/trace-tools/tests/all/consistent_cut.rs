@@ -101,6 +101,18 @@ fn a_status_of_complete_depends_on_the_message() {
     assert_eq!(zero, "init; compute 5");
 }
 
+/// A file is open when all have opened it; what one rank does with it concerns that rank only.
+#[test]
+fn an_open_file_depends_on_all_ranks() {
+    let [zero, one, _] = remaining_lines([
+        "init; io-open /x 0; compute 5; io-write /x 8; io-close /x; compute 7",
+        "init; io-open /x 0; compute 6",
+        "init; io-open /x 0; compute 6; io-close /x",
+    ]);
+    assert_eq!(zero, "init; io-open /x 0; compute 5; io-write /x 8");
+    assert_eq!(one, "init; io-open /x 0; compute 6");
+}
+
 #[test]
 fn starts_of_persistent_requests_are_left_out_each_by_itself() {
     let [zero, one, _] = remaining_lines([

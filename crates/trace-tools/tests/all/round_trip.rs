@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn random_calls_never_panic(lines in prop::collection::vec("[01] (isend|irecv|wait|waitall|ssend|sendRecv|sendRecv_replace|probe|iprobe|send_init|recv_init|start|startall|request_free|cancel|waitany|waitsome|testall|testany|testsome|request_get_status|comm_split|comm_dup|comm_create|comm_free|barrier|ibcast|reducescatter|ineighbor_alltoall|neighbor_alltoallv)( [0-3]){0,4}( (comm|req|done|source|stag|rtag|new|members|to|from|scounts|rcounts|x)=([0-3]|-|[0-3],[0-3]|0-[0-3](:-?[0-3])?|yes|no|all|-444|[0-9]{1,12}|)){0,4}", 0..20)) {
+    fn random_calls_never_panic(lines in prop::collection::vec("[01] (isend|irecv|wait|waitall|ssend|sendRecv|sendRecv_replace|probe|iprobe|send_init|recv_init|start|startall|request_free|cancel|waitany|waitsome|testall|testany|testsome|request_get_status|io-open|io-seek|io-read|io-write_at|comm_split|comm_dup|comm_create|comm_free|barrier|ibcast|reducescatter|ineighbor_alltoall|neighbor_alltoallv)( [0-3]){0,4}( (comm|req|done|source|stag|rtag|new|members|to|from|scounts|rcounts|x)=([0-3]|-|[0-3],[0-3]|0-[0-3](:-?[0-3])?|yes|no|all|-444|[0-9]{1,12}|)){0,4}", 0..20)) {
         let _ = trace_tools::from_text(&("0 init\n1 init\n".to_owned() + &lines.join("\n")));
     }
 

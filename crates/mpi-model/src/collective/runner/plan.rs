@@ -2,9 +2,9 @@
 
 use pdes_core::{Bytes, Rank};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, Slot};
+use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot};
 
-use crate::collective::{self, Member, Schedule, Step};
+use crate::collective::{self, Member, Schedule, Step, concatenate};
 use crate::context::RankContext;
 use crate::machine::Machine;
 use crate::observer::Analysis;
@@ -29,12 +29,29 @@ pub(super) struct OperationPlan<'t> {
 }
 
 /// Exchange of the color and the key of `MPI_Comm_split`.
-static COMMUNICATOR_EXCHANGE: Collective = Collective::Allgather {
+static COMMUNICATOR_EXCHANGE: Collective = ALLGATHER;
+
+const ALLGATHER: Collective = Collective::Allgather {
     send_count: 8,
     recv_count: 8,
     send_type: Datatype::BYTE,
     recv_type: Datatype::BYTE,
 };
+
+/// Broadcast of a pointer.
+const BROADCAST: Collective = Collective::Bcast { count: 8, root: Rank::new(0), datatype: Datatype::BYTE };
+
+/// Returns the collective operations of a call on a file.
+fn file_operations(call: FileCall) -> &'static [Collective] {
+    static OPEN: [Collective; 3] = [ALLGATHER, BROADCAST, BROADCAST];
+    static BARRIERS: [Collective; 3] = [Collective::Barrier, Collective::Barrier, Collective::Barrier];
+    match call {
+        FileCall::Open { .. } => &OPEN,
+        FileCall::Close => &BARRIERS,
+        FileCall::Sync => &BARRIERS[..1],
+        FileCall::Seek { .. } | FileCall::Access { .. } => &[],
+    }
+}
 
 /// Returns the plan of the operation of an action; `None` where the action is no operation.
 pub(super) fn plan<'t, M: Machine, A: Analysis>(
@@ -42,6 +59,10 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
     origin: Origin,
 ) -> Option<OperationPlan<'t>> {
     let (trace, replay) = (context.trace, context.replay);
+    let member = |communicator: &'t Communicator| {
+        let (layout, selection) = (replay.layout(communicator), &replay.parameters.collectives);
+        Member::new(communicator.rank, layout, selection)
+    };
     let (kind, on, slot, operation) = match origin {
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
         Origin::Call(id) => match trace.call(id) {
@@ -59,12 +80,24 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
                 return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
             }
+            Call::File { communicator, call, .. } if call.is_collective() => {
+                let communicator = &trace.communicators()[communicator.index()];
+                let member = member(communicator);
+                let operations = file_operations(*call).iter();
+                let schedules = operations.map(move |operation| collective::schedule(member, operation));
+                let kind = ActionKind::of_call(trace.call(id), trace);
+                return Some(OperationPlan {
+                    kind,
+                    communicator,
+                    schedule: concatenate(schedules),
+                    slot: None,
+                });
+            }
             _ => return None,
         },
     };
     let communicator = &trace.communicators()[on.index()];
-    let (layout, selection) = (replay.layout(communicator), &replay.parameters.collectives);
-    let schedule = collective::schedule(Member::new(communicator.rank, layout, selection), operation);
+    let schedule = collective::schedule(member(communicator), operation);
     Some(OperationPlan { kind, communicator, schedule, slot })
 }
 

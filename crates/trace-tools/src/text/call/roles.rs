@@ -133,10 +133,12 @@ impl ReadCall for CallReader<'_, '_, '_> {
     }
 
     fn file_call(&mut self) -> Result<FileCall, TextError> {
-        let direction = if self.number % 2 == 0 { FileDirection::Read } else { FileDirection::Write };
+        let direction =
+            if self.number.is_multiple_of(2) { FileDirection::Read } else { FileDirection::Write };
         Ok(match self.number {
             0 if self.reader.has_more() => {
-                let found = self.reader.integer_between(MODE, 0, u32::MAX.into(), "the flags of MPI_File_open")?;
+                let found =
+                    self.reader.integer_between(MODE, 0, u32::MAX.into(), "the flags of MPI_File_open")?;
                 FileCall::Open { mode: found as u32 }
             }
             0 => FileCall::Open { mode: 0 },
@@ -193,7 +195,7 @@ impl ReadCall for CallReader<'_, '_, '_> {
 
 impl CallReader<'_, '_, '_> {
     fn offset(&mut self) -> Result<u64, TextError> {
-        let expected = "a position in a file, from 0 to 2^63 - 1";
+        let expected = "a position in a file, from 0 to 10^18 - 1";
         let found = self.reader.integer_between(Field::new("offset"), 0, MAX_OFFSET as i64, expected)?;
         Ok(found as u64)
     }

@@ -1,0 +1,243 @@
+//! Storage: devices to which ranks address accesses to files, and the directories at which hosts see them.
+//!
+//! A kind of device is one file, which implements [`Device`], and one row of [`DEVICE_KINDS`].
+
+mod devices;
+mod disk;
+mod hard_disk;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use pdes_core::{SimDuration, SimTime};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::identifier::DeviceId;
+use crate::platform::builder::PlatformBuilder;
+use crate::{ForeignState, HostId, PlatformError};
+pub use devices::Devices;
+pub(crate) use disk::Disk;
+
+/// Direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// An access to a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Number of the file; different files may have one number, with a probability of 2^-32.
+    pub file: u32,
+    /// Direction.
+    pub direction: Direction,
+    /// First position in the file \[B\].
+    pub offset: u64,
+    /// Size \[B\].
+    pub bytes: u64,
+}
+
+/// Number of an access in progress, which the caller of a [`Device`] chooses.
+pub type AccessId = u32;
+
+/// A device: a resource to which work is addressed, such as a disk. It is simulated event by event.
+///
+/// # Laws
+/// 1. Accesses begin, and the device advances, at instants that are not before those of the last call.
+/// 2. Each access ends once. Times and the order of ends depend on the sequence of calls only.
+pub trait Device: fmt::Debug + Send + Sync {
+    /// Returns an idle device like this one.
+    fn idle(&self) -> Box<dyn Device>;
+
+    /// Returns the duration of an access to the idle device; `None` where it exceeds a [`SimDuration`].
+    fn duration_alone(&self, access: &Access) -> Option<SimDuration>;
+
+    /// Begins an access now.
+    fn begin(&mut self, now: SimTime, access: &Access, id: AccessId);
+
+    /// Returns the earliest end of an access in progress.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Advances to the next event, and appends the accesses that end then.
+    fn advance(&mut self, now: SimTime, ended: &mut Vec<AccessId>);
+
+    /// Returns the state of the device.
+    fn save(&self) -> Vec<u8>;
+
+    /// Continues from a state of a device with the same parameters.
+    ///
+    /// # Errors
+    /// If the bytes are no such state.
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>;
+}
+
+/// Reads the state of a device.
+fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
+    postcard::from_bytes(state).map_err(|_| ForeignState)
+}
+
+/// A row of the table of devices.
+pub struct DeviceKind {
+    /// Name in platforms.
+    pub key: &'static str,
+    /// Description in one sentence.
+    pub description: &'static str,
+    /// Makes an idle device with the parameters of a platform, or says what is wrong with them.
+    pub build: fn(toml::Table) -> Result<Box<dyn Device>, String>,
+}
+
+/// All kinds of devices, the default first.
+pub static DEVICE_KINDS: [DeviceKind; 2] = [
+    DeviceKind {
+        key: "disk",
+        description: "SimGrid's disk: simultaneous accesses share its bandwidths.",
+        build: disk::build,
+    },
+    DeviceKind {
+        key: "hard-disk",
+        description: "PIOsimHD's hard disk: one access after the other, each with the movement of the arm.",
+        build: hard_disk::build,
+    },
+];
+
+/// The devices of a platform, and the directories at which hosts see them.
+#[derive(Debug, Default)]
+pub struct Storage {
+    devices: Vec<StorageDevice>,
+    mounts: Vec<Mount>,
+}
+
+#[derive(Debug)]
+struct StorageDevice {
+    name: String,
+    host: HostId,
+    device: Box<dyn Device>,
+}
+
+/// A directory at which a device is seen.
+#[derive(Debug)]
+struct Mount {
+    directory: String,
+    /// The host that sees it; `None` for all.
+    host: Option<HostId>,
+    device: DeviceId,
+}
+
+impl Storage {
+    /// Returns whether there are no devices.
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
+    }
+
+    /// Returns the device on which a host finds a file: that of the longest directory that begins the name; `None` if there is none.
+    pub fn find(&self, host: HostId, file: &str) -> Option<DeviceId> {
+        let is_seen = |mount: &&Mount| {
+            mount.host.is_none_or(|seen_by| seen_by == host) && file.starts_with(&mount.directory)
+        };
+        let mounts = self.mounts.iter().filter(is_seen);
+        mounts.max_by_key(|mount| mount.directory.len()).map(|mount| mount.device)
+    }
+
+    /// Returns the directories that a host sees.
+    pub fn directories(&self, host: HostId) -> impl Iterator<Item = &str> {
+        let mounts = self.mounts.iter().filter(move |mount| mount.host.is_none_or(|seen_by| seen_by == host));
+        mounts.map(|mount| mount.directory.as_str())
+    }
+
+    /// Returns the host of a device.
+    pub fn host(&self, device: DeviceId) -> HostId {
+        self.devices[device.index()].host
+    }
+
+    /// Returns the duration of an access to the idle device; `None` where it exceeds a [`SimDuration`].
+    pub fn duration_alone(&self, device: DeviceId, access: &Access) -> Option<SimDuration> {
+        self.devices[device.index()].device.duration_alone(access)
+    }
+
+    /// Returns the devices of a machine on which nothing happens yet.
+    pub fn idle<T: Copy>(&self) -> Devices<T> {
+        Devices::new(self.idle_devices())
+    }
+
+    /// Returns idle devices like these, in their order.
+    pub fn idle_devices(&self) -> Vec<Box<dyn Device>> {
+        self.devices.iter().map(|device| device.device.idle()).collect()
+    }
+
+    /// Adds a device to a host.
+    pub(crate) fn add(&mut self, name: String, host: HostId, device: Box<dyn Device>) -> DeviceId {
+        self.devices.push(StorageDevice { name, host, device });
+        DeviceId::new(self.devices.len() as u32 - 1)
+    }
+
+    /// Lets a host, or all, see a device at a directory.
+    pub(crate) fn mount(&mut self, directory: String, host: Option<HostId>, device: DeviceId) {
+        self.mounts.push(Mount { directory, host, device });
+    }
+
+    /// Returns the device of a host with a name.
+    pub(crate) fn by_name(&self, host: HostId, name: &str) -> Option<DeviceId> {
+        let place = self.devices.iter().position(|device| device.host == host && device.name == name);
+        place.map(|place| DeviceId::new(place as u32))
+    }
+}
+
+/// A device of a platform in TOML, or one for each host.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct StorageDescription {
+    /// Directory at which hosts see the device: the begin of the names of its files.
+    pub directory: String,
+    /// The host that has the device; without it, each host has one of its own.
+    pub host: Option<String>,
+    /// Whether all hosts see the device, and not its own alone.
+    #[serde(default)]
+    pub shared: bool,
+    /// Kind of device: `disk` or `hard-disk`.
+    #[serde(default = "default_kind")]
+    pub kind: String,
+    /// Parameters of this kind.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, schemars::Schema>")]
+    pub parameters: toml::Table,
+}
+
+fn default_kind() -> String {
+    DEVICE_KINDS[0].key.to_owned()
+}
+
+impl StorageDescription {
+    /// Adds the device to a platform, all hosts of which are known.
+    pub(crate) fn add_to(self, builder: &mut PlatformBuilder) -> Result<(), PlatformError> {
+        let Self { directory, host, shared, kind, parameters } = self;
+        let owner = format!("the storage {directory:?}");
+        let fail = |builder: &PlatformBuilder, field, found: &str, expected| {
+            Err(builder.value_error(None, &owner, field, found, expected))
+        };
+        let Some(kind) = DEVICE_KINDS.iter().find(|row| row.key == kind) else {
+            return fail(builder, "kind", &kind, "disk or hard-disk");
+        };
+        if directory.is_empty() {
+            return fail(builder, "directory", "", "the begin of the names of files, such as /scratch");
+        }
+        let device = (kind.build)(parameters)
+            .map_err(|message| builder.storage_error(None, format!("{owner}: {message}")))?;
+        let hosts = match host {
+            Some(name) => match builder.host_by_name(&name) {
+                Some(host) => host.get()..host.get() + 1,
+                None => return fail(builder, "host", &name, "the name of a host"),
+            },
+            None if shared => return fail(builder, "host", "", "the host of a device that all hosts see"),
+            None => 0..builder.next_host(),
+        };
+        for host in hosts.map(HostId::new) {
+            let device = builder.storage.add(directory.clone(), host, device.idle());
+            builder.storage.mount(directory.clone(), (!shared).then_some(host), device);
+        }
+        Ok(())
+    }
+}

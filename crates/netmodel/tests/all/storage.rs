@@ -1,0 +1,297 @@
+//! Storage devices: their equations, the seam through which they come, and their descriptions.
+
+use std::collections::BTreeMap;
+
+use netmodel::storage::AccessId;
+use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform};
+use pdes_core::{SimDuration, SimTime};
+
+use crate::support::{present, repository, xml};
+
+const READ: Direction = Direction::Read;
+const WRITE: Direction = Direction::Write;
+
+fn access(direction: Direction, bytes: u64) -> Access {
+    Access { file: 0, direction, offset: 0, bytes }
+}
+
+fn at(seconds: f64) -> SimTime {
+    SimTime::ZERO + SimDuration::try_from_secs_f64(seconds).unwrap()
+}
+
+/// Returns a host with one device.
+fn with_device(parameters: &str) -> Platform {
+    let text = format!(
+        "topology = {{ kind = 'cluster', hosts = 1, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }}\n\
+         storage = [{{ directory = '/scratch', {parameters} }}]"
+    );
+    Platform::from_toml(&text, "disk.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs accesses `(begin in seconds, device, access)`; returns the end of each [s].
+fn ends<T: Copy + Ord>(mut devices: Devices<T>, accesses: &[(f64, u32, Access, T)]) -> BTreeMap<T, f64> {
+    for &(begin, device, access, tag) in accesses {
+        devices.submit(at(begin), DeviceId::new(device), access, tag);
+    }
+    let (mut all, mut ended) = (BTreeMap::new(), Vec::new());
+    while let Some(now) = devices.next_event() {
+        devices.advance(now, &mut ended);
+        all.extend(ended.drain(..).map(|tag| (tag, now.as_picos() as f64 / 1e12)));
+    }
+    all
+}
+
+fn assert_ends(devices: Devices<u32>, accesses: &[(f64, Access)], expected: &[f64]) {
+    let accesses: Vec<_> =
+        (0..).zip(accesses).map(|(tag, &(begin, access))| (begin, 0, access, tag)).collect();
+    for (tag, end) in ends(devices, &accesses) {
+        let expected = expected[tag as usize];
+        assert!((end - expected).abs() < 2e-12, "access {tag} ends at {end}, expected {expected}");
+    }
+}
+
+/// Of 100 MB/s for reading, 40 for writing and 100 for both, a write takes 40 and a read beside it 60. By hand.
+#[test]
+fn accesses_share_the_bandwidths_of_a_disk() {
+    let disk =
+        |both: &str| with_device(&format!("read = '100MBps', write = '40MBps'{both}")).storage().idle();
+    assert_ends(disk(""), &[(0.0, access(READ, 90_000_000)), (0.0, access(WRITE, 20_000_000))], &[1.1, 0.5]);
+    let both = [(0.0, access(READ, 90_000_000)), (0.0, access(WRITE, 15_000_000))];
+    assert_ends(disk(", both = '60MBps'"), &both, &[1.75, 0.5]);
+    assert_ends(disk(", both = '140MBps'"), &both, &[0.9, 0.375]);
+    // Three reads, of which the last two begin later.
+    let reads = [(0.0, 50_000_000), (0.25, 25_000_000), (2.0, 10_000_000)];
+    assert_ends(disk(""), &reads.map(|(begin, bytes)| (begin, access(READ, bytes))), &[0.75, 0.75, 2.1]);
+    assert_ends(disk(""), &[(0.5, access(READ, 0))], &[0.5]);
+}
+
+/// The cases of SimGrid's answers that consist of accesses to disks alone, without priorities.
+#[test]
+fn disks_are_those_of_simgrid() {
+    let folder = repository("../shared/oracle/io");
+    if !present(&folder) {
+        return;
+    }
+    let table = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+    let mut expected = BTreeMap::new();
+    for line in table("disk-expected.csv").lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        if let Ok(end) = fields[5].parse::<f64>() {
+            expected.insert((fields[0].to_owned(), fields[1].to_owned(), fields[2].to_owned()), end);
+        }
+    }
+    let rates = |disk: &str| if disk == "bob:d1" { (100e6, 40e6) } else { (200e6, 80e6) };
+    let mut compared = 0;
+    for case in ["D01", "D02", "D03", "D04", "D05", "D07"] {
+        let (ops, mut both) = (table("disk-ops.csv"), BTreeMap::new());
+        let rows: Vec<Vec<&str>> =
+            ops.lines().filter(|line| line.starts_with(case)).map(|line| line.split(',').collect()).collect();
+        for row in rows.iter().filter(|row| row[1] == "setup") {
+            let words: Vec<&str> = row[5].split(' ').collect();
+            both.insert(words[0], words[2].parse::<f64>().unwrap());
+        }
+        let names = ["bob:d1", "bob:d2"];
+        let disks = names.map(|name| {
+            let (read, write) = rates(name);
+            let both = both.get(name).map_or(String::new(), |both| format!(", both = {both}"));
+            let host = with_device(&format!("read = {read}, write = {write}{both}"));
+            host.storage().idle_devices().remove(0)
+        });
+        let mut devices: Devices<(usize, usize)> = Devices::new(disks.into());
+        // An actor does its steps one after the other.
+        let actors: Vec<&str> = rows.iter().map(|row| row[1]).filter(|actor| *actor != "setup").collect();
+        let steps = |actor: &str| rows.iter().filter(move |row| row[1] == actor).cloned().collect::<Vec<_>>();
+        let submit = |devices: &mut Devices<(usize, usize)>, place: usize, step: usize, now: SimTime| {
+            let Some(row) = steps(actors[place]).into_iter().nth(step) else { return };
+            let words: Vec<&str> = row[5].split(' ').collect();
+            let direction = if words[0] == "read" { READ } else { WRITE };
+            let device = names.iter().position(|name| *name == words[1]).unwrap() as u32;
+            devices.submit(
+                now,
+                DeviceId::new(device),
+                access(direction, words[2].parse().unwrap()),
+                (place, step),
+            );
+        };
+        let mut seen = Vec::new();
+        for (place, actor) in actors.iter().enumerate() {
+            if !seen.contains(actor) {
+                seen.push(actor);
+                submit(&mut devices, place, 0, at(steps(actor)[0][3].parse().unwrap()));
+            }
+        }
+        let mut ended = Vec::new();
+        while let Some(now) = devices.next_event() {
+            devices.advance(now, &mut ended);
+            for (place, step) in std::mem::take(&mut ended) {
+                let key = (case.to_owned(), actors[place].to_owned(), step.to_string());
+                let (end, expected) = (now.as_picos() as f64 / 1e12, expected[&key]);
+                assert!((end - expected).abs() < 1e-11, "{key:?}: {end}, expected {expected}");
+                compared += 1;
+                submit(&mut devices, place, step + 1, now);
+            }
+        }
+    }
+    assert_eq!(compared, 16);
+}
+
+/// A hard disk of 100 MB/s, 7200 rotations per minute, 8 ms to anywhere and 1 ms to the next track; half a rotation is 1/240 s.
+#[test]
+fn a_hard_disk_moves_its_arm() {
+    let platform = with_device(
+        "kind = 'hard-disk', bandwidth = '100MBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200, near_bytes = 1_000_000",
+    );
+    let part = |file, offset| Access { file, direction: READ, offset, bytes: 1_000_000 };
+    let places =
+        [part(1, 0), part(1, 1_000_000), part(1, 2_500_000), part(1, 90_000_000), part(2, 91_000_000)];
+    let (far, near, data) = (0.008 + 1.0 / 240.0, 0.001 + 1.0 / 240.0, 0.01);
+    let durations = [far + data, data, near + data, far + data, far + data];
+    let expected = durations.iter().scan(0.0, |sum, duration| {
+        *sum += duration;
+        Some(*sum)
+    });
+    let accesses = places.map(|access| (0.0, access));
+    assert_ends(platform.storage().idle(), &accesses, &expected.collect::<Vec<_>>());
+    let alone = platform.storage().duration_alone(DeviceId::new(0), &places[3]);
+    assert_eq!(alone, SimDuration::try_from_secs_f64(far + data));
+}
+
+/// A tape: a second for each access, whatever its size, one after the other. The seam of devices: this file, and a row.
+#[derive(Debug, Default)]
+struct Tape {
+    queue: Vec<(AccessId, SimTime)>,
+}
+
+impl Device for Tape {
+    fn idle(&self) -> Box<dyn Device> {
+        Box::<Self>::default()
+    }
+
+    fn duration_alone(&self, _: &Access) -> Option<SimDuration> {
+        SimDuration::try_from_secs_f64(1.0)
+    }
+
+    fn begin(&mut self, now: SimTime, access: &Access, id: AccessId) {
+        let begin = self.queue.last().map_or(now, |(_, end)| *end);
+        self.queue.push((id, begin + self.duration_alone(access).unwrap()));
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.queue.first().map(|(_, end)| *end)
+    }
+
+    fn advance(&mut self, _: SimTime, ended: &mut Vec<AccessId>) {
+        ended.push(self.queue.remove(0).0);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        postcard::to_allocvec(&self.queue).unwrap()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        self.queue = postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        Ok(())
+    }
+}
+
+fn tape_and_disk() -> Devices<char> {
+    let disk = with_device("read = '10MBps', write = '10MBps'").storage().idle_devices().remove(0);
+    Devices::new(vec![Box::<Tape>::default(), disk])
+}
+
+fn mixed_accesses() -> Vec<(f64, u32, Access, char)> {
+    let [small, large] = [10, 15_000_000].map(|bytes| access(WRITE, bytes));
+    vec![(0.5, 0, small, 'a'), (0.0, 0, large, 'b'), (0.25, 1, large, 'c'), (3.0, 0, small, 'd')]
+}
+
+#[test]
+fn a_device_is_a_file_and_a_row() {
+    let ends = ends(tape_and_disk(), &mixed_accesses());
+    assert_eq!(ends, BTreeMap::from([('b', 1.0), ('a', 2.0), ('c', 1.75), ('d', 4.0)]));
+}
+
+/// Devices continue from a state at any event, and refuse any other state.
+#[test]
+fn devices_continue_from_a_state() {
+    let mut devices = tape_and_disk();
+    for (begin, device, access, tag) in mixed_accesses() {
+        devices.submit(at(begin), DeviceId::new(device), access, tag);
+    }
+    let (mut ended, mut events) = (Vec::new(), 0);
+    while let Some(now) = devices.next_event() {
+        let state = devices.save();
+        devices = tape_and_disk();
+        devices.restore(&state).unwrap();
+        assert_eq!(devices.next_event(), Some(now));
+        assert_eq!(tape_and_disk().restore(&state[..state.len() - 1]), Err(ForeignState));
+        devices.advance(now, &mut ended);
+        events += 1;
+    }
+    assert_eq!((ended, events), (vec!['b', 'c', 'a', 'd'], 8));
+    for byte in 0..=u8::MAX {
+        let mut state = tape_and_disk();
+        // Whatever is accepted ends without a panic.
+        if state.restore(&[2, 1, 0, 2, 0, 0, byte, 0, 0, 0]).is_ok() {
+            ends(state, &[]);
+        }
+    }
+}
+
+#[test]
+fn hosts_see_their_disks_and_those_of_others() {
+    let disk = |id, directory| {
+        format!(
+            "<disk id=\"{id}\" read_bw=\"100MBps\" write_bw=\"40MBps\"><prop id=\"mount\" value=\"{directory}\"/></disk>"
+        )
+    };
+    let platform = |remote: &str| {
+        let hosts = format!(
+            "<host id=\"a\" speed=\"1Gf\"><prop id=\"remote_disk\" value=\"{remote}\"/>{}</host><host id=\"b\" speed=\"1Gf\">{}<disk id=\"unseen\"/></host>",
+            disk("d", "/"),
+            disk("D", "/home")
+        );
+        Platform::from_xml(&xml(&hosts), "test.xml")
+    };
+    let found = platform("/scratch:D:b").unwrap();
+    let [a, b] = [0, 1].map(HostId::new);
+    let find = |host, file| found.find_file(host, file).map(|(device, owner)| (device.get(), owner));
+    assert_eq!(find(a, "/scratch/data"), Ok((1, b)));
+    assert_eq!(find(a, "/data"), Ok((0, a)));
+    assert_eq!(find(b, "/home/data"), Ok((1, b)));
+    assert_eq!(
+        find(b, "/data").unwrap_err().to_string(),
+        "the host \"b\" has no storage for the file \"/data\": it sees /home"
+    );
+    for remote in ["/scratch:D", "/scratch:d:b", "/scratch:D:c", "/scratch:unseen:b"] {
+        let error = platform(remote).unwrap_err().to_string();
+        assert!(error.contains("remote_disk") && error.contains("directory:disk:host"), "{error}");
+    }
+}
+
+#[test]
+fn storage_in_toml_is_checked() {
+    let cluster =
+        "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n";
+    let read =
+        |storage: &str| Platform::from_toml(&format!("{cluster}storage = [{{ {storage} }}]"), "p.toml");
+    let own = read("directory = '/tmp', read = '1GBps', write = '1GBps'").unwrap();
+    assert_eq!(own.find_file(HostId::new(2), "/tmp/x").unwrap().1, HostId::new(2));
+    let shared =
+        read("directory = '/s', host = 'node-1', shared = true, read = '1GBps', write = '1GBps'").unwrap();
+    assert_eq!(shared.find_file(HostId::new(2), "/s/x").unwrap().1, HostId::new(1));
+    for (storage, message) in [
+        ("directory = '/s', kind = 'tape'", "is \"tape\", expected disk or hard-disk"),
+        ("directory = '/s', read = '1GBps'", "missing field `write`"),
+        ("directory = '/s', read = 1e9, write = 1e9, seek = 1", "unknown field `seek`"),
+        ("directory = '/s', read = 0, write = 1e9", "more than zero"),
+        ("directory = '', read = 1e9, write = 1e9", "the begin of the names of files"),
+        ("directory = '/s', host = 'x', read = 1e9, write = 1e9", "the name of a host"),
+        (
+            "directory = '/s', shared = true, read = 1e9, write = 1e9",
+            "the host of a device that all hosts see",
+        ),
+    ] {
+        let error = read(storage).unwrap_err().to_string();
+        assert!(error.contains(message), "{storage}: {error}");
+    }
+}
