@@ -50,9 +50,9 @@ fn independent_accesses_take_simgrids_times() {
         config.set_path("platform", "hosts", &hosts);
         let outcome = run(config).unwrap();
         for rank in 0..case["ranks"].parse::<u32>().unwrap() {
-            let of_rank =
+            let mut of_rank =
                 expected.iter().filter(|row| row["case"] == case["case"] && row["rank"] == rank.to_string());
-            let end: f64 = of_rank.last().unwrap()["end_s"].parse().unwrap();
+            let end: f64 = of_rank.next_back().unwrap()["end_s"].parse().unwrap();
             let found = outcome.ends[Rank::new(rank).index()].as_secs_f64();
             assert!((found - end).abs() < 2e-8, "{} rank {rank}: {found}, expected {end}", case["case"]);
         }
