@@ -25,6 +25,7 @@ mod bcast;
 mod blocks;
 mod decision_table;
 mod doubling;
+pub(crate) mod file_access;
 mod gather;
 mod halving;
 mod layout;
@@ -63,6 +64,7 @@ use reduce::Reduce;
 use reduce_scatter::ReduceScatter;
 use scatter::Scatter;
 
+use crate::machine::DeviceAccess;
 pub use layout::Layout;
 pub use member::Member;
 pub use operation::Operation;
@@ -153,6 +155,13 @@ pub enum Step {
     Compute {
         /// Amount.
         flops: f64,
+    },
+    /// A step of an access to the file of the call, on this device or of its data.
+    Access {
+        /// The access.
+        access: DeviceAccess,
+        /// Number of the step, from 0; the last ones may do nothing.
+        number: u8,
     },
     /// Advances the clock.
     Sleep {

@@ -152,6 +152,9 @@ pub struct DeviceAccess {
 }
 
 impl DeviceAccess {
+    /// Maximum number of steps of an access: on the device, and a transfer of its data.
+    pub(crate) const MAX_STEPS: u8 = 2;
+
     /// Creates an access to a part of a file.
     pub fn new(device: u32, file: &str, direction: FileDirection, offset: u64, bytes: Bytes) -> Self {
         let mut hasher = FxHasher::default();

@@ -3,7 +3,7 @@
 mod actions;
 mod calls;
 mod cancel;
-mod file;
+pub(crate) mod file;
 mod outcome;
 mod pending;
 mod probe;
@@ -27,7 +27,7 @@ use crate::point_to_point::{Awaited, OperationIndex, PointToPoint, Request, Requ
 use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
-use file::FilePointers;
+use file::Files;
 use pending::Pending;
 use recurrence::BoundaryAction;
 pub use recurrence::RankAtCut;
@@ -61,7 +61,7 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     /// Number of conditional events granted.
     granted_events: u64,
     boundary_action: BoundaryAction,
-    files: FilePointers,
+    files: Files,
 }
 
 /// Reason why a rank is blocked.
@@ -112,7 +112,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             compute_factor: compute_factor_in(replay.parameters, ""),
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
-            files: FilePointers::new(),
+            files: Files::default(),
         })
     }
 

@@ -12,6 +12,7 @@ use crate::error::ReplayError;
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
+use crate::rank::file::CollectiveAccesses;
 use crate::rank::{RankProcess, RestoreError, SavedRank};
 use crate::token::Token;
 
@@ -31,6 +32,8 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     /// Stops ranks at the boundaries of iterations.
     pub(crate) stops_at_iterations: bool,
     pub(crate) analysis: A,
+    /// Computed on first use: it reads all ranks.
+    collective_accesses: OnceLock<CollectiveAccesses>,
 }
 
 /// Processes of some ranks.
@@ -86,6 +89,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             other_processes: Vec::new(),
             stops_at_iterations: false,
             analysis,
+            collective_accesses: OnceLock::new(),
         }
     }
 
@@ -101,6 +105,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             other_processes,
             stops_at_iterations,
             analysis,
+            collective_accesses,
         } = self;
         Replay {
             machine,
@@ -112,6 +117,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             other_processes,
             stops_at_iterations,
             analysis: (analysis, other),
+            collective_accesses,
         }
     }
 
@@ -153,6 +159,11 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
                 .iter()
                 .for_each(|&rank| outbox.send(rank, Token::FailedPolls { tests, probes }));
         }
+    }
+
+    /// Returns the collective accesses to files of all ranks.
+    pub(crate) fn collective_accesses(&self) -> &CollectiveAccesses {
+        self.collective_accesses.get_or_init(|| CollectiveAccesses::of(self.trace))
     }
 
     /// Returns the layout of a communicator on nodes, computed once.

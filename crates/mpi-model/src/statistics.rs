@@ -68,6 +68,12 @@ action_kinds! {
     NeighborAlltoall = "neighbor_alltoall",
     /// `comm_split`, `comm_dup` and `comm_create` of a communicator that the trace uses.
     NewCommunicator = "comm_split",
+    /// The call of a non-blocking collective operation.
+    NonBlocking = "icollective",
+    /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.
+    Marker = "marker",
+    /// `finalize`, and the completion of requests that are still pending at the end of the trace.
+    Finalize = "finalize",
     FileOpen = "io-open",
     FileClose = "io-close",
     FileSync = "io-sync",
@@ -75,12 +81,10 @@ action_kinds! {
     FileRead = "io-read",
     /// `io-write`, `io-write_at`.
     FileWrite = "io-write",
-    /// The call of a non-blocking collective operation.
-    NonBlocking = "icollective",
-    /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.
-    Marker = "marker",
-    /// `finalize`, and the completion of requests that are still pending at the end of the trace.
-    Finalize = "finalize",
+    /// `io-read_all`, `io-read_at_all`.
+    FileReadAll = "io-read_all",
+    /// `io-write_all`, `io-write_at_all`.
+    FileWriteAll = "io-write_all",
 }
 
 impl ActionKind {
@@ -185,6 +189,11 @@ impl Statistics {
     /// Returns the number of completed actions of this kind.
     pub fn count(&self, kind: ActionKind) -> u64 {
         self.totals.of(kind).count
+    }
+
+    /// Returns the kinds of which there were actions, in their order.
+    pub fn kinds(&self) -> impl Iterator<Item = ActionKind> + '_ {
+        self.totals.kinds()
     }
 
     /// Returns the number of outcomes that depended on time.

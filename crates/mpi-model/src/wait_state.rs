@@ -73,14 +73,14 @@ impl WaitState {
     fn in_collective(self, operation: ActionKind) -> Self {
         use ActionKind::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, FileClose,
-            FileOpen, FileSync, Gather, Gatherv, NewCommunicator, Reduce, ReduceScatter, Scan, Scatter,
-            Scatterv,
+            FileOpen, FileReadAll, FileSync, FileWriteAll, Gather, Gatherv, NewCommunicator, Reduce,
+            ReduceScatter, Scan, Scatter, Scatterv,
         };
         match (operation, self) {
             (Barrier | FileClose | FileSync, _) => Self::WaitAtBarrier,
             (
                 Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator
-                | FileOpen,
+                | FileOpen | FileReadAll | FileWriteAll,
                 _,
             ) => Self::WaitAtNxN,
             (Bcast | Scatter | Scatterv, Self::LateSender) => Self::LateBroadcast,

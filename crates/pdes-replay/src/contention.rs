@@ -1,8 +1,8 @@
 //! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
 
 use mpi_model::{
-    Completion, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer,
-    Work,
+    Completion, DeviceAccess, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token,
+    UncontendedTransfer, Work,
 };
 use netmodel::WindowMachine;
 use netmodel::epoch::{EpochError, EpochMachine};
@@ -282,11 +282,34 @@ impl<'a, N> Contention<'a, N> {
         self.network.restore(network)
     }
 
+    /// Submits an access to a storage device.
+    #[cold]
+    fn submit_access(&mut self, at: SimTime, access: &DeviceAccess, tag: Completion) {
+        let (device, access) = addressed(access);
+        let devices = self.devices.as_mut().expect("a file is found where there is storage");
+        devices.submit(at, device, access, tag);
+    }
+
     /// Returns the next event of the storage, if it comes before that of the network.
-    #[inline]
+    #[cold]
     fn next_device_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
         let at = self.devices.as_mut()?.next_event()?;
         of_network.is_none_or(|other| at < other).then_some(at)
+    }
+
+    /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
+    #[cold]
+    fn advance_with_devices(&mut self) -> SimTime
+    where
+        N: NetworkModel<Completion>,
+    {
+        let of_network = self.network.next_event();
+        if let Some((at, devices)) = self.next_device_event(of_network).zip(self.devices.as_mut()) {
+            devices.advance(at, &mut self.completions);
+            return at;
+        }
+        self.network.advance(&mut self.completions);
+        self.network.now()
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
@@ -328,17 +351,16 @@ where
                 self.network.compute(at, self.placement.host(rank), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
-            Work::Access(access) => {
-                let (device, access) = addressed(&access);
-                let devices = self.devices.as_mut().expect("a file is found where there is storage");
-                devices.submit(at, device, access, tag);
-            }
+            Work::Access(access) => self.submit_access(at, &access, tag),
         }
     }
 
     #[inline]
     fn next_event_time(&mut self) -> Option<SimTime> {
         let of_network = self.network.next_event();
+        if self.devices.is_none() {
+            return of_network;
+        }
         self.next_device_event(of_network).or(of_network)
     }
 
@@ -346,12 +368,8 @@ where
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        let of_network = if self.devices.is_some() { self.network.next_event() } else { None };
-        let at = match self.next_device_event(of_network).zip(self.devices.as_mut()) {
-            Some((at, devices)) => {
-                devices.advance(at, &mut self.completions);
-                at
-            }
+        let at = match self.devices {
+            Some(_) => self.advance_with_devices(),
             None => {
                 self.network.advance(&mut self.completions);
                 self.network.now()

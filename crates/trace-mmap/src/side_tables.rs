@@ -30,6 +30,11 @@ pub(crate) struct SideTables {
 const GROUP_BIT: u32 = 1 << 31;
 
 impl SideTables {
+    /// Returns whether some call is one on a file.
+    pub(crate) fn has_file_calls(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call, Call::File { .. }))
+    }
+
     /// Reads the tables of a rank among `ranks` from their archived form; returns `None` if it is malformed.
     pub(crate) fn from_bytes(bytes: &[u8], ranks: u32) -> Option<Self> {
         rkyv::from_bytes::<Self, Failure>(bytes).ok().filter(|side| side.is_valid(ranks))

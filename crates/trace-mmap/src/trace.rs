@@ -17,7 +17,6 @@ use std::path::Path;
 use pdes_core::Rank;
 
 use crate::archive::{self, ArchiveError, Directory};
-use crate::call::Call;
 use crate::error::{Location, TraceError};
 use crate::provenance::Provenance;
 use crate::side_tables::SideTables;
@@ -175,8 +174,7 @@ impl Trace {
 
     /// Returns whether some rank has calls on files; a damaged table has none.
     pub fn has_file_calls(&self) -> bool {
-        let is_one = |call: &Call| matches!(call, Call::File { .. });
-        self.side_tables().flatten().any(|side| side.calls.iter().any(is_one))
+        self.side_tables().flatten().any(SideTables::has_file_calls)
     }
 
     /// Calls a function with a rank, which is read temporarily if it is not loaded.

@@ -4,6 +4,7 @@ use pdes_core::Bytes;
 use trace_mmap::Datatype;
 
 use super::Layout;
+use super::file_access::FileParts;
 use super::member::Elements;
 
 /// Blocks of the ranks of a communicator.
@@ -15,6 +16,8 @@ pub(super) enum Blocks<'a> {
     PerRank { counts: &'a [u64], datatype: Datatype },
     /// The ranks are the nodes of this layout; the block of a node has one such block for each of its members.
     PerNode { block: Elements, layout: &'a Layout },
+    /// The blocks that a member of a collective access to a file sends to each rank, or receives.
+    OfFile { parts: &'a FileParts, member: u32, are_sent: bool },
 }
 
 impl<'a> Blocks<'a> {
@@ -32,6 +35,10 @@ impl<'a> Blocks<'a> {
             Self::Equal(block) => block,
             Self::PerRank { counts, datatype } => Elements::new(counts[rank as usize], datatype),
             Self::PerNode { block, layout } => repeated(block, layout.node_size(rank).into()),
+            Self::OfFile { parts, member, are_sent } => {
+                let (from, to) = if are_sent { (member, rank) } else { (rank, member) };
+                Elements::new(parts.sent(from, to), Datatype::BYTE)
+            }
         }
     }
 
@@ -54,6 +61,10 @@ impl<'a> Blocks<'a> {
             Self::PerNode { block, layout } => {
                 let nodes = (first..first + number).map(|node| node % layout.nodes());
                 repeated(block, nodes.map(|node| u64::from(layout.node_size(node))).sum())
+            }
+            Self::OfFile { parts, .. } => {
+                let ranks = (first..first + number).map(|rank| rank % parts.members());
+                Elements::new(ranks.map(|rank| self.elements(rank).count).sum(), Datatype::BYTE)
             }
         }
     }

@@ -113,6 +113,7 @@ impl Step {
             Self::Wait { .. }
             | Self::WaitAll
             | Self::WaitEach
+            | Self::Access { .. }
             | Self::Compute { .. }
             | Self::Sleep { .. } => self,
         }

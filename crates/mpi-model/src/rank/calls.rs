@@ -129,8 +129,12 @@ impl ActionKind {
                 FileCall::Close => Self::FileClose,
                 FileCall::Sync => Self::FileSync,
                 FileCall::Seek { .. } => Self::Marker,
-                FileCall::Access { direction: FileDirection::Read, .. } => Self::FileRead,
-                FileCall::Access { direction: FileDirection::Write, .. } => Self::FileWrite,
+                FileCall::Access { is_collective, direction, .. } => match (direction, is_collective) {
+                    (FileDirection::Read, false) => Self::FileRead,
+                    (FileDirection::Write, false) => Self::FileWrite,
+                    (FileDirection::Read, true) => Self::FileReadAll,
+                    (FileDirection::Write, true) => Self::FileWriteAll,
+                },
             },
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::CursorPosition;
 
 use super::RankProcess;
-use super::file::FilePointers;
+use super::file::Files;
 use super::pending::Pending;
 use crate::collective::runner::{CollectiveRunner, SavedOperations};
 use crate::context::Thread;
@@ -32,7 +32,7 @@ pub struct RankState<S = ()> {
     statistics: Statistics,
     wait_states: Option<Box<WaitStates>>,
     observer: S,
-    files: FilePointers,
+    files: Files,
 }
 
 /// Error of a rank that cannot continue from a state.

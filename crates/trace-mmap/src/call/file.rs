@@ -40,8 +40,10 @@ pub enum FileCall {
         /// Position from the begin of the file \[B\].
         offset: u64,
     },
-    /// `MPI_File_read` or `MPI_File_write`, and with an offset `MPI_File_read_at` or `MPI_File_write_at`.
+    /// `MPI_File_read` or `MPI_File_write`, and with an offset `MPI_File_read_at` or `MPI_File_write_at`; collective ones end in `_all`.
     Access {
+        /// Whether all ranks of the communicator access the file together.
+        is_collective: bool,
         /// Whether the rank writes or reads.
         direction: FileDirection,
         /// Position from the begin of the file \[B\]; `None` for that of the individual pointer, which moves.
@@ -66,7 +68,11 @@ pub const MAX_OFFSET: u64 = 999_999_999_999_999_999;
 impl FileCall {
     /// Returns whether all ranks of the communicator make the call.
     pub fn is_collective(self) -> bool {
-        matches!(self, Self::Open { .. } | Self::Close | Self::Sync)
+        match self {
+            Self::Open { .. } | Self::Close | Self::Sync => true,
+            Self::Seek { .. } => false,
+            Self::Access { is_collective, .. } => is_collective,
+        }
     }
 
     /// Returns the position that the call names.
@@ -81,14 +87,15 @@ impl FileCall {
 
 impl Number for FileCall {
     fn number(&self) -> usize {
-        let of_access = |direction| usize::from(direction == FileDirection::Write);
         match *self {
             Self::Open { .. } => 0,
             Self::Close => 1,
             Self::Sync => 2,
             Self::Seek { .. } => 3,
-            Self::Access { direction, offset: None, .. } => 4 + of_access(direction),
-            Self::Access { direction, offset: Some(_), .. } => 6 + of_access(direction),
+            Self::Access { is_collective, direction, offset, .. } => {
+                let bits = [direction == FileDirection::Write, offset.is_some(), is_collective];
+                4 + (0..).zip(bits).map(|(bit, is_set)| usize::from(is_set) << bit).sum::<usize>()
+            }
         }
     }
 }

@@ -237,7 +237,8 @@ calls! {
     /// MPI-IO: a call on a file of a communicator.
     File [
         0: b"io-open", 1: b"io-close", 2: b"io-sync", 3: b"io-seek",
-        4: b"io-read", 5: b"io-write", 6: b"io-read_at", 7: b"io-write_at"
+        4: b"io-read", 5: b"io-write", 6: b"io-read_at", 7: b"io-write_at",
+        8: b"io-read_all", 9: b"io-write_all", 10: b"io-read_at_all", 11: b"io-write_at_all"
     ] by call | call {
         names {
             communicator: CommIdx => communicator: CommId = communicator,

@@ -220,7 +220,12 @@ mod tests {
             Call::GetStatus { slot, done: true },
             file(FileCall::Open { mode: 5 }),
             file(FileCall::Sync),
-            file(FileCall::Access { direction: FileDirection::Write, offset: Some(1 << 40), bytes }),
+            file(FileCall::Access {
+                is_collective: true,
+                direction: FileDirection::Write,
+                offset: Some(1 << 40),
+                bytes,
+            }),
             Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }

@@ -202,6 +202,11 @@ impl RankTrace {
         self.side_tables.collective(id).expect("the identifier is from this rank")
     }
 
+    /// Returns whether the rank has calls on files.
+    pub fn has_file_calls(&self) -> bool {
+        self.side_tables.has_file_calls()
+    }
+
     /// Returns a call.
     ///
     /// # Panics

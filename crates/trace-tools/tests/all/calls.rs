@@ -351,8 +351,8 @@ fn named_fields_are_known_and_there_once() {
 #[test]
 fn calls_on_files_have_a_name_and_positions() {
     let text = "0 init\n0 comm_split new=3 members=0\n0 io-open /scratch/data 9\n0 io-open /x 0 comm=3\n0 io-seek /x 7 comm=3\n\
-                0 io-write /x 12 comm=3\n0 io-read_at /scratch/data 999999999999999990 7\n0 io-sync /scratch/data\n\
-                0 io-close /x comm=3\n0 io-close /scratch/data\n1 init\n1 comm_split\n1 io-open /scratch/data\n1 io-sync /scratch/data\n\
+                0 io-write /x 12 comm=3\n0 io-read_at /scratch/data 999999999999999990 7\n0 io-sync /scratch/data\n0 io-write_at_all /scratch/data 5 6\n\
+                0 io-close /x comm=3\n0 io-close /scratch/data\n1 init\n1 comm_split\n1 io-open /scratch/data\n1 io-sync /scratch/data\n1 io-write_at_all /scratch/data 0 5\n\
                 1 io-close /scratch/data\n";
     let trace = load(text);
     let calls = calls(&trace, 0);
@@ -363,7 +363,8 @@ fn calls_on_files_have_a_name_and_positions() {
         calls[1],
         Call::File { communicator: world, file: name("/scratch/data"), call: FileCall::Open { mode: 9 } }
     );
-    let read = FileCall::Access { direction, offset: Some(999_999_999_999_999_990), bytes };
+    let read =
+        FileCall::Access { is_collective: false, direction, offset: Some(999_999_999_999_999_990), bytes };
     assert_eq!(calls[5], Call::File { communicator: world, file: name("/scratch/data"), call: read });
     for (line, message) in [
         ("io-open", "the line ends before the name of the file"),

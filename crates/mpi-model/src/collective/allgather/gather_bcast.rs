@@ -13,7 +13,7 @@ pub(in crate::collective) fn gather_bcast<'a>(member: Member<'a>, args: Args<'a>
         Blocks::Equal(received) => {
             Gather::selected(member, gather::Args { root: 0, sent: args.sent, received })
         }
-        Blocks::PerRank { .. } | Blocks::PerNode { .. } => {
+        Blocks::PerRank { .. } | Blocks::PerNode { .. } | Blocks::OfFile { .. } => {
             gather::linear(member, 0, args.sent.bytes(), move |rank| args.blocks.bytes_of(rank))
         }
     };

@@ -4,9 +4,9 @@ use pdes_core::{Bytes, Rank};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot};
 
-use crate::collective::{self, Member, Schedule, Step, concatenate};
+use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
 use crate::context::RankContext;
-use crate::machine::Machine;
+use crate::machine::{DeviceAccess, Machine};
 use crate::observer::Analysis;
 use crate::statistics::ActionKind;
 
@@ -17,6 +17,8 @@ pub(crate) enum Origin {
     Collective(CollectiveId),
     /// A call.
     Call(CallId),
+    /// A collective access to a file, with its number among those on its communicator.
+    FileAccess { call: CallId, number: u32 },
 }
 
 /// Operation of an action of the trace, before it begins.
@@ -65,6 +67,16 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
     };
     let (kind, on, slot, operation) = match origin {
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
+        Origin::FileAccess { call: id, number } => {
+            let Call::File { communicator, .. } = trace.call(id) else { return None };
+            let communicator = &trace.communicators()[communicator.index()];
+            let parts = replay.collective_accesses().get(communicator.id, number)?;
+            let access = context.access(id, 0, 0);
+            let at = move |offset, bytes| DeviceAccess { offset, bytes, ..access };
+            let schedule = file_access::schedule(member(communicator), parts, at);
+            let kind = ActionKind::of_call(trace.call(id), trace);
+            return Some(OperationPlan { kind, communicator, schedule, slot: None });
+        }
         Origin::Call(id) => match trace.call(id) {
             Call::Collective { operation, communicator, slot } => {
                 let operation = trace.collective(*operation);

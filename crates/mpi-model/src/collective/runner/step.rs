@@ -4,6 +4,7 @@ use pdes_core::{Bytes, Rank};
 
 use super::Means;
 use super::operation::{RunningOperation, Wait};
+use super::plan::Origin;
 use crate::collective::Step;
 use crate::context::Failure;
 use crate::machine::Machine;
@@ -51,6 +52,15 @@ impl<'t> RunningOperation<'t> {
             }
             Step::Compute { flops } => {
                 if means.context.start_computation(flops, false, Some(self.index), means.outbox)? {
+                    self.wait = Wait::Work;
+                }
+            }
+            Step::Access { access, number } => {
+                let (Origin::Call(call) | Origin::FileAccess { call, .. }) = self.origin else {
+                    unreachable!("the operation is a call on a file")
+                };
+                let operation = Some(self.index);
+                if means.context.start_access_step(call, &access, number, operation, means.outbox)? {
                     self.wait = Wait::Work;
                 }
             }

@@ -145,8 +145,10 @@ impl ReadCall for CallReader<'_, '_, '_> {
             1 => FileCall::Close,
             2 => FileCall::Sync,
             3 => FileCall::Seek { offset: self.offset()? },
-            4 | 5 => FileCall::Access { direction, offset: None, bytes: self.file_bytes()? },
-            _ => FileCall::Access { direction, offset: Some(self.offset()?), bytes: self.file_bytes()? },
+            number => {
+                let offset = if number & 2 == 0 { None } else { Some(self.offset()?) };
+                FileCall::Access { is_collective: number >= 8, direction, offset, bytes: self.file_bytes()? }
+            }
         })
     }
 
