@@ -20,6 +20,8 @@ mod contention;
 mod critical_paths;
 #[path = "replay/determinism.rs"]
 mod determinism;
+#[path = "replay/diagnosis.rs"]
+mod diagnosis;
 #[path = "replay/epochs.rs"]
 mod epochs;
 #[path = "replay/exchanges.rs"]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pdes_replay::Rule;
 use trace_tools::transform::Hypothesis;
 
 use crate::{pages, read, repository};
@@ -15,7 +16,9 @@ fn commands_print_what_the_pages_say() {
     let folder = folder.path();
     // Configurations name files relative to themselves, and so have to be where the examples write.
     copy(&repository().join("configs"), &folder.join("configs"));
-    std::os::unix::fs::symlink(repository().join("crates"), folder.join("crates")).unwrap();
+    for name in ["crates", "tests"] {
+        std::os::unix::fs::symlink(repository().join(name), folder.join(name)).unwrap();
+    }
     std::fs::create_dir(folder.join("target")).unwrap();
     std::env::set_current_dir(folder).unwrap();
     let cases = trycmd::TestCases::new();
@@ -77,24 +80,23 @@ fn settings_follow_a_schema() {
             let table: toml::Table =
                 toml::from_str(&block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", page.display()));
             let value = serde_json::to_value(table).unwrap();
-            let is_hypothesis = Hypothesis::from_text(&block, &page).is_ok();
-            let is_valid = is_hypothesis || validators.iter().any(|validator| validator.is_valid(&value));
-            assert!(
-                is_valid,
-                "{}: neither configuration, sweep, platform nor hypotheses:\n{block}",
-                page.display()
-            );
+            let is_checked =
+                Hypothesis::from_text(&block, &page).is_ok() || Rule::from_text(&block, "page").is_ok();
+            let is_valid = is_checked || validators.iter().any(|validator| validator.is_valid(&value));
+            assert!(is_valid, "{}: no file that the program reads:\n{block}", page.display());
         }
     }
 }
 
-/// The page of hypotheses shows the file that its command reads.
+/// Pages show whole files of `configs`.
 #[test]
-fn the_hypotheses_are_those_of_the_file() {
-    let file = read(&repository().join("configs/hypotheses.toml"));
-    let (_, hypotheses) = file.split_once('\n').unwrap();
-    let shown = format!("# configs/hypotheses.toml\n{}", hypotheses.trim_end());
-    assert!(blocks(&read(&repository().join("docs/what-if.md")), "toml").contains(&shown), "{shown}");
+fn files_are_shown_as_they_are() {
+    for (page, name) in [("what-if.md", "hypotheses.toml"), ("diagnosis.md", "rules.toml")] {
+        let file = read(&repository().join("configs").join(name));
+        let (_, text) = file.split_once('\n').unwrap();
+        let shown = format!("# configs/{name}\n{}", text.trim_end());
+        assert!(blocks(&read(&repository().join("docs").join(page)), "toml").contains(&shown), "{shown}");
+    }
 }
 
 /// Rust belongs into the documentation of the crates, where examples are compiled and run.

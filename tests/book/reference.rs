@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use pdes_replay::{Rule, Scope};
 use serde_json::Value;
 use trace_tools::transform::{Subject, TRANSFORMS};
 
@@ -54,6 +55,34 @@ fn the_transformations_are_those_of_the_program() {
         writeln!(text, "- Keys of selectors of {}: {}.", subject.name(), keys.join(", ")).unwrap();
     }
     Page("what-if.md").check(&text);
+}
+
+#[test]
+fn the_problems_and_variables_are_those_of_the_program() {
+    let mut text = String::from("| problem | of | description |\n|---|---|---|\n");
+    for rule in Rule::own() {
+        let (_, of) = scope_name(rule.scope);
+        writeln!(text, "| {} | {of} | {} |", rule.name, rule.description).unwrap();
+    }
+    let run = Scope::Run.variables();
+    for (scope, of) in Scope::NAMED.map(|(_, scope)| scope_name(scope)) {
+        writeln!(text, "\n| variable of {of} | meaning |\n|---|---|").unwrap();
+        for (name, meaning) in scope.variables() {
+            if scope == Scope::Run || run.iter().all(|(known, _)| *known != name) {
+                writeln!(text, "| `{name}` | {} |", meaning.trim()).unwrap();
+            }
+        }
+    }
+    Page("diagnosis.md").check(&text);
+}
+
+fn scope_name(scope: Scope) -> (Scope, &'static str) {
+    let name = match scope {
+        Scope::Place => "a place",
+        Scope::Link => "a link",
+        Scope::Run => "the run",
+    };
+    (scope, name)
 }
 
 /// A page with generated tables.

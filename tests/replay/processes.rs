@@ -26,7 +26,7 @@ pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
 ];
 
 /// Runs the command on this many processes, all of which work in a replay; `None` if there is no `mpirun`.
-fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
+pub(crate) fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
     match arguments {
         [flag, ..] if flag.starts_with("--") => {
             mpirun_by_cores(processes, &[arguments, &["--set=parallel.oversubscribe=true"]].concat())

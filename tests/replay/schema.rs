@@ -43,9 +43,12 @@ fn every_file_of_configs_follows_its_schema() {
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let table: toml::Table = toml::from_str(&text).unwrap();
+            // Hypotheses and rules have no schema: what reads them checks them.
             if table.contains_key("hypothesis") {
-                // Hypotheses have no schema: what reads them checks them.
                 Hypothesis::from_text(&text, &path).unwrap();
+                continue;
+            } else if table.contains_key("problem") {
+                pdes_replay::Rule::from_path(&path).unwrap();
                 continue;
             }
             let document = document(&path, &table);

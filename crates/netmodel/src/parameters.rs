@@ -138,6 +138,18 @@ impl NetworkParameters {
     }
 }
 
+impl NetworkParameters {
+    /// Returns parameters with which messages take no time without contention: latencies and times per byte are so small that no message
+    /// takes a picosecond.
+    pub fn ideal() -> Self {
+        Self {
+            latency_factor: valid_table(FactorTable::try_constant(1e-300)),
+            bandwidth_factor: valid_table(FactorTable::try_constant(1e300)),
+            ..Self::preset(Preset::Raw)
+        }
+    }
+}
+
 /// Unwraps a table of constants of this file, which the tests show to be valid.
 fn valid_table(table: Result<FactorTable, crate::FactorError>) -> FactorTable {
     table.expect("the tables of the presets are valid")

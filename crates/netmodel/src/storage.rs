@@ -6,7 +6,6 @@ mod devices;
 mod disk;
 mod hard_disk;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use pdes_core::{SimDuration, SimTime};
@@ -189,6 +188,7 @@ impl Storage {
 
 /// A device of a platform in TOML, or one for each host.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
 pub struct StorageDescription {
     /// Directory at which hosts see the device: the begin of the names of its files.
     pub directory: String,
@@ -202,7 +202,7 @@ pub struct StorageDescription {
     pub kind: String,
     /// Parameters of this kind.
     #[serde(flatten)]
-    #[schemars(with = "BTreeMap<String, schemars::Schema>")]
+    #[schemars(skip)]
     pub parameters: toml::Table,
 }
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod calibrate;
+mod diagnose;
 mod goal;
 mod large_pages;
 mod manual;
@@ -28,7 +29,7 @@ use pdes_replay::ConfigError;
 use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
-use arguments::{Arguments, Command, RunArguments, Verbosity};
+use arguments::{Arguments, Command, Verbosity};
 
 /// Exit status of misuse.
 const MISUSE: u8 = 2;
@@ -50,9 +51,9 @@ pub(crate) fn main() -> ExitCode {
     start_log(&arguments);
     let quiet = arguments.verbosity.quiet;
     match &arguments.command {
-        None => replay(&arguments.run, quiet),
+        None => on_processes(quiet, |quiet, cluster| run::run(&arguments.run, quiet, cluster)),
         Some(Command::Run(command)) => match command.arguments() {
-            Ok(arguments) => replay(&arguments, quiet),
+            Ok(arguments) => on_processes(quiet, |quiet, cluster| run::run(&arguments, quiet, cluster)),
             Err(misuse) => exit_code(Err(misuse.into()), None),
         },
         Some(Command::Platform(command)) => exit_code(platform::run(command), None),
@@ -60,6 +61,9 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
         Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments, quiet), None),
         Some(Command::WhatIf(arguments)) => exit_code(what_if::run(arguments, quiet), None),
+        Some(Command::Diagnose(arguments)) => {
+            on_processes(quiet, |quiet, cluster| diagnose::run(arguments, quiet, cluster))
+        }
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),
@@ -69,11 +73,11 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Replays on this process, or on all processes that were started together.
-fn replay(arguments: &RunArguments, quiet: bool) -> ExitCode {
+/// Runs a command on this process, or on all processes that were started together, of which all but the first are quiet.
+fn on_processes(quiet: bool, run: impl FnOnce(bool, &mut Cluster) -> anyhow::Result<()>) -> ExitCode {
     match processes::join() {
         Ok(mut cluster) => {
-            let result = run::run(arguments, quiet || cluster.member() != 0, &mut cluster);
+            let result = run(quiet || cluster.member() != 0, &mut cluster);
             // All processes leave together, so that the error is reported before the launcher ends them because one has failed.
             exit_code(result, Some(&cluster))
         }

@@ -145,11 +145,7 @@ impl Config {
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"));
         let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
         let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        let origin = Origin::Setting(assignment.to_owned());
-        check_entry(section, key, &value).map_err(|error| error.at(&origin))?;
-        self.insert(section, key, value);
-        self.overrides.insert((section.to_owned(), key.to_owned()), origin);
-        Ok(())
+        self.set_checked(section, key, value, Origin::Setting(assignment.to_owned()))
     }
 
     /// Applies a flag of the command line; errors about its value name the flag.
@@ -163,12 +159,25 @@ impl Config {
         key: &str,
         value: toml::Value,
     ) -> Result<(), ConfigError> {
-        // Generating the schema takes as long as a small replay; it is only needed to explain an error.
-        if read_entry(section, key, &value).is_err() {
-            check_entry(section, key, &value).map_err(|error| error.at(&Origin::Flag(flag)))?;
+        self.set_checked(section, key, value, Origin::Flag(flag))
+    }
+
+    fn set_checked(
+        &mut self,
+        section: &str,
+        key: &str,
+        value: toml::Value,
+        origin: Origin,
+    ) -> Result<(), ConfigError> {
+        // Generating the schema takes as long as a small replay. It is only needed to explain an error, and to find one in an inline
+        // platform, which is read later.
+        let is_inline =
+            section == "platform" && matches!(key, "topology" | "host" | "link" | "route" | "storage");
+        if is_inline || read_entry(section, key, &value).is_err() {
+            check_entry(section, key, &value).map_err(|error| error.at(&origin))?;
         }
         self.insert(section, key, value);
-        self.overrides.insert((section.to_owned(), key.to_owned()), Origin::Flag(flag));
+        self.overrides.insert((section.to_owned(), key.to_owned()), origin);
         Ok(())
     }
 
@@ -340,6 +349,8 @@ fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigErro
         ("a sweep", "run it with: pdes-replay sweep FILE -o DIR")
     } else if has("hypothesis") {
         ("a file of hypotheses", "test them with: pdes-replay what-if FILE --config CONFIG -o DIR")
+    } else if has("problem") {
+        ("a file of rules", "name it with: pdes-replay diagnose CONFIG --rules FILE")
     } else if has("topology") {
         ("a platform", "name it with --platform, or as [platform] file in a configuration")
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mpi_model::Parameters;
+use mpi_model::{Overhead, Parameters};
 use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
 use pdes_core::{Progress, RunAhead, SimDuration};
 use trace_mmap::LoadOptions;
@@ -85,6 +85,34 @@ impl Job {
             ranks: self.ranks,
             memory_budget: self.memory_budget.unwrap_or(defaults.memory_budget),
             ..defaults
+        }
+    }
+
+    /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
+    pub(crate) fn on_ideal_network(&self) -> Self {
+        let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
+        let mpi = Parameters {
+            send: Overhead::default(),
+            isend: Overhead::default(),
+            receive: Overhead::default(),
+            irecv: SimDuration::ZERO,
+            ..self.mpi.clone()
+        };
+        Self {
+            model: Model::uncontended(),
+            network: NetworkParameters::ideal(),
+            epoch: Epoch::Exact,
+            mpi,
+            polling,
+            waits: Some(false),
+            links: Some(false),
+            histograms: false,
+            critical_path: false,
+            timeline: None,
+            checkpoints: None,
+            profile: None,
+            report: None,
+            ..self.clone()
         }
     }
 

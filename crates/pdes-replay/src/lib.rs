@@ -43,6 +43,7 @@ mod config;
 mod contention;
 mod contention_free;
 mod deadlock;
+mod diagnosis;
 mod digest;
 mod fast_forward;
 mod job;
@@ -69,6 +70,9 @@ pub use config::{
 pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
+pub use diagnosis::{
+    Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError, Scaling, Scope,
+};
 pub use digest::Digest;
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]

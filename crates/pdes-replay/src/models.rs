@@ -109,6 +109,12 @@ impl Model {
         })
     }
 
+    /// Returns the first model without contention.
+    pub(crate) fn uncontended() -> &'static Self {
+        let is_uncontended = |model: &&Self| matches!(model.execution, Execution::Uncontended);
+        MODELS.iter().find(is_uncontended).expect("there is a model without contention")
+    }
+
     /// Returns the names of the models for traces that have a capability, for messages: `"one" or "other"`.
     pub(crate) fn names_with(has: impl Fn(&Capabilities) -> bool) -> String {
         let models = MODELS.iter().filter(|model| !matches!(model.execution, Execution::Schedules));

@@ -30,6 +30,7 @@ use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
 use crate::simulation::{Outcome, Simulation};
 
+pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};

@@ -1,6 +1,6 @@
 //! Flags and subcommands of the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Replays a program and hypotheses about it, such as balanced computations or messages that are left out, and compares them.
     WhatIf(super::what_if::WhatIfArguments),
+    /// Says how efficient a run is and which problems it has, and what mending them would gain.
+    Diagnose(super::diagnose::DiagnoseArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
@@ -196,17 +198,20 @@ pub(crate) struct RunCommand {
 impl RunCommand {
     /// Returns the flags, with the argument as one of them.
     pub(crate) fn arguments(&self) -> Result<RunArguments, Misuse> {
-        let mut run = self.run.clone();
-        let Some(input) = &self.input else { return Ok(run) };
-        let is_config = input.extension().is_some_and(|extension| extension == "toml");
-        let (flag, value) =
-            if is_config { ("--config", &mut run.config) } else { ("--trace", &mut run.trace) };
-        if let Some(other) = value.replace(input.clone()) {
-            let (input, other) = (input.display(), other.display());
-            return Err(Misuse(format!("found {input} and {flag} {other}, expected one of them")));
-        }
-        Ok(run)
+        with_input(self.run.clone(), self.input.as_deref())
     }
+}
+
+/// Returns flags with an argument that is a configuration, if its name ends in `.toml`, or else a trace.
+pub(crate) fn with_input(mut run: RunArguments, input: Option<&Path>) -> Result<RunArguments, Misuse> {
+    let Some(input) = input else { return Ok(run) };
+    let is_config = input.extension().is_some_and(|extension| extension == "toml");
+    let (flag, value) = if is_config { ("--config", &mut run.config) } else { ("--trace", &mut run.trace) };
+    if let Some(other) = value.replace(input.to_path_buf()) {
+        let (input, other) = (input.display(), other.display());
+        return Err(Misuse(format!("found {input} and {flag} {other}, expected one of them")));
+    }
+    Ok(run)
 }
 
 #[derive(Clone, Debug, Default, Args)]

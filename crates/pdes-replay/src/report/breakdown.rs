@@ -260,7 +260,7 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
 }
 
 /// Returns the name of a call site; the tables of ranks of other processes are available, too.
-fn site_name(trace: &Trace, rank: Rank, site: LocationId) -> String {
+pub(crate) fn site_name(trace: &Trace, rank: Rank, site: LocationId) -> String {
     let found = trace.with_rank(rank, |trace| region_name(trace.location(site)).to_owned());
     found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
 }

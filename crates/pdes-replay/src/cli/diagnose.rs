@@ -1,0 +1,206 @@
+//! The command that diagnoses a run: efficiencies, problems, and what mending them would gain.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use pdes_core::Cluster;
+use pdes_replay::{Config, Diagnosis, DiagnosisError, Job, Pop, Problem, Rule, RuleError};
+use trace_mmap::LoadOptions;
+
+use super::arguments::{RunArguments, model_help, with_input};
+use super::processes::agree;
+use super::{Misuse, goal, large_pages, run};
+
+/// Name that stands for any problem.
+const ANY_PROBLEM: &str = "problem";
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArguments {
+    /// Configuration, if its name ends in .toml, or else a trace.
+    #[arg(value_name = "CONFIG|TRACE")]
+    input: Option<PathBuf>,
+    /// Configuration of the run (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of the program, of any format.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    #[arg(long, value_name = "NAME", help = model_help())]
+    model: Option<String>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Number of threads of each replay, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<i64>,
+    /// Rules in place of those of the program (TOML).
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Replays the hypothesis of each problem, and prints how much time the program would save.
+    #[arg(long)]
+    gain: bool,
+    /// File for the diagnosis (JSON).
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// File for the efficiencies as TALP writes them (JSON), for TALP-Pages.
+    #[arg(long, value_name = "FILE")]
+    talp: Option<PathBuf>,
+    /// Diagnosis (JSON) of a run with another number of ranks, from which scaling is computed.
+    #[arg(long, value_name = "FILE")]
+    reference: Option<PathBuf>,
+    /// Exits with 1 if a problem has more than this share of the time of all ranks, such as 'late sender>5%', or 'problem>5%' for any; may
+    /// be repeated.
+    #[arg(long, value_name = "NAME>PERCENT", value_parser = parse_limit)]
+    fail_on: Vec<Limit>,
+}
+
+/// Largest share of a problem.
+#[derive(Clone, Debug)]
+struct Limit {
+    name: String,
+    share: f64,
+}
+
+fn parse_limit(text: &str) -> Result<Limit, String> {
+    let expected =
+        || format!("found {text:?}, expected the name of a problem and percents, such as 'late sender>5%'");
+    let (name, share) = text.split_once('>').ok_or_else(expected)?;
+    let percents: f64 = share.trim().trim_end_matches('%').trim_end().parse().map_err(|_| expected())?;
+    if name.trim().is_empty() || !(0.0..=100.0).contains(&percents) {
+        return Err(expected());
+    }
+    Ok(Limit { name: name.trim().to_owned(), share: percents / 100.0 })
+}
+
+/// Replays the trace on all processes of a cluster; the first one prints the diagnosis.
+pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
+    let (rules, config) = agree(cluster, read(arguments))?;
+    let job = agree(cluster, job(config))?;
+    tracing::info!("reading {}", job.job().trace.display());
+    large_pages::set_large_pages(true);
+    let diagnosis = match &job {
+        Subject::Replay(job) => Diagnosis::new(cluster, job, &rules),
+        Subject::Recorded(job) if cluster.member() == 0 => Diagnosis::of_recorded_run(job).map(Some),
+        Subject::Recorded(_) => Ok(None),
+    };
+    let diagnosis = diagnosis.map_err(|error| match error {
+        DiagnosisError::Rule { .. } | DiagnosisError::NoTimes => Misuse(error.to_string()).into(),
+        error => anyhow::Error::from(error),
+    });
+    let finished = agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, &job, quiet));
+    agree(cluster, finished)
+}
+
+/// The run that is diagnosed.
+enum Subject {
+    /// A replay on a platform.
+    Replay(Job),
+    /// The recorded run, whose computations are replayed on an ideal network.
+    Recorded(Job),
+}
+
+impl Subject {
+    fn job(&self) -> &Job {
+        let (Self::Replay(job) | Self::Recorded(job)) = self;
+        job
+    }
+}
+
+fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
+    let rules = match &arguments.rules {
+        Some(path) => Rule::from_path(path).map_err(|error| match error {
+            RuleError::Read { .. } => anyhow::Error::from(error),
+            error => Misuse(error.to_string()).into(),
+        })?,
+        None => Rule::own(),
+    };
+    check_names(&arguments.fail_on, &rules)?;
+    let flags = RunArguments {
+        config: arguments.config.clone(),
+        trace: arguments.trace.clone(),
+        platform: arguments.platform.clone(),
+        model: arguments.model.clone(),
+        threads: arguments.threads,
+        set: arguments.set.clone(),
+        ..RunArguments::default()
+    };
+    let config = run::config(&with_input(flags, arguments.input.as_deref())?)?;
+    if goal::is_goal(&config) {
+        let message = "a diagnosis is about MPI programs: expected a trace, found a GOAL schedule";
+        return Err(Misuse(message.to_owned()).into());
+    }
+    Ok((rules, config))
+}
+
+/// Returns the job of a configuration; without a platform that of the recorded run, with a host for each rank.
+fn job(mut config: Config) -> Result<Subject> {
+    if config.section("platform").is_some_and(|platform| !platform.is_empty()) {
+        return Ok(Subject::Replay(config.resolve()?));
+    }
+    // Without a trace, the configuration says what is missing.
+    let Some(path) = config.text("trace", "path") else { return Ok(Subject::Replay(config.resolve()?)) };
+    let ranks = trace_tools::open(path.as_ref(), &LoadOptions::default())?.ranks();
+    let mut topology = toml::Table::new();
+    topology.insert("hosts".to_owned(), i64::from(ranks).into());
+    for (key, value) in [("kind", "cluster"), ("speed", "1Gf"), ("bandwidth", "1GBps"), ("latency", "1us")] {
+        topology.insert(key.to_owned(), value.into());
+    }
+    config.insert("platform", "topology", topology.into());
+    Ok(Subject::Recorded(config.resolve()?))
+}
+
+/// Finds the gains, writes the results, and checks the limits.
+fn finish(arguments: &DiagnoseArguments, mut diagnosis: Diagnosis, job: &Subject, quiet: bool) -> Result<()> {
+    diagnosis.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if arguments.gain {
+        diagnosis.simulate_gains(job.job())?;
+    }
+    if let Some(path) = &arguments.reference {
+        let reference = Pop::from_path(path).with_context(|| format!("the reference {}", path.display()))?;
+        diagnosis.compare_with(&reference);
+    }
+    if let Some(path) = &arguments.json {
+        diagnosis.write_json(path).with_context(|| format!("the diagnosis {}", path.display()))?;
+        tracing::info!("wrote the diagnosis {}", path.display());
+    }
+    if let Some(path) = &arguments.talp {
+        diagnosis.write_talp(path).with_context(|| format!("the metrics {}", path.display()))?;
+        tracing::info!("wrote the metrics {}", path.display());
+    }
+    if !quiet {
+        let mut text = String::new();
+        diagnosis.write_text(&mut text)?;
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+    }
+    check_limits(&arguments.fail_on, &diagnosis)
+}
+
+/// Fails if a problem has more than its largest share.
+fn check_limits(limits: &[Limit], diagnosis: &Diagnosis) -> Result<()> {
+    for Limit { name, share } in limits {
+        let is_meant = |problem: &&Problem| name == ANY_PROBLEM || problem.name == *name;
+        let mut problems = diagnosis.problems.iter().filter(is_meant);
+        if let Some(problem) = problems.find(|problem| problem.share > *share) {
+            let (found, limit) = (100.0 * problem.share, 100.0 * share);
+            bail!("{:?} has {found:.1} % of the time, expected at most {limit:.1} %", problem.name);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses limits for problems that no rule finds.
+fn check_names(limits: &[Limit], rules: &[Rule]) -> Result<(), Misuse> {
+    let is_known = |name: &str| name == ANY_PROBLEM || rules.iter().any(|rule| rule.name == name);
+    match limits.iter().find(|limit| !is_known(&limit.name)) {
+        None => Ok(()),
+        Some(Limit { name, .. }) => {
+            let known: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).chain([ANY_PROBLEM]).collect();
+            Err(Misuse(format!("--fail-on: there is no problem {name:?}; expected of {}", known.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Diagnosis of a run: efficiencies, and problems that rules find, with the gain of mending them.
+
+mod gain;
+mod pop;
+mod rules;
+mod structure;
+mod talp;
+mod text;
+mod variables;
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use pdes_core::{Cluster, Progress, Rank};
+use serde::Serialize;
+use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
+
+use crate::concurrent::run_all;
+use crate::job::Job;
+use crate::report::write_json;
+use crate::simulation::{Outcome, RunError, Simulation};
+use pop::Useful;
+pub use pop::{Pop, RegionEfficiency, Scaling};
+pub use rules::{Rule, RuleError, Scope};
+use structure::RankStructure;
+use variables::{Part, Variables};
+
+/// A diagnosis, as written in JSON.
+///
+/// # Stability
+/// Fields keep their names and meanings; new ones may be added.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    /// End time of the last rank \[s\]; of a recorded run its measured time.
+    pub simulated_time_s: f64,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Efficiencies.
+    pub pop: Pop,
+    /// Efficiencies of the recorded run; null if the trace has no measured times.
+    pub measured_pop: Option<Pop>,
+    /// Scaling from a reference run; null without one.
+    pub scaling: Option<Scaling>,
+    /// Efficiencies of the regions of the program, those that take most time first.
+    pub regions: Vec<RegionEfficiency>,
+    /// Problems, those whose mending gains most first, then in the order of their shares.
+    pub problems: Vec<Problem>,
+    /// Warnings that a user should know before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// A problem that a rule has found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    /// Name of the rule.
+    pub name: String,
+    /// The problem, in a sentence.
+    pub description: String,
+    /// Its time \[s\], summed over ranks; of a problem of links that of the link which has most.
+    pub duration_s: f64,
+    /// This time as a part of the time of all ranks, the run time times their number; of links in the run time.
+    pub share: f64,
+    /// Simulated time that the program would take less if the hypothesis of the rule came true \[s\]; null if it was not asked for, the
+    /// rule has none, or it does not fit the program.
+    pub gain_s: Option<f64>,
+    /// Advice.
+    pub recommendation: String,
+    /// Call sites or links, the longest time first.
+    pub sites: Vec<String>,
+    /// Calls at these sites, or links.
+    pub places: Vec<Place>,
+    #[serde(skip)]
+    hypothesis: Option<String>,
+}
+
+/// Calls of one kind at one call site, or a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// File and line, or path of a region, null before the first call site; name of a link.
+    pub site: Option<String>,
+    /// Name of the action in a trace; null for links.
+    pub call: Option<&'static str>,
+    /// Time of the problem here \[s\].
+    pub duration_s: f64,
+}
+
+/// A diagnosis is not possible.
+#[derive(Debug, thiserror::Error)]
+pub enum DiagnosisError {
+    /// The run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// An expression of a rule has no value, or its hypothesis is none.
+    #[error("the rule {rule:?}: {message}")]
+    Rule {
+        /// Name of the rule.
+        rule: String,
+        /// The expression, and the error in its value.
+        message: String,
+    },
+    /// The trace cannot be loaded.
+    #[error("the trace: {0}")]
+    Trace(#[from] TraceError),
+    /// The trace has no measured times, and there is no platform to replay it on.
+    #[error(
+        "the trace has no measured times: name a platform with --platform, or describe one under [platform] topology"
+    )]
+    NoTimes,
+    /// A temporary trace cannot be written.
+    #[error("a temporary trace: {0}")]
+    Write(String),
+}
+
+impl From<WriteError> for DiagnosisError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error.to_string())
+    }
+}
+
+impl Diagnosis {
+    /// Replays the trace of a job on the processes of a cluster, and once more on an ideal network, and applies rules. The first process
+    /// gets the diagnosis. Takes the time of two replays, of which the second is without contention, and a walk through the trace.
+    ///
+    /// # Errors
+    /// If a replay fails, or an expression of a rule has no value.
+    pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
+        let job = Job { waits: Some(true), checkpoints: None, timeline: None, profile: None, ..job.clone() };
+        let ideal = job.on_ideal_network();
+        let (mut simulations, mut outcomes) = (Vec::new(), Vec::new());
+        for job in [&job, &ideal] {
+            let simulation = Simulation::load_on(cluster, job, &AtomicU64::new(0))?;
+            outcomes.extend(simulation.run(cluster, &Progress::new(job.threads))?);
+            simulations.push(simulation);
+        }
+        let [outcome, ideal] = &outcomes[..] else { return Ok(None) };
+        let trace = trace_tools::load(&job.trace, &job.load_options())?;
+        Self::assemble(&simulations[0], &trace, [outcome, ideal], rules).map(Some)
+    }
+
+    fn assemble(
+        simulation: &Simulation,
+        trace: &Trace,
+        [outcome, ideal]: [&Outcome; 2],
+        rules: &[Rule],
+    ) -> Result<Self, DiagnosisError> {
+        let job = simulation.job();
+        let ranks: Vec<Rank> = (0..trace.ranks()).map(Rank::new).collect();
+        let walk =
+            |rank: &Rank| Ok::<_, DiagnosisError>(structure::of_rank(trace, *rank, job.mpi.detached_below));
+        let structure = run_all(&ranks, job.threads, &AtomicU64::new(0), walk)?;
+        trace.integrity().map_err(TraceError::from)?;
+        let nodes: Vec<u32> = ranks.iter().map(|&rank| simulation.placement().host(rank).get()).collect();
+        let flops = structure.iter().map(|rank: &RankStructure| rank.flops).sum();
+        let ideally = Useful::of_outcome(ideal);
+        let pop = Pop::new(&Useful::of_outcome(outcome), &ideally, &nodes, flops);
+        let measured = Useful::measured(trace);
+        let run = variables::of_run(outcome, &pop, pop.nodes);
+        let places = variables::places(trace, outcome, &structure, &run);
+        let links = variables::links(simulation, outcome, &run);
+        let whole = [Part { site: None, call: None, variables: run }];
+        let all = pop.time_s * ranks.len() as f64;
+        let mut problems = Vec::new();
+        for rule in rules {
+            let (parts, time) = match rule.scope {
+                Scope::Place => (&places[..], all),
+                Scope::Link => (&links[..], pop.time_s),
+                Scope::Run => (&whole[..], all),
+            };
+            let found = Problem::find(rule, parts, time);
+            problems
+                .extend(found.map_err(|message| DiagnosisError::Rule { rule: rule.name.clone(), message })?);
+        }
+        problems.sort_by(|one, other| other.share.total_cmp(&one.share));
+        Ok(Self {
+            simulated_time_s: pop.time_s,
+            ranks: ranks.len(),
+            measured_pop: measured.map(|times| Pop::new(&times, &ideally, &nodes, flops)),
+            pop,
+            scaling: None,
+            regions: pop::regions(trace, outcome, &nodes),
+            problems,
+            warnings: simulation.warnings(),
+        })
+    }
+
+    /// Computes the efficiencies of the recorded run of a trace with measured times, whose computations are replayed on an ideal network.
+    /// No problems are looked for: wait states are those of a replay on a platform.
+    ///
+    /// # Errors
+    /// If the trace has no measured times, or the replay fails.
+    pub fn of_recorded_run(job: &Job) -> Result<Self, DiagnosisError> {
+        let trace = trace_tools::load(&job.trace, &job.load_options())?;
+        let measured = Useful::measured(&trace).ok_or(DiagnosisError::NoTimes)?;
+        let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
+        let path = directory.path().join("measured.pdt");
+        write_with_measured_times(&trace, &path, &Default::default())?;
+        let simulation = Simulation::load(&Job { trace: path, ..job.on_ideal_network() })?;
+        let ideal = Useful::of_outcome(&simulation.replay(&Progress::new(job.threads))?);
+        let ranks: Vec<Rank> = (0..trace.ranks()).map(Rank::new).collect();
+        let nodes: Vec<u32> = ranks.iter().map(|rank| rank.get()).collect();
+        let walk = |rank: &Rank| structure::of_rank(&trace, *rank, job.mpi.detached_below).flops;
+        let pop = Pop::new(&measured, &ideal, &nodes, ranks.iter().map(walk).sum());
+        Ok(Self {
+            simulated_time_s: pop.time_s,
+            ranks: ranks.len(),
+            measured_pop: Some(pop.clone()),
+            pop,
+            scaling: None,
+            regions: Vec::new(),
+            problems: Vec::new(),
+            warnings: simulation.warnings(),
+        })
+    }
+
+    /// Compares the run with a reference run, whose efficiencies are known.
+    pub fn compare_with(&mut self, reference: &Pop) {
+        self.scaling = Some(self.pop.scaling_from(reference));
+    }
+
+    /// Writes the diagnosis as JSON.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_json(&self, path: &Path) -> std::io::Result<()> {
+        write_json(self, path)
+    }
+}
+
+impl Problem {
+    /// Applies a rule to parts of a run, whose time is given \[s\]; returns `None` if the problem is not there, or too short.
+    fn find(rule: &Rule, parts: &[Part], time: f64) -> Result<Option<Self>, String> {
+        let mut found: Vec<(Place, Variables)> = Vec::new();
+        for Part { site, call, variables } in parts {
+            let mut variables = variables.clone();
+            if let Some(duration_s) = rule.examine(*call, &mut variables)? {
+                found.push((Place { site: site.clone(), call: *call, duration_s }, variables));
+            }
+        }
+        // The sort is stable: places with equal times keep their order.
+        found.sort_by(|(one, _), (other, _)| other.duration_s.total_cmp(&one.duration_s));
+        let durations = found.iter().map(|(place, _)| place.duration_s);
+        let duration_s = match rule.scope {
+            // Links are full at the same time.
+            Scope::Link => durations.fold(0.0, f64::max),
+            Scope::Place | Scope::Run => durations.sum(),
+        };
+        let share = if time > 0.0 { duration_s / time } else { 0.0 };
+        if duration_s <= 0.0 || share < rule.least_share {
+            return Ok(None);
+        }
+        let (mut places, variables): (Vec<Place>, Vec<Variables>) = found.into_iter().unzip();
+        let hypothesis = gain::hypothesis(rule, &places)?;
+        if rule.scope == Scope::Run {
+            places.clear();
+        }
+        let mut sites: Vec<String> = Vec::new();
+        for site in places.iter().filter_map(|place| place.site.as_ref()) {
+            if !sites.contains(site) {
+                sites.push(site.clone());
+            }
+        }
+        let recommendation = text::advice(&rule.recommendation, &sites, &places, &variables[0]);
+        Ok(Some(Self {
+            name: rule.name.clone(),
+            description: rule.description.clone(),
+            duration_s,
+            share,
+            gain_s: None,
+            recommendation,
+            sites,
+            places,
+            hypothesis,
+        }))
+    }
+}

@@ -1,0 +1,546 @@
+//! Diagnoses: programs that have a problem, and twins that have not; efficiencies with closed forms; rules of users; the command.
+
+use std::fmt::Write as _;
+
+use pdes_core::Cluster;
+use pdes_replay::{Config, Diagnosis, Pop, Rule};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::processes::try_mpirun;
+use crate::reference::{rows, shared};
+
+/// Hosts of 1 Gflop/s: a million flop takes a millisecond. Without the factors of presets, times follow by hand.
+const CLUSTER: &str = "kind = 'cluster'\nhosts = 8\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '10us'\n";
+/// Two leaves of four hosts, with two uplinks each.
+const TREE: &str = "kind = 'fat_tree'\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '10us'\nlevels = [\n\
+    { children = 4, parents = 1 }, { children = 2, parents = 2 } ]\n";
+
+/// Returns a merged trace: the lines of each rank, separated by `;`, after its `init`.
+fn program(ranks: u32, lines: impl Fn(u32) -> String) -> String {
+    let mut text = String::new();
+    for rank in 0..ranks {
+        for line in format!("init;{}", lines(rank)).split(';').filter(|line| !line.is_empty()) {
+            writeln!(text, "{rank} {line}").unwrap();
+        }
+    }
+    text
+}
+
+/// Returns lines of computation \[ms\].
+fn compute(millis: f64) -> String {
+    format!("compute {};", millis * 1e6)
+}
+
+fn config(folder: &Folder, trace: &str, topology: &str) -> Config {
+    let trace = folder.write("trace.txt", trace);
+    let run = folder.write(
+        "run.toml",
+        &format!("[trace]\npath = {trace:?}\n[network]\npreset = 'raw'\n[platform.topology]\n{topology}"),
+    );
+    Config::from_path(&run).unwrap()
+}
+
+fn diagnose(trace: &str, topology: &str, settings: &[&str]) -> Diagnosis {
+    let folder = Folder::new();
+    let mut config = config(&folder, trace, topology);
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    let job = config.resolve().unwrap();
+    Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
+}
+
+/// A problem, a program that has it, and a twin that has not.
+struct Pair {
+    problem: &'static str,
+    with: String,
+    without: String,
+    topology: &'static str,
+    settings: &'static [&'static str],
+    /// Duration of the problem \[s\], where it follows by hand.
+    duration_s: Option<f64>,
+}
+
+fn pair(problem: &'static str, duration_s: Option<f64>, with: String, without: String) -> Pair {
+    Pair { problem, with, without, topology: CLUSTER, settings: &[], duration_s }
+}
+
+/// Rank 0 computes, then sends to rank 1, which computes, then receives.
+fn message(send: &str, bytes: u32, before: [f64; 2]) -> String {
+    program(2, |rank| match rank {
+        0 => compute(before[0]) + &format!("{send} 1 0 {bytes}"),
+        _ => compute(before[1]) + &format!("recv 0 0 {bytes}"),
+    })
+}
+
+/// Rank 0 computes for some time, the others for another; then they do something together.
+fn root_and_others(root: f64, others: f64, together: &str) -> String {
+    program(4, |rank| compute(if rank == 0 { root } else { others }) + together)
+}
+
+/// Rank 0 works, and the next rank after it.
+fn chain(at_once: bool) -> String {
+    program(4, |rank| {
+        let receive = if rank > 0 { format!("recv {} 0 8;", rank - 1) } else { String::new() };
+        let send = if rank < 3 { format!("send {} 0 8;", rank + 1) } else { String::new() };
+        if at_once { compute(1.0) + &receive + &send } else { receive + &compute(1.0) + &send }
+    })
+}
+
+/// Rounds with a barrier, in which the computation depends on round and rank.
+fn rounds(millis: impl Fn(u32, u32) -> f64) -> String {
+    program(4, |rank| (0..12).map(|round| compute(millis(round, rank)) + "barrier;").collect())
+}
+
+/// Exchange of 1 MB, with the computation before or after the wait.
+fn exchange(overlaps: bool) -> String {
+    program(2, |rank| {
+        let start = format!("irecv {0} 0 1000000 req=1;isend {0} 0 1000000 req=2;", 1 - rank);
+        let wait = "waitall req=1,2;";
+        if overlaps { start + &compute(1.5) + wait } else { start + wait + &compute(1.5) }
+    })
+}
+
+/// A gather of 1 MB of some ranks.
+fn gather(has_data: impl Fn(u32) -> bool) -> String {
+    let counts: Vec<_> = (0..8).map(|rank| if has_data(rank) { "1000000" } else { "0" }).collect();
+    program(8, |rank| {
+        let own = counts[rank as usize];
+        compute(1.0) + &format!("gatherv {own} {} 0", counts.join(" "))
+    })
+}
+
+/// An alltoall of 10 kB for the ranks at these distances.
+fn alltoall(reaches: impl Fn(u32) -> bool) -> String {
+    program(8, |rank| {
+        let counts = |distance: &dyn Fn(u32) -> u32| {
+            let count = |other| if reaches(distance(other)) { "10000" } else { "0" };
+            (0..8).map(count).collect::<Vec<_>>().join(" ")
+        };
+        let sent = counts(&|other| (other + 8 - rank) % 8);
+        let received = counts(&|other| (rank + 8 - other) % 8);
+        compute(0.1) + &format!("alltoallv 80000 {sent} 80000 {received}")
+    })
+}
+
+/// Each rank sends 10 MB to the rank that `to` names.
+fn crossing(to: impl Fn(u32) -> u32) -> String {
+    program(8, |rank| {
+        let receives = (0..8).filter(|&from| to(from) == rank).map(|from| format!("recv {from} 0 10000000;"));
+        format!("isend {} 0 10000000 req=1;", to(rank)) + &receives.collect::<String>() + "wait req=1"
+    })
+}
+
+fn writes(count: u64, bytes: u64) -> String {
+    program(2, |rank| {
+        let write =
+            |number| format!("io-write_at /d/f {} {bytes};", (u64::from(rank) * count + number) * bytes);
+        "io-open /d/f;".to_owned() + &(0..count).map(write).collect::<String>() + "io-close /d/f"
+    })
+}
+
+fn pairs() -> Vec<Pair> {
+    let polls = |count: usize| {
+        program(2, |rank| match rank {
+            0 => compute(1.0) + "send 1 0 8",
+            _ => "irecv 0 0 8;".to_owned() + &"test 0 1 0;".repeat(count) + "wait 0 1 0",
+        })
+    };
+    let stream = |count: usize, bytes: u32| {
+        program(2, |rank| {
+            let line = if rank == 0 { format!("send 1 0 {bytes};") } else { format!("recv 0 0 {bytes};") };
+            compute(0.01) + &line.repeat(count)
+        })
+    };
+    let communicators = |count: u32| {
+        program(2, |_| {
+            compute(1.0) + &(1..=count).map(|new| format!("comm_dup new={new};")).collect::<String>()
+        })
+    };
+    vec![
+        // 2 ms of computation that the receiver does not have; a message of eight bytes and its overheads take 0.
+        pair("late sender", Some(2e-3), message("send", 8, [3.0, 1.0]), message("send", 8, [1.0, 3.0])),
+        pair(
+            "late receiver",
+            Some(2e-3),
+            message("send", 100_000, [1.0, 3.0]),
+            message("send", 100_000, [3.0, 1.0]),
+        ),
+        pair(
+            "wait at barrier",
+            None,
+            root_and_others(3.0, 1.0, "barrier"),
+            root_and_others(3.0, 3.0, "barrier"),
+        ),
+        pair(
+            "wait at NxN",
+            None,
+            root_and_others(3.0, 1.0, "allreduce 8 0"),
+            root_and_others(3.0, 3.0, "allreduce 8 0"),
+        ),
+        pair(
+            "late broadcast",
+            None,
+            root_and_others(3.0, 1.0, "bcast 8"),
+            root_and_others(3.0, 3.0, "bcast 8"),
+        ),
+        pair(
+            "early reduce",
+            None,
+            root_and_others(1.0, 3.0, "reduce 8 0"),
+            root_and_others(3.0, 1.0, "reduce 8 0"),
+        ),
+        pair(
+            "early scan",
+            None,
+            root_and_others(3.0, 1.0, "scan 8 0"),
+            root_and_others(3.0, 3.0, "scan 8 0"),
+        ),
+        // 4 * 3 ms - (3 + 1 + 1 + 1) ms.
+        pair("load imbalance", Some(6e-3), root_and_others(3.0, 1.0, ""), root_and_others(3.0, 3.0, "")),
+        pair(
+            "imbalance over iterations",
+            None,
+            rounds(|round, rank| if round % 4 == rank { 2.0 } else { 1.0 }),
+            rounds(|_, _| 1.25),
+        ),
+        // 3 * (3 - 1) ms.
+        pair(
+            "straggler",
+            Some(6e-3),
+            root_and_others(3.0, 1.0, "barrier"),
+            program(4, |rank| compute(3.0 - 0.3 * f64::from(rank)) + "barrier"),
+        ),
+        // Three of four ranks have nothing to do at any time.
+        pair("serialization", Some(12e-3), chain(false), chain(true)),
+        pair("many small messages", None, stream(300, 8), stream(3, 800)),
+        pair(
+            "messages just above the limit",
+            Some(2e-3),
+            message("send", 70_000, [1.0, 3.0]),
+            message("send", 60_000, [1.0, 3.0]),
+        ),
+        pair(
+            "synchronous sends",
+            Some(2e-3),
+            message("ssend", 8, [1.0, 3.0]),
+            message("send", 8, [1.0, 3.0]),
+        ),
+        pair("transfer", None, message("send", 10_000_000, [1.0, 1.0]), message("send", 1000, [1.0, 1.0])),
+        pair("unfinished overlap", None, exchange(false), exchange(true)),
+        pair("polling", None, polls(300), polls(0)),
+        pair(
+            "barrier before a collective operation",
+            None,
+            root_and_others(1.0, 1.0, "barrier;allreduce 8 0"),
+            root_and_others(1.0, 1.0, "barrier;compute 10;allreduce 8 0"),
+        ),
+        pair(
+            "collective operation of too many ranks",
+            None,
+            gather(|rank| rank == 1),
+            gather(|rank| rank != 1),
+        ),
+        pair("sparse alltoall", None, alltoall(|distance| distance == 1), alltoall(|_| true)),
+        pair("communicators in a loop", None, communicators(30), communicators(3)),
+        // The number of the destination chooses the uplink: all even, or even and odd ones.
+        Pair {
+            topology: TREE,
+            ..pair(
+                "links contended by routing",
+                None,
+                crossing(|rank| (rank ^ 4) & !1),
+                crossing(|rank| rank ^ 4),
+            )
+        },
+        Pair {
+            topology: TREE,
+            ..pair("links contended by placement", None, crossing(|rank| rank ^ 4), crossing(|rank| rank ^ 1))
+        },
+        Pair {
+            settings: &[
+                "platform.storage=[{ directory = '/d', read = '1GBps', write = '1GBps', shared = true, host = 'node-0' }]",
+            ],
+            ..pair("small independent file accesses", None, writes(50, 4096), writes(1, 50 * 4096))
+        },
+    ]
+}
+
+#[test]
+fn each_problem_is_found_where_it_is_and_only_there() {
+    let pairs = pairs();
+    let mut wrong = String::new();
+    for Pair { problem, with, without, topology, settings, duration_s } in &pairs {
+        let found = diagnose(with, topology, settings);
+        let names: Vec<_> = found.problems.iter().map(|problem| problem.name.as_str()).collect();
+        match (found.problems.iter().find(|found| found.name == *problem), duration_s) {
+            (None, _) => writeln!(wrong, "{problem} is not among {names:?}").unwrap(),
+            (Some(found), Some(expected)) if (found.duration_s / expected - 1.0).abs() > 0.05 => {
+                writeln!(wrong, "{problem}: {} s, expected {expected} s", found.duration_s).unwrap();
+            }
+            _ => {}
+        }
+        let twin = diagnose(without, topology, settings);
+        if let Some(found) = twin.problems.iter().find(|found| found.name == *problem) {
+            writeln!(wrong, "the twin of {problem} has it for {} s", found.duration_s).unwrap();
+        }
+    }
+    assert_eq!(wrong, "");
+    let mut tested: Vec<_> = pairs.iter().map(|pair| pair.problem.to_owned()).collect();
+    let mut known: Vec<_> = Rule::own().into_iter().map(|rule| rule.name).collect();
+    tested.sort();
+    known.sort();
+    assert_eq!(tested, known);
+}
+
+/// Programs of RWTH's On-the-fly Critical Path Tool, whose efficiencies its tests check.
+#[test]
+fn efficiencies_of_toy_programs() {
+    let Some(samples) = shared("samples/pop") else { return };
+    for row in rows(&samples.join("expected.csv")) {
+        let folder = Folder::new();
+        let mut config = config(&folder, "0 init", CLUSTER);
+        config.set_path("trace", "path", &samples.join(&row["trace"]).join("files.txt"));
+        let job = config.resolve().unwrap();
+        let found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap().pop;
+        for (name, value) in [
+            ("parallel_efficiency", found.parallel_efficiency),
+            ("load_balance", found.load_balance),
+            ("communication_efficiency", found.communication_efficiency),
+            ("serialisation_efficiency", found.serialization_efficiency),
+            ("transfer_efficiency", found.transfer_efficiency),
+            ("runtime_ideal_s", found.ideal_time_s),
+        ] {
+            let expected: f64 = row[name].parse().unwrap();
+            // The messages take some microseconds on the network of the run.
+            assert!((value - expected).abs() < 1e-4, "{}: {name} {value}, expected {expected}", row["case"]);
+        }
+    }
+}
+
+#[test]
+fn regions_nodes_and_scaling() {
+    // Two ranks on each of two hosts: 1 and 2 ms, 3 and 4 ms.
+    let trace = program(4, |rank| {
+        format!("location inner 0;{}location outer 0;barrier", compute(f64::from(rank + 1)))
+    });
+    let folder = Folder::new();
+    let mut config = config(&folder, &trace, &format!("{CLUSTER}cores = 2\n"));
+    let hosts = folder.write("hosts.txt", "node-0\nnode-0\nnode-1\nnode-1\n");
+    config.set_path("platform", "hosts", &hosts);
+    let job = config.resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let close =
+        |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, expected {expected}");
+    assert_eq!((found.pop.ranks, found.pop.nodes), (4, 2));
+    close(found.pop.load_balance, 2.5 / 4.0);
+    close(found.pop.load_balance_between_nodes, 5.0 / 7.0);
+    close(found.pop.load_balance_in_nodes, 3.5 / 4.0);
+    let regions: Vec<_> = found.regions.iter().map(|region| region.site.as_deref().unwrap_or("")).collect();
+    assert_eq!(regions, ["inner", "outer"]);
+    close(found.regions[0].load_balance, 2.5 / 4.0);
+    close(found.regions[0].communication_efficiency, 1.0);
+    close(found.regions[1].parallel_efficiency, 0.0);
+
+    // Half as many ranks with the same work, all of it useful.
+    let reference = Pop { ranks: 2, useful_s: 8e-3, flops: 10e6, ..found.pop.clone() };
+    found.compare_with(&reference);
+    let scaling = found.scaling.unwrap();
+    assert!(!scaling.is_weak);
+    close(scaling.computation_scaling, 0.8);
+    close(scaling.instruction_scaling, 1.0);
+    close(scaling.rate_scaling, 0.8);
+    close(scaling.global_efficiency, 0.8 * found.pop.parallel_efficiency);
+    // With half the work it would be weak scaling.
+    found.compare_with(&Pop { flops: 5e6, useful_s: 4e-3, ..reference });
+    let scaling = found.scaling.unwrap();
+    assert!(scaling.is_weak);
+    close(scaling.computation_scaling, 0.8);
+}
+
+/// A balanced program would end when the mean rank does; the duration of the problem is what the other ranks could wait.
+#[test]
+fn a_gain_is_simulated() {
+    let folder = Folder::new();
+    let trace = program(2, |rank| format!("location solve.c 7;{}barrier", compute(f64::from(1 + 2 * rank))));
+    let job = config(&folder, &trace, CLUSTER).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    assert!(found.problems.iter().all(|problem| problem.gain_s.is_none()));
+    found.simulate_gains(&job).unwrap();
+    let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
+    let imbalance = problem("load imbalance");
+    assert_eq!(imbalance.sites, ["solve.c:7"]);
+    assert!(imbalance.recommendation.contains("at solve.c:7 evenly"), "{}", imbalance.recommendation);
+    assert_eq!(imbalance.duration_s, 2e-3);
+    assert!((imbalance.gain_s.unwrap() - 1e-3).abs() < 1e-9, "{:?}", imbalance.gain_s);
+    // Without the barrier the slow rank takes as long as before, but for the messages of the barrier.
+    let barrier = problem("wait at barrier");
+    assert!((barrier.duration_s - 2e-3).abs() < 1e-4 && barrier.gain_s.unwrap() < 1e-4, "{barrier:?}");
+    assert_eq!(found.problems[0].name, "load imbalance");
+}
+
+#[test]
+fn rules_are_checked_when_they_are_read() {
+    let rule = |rest: &str| {
+        let needed = [
+            ("name", "'p'"),
+            ("when", "'time > 0'"),
+            ("duration", "'time'"),
+            ("description", "''"),
+            ("recommendation", "''"),
+        ];
+        let missing = needed.iter().filter(|(key, _)| !rest.contains(&format!("{key} =")));
+        let missing: String = missing.map(|(key, value)| format!("{key} = {value}\n")).collect();
+        format!("[[problem]]\n{missing}{rest}")
+    };
+    for (text, words) in [
+        ("problem = 3".to_owned(), "invalid type"),
+        (String::new(), "missing field `problem`"),
+        ("[[problem]]\nname = 'p'".to_owned(), "[[problem]] \"p\": missing field `when`"),
+        (rule("colour = 1"), "[[problem]] \"p\": unknown field `colour`"),
+        (
+            rule("when = 'tme > 0'"),
+            "when: \"tme > 0\": there is no variable \"tme\"; expected of time, waiting,",
+        ),
+        (rule("when = 'time >'"), "when: \"time >\": "),
+        (rule("duration = 'saturated'"), "duration: \"saturated\": there is no variable"),
+        (rule("of = 'event'"), "of: there is no event \"event\"; expected of place, link, run"),
+        (rule("of = 'run'\ncalls = ['send']"), "calls: places have calls"),
+        (rule("calls = ['sent']"), "calls: there is no action \"sent\"; expected of "),
+        (rule("least_share = 2"), "least_share is 2, expected 0 to 1"),
+        (rule("hypothesis = [{ kind = 'unbalance' }]"), "there is no kind \"unbalance\""),
+        (rule("") + &rule(""), "[[problem]] \"p\": the name occurs twice"),
+        (
+            "[[event]]\nname = 'link'\nwhen = '1'\n".to_owned() + &rule(""),
+            "[[event]] \"link\": the name occurs twice",
+        ),
+        (
+            "[[event]]\nname = 'a'\nof = 'b'\nwhen = '1'\n[[event]]\nname = 'b'\nof = 'a'\nwhen = '1'\n"
+                .to_owned()
+                + &rule(""),
+            "[[event]] \"a\": of: the event depends on itself: a of b of a",
+        ),
+        (
+            "[[event]]\nname = 'a'\nwhen = '1'\namounts = { time = '2' }\n".to_owned() + &rule(""),
+            "amounts: there is a variable \"time\" already",
+        ),
+    ] {
+        let error = Rule::from_text(&text, "own.toml").unwrap_err().to_string();
+        assert!(error.starts_with("own.toml: ") && error.contains(words), "{text}\n{error}");
+    }
+}
+
+/// Events are restricted by events, and name amounts, which later expressions use.
+#[test]
+fn own_rules() {
+    let rules = "[[event]]\nname = 'long'\ncalls = ['compute']\nwhen = 'time > 0.001'\namounts = { half = 'time / 2' }\n\
+        [[event]]\nname = 'longer'\nof = 'long'\nwhen = 'half > 0.002'\namounts = { quarter = 'half / 2' }\n\
+        [[problem]]\nname = 'quarter'\nof = 'longer'\nwhen = '1'\nduration = 'quarter'\ndescription = 'Long.'\n\
+        recommendation = 'See {sites}: {count} of {quarter} s.'\n";
+    let trace = program(2, |_| {
+        ["a", "b", "c"]
+            .iter()
+            .zip([0.1, 1.5, 3.0])
+            .map(|(site, time)| format!("location {site} 0;{}", compute(time)))
+            .collect()
+    });
+    let folder = Folder::new();
+    let job = config(&folder, &trace, CLUSTER).resolve().unwrap();
+    let rules = Rule::from_text(rules, "own.toml").unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
+    assert_eq!((&problem.sites[..], problem.duration_s), (&["c".to_owned()][..], 1.5e-3));
+    assert_eq!(problem.recommendation, "See c: 2 of 0.001500 s.");
+}
+
+/// One answer on any number of threads and processes, and the fields that scripts rely on.
+#[test]
+fn the_command() {
+    let folder = Folder::new();
+    let trace = rounds(|round, rank| f64::from(1 + (round * rank) % 3));
+    config(&folder, &trace, CLUSTER);
+    let run = folder.path("run.toml").display().to_string();
+    let json = |name: &str| folder.path(name);
+    let read = |name: &str| serde_json::from_slice::<Value>(&std::fs::read(json(name)).unwrap()).unwrap();
+    let assert = command().args(["diagnose", &run, "--json"]).arg(json("one.json")).assert().code(DONE);
+    assert.stdout(contains("parallel efficiency").and(contains("wait at barrier")));
+    let one = read("one.json");
+    for key in [
+        "load_balance",
+        "communication_efficiency",
+        "serialization_efficiency",
+        "transfer_efficiency",
+        "parallel_efficiency",
+        "ideal_time_s",
+    ] {
+        assert!(one["pop"][key].is_f64(), "{key}");
+    }
+    for key in ["name", "duration_s", "share", "gain_s", "sites"] {
+        assert!(one["problems"][0].get(key).is_some(), "{key}");
+    }
+    let path = json("processes.json").display().to_string();
+    let arguments =
+        ["diagnose", &run, "--set=parallel.oversubscribe=true", "--set=network.model=contention-free"];
+    command().args(arguments).arg("--json").arg(json("alone.json")).assert().code(DONE);
+    command().args(arguments).args(["--threads=3", "--json"]).arg(json("threads.json")).assert().code(DONE);
+    assert_eq!(read("threads.json"), read("alone.json"));
+    if let Some(assert) = try_mpirun(2, &[&arguments[..], &["--json", &path]].concat()) {
+        assert.code(DONE);
+        assert_eq!(read("processes.json"), read("alone.json"));
+    }
+
+    // Limits for CI, and efficiencies for TALP-Pages.
+    let limited = |limit: &str| command().args(["diagnose", &run, "--fail-on", limit]).assert();
+    limited("wait at barrier>99%").code(DONE);
+    limited("problem>1%").code(FAILED).stderr(contains("% of the time, expected at most 1.0 %"));
+    limited("late lunch>1%")
+        .code(MISUSE)
+        .stderr(contains("there is no problem \"late lunch\"; expected of late sender,"));
+    limited("problem").code(MISUSE).stderr(contains("such as 'late sender>5%'"));
+    let talp = [
+        "--talp",
+        &json("talp.json").display().to_string(),
+        "--reference",
+        &json("one.json").display().to_string(),
+    ]
+    .map(str::to_owned);
+    let assert = command().args(["diagnose", &run]).args(talp).assert().code(DONE);
+    assert.stdout(contains("global efficiency"));
+    let talp = read("talp.json");
+    assert_eq!(talp["resources"]["numMpiRanks"], 4);
+    assert_eq!(talp["Application"]["Global"]["parallelEfficiency"], one["pop"]["parallel_efficiency"]);
+    assert!(talp["Application"]["Global"]["elapsedTime"].is_i64());
+
+    // Mistakes.
+    let none = folder.path("none.toml");
+    let assert = command().args(["diagnose", &run, "--rules"]).arg(&none).assert().code(FAILED);
+    assert.stderr(contains("cannot read the rules").and(contains("none.toml")));
+    let assert = command().args(["diagnose", &run, "--rules", &run]).assert().code(MISUSE);
+    assert.stderr(contains("unknown field `network`, expected `event` or `problem`"));
+    command().arg("diagnose").assert().code(MISUSE).stderr(contains("nothing to replay: give --config FILE"));
+    let assert = command().arg("diagnose").arg(folder.path("trace.txt")).assert().code(MISUSE);
+    assert.stderr(contains("the trace has no measured times: name a platform with --platform"));
+}
+
+/// A trace with measured times is diagnosed without a platform: as it was recorded.
+#[test]
+fn a_recorded_run() {
+    let folder = Folder::new();
+    // Rank 0 computes 3 ms, and waits 1 ms in the barrier; rank 1 computes 4 ms.
+    let trace = "0 init\n0 compute 7 time=3000000\n0 barrier time=1000000\n1 init\n1 compute 7 time=4000000\n1 barrier time=0\n";
+    let trace = folder.write("trace.txt", trace);
+    let json = folder.path("found.json");
+    command().arg("diagnose").arg(&trace).arg("--json").arg(&json).assert().code(DONE);
+    let found: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let pop = &found["pop"];
+    for (key, expected) in [
+        ("parallel_efficiency", 0.875),
+        ("load_balance", 0.875),
+        ("communication_efficiency", 1.0),
+        ("ideal_time_s", 0.004),
+    ] {
+        assert!((pop[key].as_f64().unwrap() - expected).abs() < 1e-12, "{key}: {}", pop[key]);
+    }
+    assert_eq!(found["simulated_time_s"], 0.004);
+}
