@@ -1,0 +1,133 @@
+//! Traces of Extrae with published metrics, beside the repository.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use pdes_core::Rank;
+use trace_mmap::{CallOp, LoadOptions, Op, Trace, nanos};
+
+use crate::shared::shared;
+
+/// The expected values of a sample by their names.
+struct Expected(BTreeMap<String, String>);
+
+impl Expected {
+    fn read(file: &Path, sample: &str) -> Self {
+        let text = fs::read_to_string(file).expect("the table is there");
+        let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let of_sample = rows.filter(|row| row[0] == sample);
+        Self(of_sample.map(|row| (row[1].to_owned(), row[2].to_owned())).collect())
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.0.get(name).unwrap_or_else(|| panic!("{name} is no row"))
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        self.text(name).parse().expect("a number")
+    }
+}
+
+/// The sums of a trace.
+#[derive(Default)]
+struct Sums {
+    /// Number of calls by the name of the function.
+    calls: BTreeMap<&'static str, u64>,
+    messages: u64,
+    message_bytes: u64,
+    /// Time computed and time in all for each rank [ns].
+    ranks: Vec<(u64, u64)>,
+}
+
+/// The functions that are read as one action that only asks for objects or makes them.
+const LOCAL: [&str; 5] =
+    ["MPI_Cart_create", "MPI_Comm_dup", "MPI_Comm_free", "MPI_Comm_rank", "MPI_Comm_size"];
+
+impl Sums {
+    fn of(trace: &Trace) -> Self {
+        let mut sums = Self::default();
+        for rank in (0..trace.ranks()).map(Rank::new) {
+            for op in trace.ops(rank) {
+                sums.add(&op);
+            }
+            let (mut computed, mut all) = (0, 0);
+            for (action, time) in trace.rank(rank).measured().expect("it has measured times") {
+                let time = nanos(time.expect("every action has a time"));
+                all += time;
+                if matches!(action, trace_mmap::Action::Compute { .. }) {
+                    computed += time;
+                }
+            }
+            sums.ranks.push((computed, all));
+        }
+        sums
+    }
+
+    fn add(&mut self, op: &Op) {
+        let (name, sent) = match op {
+            Op::Init => ("MPI_Init", None),
+            Op::Finalize => ("MPI_Finalize", None),
+            Op::Communicator => ("local", None),
+            Op::Send { peer, bytes, .. } => ("MPI_Send", peer.map(|_| bytes)),
+            Op::Recv { .. } => ("MPI_Recv", None),
+            Op::SendRecv { to, send_bytes, .. } => ("MPI_Sendrecv", to.map(|_| send_bytes)),
+            Op::Call(CallOp::SendRecv { to, send_bytes, .. }) => {
+                ("MPI_Sendrecv", to.peer.map(|_| send_bytes))
+            }
+            Op::Collective(operation) => match operation.name() {
+                "allreduce" => ("MPI_Allreduce", None),
+                "barrier" => ("MPI_Barrier", None),
+                "bcast" => ("MPI_Bcast", None),
+                name => panic!("{name} is no call of the samples"),
+            },
+            Op::Compute { .. } | Op::Sleep { .. } => return,
+            other => panic!("{other:?} is no operation of the samples"),
+        };
+        *self.calls.entry(name).or_default() += 1;
+        self.messages += u64::from(sent.is_some());
+        self.message_bytes += sent.map_or(0, |bytes| bytes.get());
+    }
+}
+
+/// Asserts that a value is that of the table to all of its digits.
+fn assert_digits(expected: &Expected, name: &str, found: f64, what: &str) {
+    let digits = expected.text(name).split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    assert_eq!(format!("{found:.digits$}"), expected.text(name), "{what}: {name}");
+}
+
+#[test]
+fn traces_of_extrae_have_the_published_counts_and_metrics() {
+    let Some(samples) = shared("samples/paraver") else { return };
+    for (sample, ranks) in [("epoch_1proc", 1), ("epoch_2proc", 2), ("epoch_8proc", 8)] {
+        let expected = Expected::read(&samples.join("expected.csv"), sample);
+        let file = samples.join("data").join(sample).with_extension("prv.gz");
+        let trace = trace_tools::load(&file, &LoadOptions::default()).expect("the trace loads");
+        assert_eq!(trace.ranks(), ranks);
+        assert_eq!(trace.unreceived(), None, "{sample}");
+        let sums = Sums::of(&trace);
+
+        let local: f64 = LOCAL.iter().map(|name| expected.number(&format!("calls_{name}"))).sum();
+        assert_eq!(sums.calls["local"] as f64, local, "{sample}");
+        for (row, value) in &expected.0 {
+            if let Some(name) = row.strip_prefix("calls_").filter(|name| !LOCAL.contains(name)) {
+                assert_eq!(sums.calls[name].to_string(), *value, "{sample}: {name}");
+            }
+        }
+        assert_eq!(sums.messages.to_string(), expected.text("messages"), "{sample}");
+        assert_eq!(sums.message_bytes.to_string(), expected.text("message_bytes"), "{sample}");
+
+        let duration = sums.ranks.iter().map(|(_, all)| *all).max().expect("it has ranks");
+        assert_eq!(duration.to_string(), expected.text("trace_duration"), "{sample}");
+        let total: u64 = sums.ranks.iter().map(|(computed, _)| computed).sum();
+        let most = sums.ranks.iter().map(|(computed, _)| *computed).max().expect("it has ranks") as f64;
+        let mean = total as f64 / f64::from(ranks);
+        let (balance, communication) = (mean / most, most / duration as f64);
+        assert_digits(&expected, "load_balance", balance, sample);
+        assert_digits(&expected, "communication_efficiency", communication, sample);
+        assert_digits(&expected, "parallel_efficiency", balance * communication, sample);
+        assert_digits(&expected, "useful_average", mean / 1e3, sample);
+        assert_digits(&expected, "useful_maximum", most / 1e3, sample);
+        assert_digits(&expected, "useful_total", total as f64 / 1e3, sample);
+    }
+}
