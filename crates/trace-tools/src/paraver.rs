@@ -14,8 +14,8 @@
 //! Counters of instructions are not read: the trace does not have the rate at which a host would execute them.
 //!
 //! # Messages
-//! A message belongs to the last call of its sender that can send and begins at or before the logical time of its send, and to such
-//! a receiving call of its receiver. A call without a message has the peer `MPI_PROC_NULL`. The trace has neither communicators of
+//! A message belongs to the call of its sender that can send and has the logical time of its send, and to such a receiving call of
+//! its receiver. A call without a message has the peer `MPI_PROC_NULL`. The trace has neither communicators of
 //! messages nor wildcards: messages are on the world communicator, and a receive names the sender that it had.
 //!
 //! # Requests

@@ -46,26 +46,17 @@ pub(super) struct Assigned {
 
 /// Gives each message to a call of its sender and of its receiver.
 pub(super) fn assign(messages: &[Message], tasks: &mut [Task], labels: &Labels) -> Result<(), LineError> {
-    let calls = |is_wanted: fn(Function) -> bool| -> Vec<Vec<usize>> {
-        let wanted = |task: &Task| {
-            let calls = (0..).zip(&task.calls).filter(|(_, call)| is_wanted(labels.function(call.label)));
-            calls.map(|(index, _)| index).collect()
-        };
-        tasks.iter().map(wanted).collect()
-    };
-    let (sending, receiving) = (calls(Function::sends), calls(Function::receives));
+    let sending: Vec<Calls> = tasks.iter().map(|task| Calls::new(task, labels, Function::sends)).collect();
+    let receiving: Vec<Calls> =
+        tasks.iter().map(|task| Calls::new(task, labels, Function::receives)).collect();
     for message in messages {
         let &Message { from, sent, to, received, arrival, bytes, tag, line } = message;
         let (tag, bytes) = (Tag::new(tag), Bytes::new(bytes));
-        let find = |task: &Task, calls: &[usize], time, rank, verb| {
-            let after = calls.partition_point(|&call| task.calls[call].begin <= time);
-            let last = after.checked_sub(1).map(|place| calls[place]);
-            last.filter(|&call| time <= task.calls[call].end)
-                .ok_or_else(|| ParaverError::MessageOutsideCall { rank, verb, time }.at(line))
-        };
-        let call = find(&tasks[from.index()], &sending[from.index()], sent, from, "sends")?;
+        let outside = |rank, verb, time| ParaverError::MessageOutsideCall { rank, verb, time }.at(line);
+        let call = sending[from.index()].at(sent, arrival).ok_or_else(|| outside(from, "sends", sent))?;
         tasks[from.index()].sent.push(Assigned { call, peer: to, tag, bytes, arrival });
-        let call = find(&tasks[to.index()], &receiving[to.index()], received, to, "receives")?;
+        let call =
+            receiving[to.index()].at(received, arrival).ok_or_else(|| outside(to, "receives", received))?;
         tasks[to.index()].received.push(Assigned { call, peer: from, tag, bytes, arrival });
     }
     for task in tasks {
@@ -74,4 +65,48 @@ pub(super) fn assign(messages: &[Message], tasks: &mut [Task], labels: &Labels) 
         task.received.sort_by_key(|message| message.call);
     }
     Ok(())
+}
+
+/// The calls of a rank to which messages in one direction may belong, in the order of time.
+struct Calls(Vec<CallTime>);
+
+#[derive(Clone, Copy)]
+struct CallTime {
+    /// Index of the call.
+    call: usize,
+    /// Begin and end \[ns\].
+    begin: u64,
+    end: u64,
+    /// Whether the call posts a receive, whose logical time is its end.
+    is_posted: bool,
+}
+
+impl Calls {
+    fn new(task: &Task, labels: &Labels, is_wanted: fn(Function) -> bool) -> Self {
+        let times = task.calls.iter().enumerate().filter_map(|(index, call)| {
+            let function = labels.function(call.label);
+            let is_posted = function == Function::Irecv;
+            is_wanted(function).then_some(CallTime {
+                call: index,
+                begin: call.begin,
+                end: call.end,
+                is_posted,
+            })
+        });
+        Self(times.collect())
+    }
+
+    /// Finds the call of a message by its logical time; `arrival` is when its receive is complete.
+    fn at(&self, time: u64, arrival: u64) -> Option<usize> {
+        let after = self.0.partition_point(|call| call.begin <= time);
+        let last = self.0[..after].last().filter(|call| time <= call.end)?;
+        let before = self.0[..after - 1].last().filter(|call| call.is_posted && call.end == time);
+        match before {
+            // Two calls meet at this time: a blocking one ends when its message is complete.
+            Some(before) if last.begin == time && (last.is_posted || last.end != arrival) => {
+                Some(before.call)
+            }
+            _ => Some(last.call),
+        }
+    }
 }

@@ -219,6 +219,33 @@ fn calls_without_a_message_have_no_peer() {
 }
 
 #[test]
+fn posted_receives_have_their_message_at_their_end() {
+    let records = calls(&[
+        (1, 1, 4, 0, 1, ""),
+        (1, 1, 4, 1, 2, ""),
+        (1, 1, 2, 2, 3, ""),
+        (1, 1, 6, 3, 4, ""),
+        (2, 1, 1, 0, 1, ""),
+        (2, 1, 1, 1, 2, ""),
+        (2, 1, 1, 2, 3, ""),
+    ]) + &message(2, 2, 1, 2, 3, 3)
+        + &message(2, 0, 1, 1, 4, 1)
+        + &message(2, 1, 1, 2, 4, 2);
+    assert_texts(
+        &records,
+        [
+            "0 irecv 1 7 1 6 req=0 time=1
+             0 irecv 1 7 2 6 req=1 time=1
+             0 recv 1 7 3 6 time=1
+             0 waitall req=0,1 time=1",
+            "1 send 0 7 1 6 time=1
+             1 send 0 7 2 6 time=1
+             1 send 0 7 3 6 time=1",
+        ],
+    );
+}
+
+#[test]
 fn waits_complete_what_has_arrived_then_the_oldest() {
     let records = calls(&[
         (1, 1, 4, 0, 1, ""),
@@ -237,8 +264,8 @@ fn waits_complete_what_has_arrived_then_the_oldest() {
         (2, 1, 1, 1, 2, ""),
         (2, 1, 2, 2, 9, ""),
         (2, 1, 7, 9, 22, ""),
-    ]) + &message(2, 0, 1, 0, 20, 1)
-        + &message(2, 1, 1, 1, 10, 2)
+    ]) + &message(2, 0, 1, 1, 20, 1)
+        + &message(2, 1, 1, 2, 10, 2)
         + &message(1, 2, 2, 2, 9, 3)
         + &message(2, 9, 1, 21, 30, 4)
         + &message(1, 21, 2, 9, 22, 5);

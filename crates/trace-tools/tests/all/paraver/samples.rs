@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{CallOp, LoadOptions, Op, Trace, nanos};
+use trace_mmap::{Action, CallOp, LoadOptions, Op, Trace, nanos};
 
 use crate::shared::shared;
 
@@ -36,8 +36,16 @@ struct Sums {
     calls: BTreeMap<&'static str, u64>,
     messages: u64,
     message_bytes: u64,
-    /// Time computed and time in all for each rank [ns].
-    ranks: Vec<(u64, u64)>,
+    /// The times of each rank.
+    ranks: Vec<Times>,
+}
+
+/// The times of a rank [ns].
+#[derive(Default)]
+struct Times {
+    computed: u64,
+    slept: u64,
+    all: u64,
 }
 
 /// The functions that are read as one action that only asks for objects or makes them.
@@ -51,15 +59,17 @@ impl Sums {
             for op in trace.ops(rank) {
                 sums.add(&op);
             }
-            let (mut computed, mut all) = (0, 0);
+            let mut times = Times::default();
             for (action, time) in trace.rank(rank).measured().expect("it has measured times") {
                 let time = nanos(time.expect("every action has a time"));
-                all += time;
-                if matches!(action, trace_mmap::Action::Compute { .. }) {
-                    computed += time;
+                times.all += time;
+                match action {
+                    Action::Compute { .. } => times.computed += time,
+                    Action::Sleep { .. } => times.slept += time,
+                    _ => {}
                 }
             }
-            sums.ranks.push((computed, all));
+            sums.ranks.push(times);
         }
         sums
     }
@@ -117,10 +127,11 @@ fn traces_of_extrae_have_the_published_counts_and_metrics() {
         assert_eq!(sums.messages.to_string(), expected.text("messages"), "{sample}");
         assert_eq!(sums.message_bytes.to_string(), expected.text("message_bytes"), "{sample}");
 
-        let duration = sums.ranks.iter().map(|(_, all)| *all).max().expect("it has ranks");
+        let largest = |time: fn(&Times) -> u64| sums.ranks.iter().map(time).max().expect("it has ranks");
+        let duration = largest(|times| times.all);
         assert_eq!(duration.to_string(), expected.text("trace_duration"), "{sample}");
-        let total: u64 = sums.ranks.iter().map(|(computed, _)| computed).sum();
-        let most = sums.ranks.iter().map(|(computed, _)| *computed).max().expect("it has ranks") as f64;
+        let total: u64 = sums.ranks.iter().map(|times| times.computed).sum();
+        let most = largest(|times| times.computed) as f64;
         let mean = total as f64 / f64::from(ranks);
         let (balance, communication) = (mean / most, most / duration as f64);
         assert_digits(&expected, "load_balance", balance, sample);
@@ -129,5 +140,8 @@ fn traces_of_extrae_have_the_published_counts_and_metrics() {
         assert_digits(&expected, "useful_average", mean / 1e3, sample);
         assert_digits(&expected, "useful_maximum", most / 1e3, sample);
         assert_digits(&expected, "useful_total", total as f64 / 1e3, sample);
+        // All time outside MPI is useful in Dimemas.
+        let outside = largest(|times| times.computed + times.slept) as f64;
+        assert_digits(&expected, "useful_maximum_in_ideal_replay", outside / 1e3, sample);
     }
 }
