@@ -1,11 +1,11 @@
 //! Traces of Extrae with published metrics, beside the repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{Action, CallOp, LoadOptions, Op, Trace, nanos};
+use trace_mmap::{Action, CallOp, LoadOptions, Op, Peer, Tag, Trace, check, nanos};
 
 use crate::shared::shared;
 
@@ -100,6 +100,91 @@ impl Sums {
     }
 }
 
+/// What a rank does next in an ideal replay.
+enum Step {
+    /// Computes or sleeps [ns].
+    Time(f64),
+    /// Sends at once, then waits for a message.
+    Messages { to: Option<(Rank, Tag)>, from: Option<(Rank, Tag)> },
+    /// Waits for all ranks.
+    Barrier,
+}
+
+impl Step {
+    fn of(op: &Op) -> Self {
+        match op {
+            Op::Compute { flops } => Self::Time(*flops),
+            Op::Sleep { seconds } => Self::Time(seconds * 1e9),
+            Op::Send { peer, tag, .. } => Self::Messages { to: peer.map(|peer| (peer, *tag)), from: None },
+            Op::Recv { peer, tag, .. } => Self::Messages { to: None, from: peer.zip(*tag) },
+            Op::SendRecv { to, from, .. } => {
+                let tag = Tag::new(0);
+                Self::Messages { to: to.map(|peer| (peer, tag)), from: from.map(|peer| (peer, tag)) }
+            }
+            Op::Call(CallOp::SendRecv { to, from, .. }) => {
+                let source = match from.peer {
+                    Peer::Rank(peer) => Some(peer),
+                    _ => None,
+                };
+                Self::Messages { to: to.peer.map(|peer| (peer, to.tag)), from: source.zip(from.tag) }
+            }
+            Op::Collective(_) => Self::Barrier,
+            _ => Self::Time(0.0),
+        }
+    }
+}
+
+/// Replays a trace on a network without latency and with any bandwidth, where collective operations are barriers, and returns the run
+/// time [ns].
+fn ideal_run_time(trace: &Trace) -> f64 {
+    let ranks = || (0..trace.ranks()).map(Rank::new);
+    let mut programs: Vec<_> =
+        ranks().map(|rank| trace.ops(rank).map(|op| Step::of(&op)).peekable()).collect();
+    let mut now = vec![0.0_f64; programs.len()];
+    // Times of the messages of each sender, receiver and tag; and whether a rank has sent that of its current step.
+    let mut messages = BTreeMap::<_, VecDeque<f64>>::new();
+    let mut has_sent = vec![false; programs.len()];
+    loop {
+        let mut is_stuck = true;
+        for me in ranks() {
+            let place = me.index();
+            while let Some(step) = programs[place].peek() {
+                match step {
+                    Step::Time(time) => now[place] += time,
+                    Step::Barrier => break,
+                    Step::Messages { to, from } => {
+                        if let Some((peer, tag)) = to.filter(|_| !has_sent[place]) {
+                            messages.entry((me, peer, tag)).or_default().push_back(now[place]);
+                        }
+                        has_sent[place] = true;
+                        if let Some((peer, tag)) = *from {
+                            let queue = messages.entry((peer, me, tag)).or_default();
+                            let Some(sent) = queue.pop_front() else { break };
+                            now[place] = now[place].max(sent);
+                        }
+                    }
+                }
+                has_sent[place] = false;
+                is_stuck = false;
+                programs[place].next();
+            }
+        }
+        let last = now.iter().copied().fold(0.0, f64::max);
+        if is_stuck {
+            let are_all_there =
+                programs.iter_mut().all(|program| matches!(program.peek(), Some(Step::Barrier)));
+            if !are_all_there {
+                assert!(programs.iter_mut().all(|program| program.peek().is_none()), "the replay is stuck");
+                return last;
+            }
+            now.fill(last);
+            for program in &mut programs {
+                program.next();
+            }
+        }
+    }
+}
+
 /// Asserts that a value is that of the table to all of its digits.
 fn assert_digits(expected: &Expected, name: &str, found: f64, what: &str) {
     let digits = expected.text(name).split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -143,5 +228,9 @@ fn traces_of_extrae_have_the_published_counts_and_metrics() {
         // All time outside MPI is useful in Dimemas.
         let outside = largest(|times| times.computed + times.slept) as f64;
         assert_digits(&expected, "useful_maximum_in_ideal_replay", outside / 1e3, sample);
+        assert_eq!(check(&trace, None).findings, [], "{sample}");
+        let (found, dimemas) = (ideal_run_time(&trace) / 1e3, expected.number("runtime_ideal_network"));
+        let tolerance = if ranks < 8 { 0.005 } else { 6e-4 * dimemas };
+        assert!((found - dimemas).abs() <= tolerance, "{sample}: {found} us, in Dimemas {dimemas} us");
     }
 }
