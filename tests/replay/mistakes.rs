@@ -191,7 +191,6 @@ fn traces_of_other_tools_are_named() {
     for (file, name) in [
         ("otf2/data/ping-pong/traces.otf2", "an OTF2 anchor"),
         ("otf2/data/ping-pong/traces/0.evt", "an OTF2 file of events or definitions"),
-        ("paraver/data/epoch_2proc.prv.gz", "a Paraver trace (.prv)"),
         ("dumpi/data/testtrace-0000.bin", "a DUMPI trace of one rank"),
         ("dumpi/data/testtrace-0000.txt", "a DUMPI trace as text"),
         ("liballprof/data/bcast/trace_bcast-0.dat", "a trace of liballprof"),

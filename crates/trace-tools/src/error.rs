@@ -53,6 +53,17 @@ pub enum InputError {
         /// The path of the file, as in the list or, if relative, relative to the list.
         file: PathBuf,
     },
+    /// A Paraver trace has no `.pcf` beside it.
+    #[error(
+        "{}: found no file {}, which has the names of the calls of this Paraver trace",
+        trace.display(), labels.display()
+    )]
+    LabelsMissing {
+        /// The trace.
+        trace: PathBuf,
+        /// The expected path of its `.pcf`.
+        labels: PathBuf,
+    },
     /// A directory has no rank files.
     #[error("{}: no rank files in this directory, expected rank-0.txt, rank-1.txt, ... (or .txt.gz, .txt.zst)", dir.display())]
     NoRankFiles {

@@ -127,7 +127,8 @@ impl TraceSource for Files {
     }
 }
 
-fn hash_file(path: &Path, hash: &mut Xxh3) -> Result<(), InputError> {
+/// Adds the contents of a file to a hash.
+pub(crate) fn hash_file(path: &Path, hash: &mut Xxh3) -> Result<(), InputError> {
     let mut file = File::open(path).map_err(InputError::io(path))?;
     let mut bytes = vec![0; 1 << 16];
     loop {

@@ -37,10 +37,9 @@ struct Format {
 }
 
 /// All formats; those that are certain come first.
-const FORMATS: [Format; 17] = [
+const FORMATS: [Format; 16] = [
     format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
     format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
-    format("a Paraver trace (.prv)", RECORD, |head| head.starts_with(b"#Paraver ")),
     format("a DUMPI trace of one rank", RECORD, |head| head.starts_with(b"\xff\xaa\xddDUMPI")),
     format("a DUMPI trace as text", RECORD, |head| contains(head, b"\nMPI_Init entering at walltime ")),
     format("a trace of liballprof", RECORD, |head| contains(head, b"\nMPI_Init:")),
@@ -128,10 +127,9 @@ mod tests {
 
     #[test]
     fn other_formats_are_named() {
-        let cases: [(&[u8], &str); 13] = [
+        let cases: [(&[u8], &str); 12] = [
             (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
             (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
-            (b"#Paraver (09/10/2019 at 16:09):11_ns:1(2)", "a Paraver trace (.prv)"),
             (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
             (b"version=1.0.0\nMPI_Init entering at walltime 1.5", "a DUMPI trace as text"),
             (b"# collprof 0.9 output file\n\nMPI_Init:-:14:14:1.0\n", "a trace of liballprof"),

@@ -35,6 +35,9 @@
 //! Each file may be a shard, or text, which may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
 //! streamed, never read into memory as a whole.
 //!
+//! Besides, [`load`] reads traces of Extrae in Paraver's format: `.prv`, plain, gzip or zstd, and the `.pcf` beside it.
+//! `docs/traces.md` has the rules.
+//!
 //! # Text
 //!
 //! Each line is `rank action field...`; fields are separated by spaces or tabs; empty lines and lines that start with `#`
@@ -93,8 +96,8 @@
 //!
 //! # Guarantees
 //!
-//! The trace does not depend on the number of threads that read it, nor on where its actions are stored. No text and no shard makes
-//! this crate panic.
+//! The trace does not depend on the number of threads that read it, nor on where its actions are stored. No text, no shard
+//! and no Paraver trace makes this crate panic.
 #![forbid(unsafe_code)]
 
 mod consistent_cut;
@@ -106,6 +109,7 @@ mod format;
 pub mod generate;
 mod line;
 mod load;
+mod paraver;
 mod shard;
 mod text;
 pub mod transform;
@@ -117,4 +121,5 @@ pub use foreign::Foreign;
 pub use format::{FORMATS, Format, HEAD, Input, open_input};
 pub use line::TextLine;
 pub use load::{convert, from_text, load, load_as, open};
+pub use paraver::ParaverError;
 pub use text::{Field, TextError, Unsupported};

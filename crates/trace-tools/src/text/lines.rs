@@ -121,11 +121,20 @@ impl<'a> Lines<'a> {
         while let Some(range) = self.next_range()? {
             let range = trim(&self.buffer, range);
             if !range.is_empty() && self.buffer[range.start] != b'#' {
-                let (number, has_equals) = (self.number, self.has_equals);
-                return Ok(Some(Line { number, text: &self.buffer[range], has_equals }));
+                return Ok(Some(self.line(range)));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the next line, also if it is a comment, or `None` at the end.
+    pub(crate) fn next_or_comment(&mut self) -> Result<Option<Line<'_>>, TraceError> {
+        let range = self.next_range()?.map(|range| trim(&self.buffer, range));
+        Ok(range.map(|range| self.line(range)))
+    }
+
+    fn line(&self, range: Range<usize>) -> Line<'_> {
+        Line { number: self.number, text: &self.buffer[range], has_equals: self.has_equals }
     }
 
     /// Makes an error of this file.

@@ -26,6 +26,11 @@ impl<'a> Stream<'a> {
         Ok(Self { file: path.to_path_buf(), reader, compression })
     }
 
+    /// Returns whether a file that begins with these bytes is compressed.
+    pub(crate) fn is_compressed(head: &[u8]) -> bool {
+        head.starts_with(GZIP_MAGIC) || head.starts_with(ZSTD_MAGIC)
+    }
+
     /// Reads from a string.
     pub(crate) fn from_text(name: &Path, text: &'a str) -> Self {
         Self { file: name.to_path_buf(), reader: Box::new(text.as_bytes()), compression: None }

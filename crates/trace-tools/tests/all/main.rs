@@ -10,6 +10,7 @@ mod errors;
 mod formats;
 mod generate;
 mod measured;
+mod paraver;
 mod round_trip;
 mod shapes;
 mod shared;
