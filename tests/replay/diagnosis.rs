@@ -544,3 +544,35 @@ fn a_recorded_run() {
     }
     assert_eq!(found["simulated_time_s"], 0.004);
 }
+
+/// EPOCH on 1, 2 and 8 ranks, recorded by Extrae: efficiencies as POP's tools print them, and the time on Dimemas' ideal network.
+#[test]
+fn efficiencies_of_recorded_runs_are_those_of_pop() {
+    let Some(samples) = shared("samples/paraver") else { return };
+    let published = rows(&samples.join("expected.csv"));
+    let folder = Folder::new();
+    for ranks in [1, 2, 8] {
+        let name = format!("epoch_{ranks}proc");
+        let json = folder.path("found.json");
+        let trace = samples.join("data").join(format!("{name}.prv.gz"));
+        command().arg("diagnose").arg(trace).arg("--json").arg(&json).assert().code(DONE);
+        let found: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+        let compare = |quantity: &str, found: f64, tolerance: f64| {
+            let row =
+                published.iter().find(|row| row["sample"] == name && row["quantity"] == quantity).unwrap();
+            let expected: f64 = row["value"].parse().unwrap();
+            let error = (found - expected).abs();
+            assert!(error <= tolerance * expected, "{name}: {quantity} {found}, expected {expected}");
+        };
+        let pop = |key: &str| found["pop"][key].as_f64().unwrap();
+        for key in ["parallel_efficiency", "load_balance", "communication_efficiency"] {
+            // Eight decimals are printed.
+            compare(key, pop(key), 5.1e-9);
+        }
+        compare("serialisation_efficiency", pop("serialization_efficiency"), 1e-3);
+        compare("transfer_efficiency", pop("transfer_efficiency"), 1e-3);
+        compare("runtime", 1e6 * pop("time_s"), 1e-9);
+        compare("runtime_ideal_network", 1e6 * pop("ideal_time_s"), 1e-3);
+        compare("useful_total", 1e6 * pop("useful_s"), 1e-9);
+    }
+}

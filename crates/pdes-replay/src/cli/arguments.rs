@@ -219,7 +219,7 @@ pub(crate) struct RunArguments {
     /// Configuration of the run (TOML).
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) config: Option<PathBuf>,
-    /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst. With
+    /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst; or a Paraver trace (.prv). With
     /// --model loggops a GOAL schedule.
     #[arg(long, value_name = "PATH", help_heading = "Input")]
     pub(crate) trace: Option<PathBuf>,

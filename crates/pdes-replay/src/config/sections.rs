@@ -55,7 +55,7 @@ pub(super) struct Sections {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TraceSection {
-    /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd.
+    /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd. Or a Paraver trace (`.prv`).
     #[schemars(extend("x-default" = "required", "x-page" = "traces.md"))]
     pub(super) path: Option<PathBuf>,
     /// Number of ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
