@@ -345,7 +345,7 @@ fn regions_nodes_and_scaling() {
 
     // Half as many ranks with the same work, all of it useful.
     let reference = Pop { ranks: 2, useful_s: 8e-3, flops: 10e6, ..found.pop.clone() };
-    found.compare_with(&reference);
+    found.compare_with(vec![("two".to_owned(), reference.clone())]);
     let scaling = found.scaling.unwrap();
     assert!(!scaling.is_weak);
     close(scaling.computation_scaling, 0.8);
@@ -353,7 +353,7 @@ fn regions_nodes_and_scaling() {
     close(scaling.rate_scaling, 0.8);
     close(scaling.global_efficiency, 0.8 * found.pop.parallel_efficiency);
     // With half the work it would be weak scaling.
-    found.compare_with(&Pop { flops: 5e6, useful_s: 4e-3, ..reference });
+    found.compare_with(vec![("half".to_owned(), Pop { flops: 5e6, useful_s: 4e-3, ..reference })]);
     let scaling = found.scaling.unwrap();
     assert!(scaling.is_weak);
     close(scaling.computation_scaling, 0.8);
@@ -574,5 +574,73 @@ fn efficiencies_of_recorded_runs_are_those_of_pop() {
         compare("runtime", 1e6 * pop("time_s"), 1e-9);
         compare("runtime_ideal_network", 1e6 * pop("ideal_time_s"), 1e-3);
         compare("useful_total", 1e6 * pop("useful_s"), 1e-9);
+    }
+}
+
+/// Two messages of 1 MB, one after the other: 2 * (2 * 10 us + 1 ms + 16 ns) beside 10 ms of computation.
+#[test]
+fn a_tolerance_has_a_closed_form() {
+    let round = |rank: u32| {
+        let lines = if rank == 0 {
+            "send 1 0 1000000;recv 1 0 1000000;"
+        } else {
+            "recv 0 0 1000000;send 0 0 1000000;"
+        };
+        compute(10.0) + lines
+    };
+    let folder = Folder::new();
+    let job = config(&folder, &program(2, round), CLUSTER).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    found.find_tolerance(&job).unwrap();
+    let time = found.simulated_time_s;
+    let tolerance = found.tolerance.unwrap();
+    for (sensitivity, expected) in [(tolerance.latency, 2.0 * 2e-5), (tolerance.time_per_byte, 2.0 * 1e-3)] {
+        assert!(
+            (sensitivity.time_s / expected - 1.0).abs() < 0.01,
+            "{}, expected {expected}",
+            sensitivity.time_s
+        );
+        assert_eq!(sensitivity.limits.len(), 3);
+        for limit in sensitivity.limits {
+            // Each percent of the run time more is that part of the time which is proportional to the property.
+            let factor = 1.0 + limit.more_time * time / expected;
+            let found = limit.factor.unwrap();
+            assert!((found / factor - 1.0).abs() < 0.01, "{found}, expected {factor}");
+        }
+    }
+    // Without messages the network may be as slow as it likes.
+    let folder = Folder::new();
+    let job = config(&folder, &program(2, |_| compute(1.0)), CLUSTER).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    found.find_tolerance(&job).unwrap();
+    let latency = found.tolerance.unwrap().latency;
+    assert_eq!((latency.time_s, latency.limits[0].factor), (0.0, None));
+}
+
+#[test]
+#[cfg_attr(not(feature = "pictures"), ignore = "needs pages")]
+fn the_page_has_all_of_it() {
+    let folder = Folder::new();
+    let trace = program(4, |rank| {
+        format!("location solve 0;{}location wait 0;barrier;", compute(f64::from(1 + rank)))
+    });
+    config(&folder, &trace, CLUSTER);
+    let (page, json) = (folder.path("page.html"), folder.path("one.json"));
+    let run = folder.path("run.toml");
+    command().arg("diagnose").arg(&run).arg("--json").arg(&json).assert().code(DONE);
+    let assert = command().arg("diagnose").arg(&run).args(["--gain", "--tolerance", "--page"]).arg(&page);
+    assert.arg("--reference").arg(&json).assert().code(DONE).stdout(contains("largest factor with"));
+    let text = std::fs::read_to_string(page).unwrap();
+    for words in [
+        "Efficiencies",
+        "one",
+        "this run",
+        "computation scaling",
+        "load imbalance",
+        "Distribute the work at solve",
+        "Time that the program would save",
+        "How much slower the network could be",
+    ] {
+        assert!(text.contains(words), "{words}");
     }
 }

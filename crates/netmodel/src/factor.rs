@@ -85,6 +85,13 @@ impl FactorTable {
         }
     }
 
+    /// Returns the table with all factors multiplied, which stay finite and greater than zero.
+    pub fn scaled(&self, by: f64) -> Self {
+        let scale = |factor: f64| (factor * by).clamp(f64::MIN_POSITIVE, f64::MAX);
+        let section = |section: &Section| Section { factor: scale(section.factor), ..*section };
+        Self { below: scale(self.below), sections: self.sections.iter().map(section).collect() }
+    }
+
     /// Returns the factor of a size. `O(log n)` in the number of sections.
     pub fn factor(&self, size: Bytes) -> f64 {
         match self.sections.partition_point(|section| section.above < size.get()) {

@@ -1,11 +1,14 @@
 //! Diagnosis of a run: efficiencies, and problems that rules find, with the gain of mending them.
 
 mod gain;
+#[cfg(feature = "pictures")]
+mod page;
 mod pop;
 mod rules;
 mod structure;
 mod talp;
 mod text;
+mod tolerance;
 mod variables;
 
 use std::path::Path;
@@ -23,6 +26,7 @@ use pop::Useful;
 pub use pop::{Pop, RegionEfficiency, Scaling};
 pub use rules::{Rule, RuleError, Scope};
 use structure::RankStructure;
+pub use tolerance::{Sensitivity, Tolerance, ToleranceLimit};
 use variables::{Part, Variables};
 
 /// A diagnosis, as written in JSON.
@@ -39,14 +43,19 @@ pub struct Diagnosis {
     pub pop: Pop,
     /// Efficiencies of the recorded run; null if the trace has no measured times.
     pub measured_pop: Option<Pop>,
-    /// Scaling from a reference run; null without one.
+    /// Scaling from the first reference run; null without one.
     pub scaling: Option<Scaling>,
+    /// Dependence of the run time on the network; null if it was not asked for.
+    pub tolerance: Option<Tolerance>,
     /// Efficiencies of the regions of the program, those that take most time first.
     pub regions: Vec<RegionEfficiency>,
     /// Problems, those whose mending gains most first, then in the order of their shares.
     pub problems: Vec<Problem>,
     /// Warnings that a user should know before trusting the result.
     pub warnings: Vec<String>,
+    /// Names and efficiencies of the runs with which this one is compared.
+    #[serde(skip)]
+    references: Vec<(String, Pop)>,
 }
 
 /// A problem that a rule has found.
@@ -177,6 +186,8 @@ impl Diagnosis {
             measured_pop: measured.map(|times| Pop::new(&times, &ideally, &nodes, flops)),
             pop,
             scaling: None,
+            tolerance: None,
+            references: Vec::new(),
             regions: pop::regions(trace, outcome, &nodes),
             problems,
             warnings: simulation.warnings(),
@@ -206,15 +217,18 @@ impl Diagnosis {
             measured_pop: Some(pop.clone()),
             pop,
             scaling: None,
+            tolerance: None,
+            references: Vec::new(),
             regions: Vec::new(),
             problems: Vec::new(),
             warnings: simulation.warnings(),
         })
     }
 
-    /// Compares the run with a reference run, whose efficiencies are known.
-    pub fn compare_with(&mut self, reference: &Pop) {
-        self.scaling = Some(self.pop.scaling_from(reference));
+    /// Compares the run with named runs whose efficiencies are known; scaling is that from the first one.
+    pub fn compare_with(&mut self, references: Vec<(String, Pop)>) {
+        self.scaling = references.first().map(|(_, first)| self.pop.scaling_from(first));
+        self.references = references;
     }
 
     /// Writes the diagnosis as JSON.

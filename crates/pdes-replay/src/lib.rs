@@ -72,6 +72,7 @@ pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use diagnosis::{
     Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError, Scaling, Scope,
+    Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use digest::Digest;
 pub use fast_forward::FastForward;

@@ -11,10 +11,12 @@ use trace_mmap::LoadOptions;
 
 use super::arguments::{RunArguments, model_help, with_input};
 use super::processes::agree;
-use super::{Misuse, goal, large_pages, run};
+use super::{Misuse, goal, large_pages, require_pictures, run};
 
 /// Name that stands for any problem.
 const ANY_PROBLEM: &str = "problem";
+/// Refusal of `--tolerance` for a recorded run.
+const NO_NETWORK: &str = "--tolerance is about a replay on a network: name a platform with --platform";
 
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArguments {
@@ -50,9 +52,15 @@ pub(crate) struct DiagnoseArguments {
     /// File for the efficiencies as TALP writes them (JSON), for TALP-Pages.
     #[arg(long, value_name = "FILE")]
     talp: Option<PathBuf>,
-    /// Diagnosis (JSON) of a run with another number of ranks, from which scaling is computed.
+    /// Diagnosis (JSON) of another run; scaling is that from the first one; may be repeated.
     #[arg(long, value_name = "FILE")]
-    reference: Option<PathBuf>,
+    reference: Vec<PathBuf>,
+    /// Finds how much slower the network could be, by about forty replays.
+    #[arg(long)]
+    tolerance: bool,
+    /// File for the diagnosis as a page (HTML).
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
     /// Exits with 1 if a problem has more than this share of the time of all ranks, such as 'late sender>5%', or 'problem>5%' for any; may
     /// be repeated.
     #[arg(long, value_name = "NAME>PERCENT", value_parser = parse_limit)]
@@ -120,6 +128,9 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
         None => Rule::own(),
     };
     check_names(&arguments.fail_on, &rules)?;
+    if arguments.page.is_some() {
+        require_pictures()?;
+    }
     let flags = RunArguments {
         config: arguments.config.clone(),
         trace: arguments.trace.clone(),
@@ -160,10 +171,17 @@ fn finish(arguments: &DiagnoseArguments, mut diagnosis: Diagnosis, job: &Subject
     if arguments.gain {
         diagnosis.simulate_gains(job.job())?;
     }
-    if let Some(path) = &arguments.reference {
-        let reference = Pop::from_path(path).with_context(|| format!("the reference {}", path.display()))?;
-        diagnosis.compare_with(&reference);
+    if arguments.tolerance {
+        match job {
+            Subject::Replay(job) => diagnosis.find_tolerance(job)?,
+            Subject::Recorded(_) => return Err(Misuse(NO_NETWORK.to_owned()).into()),
+        }
     }
+    let reference = |path: &PathBuf| -> Result<(String, Pop)> {
+        let pop = Pop::from_path(path).with_context(|| format!("the reference {}", path.display()))?;
+        Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), pop))
+    };
+    diagnosis.compare_with(arguments.reference.iter().map(reference).collect::<Result<_>>()?);
     if let Some(path) = &arguments.json {
         diagnosis.write_json(path).with_context(|| format!("the diagnosis {}", path.display()))?;
         tracing::info!("wrote the diagnosis {}", path.display());
@@ -171,6 +189,12 @@ fn finish(arguments: &DiagnoseArguments, mut diagnosis: Diagnosis, job: &Subject
     if let Some(path) = &arguments.talp {
         diagnosis.write_talp(path).with_context(|| format!("the metrics {}", path.display()))?;
         tracing::info!("wrote the metrics {}", path.display());
+    }
+    #[cfg(feature = "pictures")]
+    if let Some(path) = &arguments.page {
+        let trace = job.job().trace.display().to_string();
+        diagnosis.write_page(&trace, path).with_context(|| format!("the page {}", path.display()))?;
+        tracing::info!("wrote the page {}", path.display());
     }
     if !quiet {
         let mut text = String::new();

@@ -248,18 +248,22 @@ impl Pop {
 }
 
 impl Scaling {
-    /// Writes the lines of a table.
-    pub(super) fn write(&self, text: &mut String) -> fmt::Result {
-        let kind = if self.is_weak { "weak" } else { "strong" };
-        for (depth, name, value) in [
+    /// Returns the tree of efficiencies: depth, name and value of each.
+    pub(super) fn tree(&self) -> Vec<(usize, &'static str, f64)> {
+        vec![
             (0, "global efficiency", self.global_efficiency),
             (1, "computation scaling", self.computation_scaling),
             (2, "instruction scaling", self.instruction_scaling),
             (2, "rate scaling", self.rate_scaling),
-        ] {
+        ]
+    }
+
+    /// Writes the lines of a table.
+    pub(super) fn write(&self, text: &mut String) -> fmt::Result {
+        for (depth, name, value) in self.tree() {
             write_line(text, depth, name, value)?;
         }
-        writeln!(text, "{:28} {kind}", "scaling")
+        writeln!(text, "{:28} {}", "scaling", if self.is_weak { "weak" } else { "strong" })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::variables::Variables;
-use super::{Diagnosis, Place, pop};
+use super::{Diagnosis, Place, Tolerance, pop};
 
 /// Largest number of sites that a recommendation lists.
 const LISTED: usize = 3;
@@ -30,6 +30,9 @@ impl Diagnosis {
                 pop::write_line(text, depth, name, value)?;
             }
         }
+        if let Some(tolerance) = &self.tolerance {
+            tolerance.write(text)?;
+        }
         if self.problems.is_empty() {
             return writeln!(text, "\nno problem found");
         }
@@ -46,6 +49,22 @@ impl Diagnosis {
             for paragraph in [&problem.description, &problem.recommendation] {
                 writeln!(text, "{}", textwrap::fill(paragraph, &lines))?;
             }
+        }
+        Ok(())
+    }
+}
+
+impl Tolerance {
+    /// Writes the lines of a table.
+    fn write(&self, text: &mut String) -> fmt::Result {
+        writeln!(text, "\n{:28} {:>16}   largest factor with", "the network could be slower", "time of it")?;
+        for (name, found) in [("latency", &self.latency), ("time per byte", &self.time_per_byte)] {
+            write!(text, "{name:28} {:>14.9} s  ", found.time_s)?;
+            for limit in &found.limits {
+                let factor = limit.factor.map_or("any".to_owned(), |factor| format!("{factor:.3}"));
+                write!(text, " {:.0} %: {factor}", 100.0 * limit.more_time)?;
+            }
+            writeln!(text)?;
         }
         Ok(())
     }
