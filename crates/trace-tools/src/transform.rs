@@ -19,6 +19,7 @@ mod error;
 mod hypothesis;
 mod keys;
 mod messages;
+mod overlap;
 mod program;
 mod remove;
 mod requests;
@@ -56,8 +57,8 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 6] =
-    [scale::KIND, set::KIND, balance::KIND, eliminate::KIND, resize::KIND, remove::KIND];
+pub static TRANSFORMS: [TransformKind; 7] =
+    [scale::KIND, set::KIND, balance::KIND, eliminate::KIND, resize::KIND, overlap::KIND, remove::KIND];
 
 /// A transformation of programs.
 pub trait Transform: Debug + Send + Sync {
@@ -91,6 +92,9 @@ pub trait Plan: Debug + Send + Sync {
 
 /// A transformation of one rank.
 pub trait Rewrite {
-    /// Takes the next operation of the rank, and appends those that replace it.
+    /// Takes the next operation of the rank, and appends those that replace it, or ones that were held back.
     fn apply(&mut self, step: Step, out: &mut Vec<Step>);
+
+    /// Appends the operations that are held back at the end of the rank.
+    fn finish(&mut self, _out: &mut Vec<Step>) {}
 }

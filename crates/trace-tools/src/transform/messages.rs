@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
-use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendTo, Tag};
+use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Tag};
 
 use super::selector::{Selector, Tracker};
 use super::{Program, Refusal};
@@ -25,6 +25,16 @@ pub(super) struct Received {
     /// The tag; `None` for any.
     tag: Option<Tag>,
     communicator: CommId,
+}
+
+impl Received {
+    /// Returns whether a message could fit both receives if they were on one communicator.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        fn fit<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        fit(self.from, other.from) && fit(self.tag, other.tag)
+    }
 }
 
 /// A part of an operation that concerns messages.
@@ -92,7 +102,7 @@ fn received_from(from: &RecvFrom) -> Option<Received> {
 }
 
 /// Returns the message that an operation sends.
-fn sent(op: &Op) -> Option<Sent> {
+pub(super) fn sent(op: &Op) -> Option<Sent> {
     let on_world = |to: &Option<Rank>, tag: Tag, bytes: &Bytes, call| {
         Some(Sent { call, to: (*to)?, tag, communicator: CommId::WORLD, bytes: *bytes })
     };
@@ -110,7 +120,7 @@ fn sent(op: &Op) -> Option<Sent> {
 }
 
 /// Returns the receive that an operation posts.
-fn received(op: &Op) -> Option<Received> {
+pub(super) fn received(op: &Op) -> Option<Received> {
     let on_world = |from: &Option<Rank>, tag: Option<Tag>| {
         Some(Received { from: Some((*from)?), tag, communicator: CommId::WORLD })
     };
@@ -152,6 +162,34 @@ pub(super) fn buffer_mut(op: &mut Op) -> Option<&mut Bytes> {
         ) => Some(bytes),
         _ => None,
     }
+}
+
+/// Returns the send of a blocking operation as one that does not block; `None` for other operations.
+pub(super) fn nonblocking_send(op: &Op, request: RequestName) -> Option<Op> {
+    let on_world = |peer: &Option<Rank>, tag| SendTo { peer: *peer, tag, communicator: CommId::WORLD };
+    let (to, mode, bytes) = match op {
+        Op::Send { peer, tag, bytes } => (on_world(peer, *tag), SendMode::Standard, *bytes),
+        Op::SendRecv { to, send_bytes, .. } => (on_world(to, Tag::new(0)), SendMode::Standard, *send_bytes),
+        Op::Call(CallOp::Send { to, mode, bytes }) => (*to, *mode, *bytes),
+        Op::Call(CallOp::SendRecv { to, send_bytes, .. }) => (*to, SendMode::Standard, *send_bytes),
+        _ => return None,
+    };
+    Some(Op::Call(CallOp::Isend { to, request: Some(request), mode, bytes }))
+}
+
+/// Returns the receive of a blocking operation as one that does not block; `None` for other operations.
+pub(super) fn nonblocking_receive(op: &Op, request: RequestName) -> Option<Op> {
+    let on_world =
+        |peer: &Option<Rank>, tag| RecvFrom::on_world(peer.map_or(Peer::ProcNull, Peer::Rank), tag);
+    let (from, bytes) = match op {
+        Op::Recv { peer, tag, bytes } => (on_world(peer, *tag), *bytes),
+        Op::SendRecv { from, recv_bytes, .. } => (on_world(from, Some(Tag::new(0))), *recv_bytes),
+        Op::Call(CallOp::Recv { from, bytes } | CallOp::SendRecv { from, recv_bytes: bytes, .. }) => {
+            (*from, *bytes)
+        }
+        _ => return None,
+    };
+    Some(Op::Call(CallOp::Irecv { from, request: Some(request), bytes }))
 }
 
 /// Returns an operation without its send, its receive, or both; `None` if nothing is left.

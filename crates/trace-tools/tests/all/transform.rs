@@ -1,5 +1,7 @@
 //! Hypotheses about programs of a few lines.
 
+mod untimed;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -223,6 +225,70 @@ fn messages_are_resized_on_both_sides() {
 }
 
 #[test]
+fn receives_are_posted_before_computations() {
+    let program = |rest: &str| {
+        format!(
+            "0 init\n0 compute 1\n0 compute 2\n0 send 1 5 8\n{rest}1 init\n1 recv 0 5 8\n1 send 0 1 8\n1 send 0 2 8\n"
+        )
+    };
+    let two = program("0 recv 1 1 8\n0 recv 1 2 8\n");
+    let overlap = |early: u32| changed(&two, &[&format!("kind='overlap'\nearly={early}\nranks=1")]);
+    let waits = "0 send 1 5 8\n0 wait req=0\n0 wait req=1\n";
+    let posts = "0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n";
+    let expected = |early: &str| {
+        let text = program("").replace("0 send 1 5 8\n", waits);
+        written(&text.replace(early, &format!("{posts}{early}")))
+    };
+    assert_eq!(overlap(1), expected("0 compute 2\n"));
+    assert_eq!(overlap(2), expected("0 compute 1\n"));
+    assert_eq!(overlap(9), overlap(2));
+    // Behind an earlier receive of the same channel, in the order of both.
+    for tag in [1, -444] {
+        let program = format!(
+            "0 init\n0 compute 1\n0 recv 1 {tag} 8\n0 compute 2\n0 recv 1 1 8\n1 init\n1 send 0 1 8\n1 send 0 1 8\n"
+        );
+        let expected = format!(
+            "0 init\n0 irecv 1 {tag} 8 6 req=0\n0 irecv 1 1 8 6 req=1\n0 compute 1\n0 wait req=0\n0 compute 2\n0 wait req=1\n\
+             1 init\n1 send 0 1 8\n1 send 0 1 8\n"
+        );
+        assert_eq!(changed(&program, &["kind='overlap'\nearly=5"]), written(&expected));
+    }
+    // Not before what completes requests, or finds messages.
+    for obstacle in ["waitall", "probe 1 1"] {
+        let program =
+            format!("0 init\n0 compute 1\n0 {obstacle}\n0 compute 2\n0 recv 1 1 8\n1 init\n1 send 0 1 8\n");
+        let expected = program
+            .replace("0 compute 2\n0 recv 1 1 8\n", "0 irecv 1 1 8 6 req=0\n0 compute 2\n0 wait req=0\n");
+        assert_eq!(changed(&program, &["kind='overlap'\nearly=5"]), written(&expected));
+    }
+}
+
+#[test]
+fn waits_end_behind_computations() {
+    let program = "0 init\n0 recv 1 1 8\n0 recv 1 2 8\n0 location a.c 1\n0 compute 1\n0 compute 2\n0 send 1 3 8\n0 compute 3\n0 finalize\n\
+        1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 waitall\n1 compute 4\n1 recv 0 3 8\n";
+    let late = |keys: &str| changed(program, &[&format!("kind='overlap'\nearly=0\n{keys}")]);
+    let receives = "0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n0 location a.c 1\n0 compute 1\n";
+    let waits = "0 wait req=0\n0 wait req=1\n";
+    let one = format!(
+        "0 init\n{receives}{waits}0 compute 2\n0 isend 1 3 8 6 req=0\n0 compute 3\n0 wait req=0\n0 finalize\n\
+         1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 compute 4\n1 waitall\n1 irecv 0 3 8 6 req=0\n1 wait req=0\n"
+    );
+    assert_eq!(late("late=1"), written(&one));
+    let of_receives = format!(
+        "0 init\n{receives}0 compute 2\n{waits}0 send 1 3 8\n0 compute 3\n0 finalize\n\
+         1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 waitall\n1 compute 4\n1 irecv 0 3 8 6 req=0\n1 wait req=0\n"
+    );
+    assert_eq!(late("late=7\nof='receives'"), written(&of_receives));
+    // A wait for another message, too, stays.
+    assert_eq!(late("late=1\ntag=1\nranks=1").matches("1 waitall\n1 compute").count(), 1);
+    let exchange = "0 init\n0 compute 1\n0 sendRecv 8 1 16 1 6 6\n0 compute 2\n0 barrier\n1 init\n1 sendRecv 16 0 8 0 6 6\n1 barrier\n";
+    let expected = "0 init\n0 irecv 1 0 16 6 req=0\n0 compute 1\n0 isend 1 0 8 6 req=1\n0 compute 2\n0 wait req=1\n0 wait req=0\n0 barrier\n\
+        1 init\n1 irecv 0 0 8 6 req=0\n1 isend 0 0 16 6 req=1\n1 wait req=1\n1 wait req=0\n1 barrier\n";
+    assert_eq!(changed(exchange, &["kind='overlap'\nlate=1"]), written(expected));
+}
+
+#[test]
 fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
     let program = "0 init\n0 barrier\n0 allreduce 4 0\n0 ibarrier req=5\n0 wait req=5\n1 init\n1 barrier\n1 allreduce 4 0\n1 ibarrier req=2\n1 wait req=2\n";
     let without = |lines: &[&str]| {
@@ -277,6 +343,9 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'scale'\nfactor = 2\ntag = 3\n", "scale has no key \"tag\""),
         ("+kind = 'resize'\nfactor = 2\nbytes = '9-1'\n", "found bytes = \"9-1\", expected a number"),
         ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
+        ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
+        ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
+        ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
         ("+kind = 'scale'\nfactor = 2\nregion = 'a'\nsite = 'b'\n", "leave out region or site"),
         ("+kind = 'scale'\nfactor = 2\niterations = 3\n", "add region or site"),
     ] {
@@ -388,12 +457,21 @@ proptest! {
         let trace = || from_text(&program).unwrap_or_else(|error| panic!("{error}\n{program}"));
         prop_assert_eq!(text(&apply(trace(), &[]).expect("nothing can be refused")), text(&trace()));
         let messages = |trace: &Trace| Info::of(trace).expect("small sums").messages;
-        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2", "kind='remove'\ncall='*'"] {
+        for keys in [
+            "kind='eliminate'",
+            "kind='eliminate'\nranks=0",
+            "kind='resize'\nfactor=2",
+            "kind='remove'\ncall='*'",
+            "kind='overlap'\nearly=2\nlate=2",
+            "kind='overlap'\nranks=0\nlate=1",
+        ] {
             match apply(trace(), &[keys]) {
                 Ok(changed) => {
                     let is_left_over = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
                     let findings = check(&changed, None).findings;
                     prop_assert!(findings.iter().all(is_left_over), "{findings:?}\n{program}{keys}");
+                    let is_lost = untimed::ends(&trace()) == Some(true) && untimed::ends(&changed) == Some(false);
+                    prop_assert!(!is_lost, "{}\nwaits forever:\n{program}{keys}", text(&changed));
                     if keys.starts_with("kind='eliminate'") {
                         prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
                     } else {
