@@ -17,6 +17,7 @@ mod computations;
 mod eliminate;
 mod error;
 mod hypothesis;
+mod instances;
 mod keys;
 mod messages;
 mod overlap;
@@ -27,6 +28,7 @@ mod resize;
 mod scale;
 mod selector;
 mod set;
+mod shift;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
@@ -57,8 +59,16 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 7] =
-    [scale::KIND, set::KIND, balance::KIND, eliminate::KIND, resize::KIND, overlap::KIND, remove::KIND];
+pub static TRANSFORMS: [TransformKind; 8] = [
+    scale::KIND,
+    set::KIND,
+    balance::KIND,
+    shift::KIND,
+    eliminate::KIND,
+    resize::KIND,
+    overlap::KIND,
+    remove::KIND,
+];
 
 /// A transformation of programs.
 pub trait Transform: Debug + Send + Sync {

@@ -96,6 +96,11 @@ impl Selector {
         self
     }
 
+    /// Returns the selector of the same operations on all ranks.
+    pub(super) fn on_all_ranks(self) -> Self {
+        Self { ranks: None, ..self }
+    }
+
     fn has_place(&self) -> bool {
         self.region.is_some() || self.site.is_some()
     }
@@ -154,16 +159,8 @@ impl Selector {
     /// # Errors
     /// Names the key that matches nothing, with the nearest names.
     pub(super) fn check(&self, program: &Program<'_>) -> Result<(), Refusal> {
-        let (subject, ranks) = (self.subject.name(), program.ranks().count() as u64);
-        let last = self.ranks.as_ref().and_then(Numbers::last);
-        if let (Some(numbers), Some(_)) = (&self.ranks, last.filter(|last| *last >= ranks)) {
-            let key = Some(("ranks", numbers.to_string()));
-            return Err(Refusal::NoMatch {
-                subject,
-                key,
-                nearest: vec![format!("ranks 0 to {}", ranks.saturating_sub(1))],
-            });
-        }
+        let subject = self.subject.name();
+        self.ranks.as_ref().map_or(Ok(()), |numbers| self.check_ranks("ranks", numbers, program))?;
         if self.matches_any(program) {
             return Ok(());
         }
@@ -172,6 +169,22 @@ impl Selector {
             None => (None, Vec::new()),
         };
         Err(Refusal::NoMatch { subject, key, nearest })
+    }
+
+    /// Checks that the numbers of a key are those of ranks.
+    pub(super) fn check_ranks(
+        &self,
+        key: &'static str,
+        numbers: &Numbers,
+        program: &Program<'_>,
+    ) -> Result<(), Refusal> {
+        let ranks = program.ranks().count() as u64;
+        let is_any = (0..ranks).any(|rank| numbers.contains(rank));
+        if is_any && numbers.last().is_none_or(|last| last < ranks) {
+            return Ok(());
+        }
+        let nearest = vec![format!("ranks 0 to {}", ranks.saturating_sub(1))];
+        Err(Refusal::NoMatch { subject: self.subject.name(), key: Some((key, numbers.to_string())), nearest })
     }
 
     fn matches_any(&self, program: &Program<'_>) -> bool {

@@ -137,6 +137,43 @@ fn balancing_keeps_the_sum_of_each_instance() {
 }
 
 #[test]
+fn shifting_keeps_the_sum_of_all_ranks() {
+    // Half of 10, 20, 30 in `foo` goes to rank 1, which has 30, 20, 10.
+    let half = written(REGIONS)
+        .replace("0 compute 10\n", "0 compute 5\n")
+        .replace("0 compute 20\n", "0 compute 10\n");
+    let half = half.replace("0 compute 30\n", "0 compute 15\n").replace("1 compute 10\n", "1 compute 25\n");
+    let half =
+        half.replace("1 compute 20\n", "1 compute 30\n").replacen("1 compute 30\n", "1 compute 35\n", 1);
+    assert_eq!(changed(REGIONS, &["kind='shift'\nfraction=0.5\nto=1\nregion='foo'"]), half);
+    // In sum: 8 of rank 0 and 4 of rank 3, of which 2 and 1 go to ranks 1 and 2.
+    let uneven = "0 init\n0 compute 4\n0 compute 4\n1 init\n1 compute 3\n2 init\n2 compute 1\n2 compute 2\n3 init\n3 compute 4\n4 init\n4 compute 9\n";
+    let expected = "0 init\n0 compute 3\n0 compute 3\n1 init\n1 compute 4.5\n2 init\n2 compute 1.5\n2 compute 3\n3 init\n3 compute 3\n4 init\n4 compute 9\n";
+    let keys = "kind='shift'\nfraction=0.25\nto='1-2'";
+    assert_eq!(changed(uneven, &[&format!("{keys}\nranks='0-3'\nover='sum'")]), written(expected));
+    let all = "0 init\n0 compute 0\n0 compute 0\n1 init\n1 compute 11\n2 init\n2 compute 1\n2 compute 2\n3 init\n3 compute 4\n4 init\n4 compute 9\n";
+    assert_eq!(changed(uneven, &["kind='shift'\nfraction=1\nto=1\nranks=0\nover='sum'"]), written(all));
+    for (keys, reason) in [
+        (format!("{keys}\nranks=0"), "rank 1: it has 1 instances, an earlier rank has 2"),
+        (format!("{keys}\nranks='1-2'"), "rank 1: it gets computation, as do all selected ranks"),
+        (
+            "kind='shift'\nfraction=1\nto='4-5'".to_owned(),
+            "to = \"4-5\" matches no computations; the program has ranks 0 to 4",
+        ),
+        (
+            "kind='shift'\nfraction=1\nto='7-'".to_owned(),
+            "to = \"7-\" matches no computations; the program has ranks 0 to 4",
+        ),
+    ] {
+        let refused = refusal(uneven, &[&keys]);
+        assert!(refused.contains(reason), "{refused}");
+    }
+    let zero = "0 init\n0 compute 4\n1 init\n1 compute 0\n";
+    let refused = refusal(zero, &["kind='shift'\nfraction=0.5\nto=1"]);
+    assert!(refused.contains("rank 1, action 1: its computations are all zero"), "{refused}");
+}
+
+#[test]
 fn messages_are_eliminated_with_their_receives_waits_and_tests() {
     // Two channels, tags 1 and 2; the second message with tag 1 is larger.
     let program = "0 init\n0 isend 1 1 8\n0 isend 1 1 800\n0 isend 1 2 8\n0 wait 0 1 1\n0 test 0 1 1\n0 wait 0 1 1\n0 wait 0 1 2\n\
@@ -343,6 +380,8 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'scale'\nfactor = 2\ntag = 3\n", "scale has no key \"tag\""),
         ("+kind = 'resize'\nfactor = 2\nbytes = '9-1'\n", "found bytes = \"9-1\", expected a number"),
         ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
+        ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected at most 1"),
+        ("+kind = 'shift'\nfraction = 1\n", "shift lacks to"),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
