@@ -29,6 +29,7 @@ mod scale;
 mod selector;
 mod set;
 mod shift;
+mod smooth;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
@@ -59,11 +60,12 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 8] = [
+pub static TRANSFORMS: [TransformKind; 9] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
     shift::KIND,
+    smooth::KIND,
     eliminate::KIND,
     resize::KIND,
     overlap::KIND,

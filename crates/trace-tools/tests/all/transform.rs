@@ -174,6 +174,31 @@ fn shifting_keeps_the_sum_of_all_ranks() {
 }
 
 #[test]
+fn smoothing_removes_differences_between_visits() {
+    let program = |visits: [(f64, f64); 4]| {
+        let visit = |(first, second)| {
+            format!(
+                "0 location foo 0\n0 compute {first}\n0 barrier\n0 compute {second}\n0 location a.c 1\n0 compute 7\n"
+            )
+        };
+        format!("0 init\n0 compute 5\n{}1 init\n{}", visits.map(visit).concat(), "1 barrier\n".repeat(4))
+    };
+    let uneven = program([(1.0, 10.0), (2.0, 10.0), (6.0, 40.0), (3.0, 20.0)]);
+    for (keys, expected) in [
+        ("", [(3.0, 20.0); 4]),
+        ("statistic='median'", [(2.5, 15.0); 4]),
+        ("statistic='min'", [(1.0, 10.0); 4]),
+        ("region='foo'\niterations='1-2'", [(1.0, 10.0), (4.0, 25.0), (4.0, 25.0), (3.0, 20.0)]),
+    ] {
+        assert_eq!(
+            changed(&uneven, &[&format!("kind='smooth'\n{keys}")]),
+            written(&program(expected)),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
 fn messages_are_eliminated_with_their_receives_waits_and_tests() {
     // Two channels, tags 1 and 2; the second message with tag 1 is larger.
     let program = "0 init\n0 isend 1 1 8\n0 isend 1 1 800\n0 isend 1 2 8\n0 wait 0 1 1\n0 test 0 1 1\n0 wait 0 1 1\n0 wait 0 1 2\n\
@@ -382,6 +407,7 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
         ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected at most 1"),
         ("+kind = 'shift'\nfraction = 1\n", "shift lacks to"),
+        ("+kind = 'smooth'\nstatistic = 'max'\n", "expected \"mean\", \"median\" or \"min\""),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
