@@ -18,6 +18,7 @@ mod eliminate;
 mod error;
 mod hypothesis;
 mod instances;
+mod keep;
 mod keys;
 mod messages;
 mod overlap;
@@ -60,7 +61,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 9] = [
+pub static TRANSFORMS: [TransformKind; 10] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -70,6 +71,7 @@ pub static TRANSFORMS: [TransformKind; 9] = [
     resize::KIND,
     overlap::KIND,
     remove::KIND,
+    keep::KIND,
 ];
 
 /// A transformation of programs.

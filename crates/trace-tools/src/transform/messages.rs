@@ -288,6 +288,53 @@ impl SelectedMessages {
         Ok(messages)
     }
 
+    /// Checks that whoever selects the send of a message selects its receive, too: `select` begins the selection of the operations of
+    /// a rank, in order.
+    ///
+    /// # Errors
+    /// Fails at a receive of which this is not so, or not certain.
+    pub(super) fn check_sides<F: FnMut(&Op) -> bool>(
+        program: &Program<'_>,
+        select: impl Fn(Rank) -> F,
+    ) -> Result<(), Refusal> {
+        let mut arrivals: Vec<_> = program.ranks().map(|_| Arrivals::default()).collect();
+        for rank in program.ranks() {
+            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
+            for step in program.steps(rank) {
+                let is_selected = selects(&step.op);
+                endpoints.events(&step.op, |event| {
+                    if let Event::Send(sent, _) = event {
+                        arrivals[sent.to.index()].add(rank, &sent, is_selected);
+                    }
+                });
+            }
+        }
+        for (rank, arrivals) in program.ranks().zip(&arrivals) {
+            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
+            let mut positions = Positions::default();
+            for step in program.steps(rank) {
+                let is_selected = selects(&step.op);
+                let mut refusal = None;
+                endpoints.events(&step.op, |event| {
+                    let found = match event {
+                        Event::Receive(received, _) => {
+                            let is_sent = positions.receive(arrivals, &received);
+                            let is_mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
+                            let one_side =
+                                (is_sent != is_selected).then(|| one_side(rank, step.action, is_sent));
+                            is_mixed.then(|| ambiguous(rank, step.action, &received)).or(one_side)
+                        }
+                        Event::Cancel if arrivals.selected > 0 => Some(cancelled(rank, step.action)),
+                        Event::Cancel | Event::Send(..) | Event::Probe(_) => None,
+                    };
+                    refusal = refusal.take().or(found);
+                });
+                refusal.map_or(Ok(()), Err)?;
+            }
+        }
+        Ok(())
+    }
+
     fn add_sends(&mut self, selector: &Selector, program: &Program<'_>, rank: Rank) -> Result<(), Refusal> {
         let (mut tracker, mut endpoints) = (Tracker::new(selector, rank), Endpoints::default());
         for step in program.steps(rank) {
@@ -321,14 +368,11 @@ impl SelectedMessages {
                         let is_selected = positions.receive(arrivals, &received);
                         let refused = is_selected && is_persistent;
                         let mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
-                        mixed.then(|| ambiguous(rank, step.action, &received)).or(refused
-                            .then(|| persistent(rank, step.action)))
+                        mixed
+                            .then(|| ambiguous(rank, step.action, &received))
+                            .or(refused.then(|| persistent(rank, step.action)))
                     }
-                    Event::Cancel => Some(Refusal::at(
-                        rank,
-                        step.action,
-                        "a cancelled receive: which receives take the selected messages is not certain; select messages to other ranks",
-                    )),
+                    Event::Cancel => Some(cancelled(rank, step.action)),
                     Event::Send(..) | Event::Probe(_) => None,
                 };
                 refusal = refusal.take().or(found);
@@ -375,6 +419,17 @@ impl SelectedMessages {
 
 fn persistent(rank: Rank, action: u64) -> Refusal {
     let reason = "a start of a persistent request; only messages of other requests can be selected";
+    Refusal::at(rank, action, reason)
+}
+
+fn cancelled(rank: Rank, action: u64) -> Refusal {
+    let reason = "a cancelled receive: which receives take the selected messages is not certain; select messages to other ranks";
+    Refusal::at(rank, action, reason)
+}
+
+fn one_side(rank: Rank, action: u64, is_sent: bool) -> Refusal {
+    let (send, receive) = if is_sent { ("removed", "stays") } else { ("not removed", "is removed") };
+    let reason = format!("the receive {receive}, but the message is {send}: select both, or none");
     Refusal::at(rank, action, reason)
 }
 

@@ -95,7 +95,7 @@ impl Plan for Overlapped {
 ///
 /// Messages match as before. Of the messages from a source on a communicator, each takes the first receive in the order of posting
 /// that it fits and that no earlier message has taken. Receives that no message fits both may change places, as these are first for
-/// different messages; others do not. Nor does the program wait forever if it did not before: an operation waits for no more
+/// different messages; others do not. The message of a receive from any source depends on time, as before. Nor does the program wait forever if it did not before: an operation waits for no more
 /// messages of other ranks than before, since receives and sends are posted no later with respect to waits.
 #[derive(Debug)]
 struct Movement<'p> {

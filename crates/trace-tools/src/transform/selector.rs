@@ -21,6 +21,8 @@ pub enum Subject {
     Messages,
     /// Collective operations.
     Collectives,
+    /// Visits of a region or a call site, on all ranks.
+    Visits,
 }
 
 impl Subject {
@@ -30,6 +32,7 @@ impl Subject {
             Self::Computations => "computations",
             Self::Messages => "messages",
             Self::Collectives => "collective operations",
+            Self::Visits => "visits",
         }
     }
 
@@ -39,6 +42,7 @@ impl Subject {
             Self::Computations => &["region", "site", "iterations", "ranks"],
             Self::Messages => &["region", "site", "iterations", "ranks", "call", "tag", "bytes"],
             Self::Collectives => &["region", "site", "iterations", "ranks", "call"],
+            Self::Visits => &["region", "site", "iterations"],
         }
     }
 }
@@ -99,6 +103,10 @@ impl Selector {
     /// Returns the selector of the same operations on all ranks.
     pub(super) fn on_all_ranks(self) -> Self {
         Self { ranks: None, ..self }
+    }
+
+    pub(super) fn has_iterations(&self) -> bool {
+        self.iterations.is_some()
     }
 
     fn has_place(&self) -> bool {
@@ -205,8 +213,10 @@ impl Selector {
     /// Calls a function with what an operation does of the subject.
     fn each(&self, op: &Op, endpoints: &mut Endpoints, mut f: impl FnMut(Facts<'_>)) {
         match (self.subject, op) {
-            (Subject::Computations, Op::Compute { .. }) => f(Facts { call: None, tag: None, bytes: None }),
-            (Subject::Computations, _) => {}
+            (Subject::Computations, Op::Compute { .. }) | (Subject::Visits, Op::Location { .. }) => {
+                f(Facts { call: None, tag: None, bytes: None });
+            }
+            (Subject::Computations | Subject::Visits, _) => {}
             (Subject::Messages, op) => endpoints.events(op, |event| {
                 if let Event::Send(sent, _) = event {
                     f(Facts::of_message(&sent));
@@ -338,6 +348,11 @@ impl<'s> Tracker<'s> {
         self.visits += u64::from(found);
         let iterations = self.selector.iterations.as_ref();
         self.is_place = found && iterations.is_none_or(|numbers| numbers.contains(self.visits - 1));
+    }
+
+    /// Returns the number of visits of the place so far.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits
     }
 
     /// Returns whether rank and place are selected.

@@ -366,6 +366,55 @@ fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
 }
 
 #[test]
+fn iterations_are_kept() {
+    let round = |rank: u32, number: u32| {
+        let peer = 1 - rank;
+        format!(
+            "{rank} location foo 0\n{rank} irecv {peer} 1 {number}\n{rank} location halo 0\n{rank} send {peer} 1 {number}\n{rank} waitall\n{rank} allreduce {number} 0\n"
+        )
+    };
+    let program = |rounds: &[u32], end: &str| -> String {
+        let rank = |rank: u32| {
+            let rounds: String = rounds.iter().map(|number| round(rank, *number)).collect();
+            format!("{rank} init\n{rank} compute 5\n{rounds}{}", end.replace('R', &rank.to_string()))
+        };
+        rank(0) + &rank(1)
+    };
+    let all = program(&[0, 1, 2, 3], "R barrier\nR finalize\n");
+    let keep =
+        |iterations: &str| changed(&all, &[&format!("kind='keep'\nregion='foo'\niterations='{iterations}'")]);
+    assert_eq!(keep("0-"), written(&all));
+    assert_eq!(keep("0,3"), written(&program(&[0, 3], "R barrier\nR finalize\n")));
+    assert_eq!(keep("1-2"), written(&program(&[1, 2], "R finalize\n")));
+    for (program, reason) in [
+        // One message crosses two visits.
+        (
+            "0 init\n0 location foo 0\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 location foo 0\n1 location foo 0\n",
+            "rank 1, action 1: the receive stays, but the message is removed",
+        ),
+        (
+            "0 init\n0 send 1 1 8\n0 location foo 0\n0 location foo 0\n1 init\n1 location foo 0\n1 recv 0 1 8\n",
+            "rank 1, action 2: the receive is removed, but the message is not",
+        ),
+        (
+            "0 init\n0 barrier\n0 location foo 0\n0 location foo 0\n1 init\n1 location foo 0\n1 barrier\n",
+            "rank 1, action 2: barrier is operation 0",
+        ),
+        (
+            "0 init\n0 irecv 0 1 8 6 req=0\n0 send 0 1 8\n0 location foo 0\n0 wait req=0\n0 location foo 0\n1 init\n",
+            "rank 0, action 4: the wait or test for a request",
+        ),
+        (
+            "0 init\n0 location foo 0\n0 send_init 1 1 8 6 req=0\n0 location foo 0\n1 init\n",
+            "rank 0, action 2: send_init, on which other visits may depend",
+        ),
+    ] {
+        let refused = refusal(program, &["kind='keep'\nregion='foo'\niterations='1'"]);
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
 fn selectors_that_match_nothing_name_the_nearest() {
     let expect = |keys: &str, key: (&str, &str), nearest: &[&str]| {
         let found = apply(from_text(REGIONS).expect("a trace"), &[keys]);
@@ -408,6 +457,9 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected at most 1"),
         ("+kind = 'shift'\nfraction = 1\n", "shift lacks to"),
         ("+kind = 'smooth'\nstatistic = 'max'\n", "expected \"mean\", \"median\" or \"min\""),
+        ("+kind = 'keep'\nregion = 'a'\n", "keep lacks iterations"),
+        ("+kind = 'keep'\niterations = 1\n", "add region or site"),
+        ("+kind = 'keep'\nregion = 'a'\nranks = 1\n", "keep has no key \"ranks\""),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),

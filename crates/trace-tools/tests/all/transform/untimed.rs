@@ -66,7 +66,8 @@ impl Execution {
             ) => match from.peer {
                 Peer::ProcNull => {}
                 Peer::Rank(peer) => receive(Some(peer), from.tag, from.communicator),
-                Peer::Any { .. } => receive(None, from.tag, from.communicator),
+                // As recorded: another message may leave a later receive without one.
+                Peer::Any { recorded } => receive(recorded, from.tag, from.communicator),
             },
             _ => {}
         }
