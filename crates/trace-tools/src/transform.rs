@@ -21,6 +21,7 @@ mod instances;
 mod keep;
 mod keys;
 mod messages;
+mod mode;
 mod overlap;
 mod program;
 mod remove;
@@ -61,7 +62,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 10] = [
+pub static TRANSFORMS: [TransformKind; 11] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -70,6 +71,7 @@ pub static TRANSFORMS: [TransformKind; 10] = [
     eliminate::KIND,
     resize::KIND,
     overlap::KIND,
+    mode::KIND,
     remove::KIND,
     keep::KIND,
 ];

@@ -415,6 +415,27 @@ fn iterations_are_kept() {
 }
 
 #[test]
+fn sends_get_other_modes() {
+    let program = "0 init\n0 send 1 1 8\n0 isend 1 2 8\n0 wait 0 1 2\n0 issend 1 3 8 6 req=1\n0 wait req=1\n0 sendRecv 8 1 8 1 6 6 stag=4 rtag=4\n\
+        1 init\n1 recv 0 1 8\n1 recv 0 2 8\n1 recv 0 3 8\n1 sendRecv 8 0 8 0 6 6 stag=4 rtag=4\n";
+    let mode = |mode: &str| changed(program, &[&format!("kind='mode'\nmode='{mode}'\ntag='1-3'")]);
+    let buffered =
+        program.replace("0 send", "0 bsend").replace("0 isend", "0 ibsend").replace("0 issend", "0 ibsend");
+    let buffered = buffered.replace("0 bsendRecv", "0 sendRecv");
+    assert_eq!(mode("buffered"), written(&buffered));
+    assert_eq!(mode("synchronous"), written(&buffered.replace("bsend", "ssend")));
+    assert_eq!(mode("standard"), written(&buffered.replace("bsend", "send")));
+    let refused = refusal(program, &["kind='mode'\nmode='ready'"]);
+    assert!(
+        refused.contains("rank 0, action 6: a persistent request, or a combined send and receive"),
+        "{refused}"
+    );
+    let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n1 init\n1 recv 0 1 8\n";
+    let refused = refusal(persistent, &["kind='mode'\nmode='ready'"]);
+    assert!(refused.contains("rank 0, action 2: a persistent request"), "{refused}");
+}
+
+#[test]
 fn selectors_that_match_nothing_name_the_nearest() {
     let expect = |keys: &str, key: (&str, &str), nearest: &[&str]| {
         let found = apply(from_text(REGIONS).expect("a trace"), &[keys]);
@@ -460,6 +481,8 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'keep'\nregion = 'a'\n", "keep lacks iterations"),
         ("+kind = 'keep'\niterations = 1\n", "add region or site"),
         ("+kind = 'keep'\nregion = 'a'\nranks = 1\n", "keep has no key \"ranks\""),
+        ("+kind = 'mode'\n", "mode lacks mode"),
+        ("+kind = 'mode'\nmode = 'eager'\n", "found mode = \"eager\", expected \"standard\""),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
