@@ -32,6 +32,7 @@ mod selector;
 mod set;
 mod shift;
 mod smooth;
+mod split;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
@@ -62,7 +63,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 11] = [
+pub static TRANSFORMS: [TransformKind; 12] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -70,6 +71,7 @@ pub static TRANSFORMS: [TransformKind; 11] = [
     smooth::KIND,
     eliminate::KIND,
     resize::KIND,
+    split::KIND,
     overlap::KIND,
     mode::KIND,
     remove::KIND,

@@ -164,29 +164,35 @@ pub(super) fn buffer_mut(op: &mut Op) -> Option<&mut Bytes> {
     }
 }
 
-/// Returns the send of a blocking operation as one that does not block; `None` for other operations.
-pub(super) fn nonblocking_send(op: &Op, request: RequestName) -> Option<Op> {
+/// Returns the send of an operation as an `isend` with this request.
+pub(super) fn as_isend(op: &Op, request: RequestName) -> Option<Op> {
     let on_world = |peer: &Option<Rank>, tag| SendTo { peer: *peer, tag, communicator: CommId::WORLD };
     let (to, mode, bytes) = match op {
-        Op::Send { peer, tag, bytes } => (on_world(peer, *tag), SendMode::Standard, *bytes),
+        Op::Send { peer, tag, bytes } | Op::Isend { peer, tag, bytes } => {
+            (on_world(peer, *tag), SendMode::Standard, *bytes)
+        }
         Op::SendRecv { to, send_bytes, .. } => (on_world(to, Tag::new(0)), SendMode::Standard, *send_bytes),
-        Op::Call(CallOp::Send { to, mode, bytes }) => (*to, *mode, *bytes),
+        Op::Call(CallOp::Send { to, mode, bytes } | CallOp::Isend { to, mode, bytes, .. }) => {
+            (*to, *mode, *bytes)
+        }
         Op::Call(CallOp::SendRecv { to, send_bytes, .. }) => (*to, SendMode::Standard, *send_bytes),
         _ => return None,
     };
     Some(Op::Call(CallOp::Isend { to, request: Some(request), mode, bytes }))
 }
 
-/// Returns the receive of a blocking operation as one that does not block; `None` for other operations.
-pub(super) fn nonblocking_receive(op: &Op, request: RequestName) -> Option<Op> {
+/// Returns the receive of an operation as an `irecv` with this request.
+pub(super) fn as_irecv(op: &Op, request: RequestName) -> Option<Op> {
     let on_world =
         |peer: &Option<Rank>, tag| RecvFrom::on_world(peer.map_or(Peer::ProcNull, Peer::Rank), tag);
     let (from, bytes) = match op {
-        Op::Recv { peer, tag, bytes } => (on_world(peer, *tag), *bytes),
+        Op::Recv { peer, tag, bytes } | Op::Irecv { peer, tag, bytes } => (on_world(peer, *tag), *bytes),
         Op::SendRecv { from, recv_bytes, .. } => (on_world(from, Some(Tag::new(0))), *recv_bytes),
-        Op::Call(CallOp::Recv { from, bytes } | CallOp::SendRecv { from, recv_bytes: bytes, .. }) => {
-            (*from, *bytes)
-        }
+        Op::Call(
+            CallOp::Recv { from, bytes }
+            | CallOp::Irecv { from, bytes, .. }
+            | CallOp::SendRecv { from, recv_bytes: bytes, .. },
+        ) => (*from, *bytes),
         _ => return None,
     };
     Some(Op::Call(CallOp::Irecv { from, request: Some(request), bytes }))
@@ -398,6 +404,30 @@ impl SelectedMessages {
                 });
                 if is_left_alone {
                     let reason = "a probe for selected messages, which would be left alone; select others";
+                    return Err(Refusal::at(rank, step.action, reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds a receive from any source that takes selected messages.
+    ///
+    /// # Errors
+    /// Fails if there is one.
+    pub(super) fn check_sources(&self, program: &Program<'_>) -> Result<(), Refusal> {
+        for (rank, arrivals) in
+            program.ranks().zip(&self.arrivals).filter(|(_, arrivals)| arrivals.selected > 0)
+        {
+            let mut endpoints = Endpoints::default();
+            for step in program.steps(rank) {
+                let mut is_found = false;
+                endpoints.events(&step.op, |event| {
+                    let Event::Receive(received, _) = event else { return };
+                    is_found |= received.from.is_none() && arrivals.counts(&received).selected > 0;
+                });
+                if is_found {
+                    let reason = "a receive from any source: parts of several messages may mix; select messages to other ranks";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
             }

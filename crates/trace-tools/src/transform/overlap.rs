@@ -7,9 +7,7 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::keys::Keys;
-use super::messages::{
-    MessageTracker, SelectedMessages, Sides, nonblocking_receive, nonblocking_send, received, sent, without,
-};
+use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, received, sent, without};
 use super::requests::NewRequests;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
@@ -270,24 +268,21 @@ impl Rewrite for Movement<'_> {
             ..step.clone()
         };
         let (mut waits, mut removed) = (Vec::new(), Sides::default());
-        if selected.send && late > 0 {
+        let is_blocking = step.posted.is_none();
+        if selected.send && late > 0 && is_blocking {
             let name = self.requests.next();
-            if let Some(op) = nonblocking_send(&step.op, name) {
-                waits.push((new(op, Some(name)), Role::Other));
-                waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewSend));
-                removed.send = true;
-            }
+            waits.extend(as_isend(&step.op, name).map(|op| (new(op, Some(name)), Role::Other)));
+            waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewSend));
+            removed.send = true;
+        }
+        if selected.receive && !is_blocking {
+            return self.post(step);
         }
         if selected.receive {
             let name = self.requests.next();
-            match nonblocking_receive(&step.op, name) {
-                Some(op) => {
-                    self.post(new(op, Some(name)));
-                    waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewReceive));
-                    removed.receive = true;
-                }
-                None => return self.post(step),
-            }
+            as_irecv(&step.op, name).into_iter().for_each(|op| self.post(new(op, Some(name))));
+            waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewReceive));
+            removed.receive = true;
         }
         if removed == Sides::default() {
             let role = if is_wait { Role::Wait } else { Role::Other };

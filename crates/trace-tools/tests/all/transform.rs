@@ -436,6 +436,26 @@ fn sends_get_other_modes() {
 }
 
 #[test]
+fn messages_travel_in_parts() {
+    let program = "0 init\n0 send 1 1 8\n0 isend 1 2 7\n0 wait 0 1 2\n0 isend 1 3 1 6 req=4\n0 test req=4 done=-\n0 waitany req=4 done=4\n\
+        1 init\n1 recv 0 1 9\n1 irecv 0 2 7\n1 recv 0 3 1\n1 waitall\n";
+    let expected = "0 init\n0 send 1 1 3\n0 send 1 1 3\n0 send 1 1 2\n\
+        0 isend 1 2 3\n0 isend 1 2 2 6 req=1\n0 isend 1 2 2 6 req=2\n0 wait 0 1 2\n0 waitall req=1,2\n\
+        0 isend 1 3 1 6 req=0\n0 isend 1 3 0 6 req=1\n0 isend 1 3 0 6 req=2\n0 test req=0 done=-\n0 waitany req=0 done=0\n0 waitall req=1,2\n\
+        1 init\n1 recv 0 1 3\n1 recv 0 1 3\n1 recv 0 1 3\n1 irecv 0 2 3\n1 irecv 0 2 2 6 req=1\n1 irecv 0 2 2 6 req=2\n\
+        1 recv 0 3 1\n1 recv 0 3 0\n1 recv 0 3 0\n1 waitall\n";
+    assert_eq!(changed(program, &["kind='split'\nparts=3"]), written(expected));
+    assert_eq!(changed(program, &["kind='split'\nparts=1"]), written(program));
+    let exchange = "0 init\n0 sendRecv 8 1 16 1 6 6\n1 init\n1 sendRecv 16 0 8 0 6 6\n";
+    let one_way = "0 init\n0 irecv 1 0 16 6 req=0\n0 isend 1 0 4 6 req=1\n0 isend 1 0 4 6 req=2\n0 waitall req=0,1,2\n\
+        1 init\n1 irecv 0 0 4 6 req=0\n1 irecv 0 0 4 6 req=1\n1 isend 0 0 16 6 req=2\n1 waitall req=0,1,2\n";
+    assert_eq!(changed(exchange, &["kind='split'\nparts=2\nranks=0"]), written(one_way));
+    let any = "0 init\n0 send 1 1 8\n1 init\n1 recv -555 1 8\n";
+    let refused = refusal(any, &["kind='split'\nparts=2"]);
+    assert!(refused.contains("rank 1, action 1: a receive from any source: parts of several"), "{refused}");
+}
+
+#[test]
 fn selectors_that_match_nothing_name_the_nearest() {
     let expect = |keys: &str, key: (&str, &str), nearest: &[&str]| {
         let found = apply(from_text(REGIONS).expect("a trace"), &[keys]);
@@ -483,6 +503,8 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'keep'\nregion = 'a'\nranks = 1\n", "keep has no key \"ranks\""),
         ("+kind = 'mode'\n", "mode lacks mode"),
         ("+kind = 'mode'\nmode = 'eager'\n", "found mode = \"eager\", expected \"standard\""),
+        ("+kind = 'split'\n", "split lacks parts"),
+        ("+kind = 'split'\nparts = 0\n", "found parts = 0, expected a whole number of 1 to 65536"),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
@@ -604,8 +626,13 @@ proptest! {
             "kind='remove'\ncall='*'",
             "kind='overlap'\nearly=2\nlate=2",
             "kind='overlap'\nranks=0\nlate=1",
+            "kind='split'\nparts=2",
+            "kind='split'\nparts=2\nranks=0",
+            "kind='split'\nparts=2+kind='overlap'\nlate=2",
+            "kind='overlap'\nearly=9\nlate=9+kind='split'\nparts=3",
+            "kind='mode'\nmode='buffered'\ncall='*send'",
         ] {
-            match apply(trace(), &[keys]) {
+            match apply(trace(), &keys.split('+').collect::<Vec<_>>()) {
                 Ok(changed) => {
                     let is_left_over = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
                     let findings = check(&changed, None).findings;
@@ -614,6 +641,8 @@ proptest! {
                     prop_assert!(!is_lost, "{}\nwaits forever:\n{program}{keys}", text(&changed));
                     if keys.starts_with("kind='eliminate'") {
                         prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
+                    } else if keys.contains("split") {
+                        prop_assert!(messages(&changed) > messages(&trace()), "{program}{keys}");
                     } else {
                         prop_assert_eq!(messages(&changed), messages(&trace()));
                     }
