@@ -103,7 +103,7 @@ struct Movement<'p> {
     requests: NewRequests,
     /// Requests of the program that may be pending, by slot: true if their messages are selected.
     pending: FxHashMap<u32, bool>,
-    /// The last operations, before which a receive may be posted.
+    /// The last operations, from the first computation on before which a receive may be posted.
     window: VecDeque<Held>,
     /// Number of computations in the window.
     computations: u32,
@@ -134,18 +134,20 @@ enum Role {
 impl Movement<'_> {
     /// Appends an operation to the window, and lets go those before which no receive can be posted any more.
     fn hold(&mut self, step: Step, role: Role, out: &mut Vec<Step>) {
-        let is_computation = matches!(step.op, Op::Compute { .. });
         let is_end = role != Role::NewReceive && role != Role::NewSend && !can_be_passed(&step.op);
+        self.computations += u32::from(is_computation(&step.op));
         self.window.push_back(Held { step, role });
-        self.computations += u32::from(is_computation);
-        while self.computations > self.distance.early || (is_end && !self.window.is_empty()) {
+        // Receives are posted before computations only.
+        while self.window.front().is_some_and(|first| {
+            is_end || self.computations > self.distance.early || !is_computation(&first.step.op)
+        }) {
             self.release_first(out);
         }
     }
 
     fn release_first(&mut self, out: &mut Vec<Step>) {
         let Some(held) = self.window.pop_front() else { return };
-        self.computations -= u32::from(matches!(held.step.op, Op::Compute { .. }));
+        self.computations -= u32::from(is_computation(&held.step.op));
         self.release(held, out);
     }
 
@@ -161,7 +163,7 @@ impl Movement<'_> {
             if left == 0 || is_like || !(is_new_wait || can_be_passed(&step.op)) {
                 break;
             }
-            if let Op::Compute { .. } = step.op {
+            if is_computation(&step.op) {
                 (place, left) = (index, left - 1);
             }
         }
@@ -176,9 +178,9 @@ impl Movement<'_> {
         }
         let stopped = self.waits.iter().rposition(|(wait, _)| !wait.role.passes(&held.step.op));
         out.extend(self.waits.drain(..stopped.map_or(0, |last| last + 1)).map(|(wait, _)| wait.step));
-        let is_computation = matches!(held.step.op, Op::Compute { .. });
+        let passes = is_computation(&held.step.op);
         out.push(held.step);
-        if is_computation {
+        if passes {
             self.waits.iter_mut().for_each(|(_, left)| *left -= 1);
             let ended = self.waits.iter().take_while(|(_, left)| *left == 0).count();
             out.extend(self.waits.drain(..ended).map(|(wait, _)| wait.step));
@@ -237,6 +239,10 @@ fn can_be_passed(op: &Op) -> bool {
                         | CallOp::NeighborAlltoall { .. }
                 )
         )
+}
+
+fn is_computation(op: &Op) -> bool {
+    matches!(op, Op::Compute { .. })
 }
 
 fn is_local(op: &Op) -> bool {
