@@ -50,7 +50,7 @@ fn the_transformations_are_those_of_the_program() {
         writeln!(text, "| `{key}` | {of} | {} | {change} |", keys.join(", ")).unwrap();
     }
     text.push('\n');
-    for subject in [Subject::Computations, Subject::Messages, Subject::Collectives] {
+    for subject in [Subject::Computations, Subject::Messages, Subject::Collectives, Subject::Visits] {
         let keys: Vec<String> = subject.keys().iter().map(|key| format!("`{key}`")).collect();
         writeln!(text, "- Keys of selectors of {}: {}.", subject.name(), keys.join(", ")).unwrap();
     }

@@ -17,8 +17,12 @@ mod computations;
 mod eliminate;
 mod error;
 mod hypothesis;
+mod instances;
+mod keep;
 mod keys;
 mod messages;
+mod mode;
+mod overlap;
 mod program;
 mod remove;
 mod requests;
@@ -26,6 +30,9 @@ mod resize;
 mod scale;
 mod selector;
 mod set;
+mod shift;
+mod smooth;
+mod split;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
@@ -56,8 +63,20 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 6] =
-    [scale::KIND, set::KIND, balance::KIND, eliminate::KIND, resize::KIND, remove::KIND];
+pub static TRANSFORMS: [TransformKind; 12] = [
+    scale::KIND,
+    set::KIND,
+    balance::KIND,
+    shift::KIND,
+    smooth::KIND,
+    eliminate::KIND,
+    resize::KIND,
+    split::KIND,
+    overlap::KIND,
+    mode::KIND,
+    remove::KIND,
+    keep::KIND,
+];
 
 /// A transformation of programs.
 pub trait Transform: Debug + Send + Sync {
@@ -91,6 +110,9 @@ pub trait Plan: Debug + Send + Sync {
 
 /// A transformation of one rank.
 pub trait Rewrite {
-    /// Takes the next operation of the rank, and appends those that replace it.
+    /// Takes the next operation of the rank, and appends those that replace it, or ones that were held back.
     fn apply(&mut self, step: Step, out: &mut Vec<Step>);
+
+    /// Appends the operations that are held back at the end of the rank.
+    fn finish(&mut self, _out: &mut Vec<Step>) {}
 }

@@ -43,6 +43,12 @@ impl<'t> Keys<'t> {
         let lacks = || format!("{} lacks {key}: {expected}", self.kind);
         self.get(key, &expected, amount)?.ok_or_else(lacks)
     }
+
+    /// Reads a whole number, if there is one.
+    pub(super) fn count(&self, key: &str, meaning: &str) -> Result<Option<u32>, String> {
+        let expected = format!("a whole number of 0 or more, {meaning}");
+        self.get(key, &expected, |value| u32::try_from(value.as_integer()?).ok())
+    }
 }
 
 /// Returns a hint at the names nearest to one, the nearest first.

@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
-use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendTo, Tag};
+use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Tag};
 
 use super::selector::{Selector, Tracker};
 use super::{Program, Refusal};
@@ -25,6 +25,16 @@ pub(super) struct Received {
     /// The tag; `None` for any.
     tag: Option<Tag>,
     communicator: CommId,
+}
+
+impl Received {
+    /// Returns whether a message could fit both receives if they were on one communicator.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        fn fit<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        fit(self.from, other.from) && fit(self.tag, other.tag)
+    }
 }
 
 /// A part of an operation that concerns messages.
@@ -92,7 +102,7 @@ fn received_from(from: &RecvFrom) -> Option<Received> {
 }
 
 /// Returns the message that an operation sends.
-fn sent(op: &Op) -> Option<Sent> {
+pub(super) fn sent(op: &Op) -> Option<Sent> {
     let on_world = |to: &Option<Rank>, tag: Tag, bytes: &Bytes, call| {
         Some(Sent { call, to: (*to)?, tag, communicator: CommId::WORLD, bytes: *bytes })
     };
@@ -110,7 +120,7 @@ fn sent(op: &Op) -> Option<Sent> {
 }
 
 /// Returns the receive that an operation posts.
-fn received(op: &Op) -> Option<Received> {
+pub(super) fn received(op: &Op) -> Option<Received> {
     let on_world = |from: &Option<Rank>, tag: Option<Tag>| {
         Some(Received { from: Some((*from)?), tag, communicator: CommId::WORLD })
     };
@@ -152,6 +162,40 @@ pub(super) fn buffer_mut(op: &mut Op) -> Option<&mut Bytes> {
         ) => Some(bytes),
         _ => None,
     }
+}
+
+/// Returns the send of an operation as an `isend` with this request.
+pub(super) fn as_isend(op: &Op, request: RequestName) -> Option<Op> {
+    let on_world = |peer: &Option<Rank>, tag| SendTo { peer: *peer, tag, communicator: CommId::WORLD };
+    let (to, mode, bytes) = match op {
+        Op::Send { peer, tag, bytes } | Op::Isend { peer, tag, bytes } => {
+            (on_world(peer, *tag), SendMode::Standard, *bytes)
+        }
+        Op::SendRecv { to, send_bytes, .. } => (on_world(to, Tag::new(0)), SendMode::Standard, *send_bytes),
+        Op::Call(CallOp::Send { to, mode, bytes } | CallOp::Isend { to, mode, bytes, .. }) => {
+            (*to, *mode, *bytes)
+        }
+        Op::Call(CallOp::SendRecv { to, send_bytes, .. }) => (*to, SendMode::Standard, *send_bytes),
+        _ => return None,
+    };
+    Some(Op::Call(CallOp::Isend { to, request: Some(request), mode, bytes }))
+}
+
+/// Returns the receive of an operation as an `irecv` with this request.
+pub(super) fn as_irecv(op: &Op, request: RequestName) -> Option<Op> {
+    let on_world =
+        |peer: &Option<Rank>, tag| RecvFrom::on_world(peer.map_or(Peer::ProcNull, Peer::Rank), tag);
+    let (from, bytes) = match op {
+        Op::Recv { peer, tag, bytes } | Op::Irecv { peer, tag, bytes } => (on_world(peer, *tag), *bytes),
+        Op::SendRecv { from, recv_bytes, .. } => (on_world(from, Some(Tag::new(0))), *recv_bytes),
+        Op::Call(
+            CallOp::Recv { from, bytes }
+            | CallOp::Irecv { from, bytes, .. }
+            | CallOp::SendRecv { from, recv_bytes: bytes, .. },
+        ) => (*from, *bytes),
+        _ => return None,
+    };
+    Some(Op::Call(CallOp::Irecv { from, request: Some(request), bytes }))
 }
 
 /// Returns an operation without its send, its receive, or both; `None` if nothing is left.
@@ -250,6 +294,53 @@ impl SelectedMessages {
         Ok(messages)
     }
 
+    /// Checks that whoever selects the send of a message selects its receive, too: `select` begins the selection of the operations of
+    /// a rank, in order.
+    ///
+    /// # Errors
+    /// Fails at a receive of which this is not so, or not certain.
+    pub(super) fn check_sides<F: FnMut(&Op) -> bool>(
+        program: &Program<'_>,
+        select: impl Fn(Rank) -> F,
+    ) -> Result<(), Refusal> {
+        let mut arrivals: Vec<_> = program.ranks().map(|_| Arrivals::default()).collect();
+        for rank in program.ranks() {
+            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
+            for step in program.steps(rank) {
+                let is_selected = selects(&step.op);
+                endpoints.events(&step.op, |event| {
+                    if let Event::Send(sent, _) = event {
+                        arrivals[sent.to.index()].add(rank, &sent, is_selected);
+                    }
+                });
+            }
+        }
+        for (rank, arrivals) in program.ranks().zip(&arrivals) {
+            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
+            let mut positions = Positions::default();
+            for step in program.steps(rank) {
+                let is_selected = selects(&step.op);
+                let mut refusal = None;
+                endpoints.events(&step.op, |event| {
+                    let found = match event {
+                        Event::Receive(received, _) => {
+                            let is_sent = positions.receive(arrivals, &received);
+                            let is_mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
+                            let one_side =
+                                (is_sent != is_selected).then(|| one_side(rank, step.action, is_sent));
+                            is_mixed.then(|| ambiguous(rank, step.action, &received)).or(one_side)
+                        }
+                        Event::Cancel if arrivals.selected > 0 => Some(cancelled(rank, step.action)),
+                        Event::Cancel | Event::Send(..) | Event::Probe(_) => None,
+                    };
+                    refusal = refusal.take().or(found);
+                });
+                refusal.map_or(Ok(()), Err)?;
+            }
+        }
+        Ok(())
+    }
+
     fn add_sends(&mut self, selector: &Selector, program: &Program<'_>, rank: Rank) -> Result<(), Refusal> {
         let (mut tracker, mut endpoints) = (Tracker::new(selector, rank), Endpoints::default());
         for step in program.steps(rank) {
@@ -283,14 +374,11 @@ impl SelectedMessages {
                         let is_selected = positions.receive(arrivals, &received);
                         let refused = is_selected && is_persistent;
                         let mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
-                        mixed.then(|| ambiguous(rank, step.action, &received)).or(refused
-                            .then(|| persistent(rank, step.action)))
+                        mixed
+                            .then(|| ambiguous(rank, step.action, &received))
+                            .or(refused.then(|| persistent(rank, step.action)))
                     }
-                    Event::Cancel => Some(Refusal::at(
-                        rank,
-                        step.action,
-                        "a cancelled receive: which receives take the selected messages is not certain; select messages to other ranks",
-                    )),
+                    Event::Cancel => Some(cancelled(rank, step.action)),
                     Event::Send(..) | Event::Probe(_) => None,
                 };
                 refusal = refusal.take().or(found);
@@ -323,6 +411,30 @@ impl SelectedMessages {
         Ok(())
     }
 
+    /// Finds a receive from any source that takes selected messages.
+    ///
+    /// # Errors
+    /// Fails if there is one.
+    pub(super) fn check_sources(&self, program: &Program<'_>) -> Result<(), Refusal> {
+        for (rank, arrivals) in
+            program.ranks().zip(&self.arrivals).filter(|(_, arrivals)| arrivals.selected > 0)
+        {
+            let mut endpoints = Endpoints::default();
+            for step in program.steps(rank) {
+                let mut is_found = false;
+                endpoints.events(&step.op, |event| {
+                    let Event::Receive(received, _) = event else { return };
+                    is_found |= received.from.is_none() && arrivals.counts(&received).selected > 0;
+                });
+                if is_found {
+                    let reason = "a receive from any source: parts of several messages may mix; select messages to other ranks";
+                    return Err(Refusal::at(rank, step.action, reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Starts following the messages of a rank.
     pub(super) fn follow(&self, rank: Rank) -> MessageTracker<'_> {
         MessageTracker {
@@ -337,6 +449,17 @@ impl SelectedMessages {
 
 fn persistent(rank: Rank, action: u64) -> Refusal {
     let reason = "a start of a persistent request; only messages of other requests can be selected";
+    Refusal::at(rank, action, reason)
+}
+
+fn cancelled(rank: Rank, action: u64) -> Refusal {
+    let reason = "a cancelled receive: which receives take the selected messages is not certain; select messages to other ranks";
+    Refusal::at(rank, action, reason)
+}
+
+fn one_side(rank: Rank, action: u64, is_sent: bool) -> Refusal {
+    let (send, receive) = if is_sent { ("removed", "stays") } else { ("not removed", "is removed") };
+    let reason = format!("the receive {receive}, but the message is {send}: select both, or none");
     Refusal::at(rank, action, reason)
 }
 

@@ -6,6 +6,7 @@ use std::mem;
 use pdes_core::Rank;
 use trace_mmap::{Action, Op, Ops, RankTrace, Slot, Trace, nanos};
 
+use super::requests::NewRequests;
 use super::{Plan, Rewrite};
 
 /// A program: a trace after the first transformations of a hypothesis.
@@ -53,7 +54,13 @@ impl<'a> Program<'a> {
             rewrites: rewrites.collect(),
             ready: VecDeque::new(),
             buffers: Default::default(),
+            is_over: false,
         }
+    }
+
+    /// Returns names for the requests that the next transformation adds to a rank.
+    pub(super) fn new_requests(&self) -> NewRequests {
+        NewRequests::after(self.plans.len())
     }
 }
 
@@ -65,6 +72,8 @@ struct Steps<'a> {
     ready: VecDeque<Step>,
     /// Operations before and after a transformation; kept for their memory.
     buffers: [Vec<Step>; 2],
+    /// True once the trace has no more actions.
+    is_over: bool,
 }
 
 impl Iterator for Steps<'_> {
@@ -75,14 +84,21 @@ impl Iterator for Steps<'_> {
             if let Some(step) = self.ready.pop_front() {
                 return Some(step);
             }
-            let step = self.source.next()?;
-            if self.rewrites.is_empty() {
-                return Some(step);
+            if self.is_over {
+                return None;
             }
+            let step = self.source.next();
+            if self.rewrites.is_empty() {
+                return step;
+            }
+            self.is_over = step.is_none();
             let [before, after] = &mut self.buffers;
-            before.push(step);
+            before.extend(step);
             for rewrite in &mut self.rewrites {
                 before.drain(..).for_each(|step| rewrite.apply(step, after));
+                if self.is_over {
+                    rewrite.finish(after);
+                }
                 mem::swap(before, after);
             }
             match before.len() {

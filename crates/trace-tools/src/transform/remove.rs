@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pdes_core::Rank;
-use trace_mmap::CommId;
+use trace_mmap::{CommId, Op};
 
 use super::keys::Keys;
 use super::requests::RemovedRequests;
@@ -31,38 +31,52 @@ fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> 
 /// The first rank with collective operations on a communicator, and a flag for each of them, in its order: true if it is selected.
 type Selected = (Rank, Vec<bool>);
 
+/// Checks that whoever selects a collective operation selects it on all ranks of its communicator: `select` begins the selection of
+/// the operations of a rank, in order.
+pub(super) fn check_collectives<F: FnMut(&Op) -> bool>(
+    program: &Program<'_>,
+    select: impl Fn(Rank) -> F,
+) -> Result<(), Refusal> {
+    let mut by_communicator: BTreeMap<CommId, Selected> = BTreeMap::new();
+    for rank in program.ranks() {
+        let mut entered: BTreeMap<CommId, usize> = BTreeMap::new();
+        let mut selects = select(rank);
+        for step in program.steps(rank) {
+            let is_selected = selects(&step.op);
+            let Some((name, communicator)) = collective(&step.op) else { continue };
+            let (first, selected) = by_communicator.entry(communicator).or_insert_with(|| (rank, Vec::new()));
+            let number = entered.entry(communicator).or_default();
+            *number += 1;
+            if *first == rank {
+                selected.push(is_selected);
+            } else if selected.get(*number - 1).is_some_and(|first| *first != is_selected) {
+                let (keeps, removes) = if is_selected { (*first, "it") } else { (rank, "the other one") };
+                let number = *number - 1;
+                let reason = format!(
+                    "{name} is operation {number} on communicator {}, of rank {first}, too; {removes} would remove it, and rank {keeps} would wait \
+                     forever: select it on all ranks, or on none",
+                    communicator.get()
+                );
+                return Err(Refusal::at(rank, step.action, reason));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Transform for Remove {
     fn selector(&self) -> &Selector {
         &self.selector
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        let mut by_communicator: BTreeMap<CommId, Selected> = BTreeMap::new();
-        for rank in program.ranks() {
-            let mut entered: BTreeMap<CommId, usize> = BTreeMap::new();
+        check_collectives(program, |rank| {
             let mut tracker = Tracker::new(&self.selector, rank);
-            for step in program.steps(rank) {
-                tracker.follow(&step.op);
-                let Some((name, communicator)) = collective(&step.op) else { continue };
-                let is_selected = tracker.is_here() && self.selector.accepts_collective(&step.op);
-                let (first, selected) =
-                    by_communicator.entry(communicator).or_insert_with(|| (rank, Vec::new()));
-                let number = entered.entry(communicator).or_default();
-                *number += 1;
-                if *first == rank {
-                    selected.push(is_selected);
-                } else if selected.get(*number - 1).is_some_and(|first| *first != is_selected) {
-                    let (keeps, removes) = if is_selected { (*first, "it") } else { (rank, "the other one") };
-                    let number = *number - 1;
-                    let reason = format!(
-                        "{name} is operation {number} on communicator {}, of rank {first}, too; {removes} would remove it, and rank {keeps} would wait \
-                         forever: select it on all ranks, or on none",
-                        communicator.get()
-                    );
-                    return Err(Refusal::at(rank, step.action, reason));
-                }
+            move |op| {
+                tracker.follow(op);
+                tracker.is_here() && self.selector.accepts_collective(op)
             }
-        }
+        })?;
         Ok(Box::new(self.clone()))
     }
 }

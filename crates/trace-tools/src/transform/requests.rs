@@ -1,4 +1,4 @@
-//! Requests of removed operations: they disappear from the calls that refer to them.
+//! Requests of removed operations, which disappear from the calls that refer to them, and of added ones.
 
 use rustc_hash::FxHashSet;
 use trace_mmap::table::{Named, RequestUse, Visit};
@@ -56,5 +56,28 @@ impl<'a> Visit<'a, Named> for Created {
         if used == RequestUse::Created {
             self.0.extend(requests);
         }
+    }
+}
+
+/// Names for the requests that a transformation adds to a rank.
+#[derive(Debug)]
+pub(super) struct NewRequests {
+    first: u32,
+    count: u32,
+}
+
+impl NewRequests {
+    /// Number of names of a transformation, more than a rank can have pending requests. Those of the trace are below.
+    const NAMES: u32 = 1 << 24;
+
+    /// Makes the names of a transformation after `earlier` others.
+    pub(super) fn after(earlier: usize) -> Self {
+        Self { first: (earlier as u32 + 1).wrapping_mul(Self::NAMES), count: 0 }
+    }
+
+    /// Returns the next name.
+    pub(super) fn next(&mut self) -> RequestName {
+        self.count += 1;
+        RequestName::new(self.first + (self.count - 1) % Self::NAMES)
     }
 }

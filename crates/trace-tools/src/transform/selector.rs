@@ -21,6 +21,8 @@ pub enum Subject {
     Messages,
     /// Collective operations.
     Collectives,
+    /// Visits of a region or a call site, on all ranks.
+    Visits,
 }
 
 impl Subject {
@@ -30,6 +32,7 @@ impl Subject {
             Self::Computations => "computations",
             Self::Messages => "messages",
             Self::Collectives => "collective operations",
+            Self::Visits => "visits",
         }
     }
 
@@ -39,6 +42,7 @@ impl Subject {
             Self::Computations => &["region", "site", "iterations", "ranks"],
             Self::Messages => &["region", "site", "iterations", "ranks", "call", "tag", "bytes"],
             Self::Collectives => &["region", "site", "iterations", "ranks", "call"],
+            Self::Visits => &["region", "site", "iterations"],
         }
     }
 }
@@ -94,6 +98,15 @@ impl Selector {
     pub(super) fn with_default_call(mut self, call: &str) -> Self {
         self.call.get_or_insert_with(|| Patterns::from(call));
         self
+    }
+
+    /// Returns the selector of the same operations on all ranks.
+    pub(super) fn on_all_ranks(self) -> Self {
+        Self { ranks: None, ..self }
+    }
+
+    pub(super) fn has_iterations(&self) -> bool {
+        self.iterations.is_some()
     }
 
     fn has_place(&self) -> bool {
@@ -154,16 +167,8 @@ impl Selector {
     /// # Errors
     /// Names the key that matches nothing, with the nearest names.
     pub(super) fn check(&self, program: &Program<'_>) -> Result<(), Refusal> {
-        let (subject, ranks) = (self.subject.name(), program.ranks().count() as u64);
-        let last = self.ranks.as_ref().and_then(Numbers::last);
-        if let (Some(numbers), Some(_)) = (&self.ranks, last.filter(|last| *last >= ranks)) {
-            let key = Some(("ranks", numbers.to_string()));
-            return Err(Refusal::NoMatch {
-                subject,
-                key,
-                nearest: vec![format!("ranks 0 to {}", ranks.saturating_sub(1))],
-            });
-        }
+        let subject = self.subject.name();
+        self.ranks.as_ref().map_or(Ok(()), |numbers| self.check_ranks("ranks", numbers, program))?;
         if self.matches_any(program) {
             return Ok(());
         }
@@ -172,6 +177,22 @@ impl Selector {
             None => (None, Vec::new()),
         };
         Err(Refusal::NoMatch { subject, key, nearest })
+    }
+
+    /// Checks that the numbers of a key are those of ranks.
+    pub(super) fn check_ranks(
+        &self,
+        key: &'static str,
+        numbers: &Numbers,
+        program: &Program<'_>,
+    ) -> Result<(), Refusal> {
+        let ranks = program.ranks().count() as u64;
+        let is_any = (0..ranks).any(|rank| numbers.contains(rank));
+        if is_any && numbers.last().is_none_or(|last| last < ranks) {
+            return Ok(());
+        }
+        let nearest = vec![format!("ranks 0 to {}", ranks.saturating_sub(1))];
+        Err(Refusal::NoMatch { subject: self.subject.name(), key: Some((key, numbers.to_string())), nearest })
     }
 
     fn matches_any(&self, program: &Program<'_>) -> bool {
@@ -192,8 +213,10 @@ impl Selector {
     /// Calls a function with what an operation does of the subject.
     fn each(&self, op: &Op, endpoints: &mut Endpoints, mut f: impl FnMut(Facts<'_>)) {
         match (self.subject, op) {
-            (Subject::Computations, Op::Compute { .. }) => f(Facts { call: None, tag: None, bytes: None }),
-            (Subject::Computations, _) => {}
+            (Subject::Computations, Op::Compute { .. }) | (Subject::Visits, Op::Location { .. }) => {
+                f(Facts { call: None, tag: None, bytes: None });
+            }
+            (Subject::Computations | Subject::Visits, _) => {}
             (Subject::Messages, op) => endpoints.events(op, |event| {
                 if let Event::Send(sent, _) = event {
                     f(Facts::of_message(&sent));
@@ -325,6 +348,11 @@ impl<'s> Tracker<'s> {
         self.visits += u64::from(found);
         let iterations = self.selector.iterations.as_ref();
         self.is_place = found && iterations.is_none_or(|numbers| numbers.contains(self.visits - 1));
+    }
+
+    /// Returns the number of visits of the place so far.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits
     }
 
     /// Returns whether rank and place are selected.

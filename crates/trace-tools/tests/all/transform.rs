@@ -1,5 +1,7 @@
 //! Hypotheses about programs of a few lines.
 
+mod untimed;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use trace_mmap::{ConvertOptions, Finding, Folding, Info, LoadOptions, Op, Trace,
 use trace_tools::transform::{Hypothesis, Refusal, TransformError};
 use trace_tools::{convert, from_text, write_text};
 
-use crate::call_programs::writer::{step, text as random_text};
+use crate::call_programs::writer::{Step, step, text as random_text};
 
 /// Returns the text of all ranks.
 fn text(trace: &Trace) -> String {
@@ -135,6 +137,68 @@ fn balancing_keeps_the_sum_of_each_instance() {
 }
 
 #[test]
+fn shifting_keeps_the_sum_of_all_ranks() {
+    // Half of 10, 20, 30 in `foo` goes to rank 1, which has 30, 20, 10.
+    let half = written(REGIONS)
+        .replace("0 compute 10\n", "0 compute 5\n")
+        .replace("0 compute 20\n", "0 compute 10\n");
+    let half = half.replace("0 compute 30\n", "0 compute 15\n").replace("1 compute 10\n", "1 compute 25\n");
+    let half =
+        half.replace("1 compute 20\n", "1 compute 30\n").replacen("1 compute 30\n", "1 compute 35\n", 1);
+    assert_eq!(changed(REGIONS, &["kind='shift'\nfraction=0.5\nto=1\nregion='foo'"]), half);
+    // In sum: 8 of rank 0 and 4 of rank 3, of which 2 and 1 go to ranks 1 and 2.
+    let uneven = "0 init\n0 compute 4\n0 compute 4\n1 init\n1 compute 3\n2 init\n2 compute 1\n2 compute 2\n3 init\n3 compute 4\n4 init\n4 compute 9\n";
+    let expected = "0 init\n0 compute 3\n0 compute 3\n1 init\n1 compute 4.5\n2 init\n2 compute 1.5\n2 compute 3\n3 init\n3 compute 3\n4 init\n4 compute 9\n";
+    let keys = "kind='shift'\nfraction=0.25\nto='1-2'";
+    assert_eq!(changed(uneven, &[&format!("{keys}\nranks='0-3'\nover='sum'")]), written(expected));
+    let all = "0 init\n0 compute 0\n0 compute 0\n1 init\n1 compute 11\n2 init\n2 compute 1\n2 compute 2\n3 init\n3 compute 4\n4 init\n4 compute 9\n";
+    assert_eq!(changed(uneven, &["kind='shift'\nfraction=1\nto=1\nranks=0\nover='sum'"]), written(all));
+    for (keys, reason) in [
+        (format!("{keys}\nranks=0"), "rank 1: it has 1 instances, an earlier rank has 2"),
+        (format!("{keys}\nranks='1-2'"), "rank 1: it gets computation, as do all selected ranks"),
+        (
+            "kind='shift'\nfraction=1\nto='4-5'".to_owned(),
+            "to = \"4-5\" matches no computations; the program has ranks 0 to 4",
+        ),
+        (
+            "kind='shift'\nfraction=1\nto='7-'".to_owned(),
+            "to = \"7-\" matches no computations; the program has ranks 0 to 4",
+        ),
+    ] {
+        let refused = refusal(uneven, &[&keys]);
+        assert!(refused.contains(reason), "{refused}");
+    }
+    let zero = "0 init\n0 compute 4\n1 init\n1 compute 0\n";
+    let refused = refusal(zero, &["kind='shift'\nfraction=0.5\nto=1"]);
+    assert!(refused.contains("rank 1, action 1: its computations are all zero"), "{refused}");
+}
+
+#[test]
+fn smoothing_removes_differences_between_visits() {
+    let program = |visits: [(f64, f64); 4]| {
+        let visit = |(first, second)| {
+            format!(
+                "0 location foo 0\n0 compute {first}\n0 barrier\n0 compute {second}\n0 location a.c 1\n0 compute 7\n"
+            )
+        };
+        format!("0 init\n0 compute 5\n{}1 init\n{}", visits.map(visit).concat(), "1 barrier\n".repeat(4))
+    };
+    let uneven = program([(1.0, 10.0), (2.0, 10.0), (6.0, 40.0), (3.0, 20.0)]);
+    for (keys, expected) in [
+        ("", [(3.0, 20.0); 4]),
+        ("statistic='median'", [(2.5, 15.0); 4]),
+        ("statistic='min'", [(1.0, 10.0); 4]),
+        ("region='foo'\niterations='1-2'", [(1.0, 10.0), (4.0, 25.0), (4.0, 25.0), (3.0, 20.0)]),
+    ] {
+        assert_eq!(
+            changed(&uneven, &[&format!("kind='smooth'\n{keys}")]),
+            written(&program(expected)),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
 fn messages_are_eliminated_with_their_receives_waits_and_tests() {
     // Two channels, tags 1 and 2; the second message with tag 1 is larger.
     let program = "0 init\n0 isend 1 1 8\n0 isend 1 1 800\n0 isend 1 2 8\n0 wait 0 1 1\n0 test 0 1 1\n0 wait 0 1 1\n0 wait 0 1 2\n\
@@ -223,6 +287,70 @@ fn messages_are_resized_on_both_sides() {
 }
 
 #[test]
+fn receives_are_posted_before_computations() {
+    let program = |rest: &str| {
+        format!(
+            "0 init\n0 compute 1\n0 compute 2\n0 send 1 5 8\n{rest}1 init\n1 recv 0 5 8\n1 send 0 1 8\n1 send 0 2 8\n"
+        )
+    };
+    let two = program("0 recv 1 1 8\n0 recv 1 2 8\n");
+    let overlap = |early: u32| changed(&two, &[&format!("kind='overlap'\nearly={early}\nranks=1")]);
+    let waits = "0 send 1 5 8\n0 wait req=0\n0 wait req=1\n";
+    let posts = "0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n";
+    let expected = |early: &str| {
+        let text = program("").replace("0 send 1 5 8\n", waits);
+        written(&text.replace(early, &format!("{posts}{early}")))
+    };
+    assert_eq!(overlap(1), expected("0 compute 2\n"));
+    assert_eq!(overlap(2), expected("0 compute 1\n"));
+    assert_eq!(overlap(9), overlap(2));
+    // Behind an earlier receive of the same channel, in the order of both.
+    for tag in [1, -444] {
+        let program = format!(
+            "0 init\n0 compute 1\n0 recv 1 {tag} 8\n0 compute 2\n0 recv 1 1 8\n1 init\n1 send 0 1 8\n1 send 0 1 8\n"
+        );
+        let expected = format!(
+            "0 init\n0 irecv 1 {tag} 8 6 req=0\n0 irecv 1 1 8 6 req=1\n0 compute 1\n0 wait req=0\n0 compute 2\n0 wait req=1\n\
+             1 init\n1 send 0 1 8\n1 send 0 1 8\n"
+        );
+        assert_eq!(changed(&program, &["kind='overlap'\nearly=5"]), written(&expected));
+    }
+    // Not before what completes requests, or finds messages.
+    for obstacle in ["waitall", "probe 1 1"] {
+        let program =
+            format!("0 init\n0 compute 1\n0 {obstacle}\n0 compute 2\n0 recv 1 1 8\n1 init\n1 send 0 1 8\n");
+        let expected = program
+            .replace("0 compute 2\n0 recv 1 1 8\n", "0 irecv 1 1 8 6 req=0\n0 compute 2\n0 wait req=0\n");
+        assert_eq!(changed(&program, &["kind='overlap'\nearly=5"]), written(&expected));
+    }
+}
+
+#[test]
+fn waits_end_behind_computations() {
+    let program = "0 init\n0 recv 1 1 8\n0 recv 1 2 8\n0 location a.c 1\n0 compute 1\n0 compute 2\n0 send 1 3 8\n0 compute 3\n0 finalize\n\
+        1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 waitall\n1 compute 4\n1 recv 0 3 8\n";
+    let late = |keys: &str| changed(program, &[&format!("kind='overlap'\nearly=0\n{keys}")]);
+    let receives = "0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n0 location a.c 1\n0 compute 1\n";
+    let waits = "0 wait req=0\n0 wait req=1\n";
+    let one = format!(
+        "0 init\n{receives}{waits}0 compute 2\n0 isend 1 3 8 6 req=0\n0 compute 3\n0 wait req=0\n0 finalize\n\
+         1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 compute 4\n1 waitall\n1 irecv 0 3 8 6 req=0\n1 wait req=0\n"
+    );
+    assert_eq!(late("late=1"), written(&one));
+    let of_receives = format!(
+        "0 init\n{receives}0 compute 2\n{waits}0 send 1 3 8\n0 compute 3\n0 finalize\n\
+         1 init\n1 isend 0 1 8\n1 isend 0 2 8\n1 waitall\n1 compute 4\n1 irecv 0 3 8 6 req=0\n1 wait req=0\n"
+    );
+    assert_eq!(late("late=7\nof='receives'"), written(&of_receives));
+    // A wait for another message, too, stays.
+    assert_eq!(late("late=1\ntag=1\nranks=1").matches("1 waitall\n1 compute").count(), 1);
+    let exchange = "0 init\n0 compute 1\n0 sendRecv 8 1 16 1 6 6\n0 compute 2\n0 barrier\n1 init\n1 sendRecv 16 0 8 0 6 6\n1 barrier\n";
+    let expected = "0 init\n0 irecv 1 0 16 6 req=0\n0 compute 1\n0 isend 1 0 8 6 req=1\n0 compute 2\n0 wait req=1\n0 wait req=0\n0 barrier\n\
+        1 init\n1 irecv 0 0 8 6 req=0\n1 isend 0 0 16 6 req=1\n1 wait req=1\n1 wait req=0\n1 barrier\n";
+    assert_eq!(changed(exchange, &["kind='overlap'\nlate=1"]), written(expected));
+}
+
+#[test]
 fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
     let program = "0 init\n0 barrier\n0 allreduce 4 0\n0 ibarrier req=5\n0 wait req=5\n1 init\n1 barrier\n1 allreduce 4 0\n1 ibarrier req=2\n1 wait req=2\n";
     let without = |lines: &[&str]| {
@@ -235,6 +363,96 @@ fn collective_operations_are_removed_on_all_ranks_or_not_at_all() {
     assert_eq!(changed(program, &["kind='remove'\ncall='ibarrier'"]), written(&without(&nonblocking)));
     let refused = refusal(program, &["kind='remove'\nranks=1"]);
     assert!(refused.contains("rank 1, action 1: barrier is operation 0 on communicator 0"), "{refused}");
+}
+
+#[test]
+fn iterations_are_kept() {
+    let round = |rank: u32, number: u32| {
+        let peer = 1 - rank;
+        format!(
+            "{rank} location foo 0\n{rank} irecv {peer} 1 {number}\n{rank} location halo 0\n{rank} send {peer} 1 {number}\n{rank} waitall\n{rank} allreduce {number} 0\n"
+        )
+    };
+    let program = |rounds: &[u32], end: &str| -> String {
+        let rank = |rank: u32| {
+            let rounds: String = rounds.iter().map(|number| round(rank, *number)).collect();
+            format!("{rank} init\n{rank} compute 5\n{rounds}{}", end.replace('R', &rank.to_string()))
+        };
+        rank(0) + &rank(1)
+    };
+    let all = program(&[0, 1, 2, 3], "R barrier\nR finalize\n");
+    let keep =
+        |iterations: &str| changed(&all, &[&format!("kind='keep'\nregion='foo'\niterations='{iterations}'")]);
+    assert_eq!(keep("0-"), written(&all));
+    assert_eq!(keep("0,3"), written(&program(&[0, 3], "R barrier\nR finalize\n")));
+    assert_eq!(keep("1-2"), written(&program(&[1, 2], "R finalize\n")));
+    for (program, reason) in [
+        // One message crosses two visits.
+        (
+            "0 init\n0 location foo 0\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 location foo 0\n1 location foo 0\n",
+            "rank 1, action 1: the receive stays, but the message is removed",
+        ),
+        (
+            "0 init\n0 send 1 1 8\n0 location foo 0\n0 location foo 0\n1 init\n1 location foo 0\n1 recv 0 1 8\n",
+            "rank 1, action 2: the receive is removed, but the message is not",
+        ),
+        (
+            "0 init\n0 barrier\n0 location foo 0\n0 location foo 0\n1 init\n1 location foo 0\n1 barrier\n",
+            "rank 1, action 2: barrier is operation 0",
+        ),
+        (
+            "0 init\n0 irecv 0 1 8 6 req=0\n0 send 0 1 8\n0 location foo 0\n0 wait req=0\n0 location foo 0\n1 init\n",
+            "rank 0, action 4: the wait or test for a request",
+        ),
+        (
+            "0 init\n0 location foo 0\n0 send_init 1 1 8 6 req=0\n0 location foo 0\n1 init\n",
+            "rank 0, action 2: send_init, on which other visits may depend",
+        ),
+    ] {
+        let refused = refusal(program, &["kind='keep'\nregion='foo'\niterations='1'"]);
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
+fn sends_get_other_modes() {
+    let program = "0 init\n0 send 1 1 8\n0 isend 1 2 8\n0 wait 0 1 2\n0 issend 1 3 8 6 req=1\n0 wait req=1\n0 sendRecv 8 1 8 1 6 6 stag=4 rtag=4\n\
+        1 init\n1 recv 0 1 8\n1 recv 0 2 8\n1 recv 0 3 8\n1 sendRecv 8 0 8 0 6 6 stag=4 rtag=4\n";
+    let mode = |mode: &str| changed(program, &[&format!("kind='mode'\nmode='{mode}'\ntag='1-3'")]);
+    let buffered =
+        program.replace("0 send", "0 bsend").replace("0 isend", "0 ibsend").replace("0 issend", "0 ibsend");
+    let buffered = buffered.replace("0 bsendRecv", "0 sendRecv");
+    assert_eq!(mode("buffered"), written(&buffered));
+    assert_eq!(mode("synchronous"), written(&buffered.replace("bsend", "ssend")));
+    assert_eq!(mode("standard"), written(&buffered.replace("bsend", "send")));
+    let refused = refusal(program, &["kind='mode'\nmode='ready'"]);
+    assert!(
+        refused.contains("rank 0, action 6: a persistent request, or a combined send and receive"),
+        "{refused}"
+    );
+    let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n1 init\n1 recv 0 1 8\n";
+    let refused = refusal(persistent, &["kind='mode'\nmode='ready'"]);
+    assert!(refused.contains("rank 0, action 2: a persistent request"), "{refused}");
+}
+
+#[test]
+fn messages_travel_in_parts() {
+    let program = "0 init\n0 send 1 1 8\n0 isend 1 2 7\n0 wait 0 1 2\n0 isend 1 3 1 6 req=4\n0 test req=4 done=-\n0 waitany req=4 done=4\n\
+        1 init\n1 recv 0 1 9\n1 irecv 0 2 7\n1 recv 0 3 1\n1 waitall\n";
+    let expected = "0 init\n0 send 1 1 3\n0 send 1 1 3\n0 send 1 1 2\n\
+        0 isend 1 2 3\n0 isend 1 2 2 6 req=1\n0 isend 1 2 2 6 req=2\n0 wait 0 1 2\n0 waitall req=1,2\n\
+        0 isend 1 3 1 6 req=0\n0 isend 1 3 0 6 req=1\n0 isend 1 3 0 6 req=2\n0 test req=0 done=-\n0 waitany req=0 done=0\n0 waitall req=1,2\n\
+        1 init\n1 recv 0 1 3\n1 recv 0 1 3\n1 recv 0 1 3\n1 irecv 0 2 3\n1 irecv 0 2 2 6 req=1\n1 irecv 0 2 2 6 req=2\n\
+        1 recv 0 3 1\n1 recv 0 3 0\n1 recv 0 3 0\n1 waitall\n";
+    assert_eq!(changed(program, &["kind='split'\nparts=3"]), written(expected));
+    assert_eq!(changed(program, &["kind='split'\nparts=1"]), written(program));
+    let exchange = "0 init\n0 sendRecv 8 1 16 1 6 6\n1 init\n1 sendRecv 16 0 8 0 6 6\n";
+    let one_way = "0 init\n0 irecv 1 0 16 6 req=0\n0 isend 1 0 4 6 req=1\n0 isend 1 0 4 6 req=2\n0 waitall req=0,1,2\n\
+        1 init\n1 irecv 0 0 4 6 req=0\n1 irecv 0 0 4 6 req=1\n1 isend 0 0 16 6 req=2\n1 waitall req=0,1,2\n";
+    assert_eq!(changed(exchange, &["kind='split'\nparts=2\nranks=0"]), written(one_way));
+    let any = "0 init\n0 send 1 1 8\n1 init\n1 recv -555 1 8\n";
+    let refused = refusal(any, &["kind='split'\nparts=2"]);
+    assert!(refused.contains("rank 1, action 1: a receive from any source: parts of several"), "{refused}");
 }
 
 #[test]
@@ -277,6 +495,19 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'scale'\nfactor = 2\ntag = 3\n", "scale has no key \"tag\""),
         ("+kind = 'resize'\nfactor = 2\nbytes = '9-1'\n", "found bytes = \"9-1\", expected a number"),
         ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
+        ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected at most 1"),
+        ("+kind = 'shift'\nfraction = 1\n", "shift lacks to"),
+        ("+kind = 'smooth'\nstatistic = 'max'\n", "expected \"mean\", \"median\" or \"min\""),
+        ("+kind = 'keep'\nregion = 'a'\n", "keep lacks iterations"),
+        ("+kind = 'keep'\niterations = 1\n", "add region or site"),
+        ("+kind = 'keep'\nregion = 'a'\nranks = 1\n", "keep has no key \"ranks\""),
+        ("+kind = 'mode'\n", "mode lacks mode"),
+        ("+kind = 'mode'\nmode = 'eager'\n", "found mode = \"eager\", expected \"standard\""),
+        ("+kind = 'split'\n", "split lacks parts"),
+        ("+kind = 'split'\nparts = 0\n", "found parts = 0, expected a whole number of 1 to 65536"),
+        ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
+        ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
+        ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
         ("+kind = 'scale'\nfactor = 2\nregion = 'a'\nsite = 'b'\n", "leave out region or site"),
         ("+kind = 'scale'\nfactor = 2\niterations = 3\n", "add region or site"),
     ] {
@@ -378,6 +609,20 @@ fn folded_programs_with_other_amounts_stay_folded() {
     }
 }
 
+/// Removes what makes matches uncertain, or a rank wait for itself.
+fn certain(steps: Vec<Step>) -> Vec<Step> {
+    let certain = |step| match step {
+        Step::Persistent { .. } | Step::Cancel { .. } => None,
+        Step::Message { from, to, .. } if from == to => None,
+        Step::Message { from, to, tag, comm, mode, send, recv, .. } => {
+            Some(Step::Message { from, to, tag, comm, mode, send, recv, from_any: false })
+        }
+        Step::Loop { count, body } => Some(Step::Loop { count, body: certain(body) }),
+        step => Some(step),
+    };
+    steps.into_iter().filter_map(certain).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
@@ -388,7 +633,17 @@ proptest! {
         let trace = || from_text(&program).unwrap_or_else(|error| panic!("{error}\n{program}"));
         prop_assert_eq!(text(&apply(trace(), &[]).expect("nothing can be refused")), text(&trace()));
         let messages = |trace: &Trace| Info::of(trace).expect("small sums").messages;
-        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2", "kind='remove'\ncall='*'"] {
+        for keys in [
+            "kind='eliminate'",
+            "kind='eliminate'\nranks=0",
+            "kind='resize'\nfactor=2",
+            "kind='remove'\ncall='*'",
+            "kind='overlap'\nearly=2\nlate=2",
+            "kind='overlap'\nranks=0\nlate=1",
+            "kind='split'\nparts=2",
+            "kind='split'\nparts=2\nranks=0",
+            "kind='mode'\nmode='buffered'\ncall='*send'",
+        ] {
             match apply(trace(), &[keys]) {
                 Ok(changed) => {
                     let is_left_over = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
@@ -396,12 +651,38 @@ proptest! {
                     prop_assert!(findings.iter().all(is_left_over), "{findings:?}\n{program}{keys}");
                     if keys.starts_with("kind='eliminate'") {
                         prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
+                    } else if keys.contains("split") {
+                        prop_assert!(messages(&changed) > messages(&trace()), "{program}{keys}");
                     } else {
                         prop_assert_eq!(messages(&changed), messages(&trace()));
                     }
                 }
                 Err(TransformError::Refused { .. }) => {}
                 Err(error) => prop_assert!(false, "{error}\n{program}{keys}"),
+            }
+        }
+    }
+
+    /// Random programs that end without any buffers of the library still do if messages overlap with computations, or are in parts.
+    #[test]
+    fn transformed_programs_end(steps in prop::collection::vec(step(), 0..40)) {
+        let program = random_text(&certain(steps));
+        let trace = || from_text(&program).unwrap_or_else(|error| panic!("{error}\n{program}"));
+        let ends = untimed::ends(&trace()).expect("all operations are known");
+        for transforms in [
+            &["kind='overlap'\nearly=2\nlate=2"][..],
+            &["kind='overlap'\nearly=9\nlate=1\nof='receives'"],
+            &["kind='split'\nparts=2"],
+            &["kind='split'\nparts=2", "kind='overlap'\nlate=2"],
+            &["kind='overlap'\nearly=9\nlate=9\ncall='*send'", "kind='split'\nparts=3"],
+        ] {
+            match apply(trace(), transforms) {
+                Ok(changed) => {
+                    let ends_still = untimed::ends(&changed) == Some(true);
+                    prop_assert!(!ends || ends_still, "{}\nwaits forever:\n{program}{transforms:?}", text(&changed));
+                }
+                Err(TransformError::Refused { .. }) => {}
+                Err(error) => prop_assert!(false, "{error}\n{program}{transforms:?}"),
             }
         }
     }

@@ -1,0 +1,147 @@
+//! `keep`: a program runs some iterations of its main loop.
+
+use pdes_core::Rank;
+use rustc_hash::FxHashSet;
+use trace_mmap::{CallOp, Op};
+
+use super::keys::Keys;
+use super::messages::SelectedMessages;
+use super::remove::check_collectives;
+use super::requests::RemovedRequests;
+use super::selector::Tracker;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "keep",
+    subject: Subject::Visits,
+    keys: &[],
+    semantics: "Visits other than `iterations` disappear on all ranks, with all that they do. Here a visit of the `region` or `site` ends where the next one \
+                begins, the last one of a rank at `finalize` or at the end. Messages, collective operations and requests have to disappear as a whole.",
+    read,
+};
+
+#[derive(Clone, Debug)]
+struct Keep {
+    selector: Selector,
+}
+
+fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    match selector.has_iterations() {
+        true => Ok(Box::new(Keep { selector })),
+        false => Err("keep lacks iterations: the visits of a region or site that stay".to_owned()),
+    }
+}
+
+impl Transform for Keep {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let select = |rank| {
+            let mut visits = Visits::new(&self.selector, rank);
+            move |op: &Op| visits.removes(op)
+        };
+        for rank in program.ranks() {
+            let (mut removes, mut kept) = (select(rank), KeptRequests::default());
+            for step in program.steps(rank) {
+                let is_removed = removes(&step.op);
+                let reason = kept.follow(&step, is_removed);
+                reason.map_or(Ok(()), |reason| Err(Refusal::at(rank, step.action, reason)))?;
+            }
+        }
+        check_collectives(program, select)?;
+        SelectedMessages::check_sides(program, select)?;
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Plan for Keep {
+    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        let visits = Visits::new(&self.selector, rank);
+        Box::new(WithoutVisits { visits, requests: RemovedRequests::default() })
+    }
+}
+
+/// Follows the visits of a rank.
+#[derive(Debug)]
+struct Visits<'p> {
+    tracker: Tracker<'p>,
+    is_removed: bool,
+}
+
+impl<'p> Visits<'p> {
+    fn new(selector: &'p Selector, rank: Rank) -> Self {
+        Self { tracker: Tracker::new(selector, rank), is_removed: false }
+    }
+
+    /// Returns whether the next operation of the rank is removed.
+    fn removes(&mut self, op: &Op) -> bool {
+        let visits = self.tracker.visits();
+        self.tracker.follow(op);
+        if self.tracker.visits() > visits {
+            self.is_removed = !self.tracker.is_here();
+        }
+        self.is_removed &= *op != Op::Finalize;
+        self.is_removed
+    }
+}
+
+/// Requests that are posted or started by operations that stay, and may be pending, by slot.
+#[derive(Debug, Default)]
+struct KeptRequests(FxHashSet<u32>);
+
+impl KeptRequests {
+    /// Takes note of the next operation of the rank; returns the reason why it cannot be removed, if it is.
+    fn follow(&mut self, step: &Step, is_removed: bool) -> Option<String> {
+        let completed: Vec<u32> = match &step.op {
+            Op::WaitAll => self.0.iter().copied().collect(),
+            Op::Call(call) => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                done.iter().map(|name| name.get()).collect()
+            }
+            Op::Wait(_) => step.awaited.iter().map(|slot| slot.get()).collect(),
+            _ => Vec::new(),
+        };
+        let is_kept = completed.iter().filter(|slot| self.0.remove(slot)).count() > 0;
+        if !is_removed {
+            self.0.extend(step.posted.map(|slot| slot.get()));
+            if let Op::Call(CallOp::Start { requests }) = &step.op {
+                self.0.extend(requests.iter().map(|name| name.get()));
+            }
+            return None;
+        }
+        let refused = "would be removed: keep its visit, too (iterations)";
+        if is_kept {
+            return Some(format!("the wait or test for a request of an operation that stays {refused}"));
+        }
+        match &step.op {
+            Op::Call(
+                call @ (CallOp::SendInit { .. }
+                | CallOp::RecvInit { .. }
+                | CallOp::Free { .. }
+                | CallOp::Cancel { .. }
+                | CallOp::NewCommunicator { .. }
+                | CallOp::FreeCommunicator { .. }
+                | CallOp::File { .. }),
+            ) => Some(format!("{}, on which other visits may depend, {refused}", call.name())),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct WithoutVisits<'p> {
+    visits: Visits<'p>,
+    requests: RemovedRequests,
+}
+
+impl Rewrite for WithoutVisits<'_> {
+    fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
+        if self.visits.removes(&step.op) {
+            self.requests.add(&step);
+        } else {
+            out.extend(self.requests.keep(step));
+        }
+    }
+}

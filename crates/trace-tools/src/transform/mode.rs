@@ -1,0 +1,105 @@
+//! `mode`: sends complete in another mode.
+
+use pdes_core::Rank;
+use trace_mmap::{CallOp, CommId, Op, SendMode, SendTo, Tag};
+
+use super::keys::Keys;
+use super::messages::{Endpoints, Event, sent};
+use super::selector::Tracker;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "mode",
+    subject: Subject::Messages,
+    keys: &["mode"],
+    semantics: "Sends become those of `mode = \"standard\"`, `\"synchronous\"`, `\"buffered\"` or `\"ready\"`, blocking or not as they were. A program that \
+                relies on buffers waits forever with synchronous sends: its replay fails. Combined sends and receives have no mode, and cannot be selected.",
+    read,
+};
+
+#[derive(Clone, Debug)]
+struct Mode {
+    selector: Selector,
+    mode: SendMode,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let expected = "\"standard\", \"synchronous\", \"buffered\" or \"ready\"";
+    let mode = keys.get("mode", expected, |value| match value.as_str()? {
+        "standard" => Some(SendMode::Standard),
+        "synchronous" => Some(SendMode::Synchronous),
+        "buffered" => Some(SendMode::Buffered),
+        "ready" => Some(SendMode::Ready),
+        _ => None,
+    })?;
+    let mode = mode.ok_or_else(|| format!("mode lacks mode: {expected}"))?;
+    Ok(Box::new(Mode { selector, mode }))
+}
+
+impl Transform for Mode {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        for rank in program.ranks().filter(|rank| self.selector.selects_rank(*rank)) {
+            let (mut tracker, mut endpoints) = (Tracker::new(&self.selector, rank), Endpoints::default());
+            for mut step in program.steps(rank) {
+                tracker.follow(&step.op);
+                let mut is_selected = false;
+                endpoints.events(&step.op, |event| {
+                    is_selected |=
+                        matches!(event, Event::Send(sent, _) if self.selector.accepts_message(&sent));
+                });
+                if is_selected && tracker.is_here() && !set_mode(&mut step.op, self.mode) {
+                    let reason = "a persistent request, or a combined send and receive, whose mode cannot be set; select others (call)";
+                    return Err(Refusal::at(rank, step.action, reason));
+                }
+            }
+        }
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Plan for Mode {
+    fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(OtherModes { tracker: Tracker::new(&self.selector, rank), mode: self })
+    }
+}
+
+#[derive(Debug)]
+struct OtherModes<'p> {
+    tracker: Tracker<'p>,
+    mode: &'p Mode,
+}
+
+impl Rewrite for OtherModes<'_> {
+    fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
+        self.tracker.follow(&step.op);
+        let accepts = |op| sent(op).is_some_and(|sent| self.mode.selector.accepts_message(&sent));
+        if self.tracker.is_here() && accepts(&step.op) && set_mode(&mut step.op, self.mode.mode) {
+            step.nanos = None;
+        }
+        out.push(step);
+    }
+}
+
+/// Gives a send another mode; returns false for other operations.
+fn set_mode(op: &mut Op, new: SendMode) -> bool {
+    let on_world =
+        |peer: &Option<Rank>, tag: &Tag| SendTo { peer: *peer, tag: *tag, communicator: CommId::WORLD };
+    *op = match op {
+        Op::Send { peer, tag, bytes } => {
+            Op::Call(CallOp::Send { to: on_world(peer, tag), mode: new, bytes: *bytes })
+        }
+        Op::Isend { peer, tag, bytes } => {
+            Op::Call(CallOp::Isend { to: on_world(peer, tag), request: None, mode: new, bytes: *bytes })
+        }
+        Op::Call(CallOp::Send { mode, .. } | CallOp::Isend { mode, .. }) => {
+            *mode = new;
+            return true;
+        }
+        _ => return false,
+    };
+    true
+}

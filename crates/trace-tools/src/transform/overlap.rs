@@ -1,0 +1,310 @@
+//! `overlap`: messages are on their way during computations.
+
+use std::collections::VecDeque;
+
+use pdes_core::Rank;
+use rustc_hash::FxHashMap;
+use trace_mmap::{CallOp, Op, RequestName, Slot};
+
+use super::keys::Keys;
+use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, received, sent, without};
+use super::requests::NewRequests;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "overlap",
+    subject: Subject::Messages,
+    keys: &["early", "late", "of"],
+    semantics: "Receives are posted before up to `early` computations that precede them (by default 1), waits end behind up to `late` that follow (by \
+                default 0). A blocking receive becomes an `irecv`, and a `wait` in its place; with `late`, a blocking send becomes an `isend` and a `wait`. A \
+                receive passes computations, sends, receives and collective operations, but not a receive of the same source and tag, a message of the rank \
+                to itself, a probe, a wait or a test. A wait passes computations only; a new one passes `irecv`, too, and that for a send also `isend`. A wait \
+                for other requests, too, stays. `of = \"receives\"` or `of = \"sends\"` is one side; \"both\" is the default.",
+    read,
+};
+
+#[derive(Clone, Copy, Debug)]
+struct Distance {
+    /// Number of computations before which a receive is posted.
+    early: u32,
+    /// Number of computations behind which a wait ends.
+    late: u32,
+    of: Sides,
+}
+
+#[derive(Debug)]
+struct Overlap {
+    selector: Selector,
+    distance: Distance,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let early = keys.count("early", "before which receives are posted (computations)")?.unwrap_or(1);
+    let late = keys.count("late", "behind which waits end (computations)")?.unwrap_or(0);
+    let both = Sides { send: true, receive: true };
+    let of = keys.get("of", "\"receives\", \"sends\" or \"both\"", |value| match value.as_str()? {
+        "receives" => Some(Sides { send: false, ..both }),
+        "sends" => Some(Sides { receive: false, ..both }),
+        "both" => Some(both),
+        _ => None,
+    })?;
+    let of = of.unwrap_or(both);
+    if late == 0 && (early == 0 || !of.receive) {
+        return Err(
+            "overlap: nothing would move, expected early (of receives) or late of 1 or more".to_owned()
+        );
+    }
+    Ok(Box::new(Overlap { selector, distance: Distance { early, late, of } }))
+}
+
+impl Transform for Overlap {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let messages = SelectedMessages::new(&self.selector, program)?;
+        Ok(Box::new(Overlapped { messages, distance: self.distance }))
+    }
+}
+
+#[derive(Debug)]
+struct Overlapped {
+    messages: SelectedMessages,
+    distance: Distance,
+}
+
+impl Plan for Overlapped {
+    fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(Movement {
+            rank,
+            messages: self.messages.follow(rank),
+            distance: self.distance,
+            requests: program.new_requests(),
+            pending: FxHashMap::default(),
+            window: VecDeque::new(),
+            computations: 0,
+            waits: VecDeque::new(),
+        })
+    }
+}
+
+/// Moves receives forwards and waits backwards.
+///
+/// Messages match as before. Of the messages from a source on a communicator, each takes the first receive in the order of posting
+/// that it fits and that no earlier message has taken. Receives that no message fits both may change places, as these are first for
+/// different messages; others do not. The message of a receive from any source depends on time, as before. Nor does the program wait forever if it did not before: an operation waits for no more
+/// messages of other ranks than before, since receives and sends are posted no later with respect to waits.
+#[derive(Debug)]
+struct Movement<'p> {
+    rank: Rank,
+    messages: MessageTracker<'p>,
+    distance: Distance,
+    requests: NewRequests,
+    /// Requests of the program that may be pending, by slot: true if their messages are selected.
+    pending: FxHashMap<u32, bool>,
+    /// The last operations, from the first computation on before which a receive may be posted.
+    window: VecDeque<Held>,
+    /// Number of computations in the window.
+    computations: u32,
+    /// Waits that are late, with the number of computations that they may still pass. They stay in order.
+    waits: VecDeque<(Held, u32)>,
+}
+
+/// An operation, and whether its time has come.
+#[derive(Debug)]
+struct Held {
+    step: Step,
+    role: Role,
+}
+
+/// The part of an operation in the movement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// An operation that stays.
+    Other,
+    /// A wait of the program for selected messages only.
+    Wait,
+    /// A new wait for a receive.
+    NewReceive,
+    /// A new wait for a send.
+    NewSend,
+}
+
+impl Movement<'_> {
+    /// Appends an operation to the window, and lets go those before which no receive can be posted any more.
+    fn hold(&mut self, step: Step, role: Role, out: &mut Vec<Step>) {
+        let is_end = role != Role::NewReceive && role != Role::NewSend && !can_be_passed(&step.op);
+        self.computations += u32::from(is_computation(&step.op));
+        self.window.push_back(Held { step, role });
+        // Receives are posted before computations only.
+        while self.window.front().is_some_and(|first| {
+            is_end || self.computations > self.distance.early || !is_computation(&first.step.op)
+        }) {
+            self.release_first(out);
+        }
+    }
+
+    fn release_first(&mut self, out: &mut Vec<Step>) {
+        let Some(held) = self.window.pop_front() else { return };
+        self.computations -= u32::from(is_computation(&held.step.op));
+        self.release(held, out);
+    }
+
+    /// Posts a receive as early as it may be.
+    fn post(&mut self, step: Step) {
+        let Some(receive) = received(&step.op) else { return };
+        let (mut place, mut left) = (self.window.len(), self.distance.early);
+        for (index, Held { step, role }) in self.window.iter().enumerate().rev() {
+            let is_new_wait = [Role::NewReceive, Role::NewSend].contains(role);
+            // Two requests without names may have one name, whatever their communicators, or directions.
+            let is_like = received(&step.op).is_some_and(|other| other.overlaps(&receive))
+                || sent(&step.op).is_some_and(|sent| sent.to == self.rank);
+            if left == 0 || is_like || !(is_new_wait || can_be_passed(&step.op)) {
+                break;
+            }
+            if is_computation(&step.op) {
+                (place, left) = (index, left - 1);
+            }
+        }
+        self.window.insert(place, Held { step, role: Role::Other });
+    }
+
+    /// Appends an operation, after the waits that it ends, or makes it late itself.
+    fn release(&mut self, held: Held, out: &mut Vec<Step>) {
+        if held.role != Role::Other && self.distance.late > 0 {
+            self.waits.push_back((held, self.distance.late));
+            return;
+        }
+        let stopped = self.waits.iter().rposition(|(wait, _)| !wait.role.passes(&held.step.op));
+        out.extend(self.waits.drain(..stopped.map_or(0, |last| last + 1)).map(|(wait, _)| wait.step));
+        let passes = is_computation(&held.step.op);
+        out.push(held.step);
+        if passes {
+            self.waits.iter_mut().for_each(|(_, left)| *left -= 1);
+            let ended = self.waits.iter().take_while(|(_, left)| *left == 0).count();
+            out.extend(self.waits.drain(..ended).map(|(wait, _)| wait.step));
+        }
+    }
+
+    /// Takes note of the requests that an operation posts and completes; returns whether it waits for selected messages only.
+    fn is_wait(&mut self, step: &Step, is_selected: bool) -> bool {
+        self.pending.extend(step.posted.map(|slot| (slot.get(), is_selected)));
+        let mut complete = |names: &mut dyn Iterator<Item = u32>| {
+            names
+                .map(|name| self.pending.remove(&name) == Some(true))
+                .fold(None, |all, is_selected| Some(all.unwrap_or(true) && is_selected))
+        };
+        let all = match &step.op {
+            Op::Wait(_) => complete(&mut step.awaited.iter().map(|slot| slot.get())),
+            Op::WaitAll => {
+                let all = self.pending.values().all(|is_selected| *is_selected);
+                let is_any = !self.pending.is_empty();
+                self.pending.clear();
+                is_any.then_some(all)
+            }
+            Op::Call(CallOp::Start { requests }) => {
+                self.pending.extend(requests.iter().map(|name| (name.get(), false)));
+                None
+            }
+            Op::Call(call) => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                let all = complete(&mut done.iter().map(|name| name.get()));
+                all.filter(|_| matches!(call, CallOp::Wait { .. } | CallOp::Waitall { .. }))
+            }
+            _ => None,
+        };
+        all == Some(true)
+    }
+}
+
+/// Returns whether a receive may be posted before an operation rather than after it, unless both take the same messages.
+fn can_be_passed(op: &Op) -> bool {
+    is_local(op)
+        || matches!(
+            op,
+            Op::Send { .. }
+                | Op::Isend { .. }
+                | Op::Recv { .. }
+                | Op::Irecv { .. }
+                | Op::SendRecv { .. }
+                | Op::Collective(_)
+                | Op::Call(
+                    CallOp::Send { .. }
+                        | CallOp::Isend { .. }
+                        | CallOp::Recv { .. }
+                        | CallOp::Irecv { .. }
+                        | CallOp::SendRecv { .. }
+                        | CallOp::Collective { .. }
+                        | CallOp::NeighborAlltoall { .. }
+                )
+        )
+}
+
+fn is_computation(op: &Op) -> bool {
+    matches!(op, Op::Compute { .. })
+}
+
+fn is_local(op: &Op) -> bool {
+    matches!(op, Op::Compute { .. } | Op::Sleep { .. } | Op::Location { .. })
+}
+
+impl Role {
+    /// Returns whether a wait can move behind an operation.
+    fn passes(self, op: &Op) -> bool {
+        let is_send = matches!(op, Op::Isend { .. } | Op::Call(CallOp::Isend { .. }));
+        let is_receive = matches!(op, Op::Irecv { .. } | Op::Call(CallOp::Irecv { .. }));
+        is_local(op)
+            || (is_receive && matches!(self, Self::NewReceive | Self::NewSend))
+            || (is_send && self == Self::NewSend)
+    }
+}
+
+impl Rewrite for Movement<'_> {
+    fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
+        let Sides { send, receive } = self.messages.follow(&step.op);
+        let Distance { late, of, .. } = self.distance;
+        let selected = Sides { send: send && of.send, receive: receive && of.receive };
+        let is_wait = self.is_wait(&step, selected.send || selected.receive);
+        let new = |op: Op, posted: Option<RequestName>| Step {
+            op,
+            posted: posted.map(|name| Slot::new(name.get())),
+            awaited: None,
+            nanos: None,
+            ..step.clone()
+        };
+        let (mut waits, mut removed) = (Vec::new(), Sides::default());
+        let is_blocking = step.posted.is_none();
+        if selected.send && late > 0 && is_blocking {
+            let name = self.requests.next();
+            waits.extend(as_isend(&step.op, name).map(|op| (new(op, Some(name)), Role::Other)));
+            waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewSend));
+            removed.send = true;
+        }
+        if selected.receive && !is_blocking {
+            return self.post(step);
+        }
+        if selected.receive {
+            let name = self.requests.next();
+            as_irecv(&step.op, name).into_iter().for_each(|op| self.post(new(op, Some(name))));
+            waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewReceive));
+            removed.receive = true;
+        }
+        if removed == Sides::default() {
+            let role = if is_wait { Role::Wait } else { Role::Other };
+            return self.hold(step, role, out);
+        }
+        if let Some(op) = without(step.op.clone(), removed) {
+            (step.op, step.nanos) = (op, None);
+            self.hold(step, Role::Other, out);
+        }
+        waits.into_iter().for_each(|(step, role)| self.hold(step, role, out));
+    }
+
+    fn finish(&mut self, out: &mut Vec<Step>) {
+        while !self.window.is_empty() {
+            self.release_first(out);
+        }
+        out.extend(self.waits.drain(..).map(|(wait, _)| wait.step));
+    }
+}

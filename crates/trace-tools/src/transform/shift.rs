@@ -1,0 +1,75 @@
+//! `shift`: some ranks compute a part of what others did.
+
+use pdes_core::Rank;
+
+use super::instances::{Instances, Rescaled};
+use super::keys::{Keys, Numbers};
+use super::{Plan, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "shift",
+    subject: Subject::Computations,
+    keys: &["fraction", "to", "over"],
+    semantics: "`fraction` of the computation of each selected rank that is not in `to` goes to the ranks `to` (numbers), in equal parts: by instances, the \
+                k-th to the k-th, or with `over = \"sum\"` in sum. Instances and `over` are those of `balance`.",
+    read,
+};
+
+#[derive(Debug)]
+struct Shift {
+    selector: Selector,
+    instances: Instances,
+    fraction: f64,
+    to: Numbers,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let fraction = keys.amount("fraction", "at most 1, of the computation that other ranks get")?;
+    if fraction > 1.0 {
+        return Err(format!("shift: found fraction = {fraction}, expected at most 1"));
+    }
+    let to = keys.get("to", Numbers::EXPECTED, Numbers::read)?;
+    let to =
+        to.ok_or_else(|| format!("shift lacks to, the ranks that get computation: {}", Numbers::EXPECTED))?;
+    Ok(Box::new(Shift { instances: Instances::read(&selector, keys)?, selector, fraction, to }))
+}
+
+impl Transform for Shift {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        self.selector.check_ranks("to", &self.to, program)?;
+        let (to, others): (Vec<Rank>, Vec<Rank>) =
+            program.ranks().partition(|rank| self.to.contains(rank.get().into()));
+        let givers: Vec<Rank> = others.into_iter().filter(|rank| self.selector.selects_rank(*rank)).collect();
+        if givers.is_empty() {
+            let reason =
+                "it gets computation, as do all selected ranks: select one that is not in to (ranks)";
+            return Err(Refusal::Place { rank: to[0], action: None, reason: reason.to_owned() });
+        }
+        let number = to.len() as f64;
+        let given = self.instances.amounts(program, givers, None)?;
+        let own = self.instances.amounts(program, to, Some(given.sums.len()))?;
+        let added = given.sums.iter().map(|sum| sum * self.fraction / number).collect();
+        let nothing = vec![0.0; given.sums.len()];
+        Ok(Box::new(Shifted {
+            getters: self.instances.rescale(program, own, 1.0, added)?,
+            givers: self.instances.rescale(program, given, 1.0 - self.fraction, nothing)?,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Shifted {
+    givers: Rescaled,
+    getters: Rescaled,
+}
+
+impl Plan for Shifted {
+    fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        let side = if self.getters.contains(rank) { &self.getters } else { &self.givers };
+        side.rewrite(program, rank)
+    }
+}

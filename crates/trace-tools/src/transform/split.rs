@@ -1,0 +1,177 @@
+//! `split`: messages travel in parts.
+
+use pdes_core::{Bytes, Rank};
+use rustc_hash::FxHashMap;
+use trace_mmap::{CallOp, Op, RequestName, Slot};
+
+use super::keys::Keys;
+use super::messages::{
+    MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, buffer_mut, sent_bytes_mut,
+};
+use super::requests::NewRequests;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "split",
+    subject: Subject::Messages,
+    keys: &["parts"],
+    semantics: "Each message becomes `parts` messages of as equal sizes as whole bytes allow, posted one after the other, and so do the receives that match. \
+                Combined sends and receives of such messages become `irecv`, `isend` and a `waitall`. After what completes a request, a `waitall` completes \
+                the requests of the other parts. Receives from any source cannot be selected.",
+    read,
+};
+
+/// Largest number of parts.
+const MAX_PARTS: u32 = 1 << 16;
+
+#[derive(Debug)]
+struct Split {
+    selector: Selector,
+    parts: u32,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let expected = format!("a whole number of 1 to {MAX_PARTS}, the messages that one becomes");
+    let parts = keys.get("parts", &expected, |value| {
+        u32::try_from(value.as_integer()?).ok().filter(|parts| (1..=MAX_PARTS).contains(parts))
+    })?;
+    let parts = parts.ok_or_else(|| format!("split lacks parts: {expected}"))?;
+    Ok(Box::new(Split { selector, parts }))
+}
+
+impl Transform for Split {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let messages = SelectedMessages::new(&self.selector, program)?;
+        messages.check_sources(program)?;
+        Ok(Box::new(Splitting { messages, parts: self.parts }))
+    }
+}
+
+#[derive(Debug)]
+struct Splitting {
+    messages: SelectedMessages,
+    parts: u32,
+}
+
+impl Plan for Splitting {
+    fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(InParts {
+            messages: self.messages.follow(rank),
+            parts: self.parts,
+            requests: program.new_requests(),
+            others: FxHashMap::default(),
+        })
+    }
+}
+
+/// Posts messages in parts.
+///
+/// Messages match as before: the parts of a message, which fit the same receives, follow each other, and so do those of a receive, so
+/// that each message as a whole takes the first receive that it fits. Nor does the program wait forever if it did not before: nothing
+/// comes between parts on either side.
+#[derive(Debug)]
+struct InParts<'p> {
+    messages: MessageTracker<'p>,
+    parts: u32,
+    requests: NewRequests,
+    /// Requests of the parts after the first one, which has the request of the program, by the slot of that one.
+    others: FxHashMap<u32, Vec<RequestName>>,
+}
+
+impl InParts<'_> {
+    /// Returns the size of a part; those of the first parts are the largest. No buffer is smaller than its message, nor its parts
+    /// than those of the message.
+    fn part(&self, bytes: Bytes, part: u32) -> Bytes {
+        let (bytes, parts, part) = (bytes.get(), u64::from(self.parts), u64::from(part));
+        Bytes::new(bytes / parts + u64::from(part < bytes % parts))
+    }
+
+    /// Returns a part of an operation on one side.
+    fn part_of(&self, mut op: Op, part: u32) -> Op {
+        for bytes in [sent_bytes_mut, buffer_mut] {
+            if let Some(bytes) = bytes(&mut op) {
+                *bytes = self.part(*bytes, part);
+            }
+        }
+        op
+    }
+
+    /// Appends an operation on one side in parts; returns the requests of all parts but the first.
+    fn post(&mut self, step: &Step, out: &mut Vec<Step>) -> Vec<RequestName> {
+        let mut names = Vec::new();
+        for part in 0..self.parts {
+            let (mut op, mut posted) = (self.part_of(step.op.clone(), part), step.posted);
+            if part > 0 && posted.is_some() {
+                let name = self.requests.next();
+                (op, posted) =
+                    (as_isend(&op, name).or(as_irecv(&op, name)).unwrap_or(op), Some(Slot::new(name.get())));
+                names.push(name);
+            }
+            out.push(Step { op, posted, nanos: None, ..step.clone() });
+        }
+        names
+    }
+
+    /// Appends a combined operation as ones that do not block, and a wait for all.
+    fn post_both(&mut self, step: &Step, sides: Sides, out: &mut Vec<Step>) {
+        let mut requests = Vec::new();
+        for (is_receive, is_split) in [(true, sides.receive), (false, sides.send)] {
+            let name = self.requests.next();
+            let half = if is_receive { as_irecv(&step.op, name) } else { as_isend(&step.op, name) };
+            let Some(op) = half else { continue };
+            let posted = Some(Slot::new(name.get()));
+            let step = Step { op, posted, nanos: None, ..step.clone() };
+            requests.push(name);
+            match is_split {
+                true => requests.extend(self.post(&step, out)),
+                false => out.push(step),
+            }
+        }
+        out.push(wait_for(step, requests));
+    }
+
+    /// Returns the other parts of the requests that an operation completes.
+    fn completed(&mut self, step: &Step) -> Vec<RequestName> {
+        let mut take = |slot: u32| self.others.remove(&slot).unwrap_or_default();
+        match &step.op {
+            Op::Wait(_) => step.awaited.map(|slot| take(slot.get())).unwrap_or_default(),
+            Op::WaitAll => {
+                self.others.clear();
+                Vec::new()
+            }
+            Op::Call(call) => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                done.iter().flat_map(|name| take(name.get())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns a wait for requests after an operation, or in its place.
+fn wait_for(step: &Step, requests: Vec<RequestName>) -> Step {
+    let op = Op::Call(CallOp::Waitall { requests });
+    Step { op, posted: None, awaited: None, nanos: None, ..step.clone() }
+}
+
+impl Rewrite for InParts<'_> {
+    fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
+        let sides = self.messages.follow(&step.op);
+        let completed = self.completed(&step);
+        if sides == Sides::default() || self.parts == 1 {
+            out.push(step.clone());
+        } else if let Op::SendRecv { .. } | Op::Call(CallOp::SendRecv { .. }) = step.op {
+            self.post_both(&step, sides, out);
+        } else {
+            let names = self.post(&step, out);
+            self.others.extend(step.posted.map(|slot| (slot.get(), names)));
+        }
+        if !completed.is_empty() {
+            out.push(wait_for(&step, completed));
+        }
+    }
+}
