@@ -628,8 +628,9 @@ fn the_page_has_all_of_it() {
     let (page, json) = (folder.path("page.html"), folder.path("one.json"));
     let run = folder.path("run.toml");
     command().arg("diagnose").arg(&run).arg("--json").arg(&json).assert().code(DONE);
-    let assert = command().arg("diagnose").arg(&run).args(["--gain", "--tolerance", "--page"]).arg(&page);
-    assert.arg("--reference").arg(&json).assert().code(DONE).stdout(contains("largest factor with"));
+    let mut diagnose = command();
+    diagnose.arg("diagnose").arg(&run).args(["--gain", "--tolerance", "--page"]).arg(&page);
+    diagnose.arg("--reference").arg(&json).assert().code(DONE).stdout(contains("largest factor with"));
     let text = std::fs::read_to_string(page).unwrap();
     for words in [
         "Efficiencies",
