@@ -246,7 +246,9 @@ impl Problem {
         let mut found: Vec<(Place, Variables)> = Vec::new();
         for Part { site, call, variables } in parts {
             let mut variables = variables.clone();
-            if let Some(duration_s) = rule.examine(*call, &mut variables)? {
+            if let Some(duration_s) =
+                rule.examine(*call, &mut variables)?.filter(|duration_s| *duration_s > 0.0)
+            {
                 found.push((Place { site: site.clone(), call: *call, duration_s }, variables));
             }
         }
@@ -259,7 +261,7 @@ impl Problem {
             Scope::Place | Scope::Run => durations.sum(),
         };
         let share = if time > 0.0 { duration_s / time } else { 0.0 };
-        if duration_s <= 0.0 || share < rule.least_share {
+        if found.is_empty() || share < rule.least_share {
             return Ok(None);
         }
         let (mut places, variables): (Vec<Place>, Vec<Variables>) = found.into_iter().unzip();
