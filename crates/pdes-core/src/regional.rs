@@ -266,24 +266,24 @@ impl RegionalEngine {
             Mutex::new(RegionGroup::new(index, region, by_region, self.jitter))
         };
         let domains: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(domain).collect();
-        let commons =
+        let shared =
             SharedState::new(&domains, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
-        let commons = commons.with_distributed(gateway.is_some());
+        let shared = shared.with_distributed(gateway.is_some());
         if own.is_empty() && gateway.is_some() {
             // Other members work; this one waits for the end of the run.
             let idle = WorkerResult { gateway, stopwatch: None, exchange_counts: ExchangeCounts::default() };
             return (collect_results(domains, blocks, me, idle.exchange_counts), idle);
         }
         let worker_result = std::thread::scope(|scope| {
-            let crew = |me| RegionWorker::new(&commons, me);
+            let worker = |me| RegionWorker::new(&shared, me);
             let threads: Vec<_> = (1..self.workers)
                 .map(|me| {
                     scope.spawn(move || {
-                        crew(me).run();
+                        worker(me).run();
                     })
                 })
                 .collect();
-            let mut first = crew(0);
+            let mut first = worker(0);
             first.stopwatch = self.is_timed.then(|| Stopwatch::new(own.len()));
             first.gateway = gateway;
             let worker_result = first.run();

@@ -103,7 +103,7 @@ pub struct Report {
     pub fastest_rank: Option<RankEnd>,
     /// Simulated time by kind of action, summed over ranks; kinds that do not occur are left out.
     pub time_by_action: Vec<ActionTotal>,
-    /// How unequal the computations of ranks are; null where there are no ranks.
+    /// Inequality of the computations of ranks; null where there are no ranks.
     pub imbalance: Option<Imbalance>,
     /// Sections that not every run has.
     #[serde(flatten)]

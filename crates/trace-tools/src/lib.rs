@@ -1,4 +1,4 @@
-//! Tools for traces of MPI programs: sources of any format, generators, consistent cuts, text.
+//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver), generators, consistent cuts, transformations.
 //!
 //! ```
 //! use pdes_core::Rank;

@@ -17,7 +17,7 @@ pub enum AxisScale {
     Logarithmic,
 }
 
-/// How points are drawn.
+/// Kind of drawing of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// As dots of this radius \[px\].
@@ -31,7 +31,7 @@ pub enum Mark {
 pub struct Layer {
     /// Points.
     pub points: Vec<(f64, f64)>,
-    /// How they are drawn.
+    /// Kind of their drawing.
     pub mark: Mark,
     /// Colour.
     pub colour: RGBColor,

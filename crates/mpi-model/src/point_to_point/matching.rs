@@ -279,7 +279,7 @@ impl<Route: Copy> Ports<Route> {
             let index = self.port_of(context, peer);
             self.table[index].route = has_path.then(|| path(peer)).transpose()?;
         }
-        let (table, Slabs { unexpected: letters, posted: receives }) = (&mut self.table, &mut self.slabs);
+        let (table, Slabs { unexpected: messages, posted: receives }) = (&mut self.table, &mut self.slabs);
         let ports = || {
             queued.unexpected.iter().map(|(port, _)| port).chain(queued.posted.iter().map(|(port, _)| port))
         };
@@ -289,7 +289,7 @@ impl<Route: Copy> Ports<Route> {
         queued
             .unexpected
             .iter()
-            .for_each(|&(port, unexpected)| table[port as usize].unexpected.push(letters, unexpected));
+            .for_each(|&(port, unexpected)| table[port as usize].unexpected.push(messages, unexpected));
         queued.posted.iter().for_each(|&(port, receive)| table[port as usize].posted.push(receives, receive));
         Ok(true)
     }

@@ -61,7 +61,7 @@ struct Condition {
     amounts: Vec<(String, Expression)>,
 }
 
-/// An event as it is checked: what its members are, and what they have.
+/// A checked event: the conditions of its members, and their variables.
 #[derive(Clone)]
 struct Event {
     scope: Scope,

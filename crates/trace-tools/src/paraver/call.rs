@@ -18,7 +18,7 @@ pub(super) struct Call {
     pub(super) end: u64,
     /// Line of the event with which it begins.
     pub(super) line: u64,
-    /// What it tells about a collective operation.
+    /// Its part in a collective operation.
     pub(super) collective: CollectiveFields,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Assigned {
     pub(super) tag: Tag,
     /// Size.
     pub(super) bytes: Bytes,
-    /// When the receive is complete \[ns\].
+    /// Time at which the receive is complete \[ns\].
     pub(super) arrival: u64,
 }
 

@@ -79,7 +79,7 @@ struct Program<'a> {
 #[derive(Clone, Copy)]
 struct Pending {
     request: RequestName,
-    /// When the message is received \[ns\]; unknown for all but receives.
+    /// Time at which the message is received \[ns\]; unknown for all but receives.
     arrival: Option<u64>,
 }
 

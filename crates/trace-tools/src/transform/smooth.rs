@@ -66,7 +66,7 @@ impl Transform for Smooth {
 impl Plan for Smooth {
     fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
         let mut amounts: FxHashMap<Place, Vec<f64>> = FxHashMap::default();
-        let mut places = Places::new(&self.selector, rank);
+        let mut places = PlaceTracker::new(&self.selector, rank);
         if self.selector.selects_rank(rank) {
             for mut step in program.steps(rank) {
                 let computation = places.follow(&mut step.op);
@@ -76,7 +76,7 @@ impl Plan for Smooth {
             }
         }
         let smooth = amounts.into_iter().map(|(place, mut amounts)| (place, (self.statistic)(&mut amounts)));
-        Box::new(Smoothed { places: Places::new(&self.selector, rank), amounts: smooth.collect() })
+        Box::new(Smoothed { places: PlaceTracker::new(&self.selector, rank), amounts: smooth.collect() })
     }
 }
 
@@ -85,14 +85,14 @@ type Place = (usize, u64);
 
 /// Follows the places of the selected computations of a rank.
 #[derive(Debug)]
-struct Places<'p> {
+struct PlaceTracker<'p> {
     tracker: Tracker<'p>,
     locations: FxHashMap<(String, u32), usize>,
     /// The place of the next computation.
     next: Option<Place>,
 }
 
-impl<'p> Places<'p> {
+impl<'p> PlaceTracker<'p> {
     fn new(selector: &'p Selector, rank: Rank) -> Self {
         Self { tracker: Tracker::new(selector, rank), locations: FxHashMap::default(), next: None }
     }
@@ -120,7 +120,7 @@ impl<'p> Places<'p> {
 
 #[derive(Debug)]
 struct Smoothed<'p> {
-    places: Places<'p>,
+    places: PlaceTracker<'p>,
     amounts: FxHashMap<Place, f64>,
 }
 
