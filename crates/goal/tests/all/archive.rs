@@ -87,7 +87,7 @@ proptest! {
         // The result does not depend on the number of threads.
         let found = [1, 2, 5].map(|threads| match Schedule::load(&path, threads) {
             Ok(schedule) => {
-                let outcome = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, threads);
+                let outcome = goal::simulate(&schedule, &goal::LogGops::default(), threads);
                 (format!("{:?}", schedule.extent()), Some(outcome))
             }
             Err(error) => (error.problem.to_string(), None),

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ::goal::{EmptyMessage, Engine, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
+use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
 use netmodel::quantity::{Nanoseconds, Size};
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
@@ -44,7 +44,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
         return Err(Misuse(hint.to_owned()).into());
     }
-    let (parameters, engine) = section(config).map_err(|error| config.locate(error))?;
+    let parameters = section(config).map_err(|error| config.locate(error))?;
     let threads = config.threads()?;
     if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
         let hint = format!(
@@ -62,7 +62,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
     let start = Instant::now();
-    let outcome = simulate(&schedule, &parameters, engine, threads)?;
+    let outcome = simulate(&schedule, &parameters, threads)?;
     let report = Report::new(&path, &schedule, &parameters, &outcome, threads, [load, start.elapsed()]);
     report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = config.text("output", "report").map(Path::new) {
@@ -120,7 +120,7 @@ fn path(config: &Config) -> Option<PathBuf> {
 }
 
 /// Resolves the section `[loggops]`.
-fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
+fn section(config: &Config) -> Result<LogGops, ConfigError> {
     let section = config.loggops()?;
     let defaults = LogGops::default();
     let parameters = LogGops {
@@ -136,12 +136,7 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
             [EmptyMessage::Wraps, EmptyMessage::OneByte].map(|one| (one.name(), one)),
         )?,
     };
-    let engine = find_choice(
-        "engine",
-        section.engine,
-        [("auto", Engine::Auto), ("windows", Engine::Windows), ("ordered", Engine::Ordered)],
-    )?;
-    Ok((parameters, engine))
+    Ok(parameters)
 }
 
 /// Converts nanoseconds to picoseconds; the largest value is an hour.
