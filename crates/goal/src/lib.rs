@@ -9,7 +9,7 @@
 //! - [`Schedule`]: the schedule. [`Schedule::load`] opens a file of any format, [`read_text`] and [`read_binary`] parse
 //!   bytes, [`ScheduleBuilder`] builds one rank by rank, [`pattern`] generates known communication patterns.
 //! - [`simulate`]: runs a schedule with the parameters in [`LogGops`] and returns an [`Outcome`].
-//! - [`write_text`] and [`write_archive`] store a schedule; [`is_archive`] recognises an archive.
+//! - [`write_text`] and [`write_archive`] store a schedule; [`is_schedule`] recognises an archive.
 //!
 //! # Example
 //! ```
@@ -39,7 +39,7 @@ mod threads;
 pub use archive::write_archive;
 pub use binary::read_binary;
 pub use error::{ArchiveError, BinaryError, FileError, FileProblem, ScheduleError, TextError, TextProblem};
-pub use file::is_archive;
+pub use file::{is_schedule, is_schedule_file};
 pub use parameters::{EmptyMessage, LogGops, NANOSECOND};
 pub use schedule::{After, Extent, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
 pub use simulation::{Outcome, SimulationError, Unmatched, simulate};

@@ -18,26 +18,38 @@ const MODEL: &str = "loggops";
 /// Name of the hash scheme; any change of the hashed data or of their order changes the number.
 const SCHEME: &[u8] = b"pdes-replay goal digest 1";
 
-/// Returns whether a configuration is for a GOAL schedule.
+/// Returns whether a configuration replays a GOAL schedule, with any model.
 pub(crate) fn is_goal(config: &Config) -> bool {
     config.text("network", "model") == Some(MODEL)
-        || path(config).is_some_and(|path| ::goal::is_archive(&path))
+        || path(config).is_some_and(|path| ::goal::is_schedule_file(&path))
+}
+
+/// Returns whether a configuration replays a GOAL schedule with its own model: the default without a platform.
+pub(crate) fn is_loggops(config: &Config) -> bool {
+    match config.text("network", "model") {
+        Some(model) => model == MODEL,
+        None => !has_platform(config) && is_goal(config),
+    }
+}
+
+fn has_platform(config: &Config) -> bool {
+    config.section("platform").is_some_and(|platform| !platform.is_empty())
 }
 
 /// Replays a schedule as configured and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
-    if config.section("platform").is_some_and(|platform| !platform.is_empty()) {
-        let hint = "a GOAL schedule has no platform: the model loggops has [loggops] in its place; leave --platform (or [platform]) out";
+    if has_platform(config) {
+        let hint = "the model loggops, for GOAL schedules, has [loggops] in place of a platform: leave --platform (or [platform]) out, or set --model flow";
         return Err(Misuse(hint.to_owned()).into());
     }
     for section in ["mpi", "compute", "parallel", "analysis"] {
         if config.section(section).is_some() {
-            tracing::warn!("[{section}] has no effect on a GOAL schedule");
+            tracing::warn!("[{section}] has no effect with the model loggops");
         }
     }
     if config.section("checkpoint").is_some() {
-        let hint = "the replay of a GOAL schedule writes no checkpoints: leave --checkpoint out";
+        let hint = "the model loggops writes no checkpoints of GOAL schedules: leave --checkpoint out, or set --model flow and a platform";
         return Err(Misuse(hint.to_owned()).into());
     }
     if config.section("timeline").is_some() {
@@ -46,12 +58,6 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     }
     let parameters = section(config).map_err(|error| config.locate(error))?;
     let threads = config.threads()?;
-    if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
-        let hint = format!(
-            "found network.model = {other:?}, expected \"{MODEL}\": a GOAL schedule has no other one"
-        );
-        return Err(Misuse(hint).into());
-    }
     let Some(path) = path(config) else {
         return Err(Misuse("no trace: give --trace PATH of a GOAL schedule".to_owned()).into());
     };
