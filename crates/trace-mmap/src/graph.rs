@@ -34,7 +34,7 @@ pub struct GraphMessage {
 pub struct Dependent {
     /// Index of the operation that waits.
     pub operation: u32,
-    /// Whether it waits for the start only, not for the end.
+    /// True if it waits for the start only, not for the end.
     pub after_start: bool,
 }
 
