@@ -92,6 +92,7 @@ impl<'t> GraphRunner<'t> {
         self.start_ready(means)
     }
 
+    /// Starts the operations that can start, and those that they make ready.
     fn start_ready<M: Machine, A: Analysis>(
         &mut self,
         means: &mut Means<'_, 't, M, A>,
@@ -112,6 +113,8 @@ impl<'t> GraphRunner<'t> {
                 GraphOperation::Receive(message) => self.receive(operation, &message, means)?,
             }
         }
+        // The clock of the rank never decreases, those of its operations do.
+        means.context.thread.clock = self.progress.end;
         Ok(())
     }
 
@@ -253,7 +256,6 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let (graph, mut means) = self.graph(outbox).expect("the program is a graph");
         graph.start_first(&mut means)?;
         let (is_done, busy, end) = (graph.is_done(), graph.progress.busy, graph.progress.end);
-        self.context.thread.clock = end;
         if !is_done {
             return Ok(self.keep_pending(Pending::Graph));
         }
