@@ -171,9 +171,13 @@ impl WhatIf {
         modified: Option<&Path>,
         directory: &Path,
     ) -> Result<Self, WhatIfError> {
-        let job = without_outputs(config.clone().resolve().map_err(WhatIfError::Config)?);
+        let mut job = without_outputs(config.clone().resolve().map_err(WhatIfError::Config)?);
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
+        let is_chosen =
+            config.section("analysis").is_some_and(|analysis| analysis.contains_key("critical_path"));
+        let has_path = !is_chosen && !job.fast_forward && trace.actions() <= MAX_PATH_ACTIONS;
+        job.critical_path |= has_path;
         if let Some(modified) = modified {
             trace_tools::load(modified, &load).map_err(WhatIfError::Modified)?;
         }
@@ -185,6 +189,7 @@ impl WhatIf {
         for hypothesis in hypotheses {
             let name = hypothesis.name().to_owned();
             let mut job = without_outputs(with_settings(config, hypothesis)?);
+            job.critical_path |= has_path;
             if hypothesis.changes_program() {
                 let path = traces.path().join(format!("{name}.pdt"));
                 hypothesis.write(&trace, &job.trace, &path, &options)?;
@@ -240,6 +245,9 @@ impl WhatIf {
         Ok(results)
     }
 }
+
+/// Largest number of actions of a program whose critical path is analysed without being asked for.
+const MAX_PATH_ACTIONS: u64 = 10_000_000;
 
 /// Sections of the configuration that a hypothesis cannot change.
 const FIXED_SECTIONS: [&str; 3] = ["trace", "output", "engine"];

@@ -18,6 +18,7 @@ mod compress;
 mod computations;
 mod eliminate;
 mod error;
+mod folded;
 mod hypothesis;
 mod instances;
 mod keep;
@@ -48,7 +49,7 @@ pub use selector::{Selector, Subject};
 
 use std::fmt::Debug;
 
-use pdes_core::Rank;
+use pdes_core::{Bytes, Rank};
 
 use keys::Keys;
 
@@ -102,6 +103,11 @@ pub trait Transform: Debug + Send + Sync {
         None
     }
 
+    /// Returns the form in which folded programs stay folded, if there is one.
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        self.pointwise().map(FoldedForm::Amounts)
+    }
+
     /// Returns the change of the hosts of ranks, if it is one: the operations then stay.
     fn placement(&self) -> Option<&Placement> {
         None
@@ -118,6 +124,23 @@ pub trait Transform: Debug + Send + Sync {
 pub trait Pointwise: Debug + Send + Sync {
     /// Returns the changed amount of a selected computation \[flop\], finite and not negative.
     fn change(&self, flops: f64) -> f64;
+}
+
+/// A change of the sizes of the selected messages, by their sizes alone.
+pub trait SizeChange: Debug + Send + Sync {
+    /// Returns the changed size of a message, or of the buffer for it; `None` if the message disappears.
+    fn size(&self, bytes: Bytes) -> Option<Bytes>;
+}
+
+/// The form of a transformation that leaves folded programs folded, where places and channels tell what is selected.
+#[derive(Clone, Copy, Debug)]
+pub enum FoldedForm<'t> {
+    /// A change of amounts.
+    Amounts(&'t dyn Pointwise),
+    /// A change of messages with their receives.
+    Sizes(&'t dyn SizeChange),
+    /// The computations of each rank are scaled alike, to the mean of all.
+    EqualSums,
 }
 
 /// A transformation of one program.

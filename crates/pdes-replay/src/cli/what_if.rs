@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::Result;
 use clap::Args;
-use pdes_replay::{HypothesisResult, WhatIf, WhatIfError, WhatIfResults, available_threads};
+use pdes_replay::{HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults, available_threads};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
 use super::arguments::{RunArguments, model_help};
@@ -114,7 +114,9 @@ fn print(results: &WhatIfResults) -> Result<()> {
         })
         .chain(results.modified.as_ref().map(|modified| (modified.name.clone(), modified)))
         .collect();
-    let names = lines.iter().map(|(title, _)| title.chars().count());
+    let rows = lines.iter().flat_map(|(_, result)| result.verification.iter().flat_map(Verification::rows));
+    let names =
+        lines.iter().map(|(title, _)| title.chars().count()).chain(rows.map(|row| row.name.chars().count()));
     let width = names.chain(["hypothesis".len()]).max().unwrap_or_default();
     let mut output = std::io::stdout().lock();
     writeln!(

@@ -1,11 +1,14 @@
 //! `eliminate`: messages are neither sent nor received.
 
-use pdes_core::Rank;
+use pdes_core::{Bytes, Rank};
 
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages, Sides, without};
 use super::requests::RemovedRequests;
-use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+use super::{
+    FoldedForm, Plan, Program, Refusal, Rewrite, Selector, SizeChange, Step, Subject, Transform,
+    TransformKind,
+};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "eliminate",
@@ -30,10 +33,20 @@ impl Transform for Eliminate {
         &self.selector
     }
 
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        Some(FoldedForm::Sizes(self))
+    }
+
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
         let messages = SelectedMessages::new(&self.selector, program)?;
         messages.check_probes(program)?;
         Ok(Box::new(Eliminated(messages)))
+    }
+}
+
+impl SizeChange for Eliminate {
+    fn size(&self, _: Bytes) -> Option<Bytes> {
+        None
     }
 }
 

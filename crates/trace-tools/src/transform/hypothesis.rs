@@ -7,13 +7,12 @@ use pdes_core::Rank;
 use serde::Deserialize;
 use toml::Spanned;
 use trace_mmap::{
-    AmountChange, ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource,
-    convert, write_with_amounts,
+    ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource, convert,
 };
 
 use super::keys::{Keys, suggest};
 use super::{
-    Placement, Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind,
+    Placement, Plan, Program, Refusal, Selector, TRANSFORMS, Transform, TransformError, TransformKind,
 };
 
 /// Name of the program without a hypothesis in results.
@@ -131,39 +130,32 @@ impl Hypothesis {
     /// Fails if a selector matches nothing, or a transformation would break the program; if the trace is damaged.
     pub fn apply(&self, trace: Arc<Trace>, path: &Path) -> Result<TransformedTrace, TransformError> {
         let mut plans: Vec<Box<dyn Plan>> = Vec::new();
-        for (number, (kind, transform)) in (1..).zip(&self.transforms) {
+        for (number, (_, transform)) in (1..).zip(&self.transforms) {
             let program = Program::new(&trace, &plans);
             let plan = transform.selector().check(&program).and_then(|()| transform.plan(&program));
-            let refused = |refusal| {
-                let (hypothesis, kind, refusal) = (self.name.clone(), kind.key, Box::new(refusal));
-                TransformError::Refused { hypothesis, number, kind, refusal }
-            };
             // Damage explains any refusal.
             trace.integrity().map_err(TraceError::from)?;
-            let plan = plan.map_err(refused)?;
+            let plan = plan.map_err(|refusal| self.refused(number, refusal))?;
             plans.push(plan);
         }
         Ok(TransformedTrace { trace, path: path.to_path_buf(), plans })
     }
 
-    /// Returns the hypothesis as a change of amounts, if it is no more than that.
-    fn pointwise(&self) -> Option<PointwiseChanges<'_>> {
-        let changes: Option<Vec<_>> = self
-            .transforms
-            .iter()
-            .filter(|(_, transform)| transform.placement().is_none())
-            .map(|(_, transform)| {
-                let selector = transform.selector();
-                // Whether it is the same at all visits of a place does not depend on the place.
-                selector.selects_site(Rank::new(0), None)?;
-                Some((selector, transform.pointwise()?))
-            })
-            .collect();
-        changes.filter(|changes| changes.len() <= 64).map(PointwiseChanges)
+    /// Returns the error for a transformation, by its number from 1.
+    pub(super) fn refused(&self, number: usize, refusal: Refusal) -> TransformError {
+        let (hypothesis, kind, refusal) =
+            (self.name.clone(), self.transforms[number - 1].0.key, Box::new(refusal));
+        TransformError::Refused { hypothesis, number, kind, refusal }
     }
 
-    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs whose computations change by
-    /// rank and call site alone are changed in their folded form.
+    /// Returns the transformations of the program, with their numbers from 1.
+    pub(super) fn transforms(&self) -> impl Iterator<Item = (usize, &dyn Transform)> {
+        let all = (1..).zip(&self.transforms).map(|(number, (_, transform))| (number, &**transform));
+        all.filter(|(_, transform)| transform.placement().is_none())
+    }
+
+    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs are changed in
+    /// their folded form where [`FoldedForm`](super::FoldedForm) says so of all transformations.
     ///
     /// # Errors
     /// Fails as [`Self::apply`], or if the archive cannot be written.
@@ -174,29 +166,12 @@ impl Hypothesis {
         output: &Path,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary, TransformError> {
-        let source = self.apply(Arc::clone(trace), path)?;
         let options = ConvertOptions { provenance: Some(trace.provenance()), ..options.clone() };
-        if let Some(change) = self.pointwise().filter(|_| !trace.has_measured_times()) {
-            return Ok(write_with_amounts(trace, output, &change, &options)?);
+        if let Some(summary) = self.write_folded(trace, output, &options)? {
+            return Ok(summary);
         }
+        let source = self.apply(Arc::clone(trace), path)?;
         Ok(convert(Box::new(source), output, &options)?.summary)
-    }
-}
-
-/// Changes of amounts, one after the other.
-struct PointwiseChanges<'h>(Vec<(&'h Selector, &'h dyn Pointwise)>);
-
-/// The number of a change has a bit for each transformation that selects the computation.
-impl AmountChange for PointwiseChanges<'_> {
-    fn number(&self, rank: Rank, site: Option<&str>) -> u64 {
-        let selects = |selector: &Selector| selector.selects_site(rank, site).unwrap_or_default();
-        let bits = self.0.iter().enumerate().map(|(bit, (selector, _))| u64::from(selects(selector)) << bit);
-        bits.sum()
-    }
-
-    fn apply(&self, number: u64, flops: f64) -> f64 {
-        let selected = self.0.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
-        selected.fold(flops, |flops, (_, (_, change))| change.change(flops))
     }
 }
 

@@ -1,0 +1,156 @@
+//! Transformations that move work, join messages, or start operations earlier.
+
+use super::{changed, refusal, written};
+
+#[test]
+fn computations_move_between_visits_of_two_places() {
+    let program = "0 init\n0 compute 1\n0 location a 0\n0 compute 10\n0 location b 0\n0 barrier\n0 location a 0\n0 compute 4\n0 compute 2\n\
+        0 location b 0\n0 compute 1\n0 finalize\n1 init\n1 barrier\n1 finalize\n";
+    let half = "kind='move'\nregion='a'\nto='b'\nfraction=0.5\nranks=0";
+    let expected = "0 init\n0 compute 1\n0 location a 0\n0 compute 5\n0 location b 0\n0 barrier\n0 compute 5\n0 location a 0\n0 compute 2\n0 compute 1\n\
+        0 location b 0\n0 compute 1\n0 compute 3\n0 finalize\n1 init\n1 barrier\n1 finalize\n";
+    assert_eq!(changed(program, &[half]), written(expected));
+    let begin = "0 init\n0 compute 1\n0 location a 0\n0 compute 10\n0 location b 0\n0 barrier\n0 location a 0\n0 compute 0\n0 compute 0\n\
+        0 location b 0\n0 compute 6\n0 compute 1\n0 finalize\n1 init\n1 barrier\n1 finalize\n";
+    assert_eq!(
+        changed(program, &["kind='move'\nregion='a'\niterations=1\nto='b'\nat='begin'"]),
+        written(begin)
+    );
+    let refused = refusal(program, &["kind='move'\nregion='a'\nto='c'"]);
+    assert!(
+        refused.contains("region = \"c\" matches no visits; the program has \"b\" and \"a\""),
+        "{refused}"
+    );
+    let uneven = program.replace("0 location b 0\n0 barrier", "0 barrier");
+    let refused = refusal(&uneven, &[half]);
+    assert!(refused.contains("rank 0: it visits the place 2 times, and the place to which"), "{refused}");
+}
+
+#[test]
+fn compressed_messages_cost_computation() {
+    let program = "0 init\n0 send 1 1 100\n0 isend 1 2 10\n0 waitall\n1 init\n1 irecv 0 1 100\n1 irecv 0 2 10\n1 compute 7\n1 wait 0 1 2\n1 waitall\n";
+    let expected = "0 init\n0 compute 200\n0 send 1 1 25\n0 compute 20\n0 isend 1 2 3\n0 waitall\n\
+        1 init\n1 irecv 0 1 25\n1 irecv 0 2 3\n1 compute 7\n1 wait 0 1 2\n1 compute 30\n1 waitall\n1 compute 300\n";
+    assert_eq!(changed(program, &["kind='compress'\nfactor=0.25\ncompress=2\nexpand=3"]), written(expected));
+    let exchange = "0 init\n0 sendRecv 8 1 16 1 6 6\n1 init\n1 recv 0 0 8\n1 send 0 0 16\n";
+    let expected = "0 init\n0 compute 8\n0 sendRecv 4 1 16 1 6 6\n1 init\n1 recv 0 0 4\n1 send 0 0 16\n";
+    assert_eq!(changed(exchange, &["kind='compress'\nfactor=0.5\ncompress=1\nranks=0"]), written(expected));
+}
+
+#[test]
+fn messages_of_an_exchange_become_one() {
+    // Two tags in one exchange; the second exchange is behind a wait.
+    let side = |rank: u32, post: &str| {
+        let peer = 1 - rank;
+        format!(
+            "{rank} compute 1\n{rank} {post} {peer} 1 8\n{rank} compute 2\n{rank} {post} {peer} 2 16\n{rank} waitall\n"
+        )
+    };
+    let program = |send: &str, receive: &str| {
+        format!("0 init\n{}{}1 init\n{}{}", side(0, send), side(0, send), side(1, receive), side(1, receive))
+    };
+    let joined = |rank: u32, line: &str, first: bool| {
+        let (one, other) = if first { (line, "") } else { ("", line) };
+        format!("{rank} compute 1\n{one}{rank} compute 2\n{other}{rank} waitall\n")
+    };
+    let (send, receive) = (joined(0, "0 isend 1 1 24 6 req=0\n", false), joined(1, "1 irecv 0 1 24\n", true));
+    let expected = format!("0 init\n{send}{send}1 init\n{receive}{receive}");
+    assert_eq!(changed(&program("isend", "irecv"), &["kind='aggregate'"]), written(&expected));
+    // In another order of receives, nothing is joined.
+    let crossed =
+        "0 init\n0 isend 1 1 8\n0 isend 1 2 8\n0 waitall\n1 init\n1 irecv 0 2 8\n1 irecv 0 1 8\n1 waitall\n";
+    assert_eq!(changed(crossed, &["kind='aggregate'"]), written(crossed));
+    for (program, reason) in [
+        (
+            "0 init\n0 send 1 1 8\n1 init\n1 recv 0 -444 8\n",
+            "rank 1, action 1: a receive of any tag or from any",
+        ),
+        (
+            "0 init\n0 sendRecv 8 1 8 1 6 6\n1 init\n1 sendRecv 8 0 8 0 6 6\n",
+            "rank 0, action 1: a combined send",
+        ),
+    ] {
+        let refused = refusal(program, &["kind='aggregate'"]);
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
+fn messages_of_a_channel_become_one_by_number() {
+    let program = "0 init\n0 compute 1\n0 send 1 5 8\n0 compute 2\n0 send 1 5 9\n0 compute 3\n0 send 1 5 10\n\
+        1 init\n1 recv 0 5 8\n1 compute 4\n1 recv 0 5 9\n1 compute 5\n1 recv 0 5 10\n";
+    let expected = "0 init\n0 compute 1\n0 compute 2\n0 send 1 5 17\n0 compute 3\n0 send 1 5 10\n\
+        1 init\n1 recv 0 5 17\n1 compute 4\n1 compute 5\n1 recv 0 5 10\n";
+    assert_eq!(changed(program, &["kind='aggregate'\ncount=2"]), written(expected));
+    assert_eq!(changed(program, &["kind='aggregate'\ncount=1"]), written(program));
+    // Requests of messages that are gone are neither waited for nor tested, and their slots are free.
+    let requests = "0 init\n0 isend 1 5 8 6 req=0\n0 isend 1 5 8 6 req=1\n0 wait req=0\n0 isend 1 7 8 6 req=0\n0 waitall req=0,1\n\
+        1 init\n1 irecv 0 5 8 6 req=3\n1 irecv 0 5 8 6 req=4\n1 waitany req=3,4 done=3\n1 wait req=4\n1 recv 0 7 8\n";
+    let expected = "0 init\n0 isend 1 5 16 6 req=1\n0 isend 1 7 8 6 req=0\n0 waitall req=0,1\n\
+        1 init\n1 irecv 0 5 16 6 req=3\n1 waitany req=3 done=3\n1 recv 0 7 8\n";
+    assert_eq!(changed(requests, &["kind='aggregate'\ncount=2\ntag=5"]), written(expected));
+}
+
+#[test]
+fn collective_operations_end_behind_computations() {
+    let rank = |rank: u32| {
+        format!(
+            "{rank} init\n{rank} allreduce 8 0\n{rank} location a.c 1\n{rank} compute 1\n{rank} compute 2\n{rank} barrier\n{rank} compute 3\n"
+        )
+    };
+    let late = |rank: u32, count: u32| {
+        let wait = format!("{rank} wait req=0\n");
+        let (one, two) = if count == 1 { (&wait[..], "") } else { ("", &wait[..]) };
+        format!(
+            "{rank} init\n{rank} iallreduce 8 0 req=0\n{rank} location a.c 1\n{rank} compute 1\n{one}{rank} compute 2\n{two}{rank} barrier\n{rank} compute 3\n"
+        )
+    };
+    let program = rank(0) + &rank(1);
+    let change = |keys: &str| changed(&program, &[&format!("kind='nonblocking'\ncall='allreduce'\n{keys}")]);
+    assert_eq!(change(""), written(&(late(0, 1) + &late(1, 1))));
+    assert_eq!(change("late=5"), written(&(late(0, 5) + &late(1, 5))));
+    assert!(change("late='place'").contains("0 iallreduce 8 0 0 req=0\n0 wait req=0\n0 location a.c 1\n"));
+    let refused = refusal(&program, &["kind='nonblocking'\nranks=0"]);
+    assert!(refused.contains("rank 1, action 1: allreduce is operation 0 on communicator 0"), "{refused}");
+}
+
+#[test]
+fn protocols_are_modes_of_sends() {
+    let program = "0 init\n0 send 1 1 8\n0 isend 1 2 8\n0 waitall\n1 init\n1 recv 0 1 8\n1 recv 0 2 8\n";
+    let sent = |send: &str, isend: &str| program.replace("0 send", send).replace("0 isend", isend);
+    let change = |name: &str| changed(program, &[&format!("kind='protocol'\nprotocol='{name}'")]);
+    assert_eq!(change("eager"), written(&sent("0 bsend", "0 ibsend")));
+    assert_eq!(change("rendezvous"), written(&sent("0 ssend", "0 issend")));
+}
+
+/// An exchange side by side, and the cells behind it: receives are posted first, waits end at the end of the region, and sends pass
+/// the waits for other sides.
+#[test]
+fn overlap_ends_with_the_place() {
+    let program = "0 init\n0 location cells 0\n0 compute 1\n0 location halo 0\n0 compute 2\n0 sendRecv 8 1 8 1 6 6\n0 compute 3\n\
+        0 sendRecv 8 1 8 1 6 6 stag=4 rtag=4\n0 compute 4\n0 location cells 0\n0 compute 5\n\
+        1 init\n1 irecv 0 0 8\n1 irecv 0 4 8\n1 send 0 0 8\n1 send 0 4 8\n1 waitall\n";
+    let expected = "0 init\n0 location cells 0\n0 compute 1\n0 location halo 0\n0 irecv 1 0 8 6 req=0\n0 irecv 1 4 8 6 req=1\n0 compute 2\n\
+        0 isend 1 0 8 6 req=2\n0 compute 3\n0 isend 1 4 8 6 req=3\n0 compute 4\n0 wait req=2\n0 wait req=0\n0 wait req=3\n0 wait req=1\n\
+        0 location cells 0\n0 compute 5\n1 init\n1 irecv 0 0 8\n1 irecv 0 4 8\n1 send 0 0 8\n1 send 0 4 8\n1 waitall\n";
+    let keys = "kind='overlap'\nranks=0\nearly='place'\nlate='place'";
+    assert_eq!(changed(program, &[&format!("{keys}\nindependent=true")]), written(expected));
+    // Else the second side is sent after the first one has come.
+    let found = changed(program, &[keys]);
+    assert!(found.contains("0 compute 3\n0 wait req=0\n0 isend 1 4 8 6 req="), "{found}");
+}
+
+#[test]
+fn communicators_are_selected() {
+    let program = "0 init\n0 comm_split new=2 members=0,1\n0 send 1 1 8 6 comm=2\n0 send 1 1 8 6\n0 barrier comm=2\n0 barrier\n\
+        1 init\n1 comm_split new=2 members=0,1\n1 recv 0 1 8 6\n1 recv 0 1 8 6 comm=2\n1 barrier comm=2\n1 barrier\n";
+    let expected = program.replace("0 send 1 1 8 6 comm=2\n", "").replace("1 recv 0 1 8 6 comm=2\n", "");
+    assert_eq!(changed(program, &["kind='eliminate'\ncommunicator=2"]), written(&expected));
+    let expected = program.replace("0 barrier comm=2\n", "").replace("1 barrier comm=2\n", "");
+    assert_eq!(changed(program, &["kind='remove'\ncommunicator='1-'"]), written(&expected));
+    let refused = refusal(program, &["kind='eliminate'\ncommunicator=3"]);
+    assert!(
+        refused.contains("communicator = \"3\" matches no messages; the program has communicator 0 to 2"),
+        "{refused}"
+    );
+}
