@@ -66,6 +66,7 @@ impl WhatIfError {
         matches!(
             self,
             Self::Setting { .. }
+                | Self::Order { .. }
                 | Self::FixedSetting { .. }
                 | Self::TooFewHosts { .. }
                 | Self::TooManyHosts { .. }
@@ -121,6 +122,14 @@ pub enum WhatIfError {
     /// There is no route between two hosts.
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// A list of ranks is not one of all ranks.
+    #[error("place: order has {found} ranks, the program has {ranks}: list each once")]
+    Order {
+        /// Number of ranks in the list.
+        found: usize,
+        /// Number of ranks of the program.
+        ranks: u32,
+    },
     /// The platform has fewer hosts than a placement needs.
     #[error(
         "place: {ranks} ranks, {count} on each host, need {needed} hosts, but the platform has {found}: raise per_host"

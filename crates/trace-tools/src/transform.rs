@@ -25,6 +25,7 @@ mod keep;
 mod keys;
 mod messages;
 mod mode;
+mod neighborhood;
 mod nonblocking;
 mod overlap;
 mod place;
@@ -71,7 +72,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 18] = [
+pub static TRANSFORMS: [TransformKind; 19] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -84,6 +85,7 @@ pub static TRANSFORMS: [TransformKind; 18] = [
     aggregate::KIND,
     split::KIND,
     overlap::KIND,
+    neighborhood::KIND,
     mode::KIND,
     protocol::KIND,
     remove::KIND,

@@ -39,6 +39,9 @@ pub(super) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopB
     let mut hosts = before.clone();
     for change in changes {
         hosts = match change {
+            Change::Order(order) if order.len() != hosts.len() => {
+                return Err(WhatIfError::Order { found: order.len(), ranks });
+            }
             Change::Order(order) => order.iter().map(|rank| hosts[*rank as usize]).collect(),
             Change::PerHost(count) => per_host(platform, ranks, *count)?,
             Change::Greedy => distances.check().and_then(|()| greedy(&traffic, &hosts, &mut distances))?,

@@ -289,12 +289,24 @@ impl SelectedMessages {
     /// # Errors
     /// Fails if it is not certain which receives take the selected messages, or if their requests are persistent.
     pub(super) fn new(selector: &Selector, program: &Program<'_>) -> Result<Self, Refusal> {
+        Self::select(selector, program, false)
+    }
+
+    /// Selects messages by their sends, also those of persistent requests.
+    ///
+    /// # Errors
+    /// Fails if it is not certain which receives take the selected messages.
+    pub(super) fn with_persistent(selector: &Selector, program: &Program<'_>) -> Result<Self, Refusal> {
+        Self::select(selector, program, true)
+    }
+
+    fn select(selector: &Selector, program: &Program<'_>, takes_persistent: bool) -> Result<Self, Refusal> {
         let mut messages = Self { arrivals: program.ranks().map(|_| Arrivals::default()).collect() };
         for rank in program.ranks() {
-            messages.add_sends(selector, program, rank)?;
+            messages.add_sends(selector, program, rank, takes_persistent)?;
         }
         for rank in program.ranks() {
-            messages.check_receives(program, rank)?;
+            messages.check_receives(program, rank, takes_persistent)?;
         }
         Ok(messages)
     }
@@ -346,7 +358,13 @@ impl SelectedMessages {
         Ok(())
     }
 
-    fn add_sends(&mut self, selector: &Selector, program: &Program<'_>, rank: Rank) -> Result<(), Refusal> {
+    fn add_sends(
+        &mut self,
+        selector: &Selector,
+        program: &Program<'_>,
+        rank: Rank,
+        takes_persistent: bool,
+    ) -> Result<(), Refusal> {
         let (mut tracker, mut endpoints) = (Tracker::new(selector, rank), Endpoints::default());
         for step in program.steps(rank) {
             tracker.follow(&step.op);
@@ -354,7 +372,7 @@ impl SelectedMessages {
             endpoints.events(&step.op, |event| {
                 let Event::Send(sent, is_persistent) = event else { return };
                 let is_selected = tracker.is_here() && selector.accepts_message(&sent);
-                refused |= is_selected && is_persistent;
+                refused |= is_selected && is_persistent && !takes_persistent;
                 self.arrivals[sent.to.index()].add(rank, &sent, is_selected);
             });
             if refused {
@@ -364,7 +382,12 @@ impl SelectedMessages {
         Ok(())
     }
 
-    fn check_receives(&self, program: &Program<'_>, rank: Rank) -> Result<(), Refusal> {
+    fn check_receives(
+        &self,
+        program: &Program<'_>,
+        rank: Rank,
+        takes_persistent: bool,
+    ) -> Result<(), Refusal> {
         let arrivals = &self.arrivals[rank.index()];
         if arrivals.selected == 0 {
             return Ok(());
@@ -377,7 +400,7 @@ impl SelectedMessages {
                 let found = match event {
                     Event::Receive(received, is_persistent) => {
                         let is_selected = positions.receive(arrivals, &received);
-                        let refused = is_selected && is_persistent;
+                        let refused = is_selected && is_persistent && !takes_persistent;
                         let mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
                         mixed
                             .then(|| ambiguous(rank, step.action, &received))
@@ -546,21 +569,39 @@ pub(super) struct MessageTracker<'p> {
 impl MessageTracker<'_> {
     /// Returns the sides of the next operation that belong to selected messages.
     pub(super) fn follow(&mut self, op: &Op) -> Sides {
-        let Self { messages, rank, endpoints, sends, positions } = self;
-        let mut sides = Sides::default();
-        endpoints.events(op, |event| match event {
-            Event::Send(sent, _) => {
-                let position = sends.entry((sent.to, sent.communicator, sent.tag)).or_default();
-                *position += 1;
-                let channel = (*rank, sent.communicator, sent.tag);
-                let flags = messages.arrivals[sent.to.index()].channels.get(&channel);
-                sides.send |= flags.is_some_and(|flags| flags.get(*position - 1));
-            }
-            Event::Receive(received, _) => {
-                sides.receive |= positions.receive(&messages.arrivals[rank.index()], &received);
-            }
-            Event::Probe(_) | Event::Cancel => {}
+        let mut all = Sides::default();
+        self.follow_each(op, |sides| {
+            all.send |= sides.send;
+            all.receive |= sides.receive;
         });
-        sides
+        all
+    }
+
+    /// Calls a function with the sides of each message of the next operation that are selected: of a start one for each request that
+    /// has a peer, in their order.
+    pub(super) fn follow_each(&mut self, op: &Op, mut f: impl FnMut(Sides)) {
+        let Self { messages, rank, endpoints, sends, positions } = self;
+        endpoints.events(op, |event| {
+            let mut sides = Sides::default();
+            match event {
+                Event::Send(sent, _) => {
+                    let position = sends.entry((sent.to, sent.communicator, sent.tag)).or_default();
+                    *position += 1;
+                    let channel = (*rank, sent.communicator, sent.tag);
+                    let flags = messages.arrivals[sent.to.index()].channels.get(&channel);
+                    sides.send |= flags.is_some_and(|flags| flags.get(*position - 1));
+                }
+                Event::Receive(received, _) => {
+                    sides.receive |= positions.receive(&messages.arrivals[rank.index()], &received);
+                }
+                Event::Probe(_) | Event::Cancel => {}
+            }
+            f(sides);
+        });
+    }
+
+    /// Returns whether a persistent request has a peer.
+    pub(super) fn has_peer(&self, request: RequestName) -> bool {
+        self.endpoints.persistent.contains_key(&request)
     }
 }

@@ -10,30 +10,49 @@ use super::Step;
 
 /// The pending requests of a rank whose operations are removed, by their slots.
 #[derive(Debug, Default)]
-pub(super) struct RemovedRequests(FxHashSet<u32>);
+pub(super) struct RemovedRequests {
+    slots: FxHashSet<u32>,
+    /// Those of them that are persistent: they are made and freed all the same.
+    inactive: FxHashSet<u32>,
+}
 
 impl RemovedRequests {
     /// Takes note of an operation that is removed.
     pub(super) fn add(&mut self, removed: &Step) {
-        self.0.extend(removed.posted.map(Slot::get));
+        self.slots.extend(removed.posted.map(Slot::get));
+    }
+
+    /// Takes note of a persistent request that is started, or of one whose start is removed.
+    pub(super) fn start(&mut self, request: RequestName, is_removed: bool) {
+        for requests in [&mut self.slots, &mut self.inactive] {
+            if is_removed {
+                requests.insert(request.get())
+            } else {
+                requests.remove(&request.get())
+            };
+        }
     }
 
     /// Returns an operation that is kept, without the removed requests; `None` for a wait or a test of no others, and for one whose
     /// recorded outcome is the completion of removed requests only.
     pub(super) fn keep(&mut self, mut step: Step) -> Option<Step> {
-        if self.0.is_empty() {
+        if self.slots.is_empty() {
             return Some(step);
         }
         if let Some(posted) = step.posted {
-            self.0.remove(&posted.get());
+            self.slots.remove(&posted.get());
         }
         let is_kept = match &mut step.op {
-            Op::Wait(_) | Op::Test(_) => !step.awaited.is_some_and(|slot| self.0.contains(&slot.get())),
+            Op::Call(CallOp::Free { request }) if self.inactive.remove(&request.get()) => {
+                self.slots.remove(&request.get());
+                true
+            }
+            Op::Wait(_) | Op::Test(_) => !step.awaited.is_some_and(|slot| self.slots.contains(&slot.get())),
             Op::Call(call) => {
                 let mut created = Created(Vec::new());
                 call.visit(&mut created);
                 for name in created.0 {
-                    self.0.remove(&name.get());
+                    self.slots.remove(&name.get());
                 }
                 self.keep_call(call)
             }
@@ -43,10 +62,10 @@ impl RemovedRequests {
     }
 
     fn keep_call(&self, call: &mut CallOp) -> bool {
-        let is_removed = |name: &RequestName| self.0.contains(&name.get());
+        let is_removed = |name: &RequestName| self.slots.contains(&name.get());
         let done = call.completion().and_then(|completion| completion.done);
         let has_lost_outcome = done.is_some_and(|done| !done.is_empty() && done.iter().all(is_removed));
-        !has_lost_outcome && call.retain_requests(|name| !self.0.contains(&name.get()))
+        !has_lost_outcome && call.retain_requests(|name| !self.slots.contains(&name.get()))
     }
 }
 

@@ -18,7 +18,7 @@ fn computations_move_between_visits_of_two_places() {
     );
     let refused = refusal(program, &["kind='move'\nregion='a'\nto='c'"]);
     assert!(
-        refused.contains("region = \"c\" matches no visits; the program has \"b\" and \"a\""),
+        refused.contains("region = \"c\" matches no visits; the program has \"a\" and \"b\""),
         "{refused}"
     );
     let uneven = program.replace("0 location b 0\n0 barrier", "0 barrier");
@@ -93,11 +93,12 @@ fn messages_of_a_channel_become_one_by_number() {
 
 #[test]
 fn collective_operations_end_behind_computations() {
-    let rank = |rank: u32| {
+    let rank_text = |rank: u32, reduction: &str| {
         format!(
-            "{rank} init\n{rank} allreduce 8 0\n{rank} location a.c 1\n{rank} compute 1\n{rank} compute 2\n{rank} barrier\n{rank} compute 3\n"
+            "{rank} init\n{reduction}{rank} location a.c 1\n{rank} compute 1\n{rank} compute 2\n{rank} barrier\n{rank} compute 3\n"
         )
     };
+    let rank = |rank: u32| rank_text(rank, &format!("{rank} allreduce 8 0\n"));
     let late = |rank: u32, count: u32| {
         let wait = format!("{rank} wait req=0\n");
         let (one, two) = if count == 1 { (&wait[..], "") } else { ("", &wait[..]) };
@@ -109,7 +110,8 @@ fn collective_operations_end_behind_computations() {
     let change = |keys: &str| changed(&program, &[&format!("kind='nonblocking'\ncall='allreduce'\n{keys}")]);
     assert_eq!(change(""), written(&(late(0, 1) + &late(1, 1))));
     assert_eq!(change("late=5"), written(&(late(0, 5) + &late(1, 5))));
-    assert!(change("late='place'").contains("0 iallreduce 8 0 0 req=0\n0 wait req=0\n0 location a.c 1\n"));
+    let at_once = |rank: u32| rank_text(rank, &format!("{rank} iallreduce 8 0 req=0\n{rank} wait req=0\n"));
+    assert_eq!(change("late='place'"), written(&(at_once(0) + &at_once(1))));
     let refused = refusal(&program, &["kind='nonblocking'\nranks=0"]);
     assert!(refused.contains("rank 1, action 1: allreduce is operation 0 on communicator 0"), "{refused}");
 }
@@ -127,17 +129,26 @@ fn protocols_are_modes_of_sends() {
 /// the waits for other sides.
 #[test]
 fn overlap_ends_with_the_place() {
-    let program = "0 init\n0 location cells 0\n0 compute 1\n0 location halo 0\n0 compute 2\n0 sendRecv 8 1 8 1 6 6\n0 compute 3\n\
-        0 sendRecv 8 1 8 1 6 6 stag=4 rtag=4\n0 compute 4\n0 location cells 0\n0 compute 5\n\
-        1 init\n1 irecv 0 0 8\n1 irecv 0 4 8\n1 send 0 0 8\n1 send 0 4 8\n1 waitall\n";
-    let expected = "0 init\n0 location cells 0\n0 compute 1\n0 location halo 0\n0 irecv 1 0 8 6 req=0\n0 irecv 1 4 8 6 req=1\n0 compute 2\n\
-        0 isend 1 0 8 6 req=2\n0 compute 3\n0 isend 1 4 8 6 req=3\n0 compute 4\n0 wait req=2\n0 wait req=0\n0 wait req=3\n0 wait req=1\n\
-        0 location cells 0\n0 compute 5\n1 init\n1 irecv 0 0 8\n1 irecv 0 4 8\n1 send 0 0 8\n1 send 0 4 8\n1 waitall\n";
-    let keys = "kind='overlap'\nranks=0\nearly='place'\nlate='place'";
-    assert_eq!(changed(program, &[&format!("{keys}\nindependent=true")]), written(expected));
+    let both = |lines: &str| -> String {
+        (0..2)
+            .map(|rank: u32| lines.replace('R', &rank.to_string()).replace('P', &(1 - rank).to_string()))
+            .collect()
+    };
+    let program = both(
+        "R init\nR location cells 0\nR compute 1\nR location halo 0\nR compute 2\nR sendRecv 8 P 8 P 6 6\nR compute 3\n\
+         R sendRecv 8 P 8 P 6 6 stag=4 rtag=4\nR compute 4\nR location cells 0\nR compute 5\n",
+    );
+    let expected = both(
+        "R init\nR location cells 0\nR compute 1\nR location halo 0\nR irecv P 0 8 6 req=0\nR irecv P 4 8 6 req=1\nR compute 2\n\
+         R isend P 0 8 6 req=2\nR compute 3\nR isend P 4 8 6 req=3\nR compute 4\nR wait req=2\nR wait req=0\nR wait req=3\nR wait req=1\n\
+         R location cells 0\nR compute 5\n",
+    );
+    let keys = "kind='overlap'\nearly='place'\nlate='place'";
+    assert_eq!(changed(&program, &[&format!("{keys}\nindependent=true")]), written(&expected));
     // Else the second side is sent after the first one has come.
-    let found = changed(program, &[keys]);
-    assert!(found.contains("0 compute 3\n0 wait req=0\n0 isend 1 4 8 6 req="), "{found}");
+    let found = changed(&program, &[keys]);
+    let waits = found.find("0 wait ").expect("a wait");
+    assert!(waits < found.find("0 isend 1 4 ").expect("a send"), "{found}");
 }
 
 #[test]
@@ -153,4 +164,49 @@ fn communicators_are_selected() {
         refused.contains("communicator = \"3\" matches no messages; the program has communicator 0 to 2"),
         "{refused}"
     );
+}
+
+#[test]
+fn exchanges_become_neighbourhood_collectives() {
+    // A line of three ranks; the exchange of rank 1 has two neighbours, with two messages to rank 2.
+    let rank = |rank: u32, lines: &str| {
+        format!(
+            "{rank} init\n{}",
+            format!("R location halo 0\n{lines}R location work 0\nR compute 1\n").repeat(2)
+        )
+        .replace('R', &rank.to_string())
+    };
+    let program = rank(0, "R irecv 1 1 8\nR compute 7\nR send 1 1 16\nR waitall\n")
+        + &rank(
+            1,
+            "R irecv 0 1 16\nR irecv 2 1 4 6\nR isend 0 1 8\nR send 2 1 32\nR send 2 2 1\nR waitall\n",
+        )
+        + &rank(2, "R send 1 1 4\nR recv 1 1 32\nR recv 1 2 1\nR compute 2\n");
+    let collective = |to: &str, sizes: &str, from: &str, buffers: &str| {
+        format!("R neighbor_alltoallv 6 6 to={to} scounts={sizes} from={from} rcounts={buffers}\n")
+    };
+    let expected = rank(0, &format!("R compute 7\nR waitall\n{}", collective("1", "16", "1", "8")))
+        + &rank(1, &format!("R waitall\n{}", collective("0,2", "8,33", "0,2", "16,4")))
+        + &rank(2, &format!("{}R compute 2\n", collective("1", "4", "1", "33")));
+    assert_eq!(changed(&program, &["kind='neighborhood'\nregion='halo'"]), written(&expected));
+    let late = program.replace("0 waitall\n0 location work 0\n", "0 location work 0\n0 waitall\n");
+    let refused = refusal(&late, &["kind='neighborhood'\nregion='halo'"]);
+    assert!(
+        refused.contains("rank 0, action 6: a message of the exchange, sent, received or waited for outside"),
+        "{refused}"
+    );
+    let uneven = program.replacen("2 location halo 0", "2 location work 0", 1);
+    let refused = refusal(&uneven, &["kind='neighborhood'\nregion='halo'"]);
+    assert!(refused.contains("rank 2"), "{refused}");
+}
+
+#[test]
+fn persistent_requests_of_eliminated_messages_are_not_started() {
+    let program = "0 init\n0 send_init 1 1 8 6 req=0\n0 send_init 1 2 8 6 req=1\n0 send_init -666 1 1 6 req=2\n\
+        0 startall req=2,0,1\n0 waitall req=0,1,2\n0 start req=0\n0 wait req=0\n0 start req=1\n0 waitany req=1 done=1\n0 request_free req=0\n0 request_free req=1\n\
+        1 init\n1 recv_init 0 1 8 6 req=5\n1 start req=5\n1 recv 0 2 8\n1 wait req=5\n1 start req=5\n1 recv 0 2 8\n1 wait req=5\n1 request_free req=5\n";
+    let expected = "0 init\n0 send_init 1 1 8 6 req=0\n0 send_init 1 2 8 6 req=1\n0 send_init -666 1 1 6 req=2\n\
+        0 startall req=2,1\n0 waitall req=1,2\n0 start req=1\n0 waitany req=1 done=1\n0 request_free req=0\n0 request_free req=1\n\
+        1 init\n1 recv_init 0 1 8 6 req=5\n1 recv 0 2 8\n1 recv 0 2 8\n1 request_free req=5\n";
+    assert_eq!(changed(program, &["kind='eliminate'\ntag=1"]), written(expected));
 }
