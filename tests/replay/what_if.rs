@@ -196,7 +196,7 @@ fn balancing_a_region_predicts_the_program_that_was_really_balanced() {
         .arg("--verify")
         .arg(data.join("waitany-balanced.txt"));
     let assert = command.assert().code(DONE);
-    assert.stdout(contains("balanced, outcomes recorded").and(contains("late sender")));
+    assert.stdout(contains("balanced, as recorded").and(contains("late sender")));
     let found = summary(&folder);
     // The program itself: with either source of outcomes the results are those of the program.
     assert_eq!((&found[1]["is_same"], &found[1]["other_outcomes"]["is_same"]), (&true.into(), &true.into()));
@@ -243,18 +243,18 @@ fn overlapping_an_exchange_predicts_the_program_that_was_really_rewritten() {
     );
     let machine =
         CONFIG.replace("hosts = 2", "hosts = 9").replace("'1GBps'", "'125MBps'").replace("'1us'", "'25us'");
-    folder.write("run.toml", &machine);
+    folder.write("run.toml", &machine.replace("preset = 'raw'", "model = 'flow'"));
     let data = repository().join("tests/data/hypotheses");
     let mut command = what_if(&folder);
     command.arg("--trace").arg(data.join("heart.txt")).arg("--verify").arg(data.join("heart-overlapped.txt"));
     command.assert().code(DONE);
     let verification = summary(&folder)[1]["verification"].clone();
     let (gain, of) = (&verification["gain"], |key: &str| verification["gain"][key].as_f64().unwrap());
-    // Half of the run time: 10 steps, of which each saves three of four latencies, and more.
+    // Half of the run time: each of ten steps saves most of four latencies.
     assert!(of("deviation").abs() < 0.05, "{gain}");
     let before =
         json(&folder.path("results/summary.json"))["hypotheses"][0]["simulated_time_s"].as_f64().unwrap();
-    assert!(of("modified_s") / before > 0.25, "{gain}");
+    assert!(of("modified_s") / before > 0.4, "{gain}");
 }
 
 #[test]

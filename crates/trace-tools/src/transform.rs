@@ -41,6 +41,7 @@ mod set;
 mod shift;
 mod smooth;
 mod split;
+mod waitany;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
@@ -72,7 +73,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 19] = [
+pub static TRANSFORMS: [TransformKind; 20] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -85,6 +86,7 @@ pub static TRANSFORMS: [TransformKind; 19] = [
     aggregate::KIND,
     split::KIND,
     overlap::KIND,
+    waitany::KIND,
     neighborhood::KIND,
     mode::KIND,
     protocol::KIND,

@@ -108,10 +108,7 @@ fn print(results: &WhatIfResults) -> Result<()> {
     // Lines are of one source of outcomes each.
     let lines: Vec<(String, &HypothesisResult)> = sorted
         .iter()
-        .flat_map(|result| {
-            let has_both = result.other_outcomes.is_some();
-            result.both().map(move |result| (result.title(has_both), result))
-        })
+        .flat_map(|result| result.titled())
         .chain(results.modified.as_ref().map(|modified| (modified.name.clone(), modified)))
         .collect();
     let rows = lines.iter().flat_map(|(_, result)| result.verification.iter().flat_map(Verification::rows));
@@ -135,7 +132,7 @@ fn print(results: &WhatIfResults) -> Result<()> {
         writeln!(output, "{}", line.trim_end())?;
     }
     for (title, result) in &lines {
-        let Some(verification) = &result.verification else { continue };
+        let Some(verification) = result.verification.as_ref().filter(|_| !result.is_same) else { continue };
         writeln!(output, "\n{title:width$}  {:>16}  {:>16}  {:>16}", "predicted", "modified", "deviation")?;
         for row in verification.rows() {
             let (name, deviation) = (row.name.replace('_', " "), row.describe());

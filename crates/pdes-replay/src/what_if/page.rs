@@ -53,9 +53,7 @@ impl WhatIfResults {
 
     /// Returns the results with the configured source of outcomes and, where there is one, with the other one, by gain.
     fn lines(&self) -> Vec<(String, &HypothesisResult)> {
-        let titled = |result: &'_ HypothesisResult| result.other_outcomes.is_some();
-        let results = self.by_gain().into_iter();
-        results.flat_map(|result| result.both().map(move |one| (one.title(titled(result)), one))).collect()
+        self.by_gain().into_iter().flat_map(HypothesisResult::titled).collect()
     }
 
     fn summary(&self) -> String {
@@ -184,8 +182,10 @@ impl WhatIfResults {
         self.modified.as_ref()?;
         let mut section = Section::new("verification", "Predicted, and really modified");
         let lines = self.lines();
-        let verified =
-            lines.iter().filter_map(|(title, result)| Some((title, result.verification.as_ref()?)));
+        let verified = lines
+            .iter()
+            .filter(|(_, result)| !result.is_same)
+            .filter_map(|(title, result)| Some((title, result.verification.as_ref()?)));
         section.rest = html! { @for (title, verification) in verified {
             h3 { (title) }
             (table(&["", "predicted", "modified", "deviation"], 1, &verification.rows().map(|row| vec![

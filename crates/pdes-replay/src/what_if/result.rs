@@ -102,14 +102,14 @@ impl HypothesisResult {
         Self { name: name.to_owned(), outcomes, error: Some(error.to_string()), ..Self::default() }
     }
 
-    /// Returns the name, with the source of outcomes where there are results with both.
-    pub fn title(&self, has_both: bool) -> String {
-        if has_both { format!("{}, outcomes {}", self.name, self.outcomes) } else { self.name.clone() }
-    }
-
-    /// Returns the result, and that with the other source of outcomes.
-    pub fn both(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(self.other_outcomes.as_deref())
+    /// Returns the result, and that with the other source of outcomes, with their titles.
+    pub fn titled(&self) -> impl Iterator<Item = (String, &Self)> {
+        let other = |other: &Self| match other.outcomes {
+            "recorded" => format!("{}, as recorded", self.name),
+            _ => format!("{}, decided by time", self.name),
+        };
+        let others = self.other_outcomes.as_deref().map(|result| (other(result), result));
+        std::iter::once((self.name.clone(), self)).chain(others)
     }
 
     /// Compares the result with those of the program and, if there is one, of the modified program.

@@ -210,3 +210,18 @@ fn persistent_requests_of_eliminated_messages_are_not_started() {
         1 init\n1 recv_init 0 1 8 6 req=5\n1 recv 0 2 8\n1 recv 0 2 8\n1 request_free req=5\n";
     assert_eq!(changed(program, &["kind='eliminate'\ntag=1"]), written(expected));
 }
+
+#[test]
+fn messages_are_worked_on_as_they_come() {
+    let program = "0 init\n0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n0 isend 1 3 8 6 req=2\n0 waitall req=0,1,2\n0 compute 10\n\
+        0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n0 waitall req=0,1\n0 barrier\n\
+        1 init\n1 send 0 1 8\n1 send 0 2 8\n1 recv 0 3 8\n1 send 0 1 8\n1 send 0 2 8\n1 barrier\n";
+    let expected = program.replace(
+        "0 waitall req=0,1,2\n0 compute 10\n",
+        "0 waitany req=0,1 done=0\n0 compute 5\n0 waitany req=1 done=1\n0 compute 5\n0 waitall req=2\n",
+    );
+    assert_eq!(changed(program, &["kind='waitany'"]), written(&expected));
+    assert_eq!(changed(program, &["kind='waitany'\ntag=1"]), written(program));
+    let refused = refusal("0 init\n0 irecv 1 1 8\n0 waitall\n1 init\n1 send 0 1 8\n", &["kind='waitany'"]);
+    assert!(refused.contains("rank 0, action 1: a request without a number"), "{refused}");
+}
