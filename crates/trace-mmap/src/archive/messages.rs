@@ -53,7 +53,8 @@ pub trait MessageChange: Sync {
 
 /// Writes an archive of a folded trace with changed messages, in its folded form; returns `None` where that is not possible, and
 /// nothing is written: if the trace has measured times or ranks that are not folded, if calls have messages or name requests, if
-/// receives take any source or tag, or if a place, or the receives of a channel, do not tell which messages change.
+/// receives take any source or tag, if a size becomes illegal, or if a place, or the receives of a channel, do not tell which messages
+/// change.
 ///
 /// Messages that change disappear with their receives, and with waits and tests for these requests, or both sides have another size.
 /// Where messages of a channel change and others do not, their sizes tell which: as many receives as messages have each size, so
@@ -125,7 +126,7 @@ impl Channels {
         for rank in ranks() {
             let of_rank = trace.rank(rank);
             let Some(body) = folded_rank(of_rank) else { return Ok(None) };
-            let is_known = channels.fit_receives(of_rank, body, rank);
+            let is_known = channels.fit_receives(of_rank, body, rank, change);
             if !is_known.map_err(|damage| damaged(rank, of_rank, damage))? {
                 return Ok(None);
             }
@@ -183,8 +184,14 @@ impl Channels {
         Ok(true)
     }
 
-    /// Returns whether the receives of a rank tell which messages they take.
-    fn fit_receives(&self, trace: &RankTrace, body: &ArchivedRank, rank: Rank) -> Result<bool, Damage> {
+    /// Returns whether the receives of a rank tell which messages they take, and no buffer becomes too large.
+    fn fit_receives(
+        &self,
+        trace: &RankTrace,
+        body: &ArchivedRank,
+        rank: Rank,
+        change: &dyn MessageChange,
+    ) -> Result<bool, Damage> {
         if trace.incoming.iter().any(|channel| channel.tag.is_none()) {
             return Ok(false);
         }
@@ -203,6 +210,13 @@ impl Channels {
         }
         for index in 0..trace.incoming.len() as u32 {
             let Some(sizes) = self.incoming(trace, rank, InIdx::new(index)) else { continue };
+            let of_channel = buffers.keys().filter(|(channel, _)| *channel == index).map(|(_, bytes)| *bytes);
+            let mut changed =
+                of_channel.chain(sizes.0.keys().copied()).filter(|bytes| sizes.is_changed(*bytes));
+            let is_legal = |bytes: Bytes| bytes.get() <= MAX_BYTES;
+            if !changed.all(|bytes| change.size(Bytes::new(bytes)).is_none_or(is_legal)) {
+                return Ok(false);
+            }
             if sizes.uniform().is_some() {
                 continue;
             }
@@ -353,11 +367,6 @@ impl ChangedMessages<'_> {
             locations: old.locations.clone(),
             calls: old.calls.clone(),
         };
-        let sizes = side.send_recvs.iter().flat_map(|both| [both.send_bytes.get(), both.recv_bytes.get()]);
-        let of_records = records.iter().filter(|record| matches!(record.kind(), SEND | ISEND | RECV | IRECV));
-        if of_records.map(|record| record.amount()).chain(sizes).any(|bytes| bytes > MAX_BYTES) {
-            return Err(WriteError::TooMany { rank });
-        }
         let encoded =
             encode_records(&records, body, &side, None).map_err(|error| encode_error(rank, error))?;
         let pending = trace.pending_at_end.iter().filter(|slot| !removed.contains(**slot));

@@ -32,11 +32,10 @@ impl Hypothesis {
             })
             .collect();
         let Some(forms) = forms.filter(|_| !trace.has_measured_times()) else { return Ok(None) };
-        let directory = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let between =
-            tempfile::Builder::new().prefix(".folded-").tempdir_in(directory.unwrap_or(Path::new(".")));
-        let between =
-            between.map_err(|source| TransformError::File { path: output.to_path_buf(), source })?;
+        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let dir = parent.unwrap_or(Path::new(".")).to_path_buf();
+        let between = tempfile::Builder::new().prefix(".folded-").tempdir_in(&dir);
+        let between = between.map_err(|source| TraceError::Spill { dir, source })?;
         if forms.is_empty() {
             let identity = SelectedAmounts(Vec::new());
             return Ok(Some(write_with_amounts(trace, output, &identity, options)?));

@@ -747,18 +747,6 @@ proptest! {
         }
     }
 
-    /// Random programs with loops: transformed in their folded form, and action by action.
-    #[test]
-    fn folded_and_flat_programs_are_transformed_alike(steps in prop::collection::vec(step(), 0..12), repeated in 3..9_u8) {
-        let steps = vec![Step::Loop { count: repeated, body: certain(steps) }];
-        let program = random_text(&steps);
-        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'"] {
-            let expected = apply(from_text(&program).expect("a trace"), &[keys]).map(|changed| text(&changed));
-            let found = written_folded(&program, &[keys]).map(|(_, written)| text(&written));
-            prop_assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(|error| error.to_string()), "{}{}", program, keys);
-        }
-    }
-
     /// Random programs that end without any buffers of the library still do if messages overlap with computations, or are in parts.
     #[test]
     fn transformed_programs_end(steps in prop::collection::vec(step(), 0..40)) {
@@ -781,6 +769,22 @@ proptest! {
                 Err(TransformError::Refused { .. }) => {}
                 Err(error) => prop_assert!(false, "{error}\n{program}{transforms:?}"),
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Random programs with loops: transformed in their folded form, and action by action.
+    #[test]
+    fn folded_and_flat_programs_are_transformed_alike(steps in prop::collection::vec(step(), 0..12), repeated in 3..9_u8) {
+        let steps = vec![Step::Loop { count: repeated, body: certain(steps) }];
+        let program = random_text(&steps);
+        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'"] {
+            let expected = apply(from_text(&program).expect("a trace"), &[keys]).map(|changed| text(&changed));
+            let found = written_folded(&program, &[keys]).map(|(_, written)| text(&written));
+            prop_assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(|error| error.to_string()), "{}{}", program, keys);
         }
     }
 }

@@ -131,17 +131,17 @@ fn protocols_are_modes_of_sends() {
 fn overlap_ends_with_the_place() {
     let both = |lines: &str| -> String {
         (0..2)
-            .map(|rank: u32| lines.replace('R', &rank.to_string()).replace('P', &(1 - rank).to_string()))
+            .map(|rank: u32| lines.replace('@', &rank.to_string()).replace('%', &(1 - rank).to_string()))
             .collect()
     };
     let program = both(
-        "R init\nR location cells 0\nR compute 1\nR location halo 0\nR compute 2\nR sendRecv 8 P 8 P 6 6\nR compute 3\n\
-         R sendRecv 8 P 8 P 6 6 stag=4 rtag=4\nR compute 4\nR location cells 0\nR compute 5\n",
+        "@ init\n@ location cells 0\n@ compute 1\n@ location halo 0\n@ compute 2\n@ sendRecv 8 % 8 % 6 6\n@ compute 3\n\
+         @ sendRecv 8 % 8 % 6 6 stag=4 rtag=4\n@ compute 4\n@ location cells 0\n@ compute 5\n",
     );
     let expected = both(
-        "R init\nR location cells 0\nR compute 1\nR location halo 0\nR irecv P 0 8 6 req=0\nR irecv P 4 8 6 req=1\nR compute 2\n\
-         R isend P 0 8 6 req=2\nR compute 3\nR isend P 4 8 6 req=3\nR compute 4\nR wait req=2\nR wait req=0\nR wait req=3\nR wait req=1\n\
-         R location cells 0\nR compute 5\n",
+        "@ init\n@ location cells 0\n@ compute 1\n@ location halo 0\n@ irecv % 0 8 6 req=0\n@ irecv % 4 8 6 req=1\n@ compute 2\n\
+         @ isend % 0 8 6 req=2\n@ compute 3\n@ isend % 4 8 6 req=3\n@ compute 4\n@ wait req=2\n@ wait req=0\n@ wait req=3\n@ wait req=1\n\
+         @ location cells 0\n@ compute 5\n",
     );
     let keys = "kind='overlap'\nearly='place'\nlate='place'";
     assert_eq!(changed(&program, &[&format!("{keys}\nindependent=true")]), written(&expected));
