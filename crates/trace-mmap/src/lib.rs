@@ -87,10 +87,11 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    AmountChange, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding,
-    Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC, PairTraffic, Storage,
-    StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, write_archive,
-    write_with_amounts, write_with_measured_times,
+    AmountChange, AmountSum, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut,
+    Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC,
+    MessageChange, PairTraffic, SentMessage, Storage, StructureError, Summary, UnmodelledCalls, WriteError,
+    check, convert, cut, sum_amounts, write_archive, write_with_amounts, write_with_measured_times,
+    write_with_messages,
 };
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
