@@ -129,7 +129,7 @@ impl WhatIf {
         let failed = |source| WhatIfError::Write { path: directory.to_path_buf(), source };
         std::fs::create_dir_all(directory).map_err(failed)?;
         let traces = tempfile::Builder::new().prefix(".traces-").tempdir_in(directory).map_err(failed)?;
-        let job = Job { checkpoints: None, timeline: None, report: None, profile: None, ..job.clone() };
+        let job = job.without_outputs();
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
         let mut runs = vec![Run { name: ORIGINAL.to_owned(), job: job.clone() }];
         for hypothesis in hypotheses {

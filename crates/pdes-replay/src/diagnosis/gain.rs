@@ -70,7 +70,7 @@ impl Diagnosis {
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
-        let job = Job { checkpoints: None, timeline: None, report: None, profile: None, ..job.clone() };
+        let job = job.without_outputs();
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
         // Several problems may have one hypothesis.
         let mut known: BTreeMap<String, Option<f64>> = BTreeMap::new();
