@@ -178,3 +178,56 @@ fn wrong_hypotheses_are_misuse_and_nothing_is_replayed() {
     transform(&["--hypothesis=c"]).code(MISUSE).stderr(contains("--hypothesis").and(contains("\"b\"")));
     transform(&["--hypothesis=b"]).code(DONE).stdout(contains("2 ranks, 10 actions"));
 }
+
+/// The traces of the benchmark of figure 4 of SILAS, as `benches/what-if/run` acquires them: four processes, a master with
+/// `MPI_Waitany`, and the regions `foo`, of which the imbalance goes, and `bar`. Computations take their measured processor time.
+#[test]
+fn balancing_a_region_predicts_the_program_that_was_really_balanced() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'identity'\n\
+         [[hypothesis]]\nname = 'balanced'\n[[hypothesis.transform]]\nkind = 'balance'\nregion = 'foo'\n",
+    );
+    folder.write("run.toml", &CONFIG.replace("hosts = 2", "hosts = 4"));
+    let data = repository().join("tests/data/hypotheses");
+    let mut command = what_if(&folder);
+    command
+        .arg("--trace")
+        .arg(data.join("waitany.txt"))
+        .arg("--verify")
+        .arg(data.join("waitany-balanced.txt"));
+    let assert = command.assert().code(DONE);
+    assert.stdout(contains("balanced, outcomes recorded").and(contains("late sender")));
+    let found = summary(&folder);
+    // The program itself: with either source of outcomes the results are those of the program.
+    assert_eq!((&found[1]["is_same"], &found[1]["other_outcomes"]["is_same"]), (&true.into(), &true.into()));
+    let balanced = &found[2];
+    let names = [&balanced["outcomes"], &balanced["other_outcomes"]["outcomes"]];
+    assert_eq!(names, ["reenact", "recorded"]);
+    let row = |result: &Value, list: &str, name: &str| {
+        let rows = result["verification"][list].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}"));
+        row["deviation"].as_f64().unwrap()
+    };
+    let deviations = |result: &Value| {
+        let run_time = result["verification"]["run_time"]["deviation"].as_f64().unwrap();
+        [run_time, row(result, "sorts", "point-to-point"), row(result, "wait_states", "late_sender")]
+    };
+    let reenacted = deviations(balanced);
+    assert!(reenacted.iter().all(|deviation| deviation.abs() < 0.001), "{reenacted:?}");
+    // In the order of the recorded run the master waits for the last result first: a third longer, 3.2 units of 2.4.
+    let [run_time, messages, late_sender] = deviations(&balanced["other_outcomes"]);
+    assert!((run_time - 0.8 / 7.0).abs() < 0.001, "{run_time}");
+    assert!((messages - 1.0 / 3.0).abs() < 0.001 && (late_sender - 1.0 / 3.0).abs() < 0.001);
+    let modified = json(&folder.path("results/summary.json"))["modified"].clone();
+    assert_eq!((&modified["name"], &modified["verification"]), (&"modified".into(), &Value::Null));
+    for report in ["modified.json", "reports/recorded/balanced.json"] {
+        assert!(folder.path("results").join(report).exists(), "{report}");
+    }
+    let mut missing = what_if(&folder);
+    missing
+        .arg("--verify")
+        .arg(folder.path("none.txt"))
+        .assert()
+        .code(FAILED)
+        .stderr(contains("modified program"));
+}

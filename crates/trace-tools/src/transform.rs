@@ -12,7 +12,9 @@
 //! A rewrite depends on the operations of its rank, in their order, and on its plan; a plan on the program alone. So the transformed
 //! trace does not depend on the number of threads, nor on how the trace is stored.
 
+mod aggregate;
 mod balance;
+mod compress;
 mod computations;
 mod eliminate;
 mod error;
@@ -22,8 +24,12 @@ mod keep;
 mod keys;
 mod messages;
 mod mode;
+mod nonblocking;
 mod overlap;
+mod place;
 mod program;
+mod protocol;
+mod relocate;
 mod remove;
 mod requests;
 mod resize;
@@ -36,6 +42,7 @@ mod split;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
+pub use place::Placement;
 pub use program::{Program, Step};
 pub use selector::{Selector, Subject};
 
@@ -63,19 +70,25 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 12] = [
+pub static TRANSFORMS: [TransformKind; 18] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
     shift::KIND,
     smooth::KIND,
+    relocate::KIND,
     eliminate::KIND,
     resize::KIND,
+    compress::KIND,
+    aggregate::KIND,
     split::KIND,
     overlap::KIND,
     mode::KIND,
+    protocol::KIND,
     remove::KIND,
+    nonblocking::KIND,
     keep::KIND,
+    place::KIND,
 ];
 
 /// A transformation of programs.
@@ -86,6 +99,11 @@ pub trait Transform: Debug + Send + Sync {
     /// Returns the transformation as a change of amounts by rank and call site, if it is no more than that: folded programs then stay
     /// folded.
     fn pointwise(&self) -> Option<&dyn Pointwise> {
+        None
+    }
+
+    /// Returns the change of the hosts of ranks, if it is one: the operations then stay.
+    fn placement(&self) -> Option<&Placement> {
         None
     }
 

@@ -110,6 +110,13 @@ fn transform(input: &Path, output: &Path, with: &Path, name: Option<&str>, threa
             found.ok_or(Misuse(message))?
         }
     };
+    if hypothesis.placements().next().is_some() || !hypothesis.settings().is_empty() {
+        let message = format!(
+            "the hypothesis {:?} places ranks or sets values of the configuration, which are not part of a trace: test it with what-if",
+            hypothesis.name()
+        );
+        return Err(Misuse(message).into());
+    }
     let trace = Arc::new(load(input)?);
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };

@@ -7,7 +7,8 @@ use figures::{Bar, Bars, COLOURS, Figure, Page, Section, WriteError, table};
 use maud::{Markup, html};
 use trace_tools::transform::ORIGINAL;
 
-use super::{HypothesisResult, OTHER_PARTS, WhatIfResults};
+use super::result::OTHER_PARTS;
+use super::{HypothesisResult, WhatIfResults};
 use crate::report::{FOOTER, Presentation, RegionParts, ReportError, SavedReport};
 
 /// Largest number of hypotheses in the drawing.

@@ -12,7 +12,9 @@ use trace_mmap::{
 };
 
 use super::keys::{Keys, suggest};
-use super::{Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind};
+use super::{
+    Placement, Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind,
+};
 
 /// Name of the program without a hypothesis in results.
 pub const ORIGINAL: &str = "original";
@@ -35,6 +37,7 @@ pub const ORIGINAL: &str = "original";
 #[derive(Debug)]
 pub struct Hypothesis {
     name: String,
+    settings: Vec<String>,
     transforms: Vec<(&'static TransformKind, Box<dyn Transform>)>,
 }
 
@@ -49,6 +52,8 @@ struct HypothesisFile {
 #[serde(deny_unknown_fields)]
 struct HypothesisText {
     name: Spanned<String>,
+    #[serde(default)]
+    set: Vec<String>,
     #[serde(default)]
     transform: Vec<Spanned<toml::Table>>,
 }
@@ -78,7 +83,7 @@ impl Hypothesis {
             toml::from_str(text).map_err(|error| format(None, error.to_string().trim_end().to_owned()))?;
         let line_of = |offset: usize| Some(1 + text[..offset].matches('\n').count());
         let mut hypotheses: Vec<Self> = Vec::new();
-        for HypothesisText { name, transform } in file.hypothesis {
+        for HypothesisText { name, set, transform } in file.hypothesis {
             let line = line_of(name.span().start);
             let name = name.into_inner();
             check_name(&name, &hypotheses).map_err(|message| format(line, message))?;
@@ -90,7 +95,7 @@ impl Hypothesis {
                 read_transform(table.get_ref()).map_err(place)
             };
             let transforms = (1..).zip(&transform).map(read).collect::<Result<_, _>>()?;
-            hypotheses.push(Self { name, transforms });
+            hypotheses.push(Self { name, settings: set, transforms });
         }
         match hypotheses.is_empty() {
             true => Err(format(None, "found no hypothesis, expected [[hypothesis]] with a name".to_owned())),
@@ -101,6 +106,21 @@ impl Hypothesis {
     /// Returns the name, which can be that of a file.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns other values of the configuration, `section.key=value`.
+    pub fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
+    /// Returns the changes of the hosts of ranks, in their order.
+    pub fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.transforms.iter().filter_map(|(_, transform)| transform.placement())
+    }
+
+    /// Returns whether the operations of the program change.
+    pub fn changes_program(&self) -> bool {
+        self.transforms.iter().any(|(_, transform)| transform.placement().is_none())
     }
 
     /// Applies the hypothesis to a trace, all of whose ranks are loaded from `path`.
@@ -131,6 +151,7 @@ impl Hypothesis {
         let changes: Option<Vec<_>> = self
             .transforms
             .iter()
+            .filter(|(_, transform)| transform.placement().is_none())
             .map(|(_, transform)| {
                 let selector = transform.selector();
                 // Whether it is the same at all visits of a place does not depend on the place.

@@ -28,6 +28,11 @@ pub(super) struct Received {
 }
 
 impl Received {
+    /// Returns source, tag and communicator; `None` if it takes any source or tag.
+    pub(super) fn named(&self) -> Option<(Rank, Tag, CommId)> {
+        Some((self.from?, self.tag?, self.communicator))
+    }
+
     /// Returns whether a message could fit both receives if they were on one communicator.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         fn fit<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {

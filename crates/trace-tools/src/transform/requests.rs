@@ -1,5 +1,7 @@
 //! Requests of removed operations, which disappear from the calls that refer to them, and of added ones.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
 use trace_mmap::table::{Named, RequestUse, Visit};
 use trace_mmap::{CallOp, Op, RequestName, Slot};
@@ -55,6 +57,45 @@ impl<'a> Visit<'a, Named> for Created {
     fn requests(&mut self, used: RequestUse, requests: &'a [RequestName]) {
         if used == RequestUse::Created {
             self.0.extend(requests);
+        }
+    }
+}
+
+/// Values that belong to pending requests of a rank, by their slots.
+#[derive(Debug)]
+pub(super) struct PerRequest<T>(BTreeMap<u32, T>);
+
+impl<T> Default for PerRequest<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> PerRequest<T> {
+    /// Adds the value of the request that an operation posts, if it posts one.
+    pub(super) fn add(&mut self, step: &Step, value: T) {
+        self.0.extend(step.posted.map(|slot| (slot.get(), value)));
+    }
+
+    /// Returns the value of the request without a name that an operation waits for or tests.
+    pub(super) fn awaited(&self, step: &Step) -> Option<&T> {
+        self.0.get(&step.awaited?.get())
+    }
+
+    /// Removes the values of the requests that an operation completes, and returns them in the order of the call, or of slots.
+    pub(super) fn completed(&mut self, step: &Step) -> Vec<T> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let mut take = |slot: u32| self.0.remove(&slot);
+        match &step.op {
+            Op::Wait(_) => step.awaited.and_then(|slot| take(slot.get())).into_iter().collect(),
+            Op::WaitAll => std::mem::take(&mut self.0).into_values().collect(),
+            Op::Call(call) => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                done.iter().filter_map(|name| take(name.get())).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }
