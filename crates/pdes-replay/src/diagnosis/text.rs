@@ -81,13 +81,11 @@ fn seconds(time: f64) -> String {
 impl Tolerance {
     /// Writes the lines of a table.
     fn write(&self, text: &mut String) -> fmt::Result {
-        write!(text, "\n{:28} {:>15}  largest factor with", "the network could be slower", "time of it")?;
-        let limits = self.latency.limits.iter();
-        writeln!(
-            text,
-            "{} more",
-            limits.map(|limit| format!(" {:.0} %", 100.0 * limit.more_time)).collect::<String>()
-        )?;
+        write!(text, "\n{:37} {:>6}", "largest factor with so much more time", "of it")?;
+        for limit in &self.latency.limits {
+            write!(text, " {:>9}", format!("+{:.0} %", 100.0 * limit.more_time))?;
+        }
+        writeln!(text)?;
         for (name, found) in self.rows() {
             write!(text, "{name:28} {:>15} ", seconds(found.time_s))?;
             for limit in &found.limits {
