@@ -558,13 +558,12 @@ fn the_heart_model() {
     assert!(!names.contains(&"late sender") && !names.contains(&"serialization"), "{names:?}");
 }
 
-/// Problems of a program that is fast-forwarded are those of the program that is replayed in full, to the picosecond.
+/// The diagnosis of a program that is fast-forwarded is that of the program that is replayed in full, to the picosecond.
 #[test]
 fn problems_are_extrapolated_exactly() {
     let folder = Folder::new();
-    let trace = folder.path("halo.pdt");
-    let generate =
-        ["trace", "generate", "halo3d", "--processes", "2,2,2", "--iterations", "60", "--jitter", "0"];
+    let trace = folder.path("lu.pdt");
+    let generate = ["trace", "generate", "npb-lu", "--class", "S", "--ranks", "4"];
     command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
     let found = ["true", "false"].map(|is_forwarded| {
         let mut config = config(&folder, "0 init", CLUSTER);
@@ -574,14 +573,9 @@ fn problems_are_extrapolated_exactly() {
         let job = config.resolve().unwrap();
         Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
     });
-    let problems = |found: &Diagnosis| -> Vec<(String, f64, Vec<f64>)> {
-        let values = found.problems.iter();
-        values.map(|found| (found.name.clone(), found.duration_s, found.rank_times_s.clone())).collect()
-    };
-    assert!(!found[0].problems.is_empty());
-    assert_eq!(problems(&found[0]), problems(&found[1]));
-    assert_eq!(found[0].pop.useful_s, found[1].pop.useful_s);
-    assert_eq!(found[0].pop.parallel_efficiency, found[1].pop.parallel_efficiency);
+    assert!(found[0].problems.len() > 2, "{:?}", found[0].problems);
+    let [forwarded, full] = found.map(|found| serde_json::to_value(found).unwrap());
+    assert_eq!(forwarded, full);
 }
 
 /// One answer on any number of threads and processes, and the fields that scripts rely on.
@@ -766,30 +760,48 @@ fn a_tolerance_has_a_closed_form() {
 /// The factors of each class of links are those that a sweep finds: with the platform written with slower links.
 #[test]
 fn tolerances_of_classes_are_those_of_sweeps() {
-    // Between the leaves, within a leaf, and within hosts of two cores.
-    let trace = program(16, |rank| {
+    // Two ranks on each of four hosts, two hosts at each of two switches with a cable between them.
+    let trace = program(8, |rank| {
         let exchange = |peer: u32| {
             let (first, second) = if rank < peer { ("send", "recv") } else { ("recv", "send") };
             format!("{first} {peer} 0 20000;{second} {peer} 0 20000;")
         };
-        compute(1.0 + 0.1 * f64::from(rank)) + &exchange(rank ^ 8) + &exchange(rank ^ 2) + &exchange(rank ^ 1)
+        compute(1.0 + 0.1 * f64::from(rank)) + &exchange(rank ^ 4) + &exchange(rank ^ 2) + &exchange(rank ^ 1)
     });
-    let tree = |[leaf, spine, inside]: [f64; 3]| {
-        let latency = |factor: f64| format!("'{}us'", 10.0 * factor);
-        let (leaf, spine, inside) = (latency(leaf), latency(spine), latency(inside));
-        format!(
-            "kind = 'fat_tree'\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '10us'\nlevels = [\n\
-             {{ children = 4, parents = 1, latency = {leaf} }}, {{ children = 2, parents = 2, latency = {spine} }} ]\n\
-             cores = 2\nloopback = {{ bandwidth = '1GBps', latency = {inside} }}\n"
-        )
+    let platform = |[inside, leaf, spine]: [f64; 3]| {
+        let mut text =
+            "<?xml version='1.0'?>\n<platform version='4.1'><zone id='all' routing='Full'>\n".to_owned();
+        for host in 0..4 {
+            writeln!(text, "<host id='node-{host}' speed='1Gf' core='2'/>").unwrap();
+        }
+        let mut link = |name: &str, factor: f64| {
+            let latency = 10.0 * factor;
+            writeln!(text, "<link id='{name}' bandwidth='1GBps' latency='{latency}us'/>").unwrap();
+        };
+        link("spine", spine);
+        for host in 0..4 {
+            link(&format!("inside-{host}"), inside);
+            link(&format!("leaf-{host}"), leaf);
+        }
+        for (from, to) in (0..4).flat_map(|from| (from..4).map(move |to| (from, to))) {
+            let links = match (from == to, from / 2 == to / 2) {
+                (true, _) => vec![format!("inside-{from}")],
+                (_, true) => vec![format!("leaf-{from}"), format!("leaf-{to}")],
+                _ => vec![format!("leaf-{from}"), "spine".to_owned(), format!("leaf-{to}")],
+            };
+            let links: String = links.iter().map(|link| format!("<link_ctn id='{link}'/>")).collect();
+            writeln!(text, "<route src='node-{from}' dst='node-{to}'>{links}</route>").unwrap();
+        }
+        text + "</zone></platform>\n"
     };
     let folder = Folder::new();
     let run = |factors: [f64; 3]| {
-        let mut config = config(&folder, &trace, &tree(factors));
-        let hosts: String = (0..16).map(|rank| format!("node-{}\n", rank / 2)).collect();
-        config.set_path("platform", "hosts", &folder.write("hosts.txt", &hosts));
-        config.set("network.model=contention-free").unwrap();
-        config.resolve().unwrap()
+        folder.write("trace.txt", &trace);
+        folder.write("platform.xml", &platform(factors));
+        folder.write("hosts.txt", &(0..8).map(|rank| format!("node-{}\n", rank / 2)).collect::<String>());
+        let text = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\nmodel = 'contention-free'\n\
+            [platform]\nfile = 'platform.xml'\nhosts = 'hosts.txt'\n";
+        Config::from_path(&folder.write("run.toml", text)).unwrap().resolve().unwrap()
     };
     let job = run([1.0; 3]);
     let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &[]).unwrap().unwrap();
@@ -799,7 +811,7 @@ fn tolerances_of_classes_are_those_of_sweeps() {
         Diagnosis::new(&mut Cluster::alone(), &run(factors), &[]).unwrap().unwrap().simulated_time_s
     };
     assert_eq!(tolerance.classes.len(), 3);
-    for (class, place) in tolerance.classes.iter().zip([2, 0, 1]) {
+    for (place, class) in tolerance.classes.iter().enumerate() {
         let limit = class.latency.limits[1];
         let with = |factor: f64| {
             let mut factors = [1.0; 3];
@@ -811,9 +823,9 @@ fn tolerances_of_classes_are_those_of_sweeps() {
         assert!((limit.value.unwrap() / (factor * 10e-6) - 1.0).abs() < 1e-9, "{class:?}");
     }
     // The end of the run waits for whole latencies.
-    let latencies = tolerance.classes.iter().map(|class| class.latency.derivative.unwrap());
-    for (found, least) in latencies.zip([2.0, 2.0, 2.0]) {
-        assert!(found > least - 0.01 && (found - found.round()).abs() < 0.01, "{found}");
+    for class in &tolerance.classes {
+        let latencies = class.latency.derivative.unwrap();
+        assert!(latencies > 0.99 && (latencies - latencies.round()).abs() < 0.01, "{class:?}");
     }
 }
 

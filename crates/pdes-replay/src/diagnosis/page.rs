@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use figures::quantity::{percent, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Maps, Page, Scale, Section, WriteError, table};
+use figures::{Bar, Bars, COLOURS, Figure, Map, Maps, Page, Scale, Section, WriteError, table};
 use maud::{Markup, html};
 
 use super::{Diagnosis, Place, Pop, Problem, RegionEfficiency, Sensitivity, ToleranceLimit};
@@ -135,7 +135,12 @@ impl Diagnosis {
             shown.map(|problem| (problem.name.clone(), problem.rank_times_s.clone())).collect();
         let ranks = self.ranks;
         let draw = move |width| {
-            let maps = shown.iter().map(|(name, times)| page::rank_map(name, ranks, times)).collect();
+            // Several maps are side by side, so that their titles have to be short.
+            let map = |(name, times): &(String, Vec<f64>)| Map {
+                title: name.clone(),
+                ..page::rank_map(name, ranks, times)
+            };
+            let maps = shown.iter().map(map).collect();
             Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)
         };
         let is_any = self.problems.iter().any(|problem| !problem.rank_times_s.is_empty());

@@ -75,6 +75,8 @@ impl Problem {
 /// Writes a time in at most 15 characters, if it is below 32 years.
 fn seconds(time: f64) -> String {
     let digits = if time.abs() < 1e3 { 9 } else { 3 };
+    // Without a sign where all digits are zero.
+    let time = if time.abs() < 5e-10 { 0.0 } else { time };
     format!("{time:.digits$} s")
 }
 
