@@ -463,6 +463,10 @@ fn rules_are_checked_when_they_are_read() {
         (rule("of = 'event'"), "of: there is no event \"event\"; expected of place, link, run"),
         (rule("of = 'run'\ncalls = ['send']"), "calls: places have calls"),
         (rule("calls = ['sent']"), "calls: there is no action \"sent\"; expected of "),
+        (
+            rule("recommendation = 'See {site}.'"),
+            "recommendation: there is no variable \"site\"; expected sites, or of time,",
+        ),
         (rule("least_share = 2"), "least_share is 2, expected 0 to 1"),
         (rule("hypothesis = [{ kind = 'unbalance' }]"), "there is no kind \"unbalance\""),
         (rule("") + &rule(""), "[[problem]] \"p\": the name occurs twice"),

@@ -244,6 +244,15 @@ impl Rule {
         conditions.push(Condition::new(written.calls, &written.when, &BTreeMap::new(), scope, &names)?);
         let duration =
             Expression::new(&written.duration, &names).map_err(|why| format!("duration: {why}"))?;
+        let braces = written.recommendation.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        if let Some((name, _)) =
+            braces.into_iter().find(|(name, _)| *name != "sites" && !names.iter().any(|known| known == name))
+        {
+            return Err(format!(
+                "recommendation: there is no variable {name:?}; expected sites, or of {}",
+                names.join(", ")
+            ));
+        }
         let rule = Self {
             name: written.name,
             scope,
