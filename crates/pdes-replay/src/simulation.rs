@@ -21,7 +21,7 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
-use crate::job::{Job, PlatformSource};
+use crate::job::{Job, LinkScale, PlatformSource};
 use crate::models::Model;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
@@ -191,6 +191,9 @@ impl Simulation {
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let epochs = EpochPlan::new(job, &platform)?;
+        if let Some(LinkScale { class, latency, bandwidth }) = job.link_scale {
+            platform.scale_links(class, latency, bandwidth);
+        }
         let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
             (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),

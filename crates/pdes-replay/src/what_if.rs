@@ -9,6 +9,7 @@ mod verification;
 #[cfg(feature = "pictures")]
 pub use page::PageError;
 pub use placement::HopBytes;
+pub(crate) use placement::place;
 pub use result::{HypothesisResult, WhatIfResults};
 pub use verification::{Deviation, Verification};
 

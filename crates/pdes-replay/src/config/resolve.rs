@@ -76,6 +76,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         ranks: trace.ranks,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
+        link_scale: None,
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
         model,

@@ -21,7 +21,9 @@ use figures::{Page, PictureFormat, Scale, Section, WriteError, write_figures};
 use maud::html;
 
 use super::SavedReport;
+use crate::diagnosis::Diagnosis;
 
+pub(crate) use ranks::map as rank_map;
 pub use timeline::{Timeline, TimelineError};
 
 /// Text at the end of pages.
@@ -37,17 +39,24 @@ pub struct Presentation {
     run: SavedReport,
     other: Option<SavedReport>,
     timeline: Option<Timeline>,
+    diagnosis: Option<Diagnosis>,
 }
 
 impl Presentation {
     /// Creates the presentation of a run, with a timeline if there is one.
     pub fn new(run: SavedReport, timeline: Option<Timeline>) -> Self {
-        Self { run, other: None, timeline }
+        Self { run, other: None, timeline, diagnosis: None }
+    }
+
+    /// Adds the sections of a diagnosis of the run, after the summary.
+    pub fn with_diagnosis(mut self, diagnosis: Option<Diagnosis>) -> Self {
+        self.diagnosis = diagnosis;
+        self
     }
 
     /// Creates the presentation of the changes from the first run to the second.
     pub fn comparison(run: SavedReport, other: SavedReport) -> Self {
-        Self { run, other: Some(other), timeline: None }
+        Self { run, other: Some(other), timeline: None, diagnosis: None }
     }
 
     /// Writes the HTML page.
@@ -57,7 +66,7 @@ impl Presentation {
     pub fn write_page(&self, path: &Path) -> Result<(), WriteError> {
         let run = &self.run;
         let palette = palette();
-        let mut scripts = vec![palette.as_str(), HINT_SCRIPT];
+        let mut scripts = map_scripts(&palette).to_vec();
         if self.timeline.is_some() {
             scripts.push(TIMELINE_SCRIPT);
         }
@@ -98,7 +107,9 @@ impl Presentation {
 
     fn run_sections(&self) -> Vec<Section> {
         let run = &self.run;
-        let mut sections = vec![summary::section(run), parts::section(run)];
+        let mut sections = vec![summary::section(run)];
+        sections.extend(self.diagnosis.iter().flat_map(Diagnosis::sections));
+        sections.push(parts::section(run));
         sections.extend(run.sections.on_page(run));
         sections.extend(self.timeline.as_ref().map(timeline::section));
         sections.push(parameters::section(run));
@@ -112,8 +123,13 @@ fn file_name(run: &SavedReport, name: &str) -> String {
     Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())
 }
 
+/// Returns the scripts of pages with maps, with [`palette`].
+pub(crate) fn map_scripts(palette: &str) -> [&str; 2] {
+    [palette, HINT_SCRIPT]
+}
+
 /// Returns the colours of maps, from which a script recovers the values of pixels.
-fn palette() -> String {
+pub(crate) fn palette() -> String {
     let hex = |scale: Scale| scale.palette().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!("const palettes=[\"{}\",\"{}\"];", hex(Scale::Sequential), hex(Scale::Diverging))
 }

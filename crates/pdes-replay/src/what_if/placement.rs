@@ -29,7 +29,7 @@ pub struct HopBytes {
 ///
 /// # Errors
 /// Fails if an input is invalid, or the platform has too many hosts for a mapping.
-pub(super) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), WhatIfError> {
+pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), WhatIfError> {
     let simulation = Simulation::load(job)?;
     let (platform, ranks) = (simulation.platform(), simulation.trace().ranks());
     let before: Vec<HostId> = (0..ranks).map(|rank| simulation.placement().host(Rank::new(rank))).collect();

@@ -50,6 +50,11 @@ impl Expression {
         Ok(Self { text: text.to_owned(), parsed })
     }
 
+    /// Returns the names of the variables.
+    pub(super) fn variables(&self) -> &[String] {
+        self.parsed.var_names()
+    }
+
     fn value(&self, variables: &Variables) -> Result<f64, String> {
         let find = |name: &String| variables.get(name).copied().unwrap_or_default();
         let values: Vec<f64> = self.parsed.var_names().iter().map(find).collect();

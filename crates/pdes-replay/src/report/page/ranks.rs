@@ -56,14 +56,18 @@ fn columns(breakdown: Rc<Breakdown>) -> Figure {
 fn maps(breakdown: Rc<Breakdown>) -> Figure {
     Figure::new("rank-maps", "Each rank, part by part", move |width| {
         let parts = Part::occurring(&[&breakdown.total]);
-        let maps = parts.iter().map(|part| map(part.name, part.column(&breakdown.ranks))).collect();
+        let map = |part: &Part| {
+            let column = part.column(&breakdown.ranks);
+            map(part.name, column.len(), &grid::means(&times(column)))
+        };
+        let maps = parts.iter().map(map).collect();
         Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)
     })
 }
 
-/// Returns a map of the times of all ranks, on a scale from the smallest to the largest.
-fn map(name: &str, column: &[u64]) -> Map {
-    let times = grid::means(&times(column));
+/// Returns a map of the times of so many ranks \[s\], or of the means of equally many neighbours, on a scale from the smallest to the
+/// largest.
+pub(crate) fn map(name: &str, ranks: usize, times: &[f64]) -> Map {
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     let most = times.iter().copied().fold(0.0, f64::max);
     let range = most - least;
@@ -72,7 +76,7 @@ fn map(name: &str, column: &[u64]) -> Map {
         title: format!("{}: {} to {}", name.replace('_', " "), seconds(least), seconds(most)),
         columns: grid::width(times.len()),
         values: values.collect(),
-        data: grid::data_attributes(name, column.len(), times.len(), (least, most)),
+        data: grid::data_attributes(name, ranks, times.len(), (least, most)),
     }
 }
 

@@ -17,6 +17,8 @@
   const whole = () => ({ from: 0, to: end, first: 0, last: rows.length });
   let view = whole();
   let size = { width: 0, height: 0 };
+  // Names of the states that stand out; without any, all are equal.
+  let outstanding = new Set();
 
   const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"], [1e-3, "ps"]];
   const unitOf = (nanos) => units.find(([unit]) => nanos >= unit) || units[4];
@@ -52,10 +54,12 @@
         // States narrower than a pixel are drawn once per pixel.
         if (stop < drawn + 0.5) continue;
         context.fillStyle = data.colours[name];
+        context.globalAlpha = outstanding.size === 0 || outstanding.has(data.names[name]) ? 1 : 0.12;
         context.fillRect(start, y(row) + gap, Math.max(0.5, stop - start), Math.max(0.5, high - 2 * gap));
         drawn = Math.max(stop, start + 0.5);
       }
     }
+    context.globalAlpha = 1;
   }
 
   function drawMessages(context) {
@@ -151,8 +155,21 @@
   };
 
   const keys = {
-    in: () => zoomTime(0.5), out: () => zoomTime(2), left: () => move(-0.25), right: () => move(0.25), all: () => show(whole()),
+    in: () => zoomTime(0.5), out: () => zoomTime(2), left: () => move(-0.25), right: () => move(0.25),
+    all: () => {
+      outstanding.clear();
+      show(whole());
+    },
   };
+  // Problems of a diagnosis are seen in some states.
+  for (const button of document.querySelectorAll("button[data-states]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      outstanding = new Set(button.dataset.states.split(" "));
+      show(whole());
+      box.scrollIntoView({ block: "center" });
+    });
+  }
   for (const button of box.querySelectorAll("button")) button.addEventListener("click", keys[button.dataset.key]);
   const pressed = {
     "+": (event) => zoomTime(0.5), "=": (event) => zoomTime(0.5), "-": () => zoomTime(2), 0: keys.all,
