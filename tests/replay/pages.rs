@@ -190,7 +190,8 @@ fn invalid_inputs_are_reported() {
     expect(&["--format", "svg"], MISUSE, "--output");
     expect(&["-o", page, "--timeline", timeline], FAILED, "has no state of a rank");
     expect(&["-o", page, "--timeline", timeline, "--format", "png"], MISUSE, "leave --format out");
-    expect(&["-o", "/none/page.html"], FAILED, "/none/page.html");
+    let below = small.join("page.html");
+    expect(&["-o", below.to_str().unwrap()], FAILED, "small.json/page.html");
 }
 
 #[test]

@@ -38,6 +38,8 @@
 #[cfg(feature = "pictures")]
 mod drawing;
 #[cfg(feature = "pictures")]
+mod explorer;
+#[cfg(feature = "pictures")]
 mod file;
 #[cfg(feature = "pictures")]
 mod page;
@@ -49,6 +51,8 @@ pub use drawing::{
     LineKind, Lines, LogChart, Map, Maps, Mark, Node, RGBColor, Scale, Strips, Svg, WIDE,
 };
 #[cfg(feature = "pictures")]
-pub use file::{PictureFormat, WriteError, write_figures};
+pub use explorer::Explorer;
+#[cfg(feature = "pictures")]
+pub use file::{PictureFormat, WriteError, write_figures, write_file};
 #[cfg(feature = "pictures")]
 pub use page::{Page, Section, table};

@@ -66,6 +66,7 @@ pub(super) fn check_analyses(
     profile: bool,
     histograms: bool,
     critical_path: bool,
+    matrix: bool,
 ) -> Result<(), ConfigError> {
     if profile {
         refuse("a profile is of a whole run: leave output.profile out, or checkpoints")
@@ -73,6 +74,8 @@ pub(super) fn check_analyses(
         refuse("histograms are not saved: leave analysis.histograms out, or checkpoints")
     } else if critical_path {
         refuse("critical paths are not saved: leave analysis.critical_path out, or checkpoints")
+    } else if matrix {
+        refuse("communication matrices are not saved: leave analysis.matrix out, or checkpoints")
     } else {
         Ok(())
     }
