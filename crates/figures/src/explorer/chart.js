@@ -22,7 +22,7 @@ function chart(parent, title, height, build, pressed) {
   const box = element("div", { role: "img", "aria-label": title, style: `height:${height}px` });
   parent.append(element("figure", {}, element("figcaption", {}, title), box));
   box.draw = () => {
-    const colours = theme();
+    const colours = { ...theme(), width: box.clientWidth };
     const first = !box.instance;
     box.instance ??= echarts.init(box, null, { renderer: "canvas" });
     if (first && pressed) box.instance.on("click", pressed);
@@ -47,7 +47,7 @@ const axisStyle = (colours) => ({
 });
 const valueAxis = (colours, name, format, more = {}) => {
   const { axisLabel, ...style } = axisStyle(colours);
-  return { type: "value", name, ...style, nameGap: 28, axisLabel: { ...axisLabel, formatter: format }, ...more };
+  return { type: "value", name, ...style, nameGap: 28, axisLabel: { ...axisLabel, formatter: (value) => format(value) }, ...more };
 };
 const nameAxis = (colours, names, more = {}) => {
   const { axisLabel, ...style } = axisStyle(colours);
@@ -58,9 +58,18 @@ const tooltip = (colours, formatter, more = {}) => ({
   extraCssText: "max-width:22em;white-space:normal", formatter, ...more,
 });
 const legend = (colours, names, more = {}) => ({
-  type: "scroll", top: 0, left: 0, right: 0, itemWidth: 14, itemHeight: 10, textStyle: { color: colours.ink }, pageTextStyle: { color: colours.soft },
-  pageIconColor: colours.ink, pageIconInactiveColor: colours.grid, data: names, ...more,
+  top: 0, left: 0, right: 0, itemWidth: 14, itemHeight: 10, itemGap: 10, textStyle: { color: colours.ink }, data: names, ...more,
 });
+// The height of a legend, whose names are never cut: lines of about 7 px for each letter.
+const legendHeight = (colours, names) => {
+  const widths = names.map((name) => 28 + 6.5 * name.length);
+  let [lines, used] = [1, 0];
+  for (const width of widths) {
+    if (used && used + width > colours.width) [lines, used] = [lines + 1, 0];
+    used += width;
+  }
+  return 14 + 21 * lines;
+};
 const escaped = (text) => echarts.encode(String(text));
 
 // Options of horizontal or vertical bars, stacked: `parts` have a `name`, a `colour`, a `hint` and `values`, one for each label.
@@ -74,7 +83,7 @@ function stacked(colours, labels, parts, { format, axis, upright = false, label 
   };
   return {
     legend: legend(colours, parts.map((part) => part.name), { show: parts.length > 1,  tooltip: { show: true, formatter: ({ name }) => `${name}: ${parts.find((part) => part.name === name).hint || ""}` } }),
-    grid: { left: upright ? 28 : 8, right: 24, top: parts.length > 1 ? 34 : 8, bottom: axis || upright ? 34 : 8, containLabel: true },
+    grid: { left: upright ? 28 : 8, right: 24, top: parts.length > 1 ? legendHeight(colours, parts.map((part) => part.name)) : 8, bottom: axis || upright ? 34 : 8, containLabel: true },
     tooltip: tooltip(colours, hint, { trigger: "axis", axisPointer: { type: "shadow" } }),
     xAxis: upright ? names : values,
     yAxis: upright ? values : names,
@@ -94,7 +103,7 @@ function heat(colours, { columns, rows, cells, scale = "linear", format, hint, m
   const range = scale === "log" ? [shown(lowest === Infinity ? 1 : lowest), shown(highest || 1)] : scale === "diverging" ? [-highest, highest] : [least, highest];
   const [low, high] = range[0] === range[1] ? [range[0] - 1e-12, range[1] || 1] : range;
   return {
-    grid: { left: yName ? 28 : 8, right: 16, top: 50, bottom: 34, containLabel: true },
+    grid: { left: yName ? 24 : 8, right: 16, top: 50, bottom: 34, containLabel: true },
     tooltip: tooltip(colours, (point) => hint(point.value, cells[point.value[3]])),
     visualMap: {
       min: low, max: high, calculable: true, orient: "horizontal", left: 0, top: 0, itemWidth: 12, itemHeight: 130, dimension: 2, textStyle: { color: colours.soft },
@@ -102,9 +111,9 @@ function heat(colours, { columns, rows, cells, scale = "linear", format, hint, m
       inRange: { color: scale === "diverging" ? data.colours.diverging : data.colours.sequential },
     },
     xAxis: nameAxis(colours, columns, { name: xName, nameGap: 26, splitLine: { show: false } }),
-    yAxis: nameAxis(colours, rows, { name: yName, nameGap: 44, inverse: true, splitLine: { show: false } }),
+    yAxis: nameAxis(colours, rows, { name: yName, nameGap: 14 + 6.5 * Math.max(...rows.map((row) => String(row).length)), inverse: true, splitLine: { show: false }, axisLabel: rows.length > 30 ? { interval: Math.ceil(rows.length / 16) - 1 } : {} }),
     series: [{
-      type: "heatmap", progressive: 0, data: drawn.map(([x, y, value, index]) => [x, y, shown(value), index]),
+      type: "heatmap", progressive: 1 << 20, progressiveThreshold: Infinity, data: drawn.map(([x, y, value, index]) => [x, y, shown(value), index]),
       emphasis: { itemStyle: { borderColor: colours.ink, borderWidth: 1 } },
     }],
   };

@@ -52,12 +52,13 @@ function table(parent, columns, rows, { sorted = null, descending = true, chosen
     return element("th", { class: isNumber(column) && "number", scope: "col" }, head);
   });
   function draw() {
-    const matching = rows.filter((row) => !words || columns.some((column) => text(column, row).toLowerCase().includes(words)));
+    let matching = rows.filter((row) => !words || columns.some((column) => text(column, row).toLowerCase().includes(words)));
     if (order.column !== null) {
       const { value } = columns[order.column];
       const sign = order.descending ? -1 : 1;
       const compare = (one, other) => (typeof one === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
-      matching.sort((one, other) => sign * compare(value(one), value(other)));
+      const keyed = matching.map((row) => [value(row), row]);
+      matching = keyed.sort((one, other) => sign * compare(one[0], other[0])).map(([, row]) => row);
     }
     heads.forEach((head, index) => {
       head.setAttribute("aria-sort", index !== order.column ? "none" : order.descending ? "descending" : "ascending");

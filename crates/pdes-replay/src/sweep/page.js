@@ -37,7 +37,7 @@ function showLines() {
     const box = section(`over-${axis}`, `Over ${axes[axis]}`);
     chart(box, `Simulated time over ${axes[axis]}`, 360, (colours) => ({
       legend: legend(colours, [...lines.keys()]),
-      grid: { left: 8, right: 24, top: 40, bottom: 34, containLabel: true },
+      grid: { left: 24, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
       tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${value[0]}: ${seconds(value[1])}`, { trigger: "item" }),
       xAxis: valueAxis(colours, axes[axis], (value) => value, { scale: true }),
       yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66 }),
@@ -62,14 +62,14 @@ function showCosts() {
   const colour = data.colours.series;
   chart(box, "Simulated time against cost", 400, (colours) => ({
     legend: legend(colours, ["best for its cost", "others"]),
-    grid: { left: 8, right: 90, top: 40, bottom: 34, containLabel: true },
+    grid: { left: 24, right: 90, top: 40, bottom: 34, containLabel: true },
     tooltip: tooltip(colours, ({ name, value }) => `<b>${escaped(name)}</b><br>cost ${count(value[0])}, ${seconds(value[1])}`, { trigger: "item" }),
     xAxis: valueAxis(colours, "cost", count, { scale: true }),
     yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66, scale: true }),
     series: [
       {
         type: "line", name: "best for its cost", data: front.map(point), symbol: "circle", symbolSize: 10, step: "end", color: colour[2],
-        label: { show: true, position: "right", color: colours.ink, formatter: ({ name }) => name, width: 84, overflow: "truncate" }, labelLayout: { hideOverlap: true },
+        label: { show: true, position: "top", align: "left", color: colours.ink, formatter: ({ name }) => name, width: 84, overflow: "truncate" }, labelLayout: { hideOverlap: true },
       },
       { type: "scatter", name: "others", data: costly.filter((row) => !front.includes(row)).map(point), symbolSize: 8, color: colour[6] },
     ],

@@ -84,7 +84,7 @@ function showPath() {
   if (path.segments.length) {
     const steps = path.segments.flatMap(({ from_ps, to_ps, rank }) => [[from_ps, rank], [to_ps, rank]]);
     chart(box, "Where the path is", 240, (colours) => ({
-      grid: { left: 8, right: 24, top: 12, bottom: 34, containLabel: true },
+      grid: { left: 24, right: 24, top: 12, bottom: 34, containLabel: true },
       tooltip: tooltip(colours, ([point]) => `rank ${point.value[1]} at ${picos(point.value[0])}`, { trigger: "axis" }),
       xAxis: valueAxis(colours, "simulated time", (time) => picos(time, 3), { max: "dataMax" }),
       yAxis: valueAxis(colours, "rank", (rank) => rank, { max: Math.max(1, run.ranks - 1), minInterval: 1, nameGap: 44 }),

@@ -133,7 +133,11 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const [first, last] = [Math.floor(view.first), Math.min(rows.length, Math.ceil(view.last))];
     const share = Math.max(1, Math.floor(1 / rowHeight()));
     const gap = rowHeight() > 6 ? 1 : 0;
-    for (let row = first; row < last; row += share) drawLine(context, row, Math.min(last, row + share), y(row) + gap, Math.max(1, share * rowHeight() - 2 * gap), times);
+    for (let row = first; row < last; row += share) {
+      // Whole pixels: lines must not shine through each other.
+      const [top, bottom] = [Math.round(y(row)), Math.round(y(row + share))];
+      drawLine(context, row, Math.min(last, row + share), top + gap, Math.max(1, bottom - top - 2 * gap), times);
+    }
   }
 
   function drawMessages(context, ink) {
