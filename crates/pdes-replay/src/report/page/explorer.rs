@@ -70,7 +70,8 @@ fn difference(run: &SavedReport, other: &SavedReport) -> String {
         return format!("{trace} on {platform} and on {second_platform}");
     }
     let changed = changed_parameters(run, other);
-    let named = changed.iter().take(MAX_NAMED).map(|(key, [a, b])| format!("{key} {a} and {b}"));
+    let named =
+        changed.iter().take(MAX_NAMED).map(|(key, [a, b])| format!("{key} {} and {}", short(a), short(b)));
     let rest = changed.len().saturating_sub(MAX_NAMED);
     let with = match changed.len() {
         0 => "twice".to_owned(),
@@ -78,6 +79,15 @@ fn difference(run: &SavedReport, other: &SavedReport) -> String {
         _ => format!("with {} and {rest} more", named.collect::<Vec<_>>().join(", ")),
     };
     format!("{trace} on {platform} {with}")
+}
+
+/// Shortens the value of a parameter, such as a table of factors.
+fn short(value: &str) -> String {
+    const MAX_LENGTH: usize = 24;
+    match value.char_indices().nth(MAX_LENGTH) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
 }
 
 /// Returns the parameters that differ, the model and the preset first, which determine others.

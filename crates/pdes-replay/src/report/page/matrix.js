@@ -63,7 +63,7 @@ function showMatrix() {
     choice("Show", metrics.map(({ name }) => name), (index) => { metric = metrics[index]; map.redraw(); }),
     button("+", "closer", () => zoom(0.5)), button("-", "wider", () => zoom(2)), button("all", "the whole matrix", () => show(whole)), where);
   box.append(controls);
-  const map = chart(box, isPair ? "B less A" : "Communication matrix", 520, (colours) => {
+  const map = chart(box, isPair ? "B less A, from rank to rank" : "From rank to rank", 520, (colours) => {
     const number = Math.ceil(view.side / step());
     const labels = (from) => Array.from({ length: number }, (_, index) => named(from, index));
     return heat(colours, {

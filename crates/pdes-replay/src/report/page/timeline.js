@@ -190,6 +190,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   function draw() {
     waiting = false;
     const width = Math.floor(box.clientWidth);
+    if (width <= left) return;
     const height = Math.min(560, Math.max(120, rows.length * 22)) + below;
     const density = window.devicePixelRatio || 1;
     size = { width, height };
