@@ -215,8 +215,9 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const share = Math.max(1, Math.floor(1 / rowHeight()));
     told.textContent = `${picos(view.from, 6)} to ${picos(view.to, 6)}${origin ? ` after ${seconds(origin / 1e9)}` : ""}, ${rows[Math.floor(view.first)].label} to ${rows[last].label}${share > 1 ? `; a line is ${share} ranks` : ""}`;
   }
+  // Events that follow each other closely are drawn once; a timer runs in pages that are not seen, too.
   const later = () => {
-    if (!waiting) requestAnimationFrame(draw);
+    if (!waiting) setTimeout(draw, 10);
     waiting = true;
   };
 
