@@ -263,8 +263,13 @@ fn missing_inputs_are_named() {
         .assert()
         .code(FAILED)
         .stderr(contains("absent.xml"));
-    let report = folder.path("no/such/folder/report.json");
-    replay(&trace).arg("--report").arg(report).assert().code(FAILED).stderr(contains("does not exist"));
+    let report = trace.join("report.json");
+    replay(&trace)
+        .arg("--report")
+        .arg(report)
+        .assert()
+        .code(FAILED)
+        .stderr(contains("directory of the report"));
     let hosts = folder.write("hosts.txt", "node-0\nnode-999\n");
     let two = folder.write("two.txt", "0 init\n1 init\n");
     let setting = format!("platform.hosts={}", hosts.display());

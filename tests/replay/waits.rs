@@ -165,7 +165,7 @@ fn counts_do_not_depend_on_the_division() {
         }
         assert!(matrices.iter().all(|other| *other == matrices[0]), "{model}");
         let counted: u64 = matrices[0].cells.values().map(|traffic| traffic.messages).sum();
-        assert_eq!((matrices[0].group_size, counted), (2, found[0].bytes.len()), "{model}");
+        assert_eq!((matrices[0].group_size, counted), (3, found[0].bytes.len()), "{model}");
         assert!(found.iter().all(|other| *other == found[0]), "{model}");
         let outcome = replay(&simulation);
         assert_eq!(outcome.findings.distributions.as_ref(), Some(&found[0]));
