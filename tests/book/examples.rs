@@ -8,6 +8,9 @@ use trace_tools::transform::Hypothesis;
 
 use crate::{pages, read, repository};
 
+/// Files of the tutorial.
+const TUTORIAL: [&str; 3] = ["run.toml", "machines.toml", "two-uplinks.toml"];
+
 /// Blocks of `console` are run, those of `console,ignore` are not: they need other programs, other machines or minutes. `...` stands for any
 /// lines, `[..]` for any text in a line.
 #[test]
@@ -16,6 +19,10 @@ fn commands_print_what_the_pages_say() {
     let folder = folder.path();
     // Configurations name files relative to themselves, and so have to be where the examples write.
     copy(&repository().join("configs"), &folder.join("configs"));
+    // Those of the tutorial, which begins in an empty folder, are on its page.
+    for name in TUTORIAL {
+        std::fs::copy(repository().join("configs/tutorial").join(name), folder.join(name)).unwrap();
+    }
     for name in ["crates", "tests"] {
         std::os::unix::fs::symlink(repository().join(name), folder.join(name)).unwrap();
     }
@@ -51,7 +58,7 @@ fn with_ends_of_lines(page: &str) -> String {
 #[test]
 fn the_tutorial_shows_its_files() {
     let shown = blocks(&read(&repository().join("docs/tutorial.md")), "toml");
-    for name in ["run.toml", "machines.toml", "two-uplinks.toml"] {
+    for name in TUTORIAL {
         let file = read(&repository().join("configs/tutorial").join(name));
         assert!(shown.contains(&file.trim_end().to_owned()), "docs/tutorial.md does not show {name}");
     }

@@ -135,13 +135,16 @@ fn the_profile_shows_the_parallelism_of_a_pipeline() {
             row["replay_s"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
         assert!(times[0] <= times[1] && times[1] <= times[2], "{row}");
     }
-    let missing = folder.path("nowhere/profile.json");
+    let missing = folder.path("trace.txt/profile.json");
     replay(&trace)
         .args(["--model=contention-free", "--profile"])
         .arg(&missing)
         .assert()
         .code(FAILED)
-        .stderr(contains("create it first"));
+        .stderr(contains("the directory of the profile"));
+    let new = folder.path("new/deep/profile.json");
+    replay(&trace).args(["--model=contention-free", "--profile"]).arg(&new).assert().code(DONE);
+    assert!(new.is_file());
     replay(&trace)
         .args(["--model=flow", "--profile=profile.json"])
         .assert()
@@ -260,8 +263,13 @@ fn missing_inputs_are_named() {
         .assert()
         .code(FAILED)
         .stderr(contains("absent.xml"));
-    let report = folder.path("no/such/folder/report.json");
-    replay(&trace).arg("--report").arg(report).assert().code(FAILED).stderr(contains("does not exist"));
+    let report = trace.join("report.json");
+    replay(&trace)
+        .arg("--report")
+        .arg(report)
+        .assert()
+        .code(FAILED)
+        .stderr(contains("directory of the report"));
     let hosts = folder.write("hosts.txt", "node-0\nnode-999\n");
     let two = folder.write("two.txt", "0 init\n1 init\n");
     let setting = format!("platform.hosts={}", hosts.display());

@@ -242,6 +242,7 @@ fn the_report_of_several_processes_is_that_of_one() {
     let settings = [
         "network.epoch_s='auto'",
         "analysis.histograms=true",
+        "analysis.matrix=true",
         "analysis.critical_path=true",
         &timeline_setting,
         &hosts,
@@ -250,7 +251,7 @@ fn the_report_of_several_processes_is_that_of_one() {
         let mut simulation = simulation_of(trace, topology, &settings);
         let expected = report(&simulation, &replay(&simulation));
         let events = std::fs::read(&timeline).unwrap();
-        for part in ["epochs", "breakdown", "histograms", "critical_path", "links"] {
+        for part in ["epochs", "breakdown", "histograms", "communication", "critical_path", "links"] {
             assert!(!expected[part].is_null(), "{part}");
         }
         for (processes, threads) in [(1, 2), (2, 1), (3, 2), (4, 1)] {

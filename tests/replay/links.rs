@@ -146,7 +146,9 @@ fn the_table_shows_contended_links() {
     let simulation = simulation_of(&folder.write("trace.txt", TRACE), &[ASKED, "analysis.waits=false"]);
     let report = Report::new(&simulation, &replay(&simulation));
     report.write(&folder.path("report.json")).unwrap();
-    let name = &report.sections.links.unwrap().top[0].name;
+    let links = report.sections.links.unwrap();
+    let name = links.top[0].connects.as_ref().unwrap();
+    assert_eq!(name, "the switch to host 2");
     command().arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(
         contains("most contended links").and(contains(format!("{name:<32} "))).and(contains(" 2000000 ")),
     );

@@ -357,3 +357,25 @@ fn the_tracer_is_compiled_and_installed() {
         .code(FAILED)
         .stderr(ends_with("the tracer was not built: cargo ended with exit status: 3\n"));
 }
+
+#[test]
+fn binary_files_are_named_as_such() {
+    let folder = Folder::new();
+    let junk = folder.path("junk.bin");
+    std::fs::write(&junk, [0xff, 0xfe, 0, 1, 0x80]).unwrap();
+    let report = stderr(FAILED, &["report", text(&junk)]);
+    assert!(report.contains("expected a report that pdes-replay wrote") && report.contains("a binary file"));
+    let platform = stderr(FAILED, &["platform", "show", text(&junk)]);
+    assert!(platform.contains("found a binary file, expected XML or TOML"), "{platform}");
+}
+
+#[test]
+fn directories_of_outputs_are_created() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let (archive, report) = (folder.path("a/b/trace.pdt"), folder.path("c/d/run.json"));
+    command().args(["trace", "convert", text(&trace), "-o", text(&archive)]).assert().code(DONE);
+    let replay = ["run", text(&archive), "--platform", text(&platform), "--report", text(&report)];
+    command().args(replay).assert().code(DONE);
+    assert!(archive.is_file() && report.is_file());
+}

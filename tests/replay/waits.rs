@@ -153,13 +153,19 @@ fn counts_do_not_depend_on_the_division() {
     let folder = Folder::new();
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in ["network.model='contention-free'", "network.model='flow'"] {
-        let settings = [model, "analysis.histograms=true", "mpi.eager_below_bytes=2000"];
-        let mut found = Vec::new();
+        let analyses = ["analysis.histograms=true", "analysis.matrix=true", "analysis.matrix_groups=2"];
+        let settings = [&[model, "mpi.eager_below_bytes=2000"], &analyses[..]].concat();
+        let (mut found, mut matrices) = (Vec::new(), Vec::new());
         let mut simulation = simulation_of(&trace, &settings);
         for way in Way::all().step_by(101) {
             simulation = simulation.with_threads(way.threads);
-            found.push(way.replay(&simulation).findings.distributions.expect("it is asked for"));
+            let findings = way.replay(&simulation).findings;
+            found.push(findings.distributions.expect("it is asked for"));
+            matrices.push(findings.matrix.expect("it is asked for"));
         }
+        assert!(matrices.iter().all(|other| *other == matrices[0]), "{model}");
+        let counted: u64 = matrices[0].cells.values().map(|traffic| traffic.messages).sum();
+        assert_eq!((matrices[0].group_size, counted), (3, found[0].bytes.len()), "{model}");
         assert!(found.iter().all(|other| *other == found[0]), "{model}");
         let outcome = replay(&simulation);
         assert_eq!(outcome.findings.distributions.as_ref(), Some(&found[0]));
@@ -168,6 +174,51 @@ fn counts_do_not_depend_on_the_division() {
         assert_eq!(found[0].bytes.len(), sent, "and is received");
         let others = self::simulation_of(&trace, &[model, "mpi.eager_below_bytes=2000"]);
         assert_eq!(digest(&outcome), digest(&replay(&others)));
+    }
+}
+
+#[test]
+fn the_matrix_has_bytes_messages_and_times_in_transfer() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    for model in ["network.model='contention-free'", "network.model='flow'"] {
+        for (groups, size, pair) in [("512", 1, (0, 1)), ("1", 2, (0, 0))] {
+            let setting = format!("analysis.matrix_groups={groups}");
+            let simulation = simulation_of(&trace, &[model, "analysis.matrix=true", &setting]);
+            let report = Report::new(&simulation, &replay(&simulation));
+            report.write(&folder.path("report.json")).unwrap();
+            let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
+            let matrix = saved.sections.communication.unwrap();
+            assert_eq!((matrix.group_size, matrix.groups), (size, 2 / size), "{model}");
+            assert_eq!((&matrix.from[..], &matrix.to[..]), (&[pair.0][..], &[pair.1][..]));
+            assert_eq!((&matrix.bytes[..], &matrix.messages[..]), (&[984 + 999_984][..], &[2][..]));
+            // The small message flies for 3 us. The large one waits for its receive, at 1.503 ms, and arrives at 2.505 ms.
+            assert_eq!(matrix.transfer_ps[..], [3_000_000 + 1_002_000_000]);
+        }
+    }
+    let mut misuse = command();
+    misuse.arg("--trace").arg(&trace).args(["--set", CLUSTER, "--set", "analysis.matrix_groups=0"]);
+    misuse.assert().code(MISUSE).stderr(contains("found 0, expected a whole number from 1 to 16384"));
+}
+
+#[test]
+fn call_trees_add_up() {
+    let folder = Folder::new();
+    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &["network.model='flow'"]);
+    let sections = Report::new(&simulation, &replay(&simulation)).sections;
+    let (tree, breakdown) = (sections.call_tree.unwrap(), sections.breakdown.unwrap());
+    let node = |site: Option<&str>, action: &str| {
+        let found = tree.nodes.iter().find(|node| node.site.as_deref() == site && node.action == action);
+        found.unwrap_or_else(|| panic!("{site:?} {action}: {:?}", tree.nodes))
+    };
+    assert_eq!(tree.group_size, 1);
+    assert_eq!(node(None, "compute").time_ps[..], [1_000_000_000, 0]);
+    let waits = node(Some("a.c:2"), "recv");
+    assert_eq!((waits.count, &waits.time_ps[..]), (1, &[0, 1_003_000_000][..]));
+    assert_eq!(waits.waiting_ps[..], [0, 1_000_000_000]);
+    for rank in 0..2 {
+        let sum: u64 = tree.nodes.iter().map(|node| node.time_ps[rank]).sum();
+        assert_eq!(sum, breakdown.ranks.end_ps[rank]);
     }
 }
 

@@ -36,6 +36,7 @@ fn load(trace: &Path, settings: &[&str], threads: usize) -> Simulation {
         "analysis.links=true",
         "analysis.waits=true",
         "analysis.histograms=true",
+        "analysis.matrix=true",
         "analysis.critical_path=true",
     ];
     for setting in ["network.model=flow"].iter().chain(&analyses).chain(settings) {
@@ -64,6 +65,7 @@ fn check(trace: &Path, settings: &[&str]) {
             outcome.findings.distributions, expected.findings.distributions,
             "{threads} threads, {settings:?}"
         );
+        assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{threads} threads, {settings:?}");
         let paths = [&outcome, &expected].map(|outcome| format!("{:?}", outcome.findings.critical_path));
         assert!(paths[0] == paths[1], "{threads} threads, {settings:?}");
     }

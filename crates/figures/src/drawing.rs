@@ -75,8 +75,6 @@ struct PlacedImage {
     image: Image,
     corner: (i32, i32),
     size: (u32, u32),
-    /// Attributes that describe the image to scripts.
-    data: String,
 }
 
 /// A figure that can be drawn at any width.
@@ -146,11 +144,11 @@ fn remove_empty(text: &str) -> String {
 
 impl PlacedImage {
     fn write(&self, text: &mut String) {
-        let Self { image, corner: (x, y), size: (width, height), data } = self;
+        let Self { image, corner: (x, y), size: (width, height) } = self;
         let _ = write!(
             text,
             "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" \
-             style=\"image-rendering:pixelated\" {data} href=\"{}\"/>",
+             style=\"image-rendering:pixelated\" href=\"{}\"/>",
             image.data_uri()
         );
     }
@@ -229,7 +227,7 @@ mod tests {
     fn images_are_part_of_a_drawing() {
         let drawing = draw_svg((40, 40), |_, images| {
             let image = Image::new(1, vec![Some(1.0)], &Scale::Sequential);
-            images.push(PlacedImage { image, corner: (0, 0), size: (40, 40), data: String::new() });
+            images.push(PlacedImage { image, corner: (0, 0), size: (40, 40) });
             Ok(())
         });
         let png = drawing.unwrap().png().unwrap();

@@ -43,19 +43,24 @@ pub fn write_figures<'a>(
     directory: &Path,
     format: PictureFormat,
 ) -> Result<Vec<PathBuf>, WriteError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        |source| WriteError::Write { path, source }
-    };
-    std::fs::create_dir_all(directory).map_err(failed(directory))?;
     let write = |figure: &Figure| {
         let (bytes, ending) = picture(figure, format)
             .map_err(|source| WriteError::Draw { name: figure.name.to_string(), source })?;
         let path = directory.join(format!("{}.{ending}", figure.name));
-        std::fs::write(&path, bytes).map_err(failed(&path))?;
+        write_file(&path, &bytes)?;
         Ok(path)
     };
     figures.map(write).collect()
+}
+
+/// Writes a file, in a directory that is created if necessary.
+///
+/// # Errors
+/// Returns an error if the directory or the file cannot be written.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let directory = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = directory.and_then(|()| std::fs::write(path, bytes));
+    written.map_err(|source| WriteError::Write { path: path.to_owned(), source })
 }
 
 fn picture(figure: &Figure, format: PictureFormat) -> Result<(Vec<u8>, &'static str), DrawingError> {

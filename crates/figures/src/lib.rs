@@ -3,7 +3,7 @@
 //! A chart is a struct with its data, such as [`Bars`] or [`Lines`]; its `draw` returns an [`Svg`] of any width. A
 //! [`Figure`] is a chart with a name and a title. A [`Page`] shows [`Section`]s with figures, each of which it draws twice,
 //! for wide and for narrow screens, in the colours of a light or a dark background; [`write_figures`] writes them as
-//! files. The module [`quantity`] formats quantities with units, and needs no feature.
+//! files. An [`Explorer`] is a page whose scripts show data by charts of Apache ECharts and by tables that sort and filter. The module [`quantity`] formats quantities with units, and needs no feature.
 //!
 //! Drawings depend on their data only: equal data give equal bytes on every machine.
 //!
@@ -38,6 +38,8 @@
 #[cfg(feature = "pictures")]
 mod drawing;
 #[cfg(feature = "pictures")]
+mod explorer;
+#[cfg(feature = "pictures")]
 mod file;
 #[cfg(feature = "pictures")]
 mod page;
@@ -49,6 +51,8 @@ pub use drawing::{
     LineKind, Lines, LogChart, Map, Maps, Mark, Node, RGBColor, Scale, Strips, Svg, WIDE,
 };
 #[cfg(feature = "pictures")]
-pub use file::{PictureFormat, WriteError, write_figures};
+pub use explorer::Explorer;
+#[cfg(feature = "pictures")]
+pub use file::{PictureFormat, WriteError, write_figures, write_file};
 #[cfg(feature = "pictures")]
 pub use page::{Page, Section, table};

@@ -5,9 +5,9 @@ use std::path::Path;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::drawing::{DrawingError, Figure, NARROW, WIDE};
-use crate::file::WriteError;
+use crate::file::{WriteError, write_file};
 
-const STYLE: &str = include_str!("page/style.css");
+pub(crate) const STYLE: &str = include_str!("page/style.css");
 
 /// A section of a page.
 pub struct Section {
@@ -41,6 +41,14 @@ impl Section {
     /// Creates an empty section.
     pub fn new(id: &'static str, title: impl Into<String>) -> Self {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
+    }
+
+    /// Returns the section as HTML, to be shown on another page.
+    ///
+    /// # Errors
+    /// Returns an error if a figure cannot be drawn.
+    pub fn text(&self) -> Result<String, DrawingError> {
+        Ok(self.markup()?.into_string())
     }
 
     fn markup(&self) -> Result<Markup, DrawingError> {
@@ -107,7 +115,7 @@ impl Page<'_> {
     pub fn write(&self, path: &Path) -> Result<(), WriteError> {
         let draw = |source| WriteError::Draw { name: "on the page".to_owned(), source };
         let text = self.text().map_err(draw)?;
-        std::fs::write(path, text).map_err(|source| WriteError::Write { path: path.to_owned(), source })
+        write_file(path, text.as_bytes())
     }
 }
 

@@ -47,6 +47,7 @@
 
 mod breakdown;
 pub mod collective;
+mod communication_matrix;
 mod completion;
 mod context;
 mod critical_path;
@@ -69,6 +70,7 @@ mod wait_state;
 pub use breakdown::{Breakdown, Region, Share, region_name};
 pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
+pub use communication_matrix::{CommunicationMatrix, Traffic};
 pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;

@@ -20,6 +20,7 @@ mod events;
 mod rank_observers;
 mod recorder;
 mod request_table;
+mod traffic;
 mod wait_states;
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};

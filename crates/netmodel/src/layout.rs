@@ -1,5 +1,7 @@
 //! Shape of a regular platform and the two ends of each cable, for drawings.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::platform::routing::Routing;
@@ -84,6 +86,71 @@ impl Layout {
         Some(Self { shape: topology.shape(), first_link: wiring.cables, split_duplex: wiring.duplex })
     }
 
+    /// Returns the number of hosts: the stations below this number.
+    pub fn hosts(&self) -> u64 {
+        let product = |sizes: &mut dyn Iterator<Item = u32>| sizes.map(u64::from).product();
+        match &self.shape {
+            NetworkShape::Star { hosts } => u64::from(*hosts),
+            NetworkShape::Torus { dims } => product(&mut dims.iter().copied()),
+            NetworkShape::FatTree { levels } => product(&mut levels.iter().map(|level| level.children)),
+            NetworkShape::Dragonfly(DragonflyShape { groups, chassis, blades, nodes, .. }) => {
+                product(&mut [*groups, *chassis, *blades, *nodes].into_iter())
+            }
+        }
+    }
+
+    /// Returns the names of switches, in the order of their stations, which follow the hosts: of a fat tree leaves, spines and, with
+    /// three levels or more, cores; of a dragonfly the numbers of group, chassis and blade.
+    pub fn switches(&self) -> Vec<String> {
+        match &self.shape {
+            NetworkShape::Star { .. } => vec!["the switch".to_owned()],
+            NetworkShape::Torus { .. } => Vec::new(),
+            NetworkShape::FatTree { levels } => {
+                let name = |level: usize| match level {
+                    0 => "leaf".to_owned(),
+                    1 => "spine".to_owned(),
+                    _ if level + 1 == levels.len() => "core".to_owned(),
+                    _ => format!("switch of level {}", level + 1),
+                };
+                let count = |level: usize| -> u64 {
+                    let parents = levels[..=level].iter().map(|level| u64::from(level.parents));
+                    parents.chain(levels[level + 1..].iter().map(|level| u64::from(level.children))).product()
+                };
+                let of_level =
+                    |level| (0..count(level)).map(move |switch| format!("{} {switch}", name(level)));
+                (0..levels.len()).flat_map(of_level).collect()
+            }
+            NetworkShape::Dragonfly(DragonflyShape { groups, chassis, blades, .. }) => {
+                let blade = |router: u32| {
+                    let (group, rest) = (router / (chassis * blades), router % (chassis * blades));
+                    format!("router {group}.{}.{}", rest / blades, rest % blades)
+                };
+                (0..groups * chassis * blades).map(blade).collect()
+            }
+        }
+    }
+
+    /// Returns the names of links by what they connect, such as `leaf 3 to spine 1`; `O(cables)`.
+    pub fn names_of_links(&self) -> BTreeMap<LinkId, String> {
+        let (hosts, switches) = (self.hosts(), self.switches());
+        let name = |station: u64| match station.checked_sub(hosts) {
+            None => format!("host {station}"),
+            Some(switch) => {
+                switches.get(switch as usize).cloned().unwrap_or_else(|| format!("switch {switch}"))
+            }
+        };
+        let cables = self.cables().unwrap_or_default().into_iter();
+        let names = cables.flat_map(|CableEnds { lower, upper, up, down }| {
+            let (lower, upper) = (name(lower), name(upper));
+            if up == down {
+                vec![(up, format!("{lower} and {upper}"))]
+            } else {
+                vec![(up, format!("{lower} to {upper}")), (down, format!("{upper} to {lower}"))]
+            }
+        });
+        names.collect()
+    }
+
     /// Lists the cables in the order of their links; `None` if the sizes describe no network. `O(cables)`.
     pub fn cables(&self) -> Option<Vec<CableEnds>> {
         let topology: Box<dyn Topology> = match &self.shape {
@@ -150,6 +217,36 @@ mod tests {
             assert!(name.starts_with(&expected), "{name}: {lower} {upper}, {expected}");
         }
         assert_eq!(cables("kind = 'cluster', hosts = 3")[2].0, 2);
+    }
+
+    #[test]
+    fn links_are_named_by_what_they_connect() {
+        let names = |topology: &str, duplex: &str| {
+            let text = format!(
+                "topology = {{ {topology}, speed = '1Gf', bandwidth = '1GBps', latency = '1us'{duplex} }}"
+            );
+            let platform = Platform::from_toml(&text, "test").unwrap();
+            let layout = Layout::of(&platform).unwrap();
+            let highest = layout.cables().unwrap().iter().map(|cable| cable.upper).max().unwrap();
+            let is_torus = matches!(layout.shape, NetworkShape::Torus { .. });
+            assert_eq!(layout.hosts(), platform.hosts().len() as u64);
+            let stations = layout.hosts() + layout.switches().len() as u64;
+            assert!(is_torus || highest + 1 == stations, "{topology}: {highest} {stations}");
+            layout.names_of_links().into_values().collect::<Vec<_>>()
+        };
+        let tree =
+            "kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 3 }]";
+        let tree = names(tree, "");
+        for name in ["host 5 to leaf 1", "leaf 3 to spine 2", "spine 0 to leaf 2"] {
+            assert!(tree.iter().any(|known| known == name), "{name}: {tree:?}");
+        }
+        let shape = "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 4, green = 1, nodes = 2";
+        let dragonfly = names(shape, "");
+        let name = "router 0.0.0 to router 0.0.1".to_owned();
+        assert!(dragonfly.contains(&name), "{dragonfly:?}");
+        let torus = names("kind = 'torus', dims = [3, 2]", "");
+        assert!(torus.contains(&"host 0 to host 1".to_owned()), "{torus:?}");
+        assert!(names("kind = 'cluster', hosts = 3", "").contains(&"host 2 to the switch".to_owned()));
     }
 
     #[test]

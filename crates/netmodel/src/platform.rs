@@ -48,8 +48,13 @@ impl Platform {
     /// # Errors
     /// If the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
     pub fn from_path(path: &std::path::Path) -> Result<Self, PlatformError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
+        let read = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::InvalidData => {
+                std::io::Error::new(source.kind(), "found a binary file, expected XML or TOML")
+            }
+            _ => source,
+        });
+        let text = read.map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let origin = path.display().to_string();
         if text.trim_start().starts_with('<') {

@@ -66,6 +66,8 @@ pub struct Job {
     pub waits: Option<bool>,
     /// Histograms of messages by size and of waits by length.
     pub histograms: bool,
+    /// Communication matrix with at most this number of groups of ranks, if requested.
+    pub matrix_groups: Option<u32>,
     /// Critical-path analysis: ranks record the causes of their clocks.
     pub critical_path: bool,
     /// Recording of link loads, if messages share links; by default on unless there are many links.
@@ -92,6 +94,11 @@ impl Job {
         }
     }
 
+    /// Returns whether an analysis has to see every action, so that none can be fast-forwarded.
+    pub(crate) fn observes_every_action(&self) -> bool {
+        self.histograms || self.matrix_groups.is_some() || self.critical_path || self.timeline.is_some()
+    }
+
     /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
     pub(crate) fn on_ideal_network(&self) -> Self {
         let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
@@ -110,6 +117,7 @@ impl Job {
             polling,
             links: Some(false),
             histograms: false,
+            matrix_groups: None,
             critical_path: false,
             ..self.without_outputs()
         }
@@ -124,7 +132,7 @@ impl Job {
     ///
     /// # Errors
     /// If an input is invalid, or as [`Simulation::replay`].
-    pub(crate) fn replay(&self) -> Result<Report, RunError> {
+    pub fn replay(&self) -> Result<Report, RunError> {
         let simulation = Simulation::load(self)?;
         let outcome = simulation.replay(&Progress::new(self.threads))?;
         Ok(Report::new(&simulation, &outcome))

@@ -84,10 +84,10 @@ pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignmen
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
-    ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Epochs, Fractions,
-    Histogram, Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall,
-    RankEnd, RankParts, RegionParts, Report, ReportError, SavedActionTotal, SavedReport, Sections, TableRow,
-    peak_rss_bytes, write_json,
+    ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
+    CriticalPath, CsvTable, Epochs, Fractions, Histogram, Histograms, Imbalance, Links, Parts, PathCall,
+    PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError,
+    SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -1,7 +1,9 @@
 //! The report of a run.
 
 mod breakdown;
+mod call_tree;
 mod column;
+mod communication;
 mod critical_path;
 mod epochs;
 mod histograms;
@@ -32,7 +34,9 @@ use crate::simulation::{Outcome, Simulation};
 
 pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
+pub use call_tree::{CallNode, CallTree};
 pub use column::{Column, Fractions};
+pub use communication::Communication;
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use epochs::Epochs;
 pub use histograms::{Histogram, Histograms};
@@ -42,7 +46,7 @@ pub(crate) use page::FOOTER;
 #[cfg(feature = "pictures")]
 pub use page::{Presentation, Timeline, TimelineError};
 pub use saved::{ReportError, SavedActionTotal, SavedReport};
-pub use section::Sections;
+pub use section::{CsvTable, Sections};
 
 /// Name of the format.
 const FORMAT: &str = "pdes-replay report";

@@ -56,6 +56,7 @@ pub struct Sweep {
 #[derive(Debug)]
 struct Point {
     labels: Vec<String>,
+    cost: Option<f64>,
     job: Job,
     /// Hash of everything that determines the result: equal keys are equal runs.
     key: String,
@@ -122,6 +123,8 @@ pub struct SweepResults {
 pub struct SweepRow {
     /// Values of the axes.
     pub labels: Vec<String>,
+    /// Sum of the costs of these values, in the unit of the file; `None` if none has a cost.
+    pub cost: Option<f64>,
     /// Result of the run, or the error message.
     pub result: Result<RunResult, String>,
 }
@@ -174,7 +177,9 @@ impl Sweep {
             let source =
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };
             let job = config.resolve().map_err(source)?;
-            points.push(Point { job, labels, key });
+            let costs = settings.iter().filter_map(|setting| setting.cost);
+            let cost = costs.reduce(|one, other| one + other);
+            points.push(Point { job, labels, cost, key });
         }
         Ok(Self { axes: grid.axis_names(), points })
     }
@@ -219,7 +224,7 @@ impl Sweep {
             if let (None, Ok(found)) = (known, &found) {
                 journal.add(&point.key, found)?;
             }
-            Ok(SweepRow { labels: point.labels.clone(), result: found })
+            Ok(SweepRow { labels: point.labels.clone(), cost: point.cost, result: found })
         };
         let rows = run_all(&points, at_once, done, run)?;
         Ok(SweepResults { axes: self.axes.clone(), rows, resumed })

@@ -137,6 +137,7 @@ impl Validation {
             fast_forward: false,
             waits: Some(true),
             histograms: false,
+            matrix_groups: None,
             checkpoints: None,
             profile: None,
             ..job.clone()

@@ -34,11 +34,12 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates an empty file for a path.
+    /// Creates an empty file for a path, in a directory that is created if necessary.
     ///
     /// # Errors
-    /// Fails if no file can be created in the directory.
+    /// Fails if the directory, or no file in it, can be created.
     pub fn create(path: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory_of(path))?;
         let prefix = temporary_prefix(path);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".part");
@@ -118,9 +119,10 @@ mod tests {
     #[test]
     fn a_file_is_committed_or_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("run.json");
+        let path = directory.path().join("new/run.json");
+        drop(AtomicFile::create(&path).unwrap());
         fs::write(&path, "before").unwrap();
-        let names = || fs::read_dir(directory.path()).unwrap().count();
+        let names = || fs::read_dir(directory.path().join("new")).unwrap().count();
         let mut dropped = AtomicFile::create(&path).unwrap();
         dropped.write_all(b"some").unwrap();
         assert_eq!(names(), 2);

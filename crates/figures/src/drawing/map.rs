@@ -30,8 +30,6 @@ pub struct Map {
     pub columns: u32,
     /// Values from 0 to 1; missing values are transparent.
     pub values: Vec<Option<f64>>,
-    /// Attributes that describe the pixels to a script.
-    pub data: String,
 }
 
 /// Maps with a common scale.
@@ -107,7 +105,6 @@ impl PlacedMap<'_> {
             image: Image::new(self.map.columns, self.map.values.clone(), &scale),
             corner: (x, y + TITLE_HEIGHT as i32),
             size: self.size,
-            data: self.map.data.clone(),
         });
         Ok(())
     }
@@ -128,7 +125,7 @@ pub(super) fn draw_scale(
     area.draw(&Text::new(high.as_str(), (start + LENGTH as i32 + 8, 12), style))?;
     let values = (0..LENGTH).map(|step| Some(f64::from(step) / f64::from(LENGTH - 1))).collect();
     let image = Image::new(LENGTH, values, &scale);
-    images.push(PlacedImage { image, corner: (start, 6), size: (LENGTH, 12), data: String::new() });
+    images.push(PlacedImage { image, corner: (start, 6), size: (LENGTH, 12) });
     Ok(())
 }
 
@@ -137,7 +134,7 @@ mod tests {
     use super::*;
 
     fn map(columns: u32, values: usize) -> Map {
-        Map { title: "a".to_owned(), columns, values: vec![Some(0.5); values], data: String::new() }
+        Map { title: "a".to_owned(), columns, values: vec![Some(0.5); values] }
     }
 
     #[test]

@@ -28,8 +28,6 @@ pub struct Strips {
     pub rows: Vec<(String, Vec<f64>)>,
     /// Labels of both ends of the colour scale.
     pub ends: (String, String),
-    /// Attributes that describe the pixels to a script.
-    pub data: String,
 }
 
 impl Strips {
@@ -79,7 +77,6 @@ impl Strips {
             image: Image::new(columns, values, &Scale::Sequential),
             corner: (left, top),
             size: ((right - left) as u32, STRIP_HEIGHT * self.rows.len() as u32),
-            data: self.data.clone(),
         });
         Ok(())
     }

@@ -9,7 +9,9 @@ use super::composition::forward_events;
 use super::critical_path::{CriticalPathTracker, PathStores};
 use super::distributions::{Sampler, Samples};
 use super::recorder::EventRecorder;
+use super::traffic::TrafficCounter;
 use super::{Analysis, ObservedRank, Observer};
+use crate::communication_matrix::{CommunicationMatrix, SharedMatrix};
 use crate::critical_path::CriticalPath;
 use crate::distribution::{Distributions, SharedHistograms};
 use crate::machine::Machine;
@@ -17,13 +19,14 @@ use crate::rank::RankProcess;
 use crate::replay::Replay;
 use crate::timeline::Recording;
 
-/// Analyses that a replay has on request: wait states, critical paths, histograms, a timeline.
+/// Analyses that a replay has on request: wait states, critical paths, histograms, a communication matrix, a timeline.
 #[derive(Debug, Default)]
 pub struct Analyses<'t> {
     pub(crate) has_breakdowns: bool,
     /// Critical paths in flight with messages.
     pub(crate) path_stores: Option<PathStores>,
     pub(crate) histograms: Option<SharedHistograms>,
+    pub(crate) matrix: Option<SharedMatrix>,
     pub(crate) recording: Option<Recording<'t>>,
 }
 
@@ -34,6 +37,8 @@ pub struct Findings {
     pub distributions: Option<Distributions>,
     /// Critical path to the end of the last rank; at a tie, of the lowest.
     pub critical_path: Option<CriticalPath>,
+    /// Messages between ranks.
+    pub matrix: Option<CommunicationMatrix>,
 }
 
 impl Findings {
@@ -41,6 +46,9 @@ impl Findings {
     pub fn merge(&mut self, other: Self) {
         if let Some(more) = other.distributions {
             self.distributions.get_or_insert_default().add(&more);
+        }
+        if let Some(more) = other.matrix {
+            self.matrix.get_or_insert_default().add(&more);
         }
         self.critical_path =
             self.critical_path.take().into_iter().chain(other.critical_path).min_by_key(by_end);
@@ -69,6 +77,14 @@ impl<'t, M: Machine> Replay<'t, M> {
         self
     }
 
+    /// Requests the communication matrix, with at most `groups` groups of ranks.
+    ///
+    /// Memory: 50 B for each pair of groups that communicate, and 24 B per request.
+    pub fn with_matrix(mut self, groups: Option<u32>) -> Self {
+        self.analysis.matrix = groups.map(|groups| SharedMatrix::new(self.trace.ranks(), groups));
+        self
+    }
+
     /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
     /// unless there are [other processes](Replay::with_other_processes).
     ///
@@ -93,6 +109,7 @@ impl<'t, M: Machine> Replay<'t, M> {
         Findings {
             distributions: self.analysis.histograms.as_ref().map(SharedHistograms::distributions),
             critical_path: last_critical_path(processes),
+            matrix: self.analysis.matrix.as_ref().map(SharedMatrix::matrix),
         }
     }
 
@@ -114,6 +131,7 @@ impl<'t, M: Machine> Replay<'t, M> {
 pub struct RankAnalyses<'a> {
     critical_path: Option<Box<CriticalPathTracker<'a>>>,
     sampler: Option<Box<Sampler<'a>>>,
+    traffic: Option<Box<TrafficCounter<'a>>>,
     recorder: Option<Box<EventRecorder<'a>>>,
 }
 
@@ -135,6 +153,7 @@ impl<'t> Analysis for Analyses<'t> {
         RankAnalyses {
             critical_path: self.path_stores.as_ref().and_then(tracker).map(Box::new),
             sampler: self.histograms.as_ref().map(|histograms| Box::new(Sampler::new(rank, histograms))),
+            traffic: self.matrix.as_ref().map(|matrix| Box::new(TrafficCounter::new(rank, matrix))),
             recorder: self.recording.map(|recording| Box::new(EventRecorder::new(recording, rank.rank))),
         }
     }
@@ -159,6 +178,6 @@ impl Observer for RankAnalyses<'_> {
     }
 
     forward_events!(all self => [
-        self.critical_path.as_deref_mut(), self.sampler.as_deref_mut(), self.recorder.as_deref_mut()
+        self.critical_path.as_deref_mut(), self.sampler.as_deref_mut(), self.traffic.as_deref_mut(), self.recorder.as_deref_mut()
     ]);
 }

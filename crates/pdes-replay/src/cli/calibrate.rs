@@ -169,6 +169,7 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     }
     machine.speed = arguments.speed.or(machine.speed);
     let output = &arguments.output;
+    output.parent().map_or(Ok(()), std::fs::create_dir_all).with_context(|| output.display().to_string())?;
     std::fs::write(output, machine.to_toml(&measurements.notes))
         .with_context(|| output.display().to_string())?;
     tracing::info!("wrote {}", output.display());

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use pdes_replay::SavedReport;
 
@@ -41,6 +41,8 @@ enum ReportFormat {
     Svg,
     /// A file of pixels per figure.
     Png,
+    /// A file of comma-separated values per table: ranks, calls, communication matrix, links.
+    Csv,
 }
 
 /// Presents a report, or its comparison with another one.
@@ -57,10 +59,32 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     if arguments.format != ReportFormat::Html && arguments.timeline.is_some() {
         return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
     }
+    if arguments.format == ReportFormat::Csv {
+        return write_csv(arguments, output);
+    }
     require_pictures()?;
     #[cfg(feature = "pictures")]
     present(arguments, output)?;
     tracing::info!("wrote {}", output.display());
+    Ok(())
+}
+
+/// Writes the tables of a report as files in a directory.
+fn write_csv(arguments: &ReportArguments, directory: &Path) -> Result<()> {
+    if arguments.other.is_some() {
+        return Err(
+            Misuse("tables are of one report: leave the second one out, or --format".to_owned()).into()
+        );
+    }
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    for table in SavedReport::from_path(&arguments.report)?.sections.csv() {
+        let path = directory.join(table.name).with_extension("csv");
+        let mut writer = csv::Writer::from_path(&path)?;
+        writer.write_record(&table.header)?;
+        table.rows.iter().try_for_each(|row| writer.write_record(row))?;
+        writer.flush().with_context(|| path.display().to_string())?;
+        tracing::info!("wrote {}", path.display());
+    }
     Ok(())
 }
 
@@ -85,6 +109,7 @@ fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
         ReportFormat::Html => return Ok(portrait.write_page(output)?),
         ReportFormat::Svg => PictureFormat::Svg,
         ReportFormat::Png => PictureFormat::Png,
+        ReportFormat::Csv => unreachable!("tables are written above"),
     };
     let files = portrait.write_pictures(output, format)?;
     tracing::info!("{} pictures", files.len());

@@ -193,15 +193,15 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     Ok(config)
 }
 
-/// Checks output paths before the run, so that a long run does not end with a report that cannot be written.
+/// Creates the directories of outputs before the run, so that a long run does not end with a report that cannot be written.
 fn check_outputs(job: &Job) -> Result<()> {
     let timeline = job.timeline.as_ref().map(|timeline| timeline.path.clone());
     for (what, path) in [("report", &job.report), ("profile", &job.profile), ("timeline", &timeline)] {
         let Some(path) = path else { continue };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        if directory.is_some_and(|directory| !directory.is_dir()) {
-            anyhow::bail!("the {what} {}: its directory does not exist; create it first", path.display());
-        }
+        directory
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .with_context(|| format!("the directory of the {what} {}", path.display()))?;
     }
     if job.profile.is_some() && job.epoch == Epoch::Exact && !job.model.capabilities.threads {
         let hint = "needs epochs, as network.epoch_s = \"auto\": without, the network stays on one worker";

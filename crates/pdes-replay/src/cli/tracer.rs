@@ -78,6 +78,7 @@ fn start<T>(
 
 /// Copies the library under another name first: a process may have mapped an earlier one.
 fn install(built: &Path, library: &Path) -> io::Result<()> {
+    library.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     let part = library.with_extension("so.part");
     std::fs::copy(built, &part)?;
     std::fs::rename(part, library)

@@ -14,7 +14,8 @@ use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
 use super::ConfigError;
 use super::sections::{
-    ComputeSection, EngineSection, MpiSection, NetworkSection, OutcomesName, PlatformSection, Sections,
+    AnalysisSection, ComputeSection, EngineSection, MpiSection, NetworkSection, OutcomesName,
+    PlatformSection, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
 use crate::job::{Job, PlatformSource, Polling};
@@ -23,6 +24,8 @@ use crate::partition::PartitionSource;
 
 /// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;
+/// Largest number of rows of a communication matrix.
+const MAX_MATRIX_GROUPS: u32 = 16384;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let Sections {
@@ -59,13 +62,14 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         return Err(value_error("analysis", "histograms", message));
     }
     let critical_path = analysis.critical_path.unwrap_or_default();
+    let matrix_groups = matrix_groups(&analysis)?;
     let model = model(&network)?;
     let epoch = epochs::epoch(&network, model)?;
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     if checkpoints.is_some() {
         checkpoints::check_model(model, epoch, fast_forward)?;
-        checkpoints::check_analyses(output.profile.is_some(), critical_path)?;
+        checkpoints::check_analyses(output.profile.is_some(), critical_path, matrix_groups.is_some())?;
     }
     let timeline = timeline::timeline(timeline)?;
     if timeline.is_some() {
@@ -100,6 +104,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         fast_forward,
         waits,
         histograms,
+        matrix_groups,
         critical_path,
         links: analysis.links,
         checkpoints,
@@ -284,6 +289,16 @@ pub(super) fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
             format!("found {other}, expected a whole number from 1 to {MAX_THREADS}"),
         )),
     }
+}
+
+/// Returns the number of groups of the communication matrix, if it is requested.
+fn matrix_groups(section: &AnalysisSection) -> Result<Option<u32>, ConfigError> {
+    let groups = section.matrix_groups.unwrap_or(512);
+    if !(1..=MAX_MATRIX_GROUPS).contains(&groups) {
+        let message = format!("found {groups}, expected a whole number from 1 to {MAX_MATRIX_GROUPS}");
+        return Err(value_error("analysis", "matrix_groups", message));
+    }
+    Ok(section.matrix.unwrap_or_default().then_some(groups))
 }
 
 fn run_ahead(section: &EngineSection) -> Result<RunAhead, ConfigError> {

@@ -293,6 +293,12 @@ pub(super) struct AnalysisSection {
     /// Histograms of messages by size and of waits by length; needs `analysis.waits`, and nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "waits.md#histograms"))]
     pub(super) histograms: Option<bool>,
+    /// Communication matrix: bytes, messages and time in transfer between ranks; nothing is fast-forwarded.
+    #[schemars(extend("default" = false, "x-page" = "waits.md#communication-matrix"))]
+    pub(super) matrix: Option<bool>,
+    /// Largest number of rows of the communication matrix, 1 to 16384: with more ranks, neighbours are counted together.
+    #[schemars(extend("default" = 512, "x-page" = "waits.md#communication-matrix"))]
+    pub(super) matrix_groups: Option<u32>,
     /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,

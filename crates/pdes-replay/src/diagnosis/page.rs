@@ -31,9 +31,7 @@ impl Diagnosis {
             }
             @for warning in &self.warnings { p.warning { (warning) } }
         };
-        let palette = page::palette();
-        let (sections, scripts) = (self.sections(), page::map_scripts(&palette));
-        Page { title, lead, sections: &sections, scripts: &scripts, footer: FOOTER }.write(path)
+        Page { title, lead, sections: &self.sections(), scripts: &[], footer: FOOTER }.write(path)
     }
 
     /// Returns the sections of the diagnosis on a page.
@@ -133,12 +131,11 @@ impl Diagnosis {
         let shown = self.problems.iter().filter(|problem| !problem.rank_times_s.is_empty()).take(MAX_MAPS);
         let shown: Vec<_> =
             shown.map(|problem| (problem.name.clone(), problem.rank_times_s.clone())).collect();
-        let ranks = self.ranks;
         let draw = move |width| {
             // Several maps are side by side, so that their titles have to be short.
             let map = |(name, times): &(String, Vec<f64>)| Map {
                 title: name.clone(),
-                ..page::rank_map(name, ranks, times)
+                ..page::rank_map(name, times)
             };
             let maps = shown.iter().map(map).collect();
             Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)

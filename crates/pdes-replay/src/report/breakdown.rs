@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{LocationId, Trace};
 
 use super::column::Column;
-use super::section::Section;
+use super::section::{CsvTable, Section};
 use super::tables;
 use crate::simulation::{Outcome, Simulation};
 
@@ -140,7 +140,7 @@ pub struct Imbalance {
 
 /// Sums of picoseconds with 128 bits: the times of a million ranks overflow 64.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+pub(super) struct Sum {
     compute: u128,
     sleep: u128,
     library: u128,
@@ -185,14 +185,27 @@ impl Section for Breakdown {
         tables::breakdown::write(self, text)
     }
 
-    #[cfg(feature = "pictures")]
-    fn on_page(&self, _: &super::SavedReport) -> Vec<figures::Section> {
-        use super::page::{ranks, sites, waits};
+    fn csv(&self) -> Vec<CsvTable> {
+        let RankParts { end_ps, compute_ps, sleep_ps, library_ps, transfer_ps, .. } = &self.ranks;
+        let ranks: Column = (0..end_ps.len() as u64).collect();
+        let own = [
+            ("rank", &ranks),
+            ("end_ps", end_ps),
+            ("compute_ps", compute_ps),
+            ("sleep_ps", sleep_ps),
+            ("library_ps", library_ps),
+            ("transfer_ps", transfer_ps),
+        ];
+        let waiting = self.ranks.waiting().map(|(state, column)| (format!("{}_ps", state.name()), column));
+        let waiting = waiting.iter().map(|(name, column)| (name.as_str(), *column));
+        vec![CsvTable::of_columns("ranks", &own.into_iter().chain(waiting).collect::<Vec<_>>())]
+    }
 
-        let mut shown = vec![ranks::section(self)];
-        shown.extend(waits::section(self));
-        shown.extend(sites::section(self));
-        shown
+    #[cfg(feature = "pictures")]
+    fn figures(&self, _: &super::SavedReport) -> Vec<figures::Figure> {
+        use super::page::{ranks, sites};
+
+        ranks::figures(self).into_iter().chain(sites::figure(self)).collect()
     }
 }
 
@@ -289,7 +302,7 @@ fn seconds(picos: u128) -> f64 {
 }
 
 impl Sum {
-    fn of<'a>(shares: impl Iterator<Item = (ActionKind, &'a Share)>) -> Self {
+    pub(super) fn of<'a>(shares: impl Iterator<Item = (ActionKind, &'a Share)>) -> Self {
         let mut sum = Self::default();
         for (kind, share) in shares {
             let own = match kind {
@@ -305,7 +318,7 @@ impl Sum {
         sum
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.compute += other.compute;
         self.sleep += other.sleep;
         self.library += other.library;
@@ -321,7 +334,7 @@ impl Sum {
         self.compute + self.sleep + self.library + self.transfer + self.waited()
     }
 
-    fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> Parts {
         let state = |state: WaitState| seconds(self.waiting[state as usize]);
         Parts {
             time_s: seconds(self.all()),

@@ -157,7 +157,7 @@ impl Section for CriticalPath {
     }
 
     #[cfg(feature = "pictures")]
-    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
-        vec![super::page::critical_path::section(self, run)]
+    fn figures(&self, run: &super::SavedReport) -> Vec<figures::Figure> {
+        super::page::critical_path::figures(self, run)
     }
 }

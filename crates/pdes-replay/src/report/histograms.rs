@@ -79,7 +79,7 @@ impl Section for Histograms {
     }
 
     #[cfg(feature = "pictures")]
-    fn on_page(&self, _: &super::SavedReport) -> Vec<figures::Section> {
-        vec![super::page::histograms::section(self)]
+    fn figures(&self, _: &super::SavedReport) -> Vec<figures::Figure> {
+        super::page::histograms::figures(self)
     }
 }

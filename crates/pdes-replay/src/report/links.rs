@@ -1,10 +1,10 @@
 //! Loads of links, for the report.
 
-use netmodel::{LinkLoad, LinkLoads, Platform};
+use netmodel::{Layout, LinkLoad, LinkLoads, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fractions};
-use super::section::Section;
+use super::section::{CsvTable, Section};
 use super::tables;
 use crate::simulation::{Outcome, Simulation};
 
@@ -29,6 +29,9 @@ pub struct Links {
 pub struct ContendedLink {
     /// Name of the link.
     pub name: String,
+    /// Stations that it connects, such as `leaf 3 to spine 1`; null unless all hosts are in one cluster.
+    #[serde(default)]
+    pub connects: Option<String>,
     /// Bandwidth \[B/s\].
     pub capacity_bytes_per_s: f64,
     /// Bytes on the wire of the messages that crossed the link.
@@ -58,6 +61,7 @@ pub struct AllLinks {
 impl Links {
     /// Assembles the loads of the links of a platform.
     fn of_platform(platform: &Platform, loads: &LinkLoads) -> Self {
+        let connected = Layout::of(platform).map(|layout| layout.names_of_links()).unwrap_or_default();
         let name = |load: &LinkLoad| &platform.link(load.link).name;
         let mut most: Vec<&LinkLoad> = loads.links.iter().collect();
         most.sort_by(|one, other| {
@@ -68,6 +72,7 @@ impl Links {
             let series: Fractions = load.series.iter().copied().collect();
             ContendedLink {
                 name: name(load).to_string(),
+                connects: connected.get(&load.link).cloned(),
                 capacity_bytes_per_s: platform.link(load.link).bandwidth,
                 bytes: load.bytes,
                 utilisation: load.utilisation,
@@ -110,8 +115,16 @@ impl Section for Links {
         tables::links::write(self, text)
     }
 
+    fn csv(&self) -> Vec<CsvTable> {
+        let AllLinks { names, bytes, utilisation } = &self.all;
+        let name = |link: usize| names.as_ref().map_or_else(|| link.to_string(), |names| names[link].clone());
+        let row = |link| vec![name(link), bytes[link].to_string(), utilisation[link].to_string()];
+        let header = ["link", "bytes", "utilisation"].map(str::to_owned).to_vec();
+        vec![CsvTable { name: "links", header, rows: (0..bytes.len()).map(row).collect() }]
+    }
+
     #[cfg(feature = "pictures")]
-    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
-        vec![super::page::links::section(self, run)]
+    fn figures(&self, run: &super::SavedReport) -> Vec<figures::Figure> {
+        super::page::links::figures(self, run)
     }
 }

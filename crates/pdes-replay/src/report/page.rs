@@ -2,23 +2,20 @@
 
 mod comparison;
 pub(super) mod critical_path;
+mod explorer;
 mod grid;
 pub(super) mod histograms;
 pub(super) mod links;
 pub(super) mod network;
-mod parameters;
 mod part;
 mod parts;
 pub(super) mod ranks;
 pub(super) mod sites;
-mod summary;
 mod timeline;
-pub(super) mod waits;
 
 use std::path::{Path, PathBuf};
 
-use figures::{Page, PictureFormat, Scale, Section, WriteError, write_figures};
-use maud::html;
+use figures::{Figure, PictureFormat, WriteError, write_figures};
 
 use super::SavedReport;
 use crate::diagnosis::Diagnosis;
@@ -28,10 +25,6 @@ pub use timeline::{Timeline, TimelineError};
 
 /// Text at the end of pages.
 pub(crate) const FOOTER: &str = concat!("pdes-replay ", env!("CARGO_PKG_VERSION"));
-/// Script that shows the values of map pixels.
-const HINT_SCRIPT: &str = include_str!("page/hint.js");
-/// Script that zooms the timeline.
-const TIMELINE_SCRIPT: &str = include_str!("page/timeline.js");
 
 /// The presentation of a run, or of the difference between two runs, as a page or as pictures.
 #[derive(Debug)]
@@ -62,27 +55,9 @@ impl Presentation {
     /// Writes the HTML page.
     ///
     /// # Errors
-    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
+    /// Returns an error if a figure of the diagnosis cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<(), WriteError> {
-        let run = &self.run;
-        let palette = palette();
-        let mut scripts = map_scripts(&palette).to_vec();
-        if self.timeline.is_some() {
-            scripts.push(TIMELINE_SCRIPT);
-        }
-        let (title, lead) = match &self.other {
-            Some(other) => comparison::title(run, other),
-            None => {
-                let title = format!("{} on {}", file_name(run, "trace"), file_name(run, "platform"));
-                (
-                    title,
-                    html! { p.note { "What a replay found, with the model " (run.parameter("model")) "." } },
-                )
-            }
-        };
-        let page =
-            Page { title: &title, lead, sections: &self.sections(), scripts: &scripts, footer: FOOTER };
-        page.write(path)
+        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref(), self.diagnosis.as_ref())
     }
 
     /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
@@ -94,42 +69,14 @@ impl Presentation {
         directory: &Path,
         format: PictureFormat,
     ) -> Result<Vec<PathBuf>, WriteError> {
-        let sections = self.sections();
-        write_figures(sections.iter().flat_map(|section| &section.figures), directory, format)
+        write_figures(self.figures().iter(), directory, format)
     }
 
-    fn sections(&self) -> Vec<Section> {
+    fn figures(&self) -> Vec<Figure> {
+        let run = &self.run;
         match &self.other {
-            Some(other) => comparison::sections(&self.run, other),
-            None => self.run_sections(),
+            Some(other) => comparison::figures(run, other),
+            None => parts::figures(run).into_iter().chain(run.sections.figures(run)).collect(),
         }
     }
-
-    fn run_sections(&self) -> Vec<Section> {
-        let run = &self.run;
-        let mut sections = vec![summary::section(run)];
-        sections.extend(self.diagnosis.iter().flat_map(Diagnosis::sections));
-        sections.push(parts::section(run));
-        sections.extend(run.sections.on_page(run));
-        sections.extend(self.timeline.as_ref().map(timeline::section));
-        sections.push(parameters::section(run));
-        sections
-    }
-}
-
-/// Returns the file name of the trace or the platform, which distinguishes runs at a glance.
-fn file_name(run: &SavedReport, name: &str) -> String {
-    let whole = run.parameter(name);
-    Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())
-}
-
-/// Returns the scripts of pages with maps, with [`palette`].
-pub(crate) fn map_scripts(palette: &str) -> [&str; 2] {
-    [palette, HINT_SCRIPT]
-}
-
-/// Returns the colours of maps, from which a script recovers the values of pixels.
-pub(crate) fn palette() -> String {
-    let hex = |scale: Scale| scale.palette().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("const palettes=[\"{}\",\"{}\"];", hex(Scale::Sequential), hex(Scale::Diverging))
 }

@@ -1,8 +1,10 @@
 //! Reading of reports written by earlier runs.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{FORMAT, Imbalance, Sections, VERSION};
 
@@ -28,11 +30,39 @@ pub struct SavedReport {
     /// Sections that not every run has.
     #[serde(skip)]
     pub sections: Sections,
+    /// The text of the file.
+    #[serde(skip)]
+    pub(crate) text: ReportText,
     /// All parameters that can change the result, including those unknown to this version.
     pub parameters: serde_json::Value,
     /// Warnings of the run.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// Text of a report.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportText(Box<RawValue>);
+
+impl Default for ReportText {
+    fn default() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
+
+impl Deref for ReportText {
+    type Target = RawValue;
+
+    fn deref(&self) -> &RawValue {
+        &self.0
+    }
+}
+
+/// Equal fields make equal reports, whatever the layout of the text.
+impl PartialEq for ReportText {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The time of one kind of action in a report that was read from a file.
@@ -88,9 +118,10 @@ impl SavedReport {
     /// # Errors
     /// Returns an error if the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
         let other = |message: String| ReportError::NotAReport { path: path.to_owned(), message };
+        let text =
+            std::fs::read(path).map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
+        let text = String::from_utf8(text).map_err(|_| other("found a binary file".to_owned()))?;
         let heading: Header = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
         if heading.format != FORMAT {
             return Err(other(format!("found the format {:?}", heading.format)));
@@ -99,7 +130,10 @@ impl SavedReport {
             return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
         }
         // Sections apart: to flatten them, serde would copy all values.
-        let read = || Ok(Self { sections: serde_json::from_str(&text)?, ..serde_json::from_str(&text)? });
+        let read = || {
+            let (sections, all) = (serde_json::from_str(&text)?, serde_json::from_str(&text)?);
+            Ok(Self { sections, text: ReportText(RawValue::from_string(text.clone())?), ..all })
+        };
         read().map_err(|error: serde_json::Error| other(error.to_string()))
     }
 

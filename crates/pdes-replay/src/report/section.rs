@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "pictures")]
 use super::SavedReport;
-use super::{Breakdown, CriticalPath, Epochs, Histograms, Links};
+use super::column::Column;
+use super::{Breakdown, CallTree, Communication, CriticalPath, Epochs, Histograms, Links};
 use crate::simulation::{Outcome, Simulation};
 
 /// A section of a report, from the outcome of a run to the page.
@@ -25,10 +26,36 @@ pub(super) trait Section: Serialize + DeserializeOwned {
         Ok(())
     }
 
-    /// Returns the sections of the page, and with them the figures.
-    #[cfg(feature = "pictures")]
-    fn on_page(&self, _run: &SavedReport) -> Vec<figures::Section> {
+    /// Returns the tables that are written as CSV.
+    fn csv(&self) -> Vec<CsvTable> {
         Vec::new()
+    }
+
+    /// Returns the figures that are written as files.
+    #[cfg(feature = "pictures")]
+    fn figures(&self, _run: &SavedReport) -> Vec<figures::Figure> {
+        Vec::new()
+    }
+}
+
+/// A table of a report, to be written as CSV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvTable {
+    /// Name of the file, without its ending.
+    pub name: &'static str,
+    /// Names of the columns, with units.
+    pub header: Vec<String>,
+    /// Rows, with a cell for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl CsvTable {
+    /// Makes a table of columns of equal length.
+    pub(super) fn of_columns(name: &'static str, columns: &[(&str, &Column)]) -> Self {
+        let rows = columns.iter().map(|(_, column)| column.len()).min().unwrap_or_default();
+        let row = |row: usize| columns.iter().map(|(_, column)| column[row].to_string()).collect();
+        let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { name, header, rows: (0..rows).map(row).collect() }
     }
 }
 
@@ -53,12 +80,19 @@ macro_rules! sections {
                 Ok(())
             }
 
-            /// Returns the sections of the page.
+            /// Returns the tables that are written as CSV.
+            pub fn csv(&self) -> Vec<CsvTable> {
+                let mut tables = Vec::new();
+                $(tables.extend(self.$name.iter().flat_map(Section::csv));)*
+                tables
+            }
+
+            /// Returns the figures that are written as files.
             #[cfg(feature = "pictures")]
-            pub(super) fn on_page(&self, run: &SavedReport) -> Vec<figures::Section> {
-                let mut shown = Vec::new();
-                $(shown.extend(self.$name.iter().flat_map(|section| Section::on_page(section, run)));)*
-                shown
+            pub(super) fn figures(&self, run: &SavedReport) -> Vec<figures::Figure> {
+                let mut figures = Vec::new();
+                $(figures.extend(self.$name.iter().flat_map(|section| Section::figures(section, run)));)*
+                figures
             }
         }
     };
@@ -69,6 +103,10 @@ sections! {
     epochs: Epochs,
     /// Causes of lost time, and who waited for whom.
     breakdown: Breakdown,
+    /// Time by call site and kind of call, and by rank.
+    call_tree: CallTree,
+    /// Messages between ranks.
+    communication: Communication,
     /// Critical path to the end of the last rank.
     critical_path: CriticalPath,
     /// Loads of links.

@@ -11,7 +11,7 @@ impl Section for Layout {
     }
 
     #[cfg(feature = "pictures")]
-    fn on_page(&self, run: &super::SavedReport) -> Vec<figures::Section> {
-        super::page::network::section(self, run).into_iter().collect()
+    fn figures(&self, run: &super::SavedReport) -> Vec<figures::Figure> {
+        super::page::network::figure(self, run).into_iter().collect()
     }
 }

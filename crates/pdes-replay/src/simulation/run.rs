@@ -143,7 +143,7 @@ impl Simulation {
             None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
-        let shows_every_action = self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
+        let shows_every_action = self.job.observes_every_action();
         let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
         if self.job.fast_forward && members == 1 && !shows_every_action {
             let world = self.world(&machine, &all, None).stopping_at_iterations();
@@ -288,6 +288,7 @@ impl Simulation {
         let world = Replay::new(&self.trace, machine, &self.job.mpi)
             .with_breakdowns(self.analyses_waits())
             .with_distributions(self.job.histograms)
+            .with_matrix(self.job.matrix_groups)
             .with_recording(self.recording(spool));
         if self.job.critical_path { world.with_critical_paths(mine.iter().copied()) } else { world }
     }

@@ -12,7 +12,7 @@ pub(super) enum Cells {
 }
 
 /// Returns the results of all runs by column.
-pub(super) fn columns(results: &SweepResults) -> [(&'static str, Cells); 14] {
+pub(super) fn columns(results: &SweepResults) -> [(&'static str, Cells); 15] {
     let found = |of: fn(&RunResult) -> f64| Cells::Number(values(results, of));
     let counted = |of: fn(&RunResult) -> u64| Cells::Count(values(results, of));
     let relative = results.rows.iter().map(|row| results.relative(row)).collect();
@@ -21,6 +21,7 @@ pub(super) fn columns(results: &SweepResults) -> [(&'static str, Cells); 14] {
         ("simulated_time_s", Cells::Time(values(results, |found| found.simulated_time_ps))),
         ("simulated_time_ps", counted(|found| found.simulated_time_ps)),
         ("relative", Cells::Number(relative)),
+        ("cost", Cells::Number(results.rows.iter().map(|row| row.cost).collect())),
         ("compute_s", found(|found| found.compute_s)),
         ("communication_s", found(|found| found.communication_s)),
         ("ranks", counted(|found| found.ranks.into())),

@@ -24,6 +24,8 @@ struct Axis {
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) label: String,
+    /// Cost of a machine with this value, in the user's unit.
+    pub(super) cost: Option<f64>,
     /// Sections of a configuration that the value sets.
     sections: toml::Table,
 }
@@ -56,6 +58,8 @@ struct AxisSection {
 #[derive(Deserialize)]
 pub(super) struct LabelledValue {
     label: String,
+    #[serde(default)]
+    cost: Option<f64>,
     #[serde(flatten)]
     sections: toml::Table,
 }
@@ -133,9 +137,9 @@ fn refuse_runs(path: &Path, table: &toml::Table) -> Result<(), ConfigError> {
 
 impl Axis {
     fn labelled(axis: AxisSection, directory: &Path) -> Self {
-        let setting = |LabelledValue { label, mut sections }: LabelledValue| {
+        let setting = |LabelledValue { label, cost, mut sections }: LabelledValue| {
             resolve_paths(&mut sections, directory);
-            Setting { label, sections }
+            Setting { label, cost, sections }
         };
         Self { name: axis.name, settings: axis.values.into_iter().map(setting).collect() }
     }
@@ -146,7 +150,7 @@ impl Axis {
             let keys = toml::Table::from_iter([(key.to_owned(), value)]);
             let mut sections = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(keys))]);
             resolve_paths(&mut sections, directory);
-            Setting { label, sections }
+            Setting { label, cost: None, sections }
         };
         Self { name: format!("{section}.{key}"), settings: values.into_iter().map(setting).collect() }
     }

@@ -123,6 +123,7 @@ mod tests {
             warnings: vec!["a".to_owned(), "b".to_owned()],
         };
         let row = |machine: &str, ranks: &str, found| SweepRow {
+            cost: None,
             labels: vec![machine.to_owned(), ranks.to_owned()],
             result: found,
         };

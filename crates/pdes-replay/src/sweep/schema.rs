@@ -34,7 +34,9 @@ impl JsonSchema for LabelledValue {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let mut sections = sections();
         let label = json!({ "type": "string", "description": "The name of the value in the results." });
+        let cost = json!({ "type": "number", "description": "The cost of a machine with this value, in any unit; costs of several axes are added." });
         sections.insert("label".to_owned(), label);
+        sections.insert("cost".to_owned(), cost);
         object(sections, &["label"])
     }
 }

@@ -1,40 +1,22 @@
 //! Critical path: the chain of causes that must get faster for the run to end earlier.
 
-use figures::quantity::{TimeUnit, count, percent, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, Section, table};
-use maud::html;
+use figures::quantity::{TimeUnit, percent, seconds};
+use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines};
 
-use super::super::{CriticalPath, PathCall, PathParts, PathRank};
+use super::super::{CriticalPath, PathCall, PathParts};
 use super::SavedReport;
 use super::part::from_picos;
 
-/// Largest number of ranks in the table.
-const MAX_LISTED: usize = 10;
-
-pub(in crate::report) fn section(path: &CriticalPath, run: &SavedReport) -> Section {
-    let mut section = Section::new("path", "Critical path");
-    section.lead = html! { p {
-        "The chain of causes that ends last, on rank " (path.rank) ", after " (seconds(path.time_s)) ": it passes from one rank to another "
-        (count(path.hops)) " times. What is not on it can be slower without making the run longer."
-    } };
-    section.figures = vec![parts(path), calls(path)];
+pub(in crate::report) fn figures(path: &CriticalPath, run: &SavedReport) -> Vec<Figure> {
+    let mut figures = vec![parts(path), calls(path)];
     if !path.segments.is_empty() {
-        section.figures.push(rank_over_time(path, run.ranks));
+        figures.push(rank_over_time(path, run.ranks));
     }
-    let row = |rank: &PathRank| {
-        let time = from_picos(rank.time_ps);
-        vec![format!("rank {}", rank.rank), seconds(time), percent(time, path.time_s)]
-    };
-    let rows: Vec<_> = path.ranks.iter().take(MAX_LISTED).map(row).collect();
-    section.rest = html! {
-        h3 { "Ranks on the path" }
-        (table(&["rank", "time on the path", "share"], 1, &rows))
-    };
-    section
+    figures
 }
 
 /// Returns the names, times \[s\] and colours of the parts.
-pub(super) fn named(parts: &PathParts) -> [(&'static str, f64, usize); 6] {
+fn named(parts: &PathParts) -> [(&'static str, f64, usize); 6] {
     let colours = [0, 6, 4, 1, 2, 5];
     std::array::from_fn(|part| {
         let (name, picos) = parts.named()[part];

@@ -16,15 +16,6 @@ pub(super) fn width(pixels: usize) -> u32 {
     divisors.min().unwrap_or(root.max(1)) as u32
 }
 
-/// Returns the attributes from which the script derives the ranks and the value of a pixel, between `least` and `most` \[s\].
-pub(super) fn data_attributes(name: &str, ranks: usize, pixels: usize, (least, most): (f64, f64)) -> String {
-    let (share, width) = (ranks.div_ceil(pixels.max(1)).max(1), width(pixels));
-    let name = name.replace('_', " ");
-    format!(
-        "data-map=\"{name}\" data-columns=\"{width}\" data-share=\"{share}\" data-things=\"{ranks}\" data-least=\"{least:e}\" data-most=\"{most:e}\""
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

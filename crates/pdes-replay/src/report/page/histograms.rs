@@ -1,45 +1,19 @@
 //! Histograms of messages and waits.
 
-use figures::quantity::{bytes, count, seconds};
-use figures::{Bins, Figure, Section, table};
+use figures::quantity::{bytes, seconds};
+use figures::{Bins, Figure};
 
 use super::super::{Histogram, Histograms};
 
-pub(in crate::report) fn section(histograms: &Histograms) -> Section {
-    let histograms = histograms.clone();
-    let time = |picos: f64| seconds(picos / 1e12);
-    let row = |name: &str, histogram: &Histogram, text: fn(f64) -> String| {
-        let values = [histogram.min, histogram.p50, histogram.p90, histogram.p99, histogram.max];
-        let values = values.iter().map(|&value| text(value as f64));
-        [name.to_owned(), count(histogram.count)].into_iter().chain(values).collect::<Vec<_>>()
-    };
-    let mut section = Section::new("histograms", "Messages and waits");
-    let rows = [
-        row("size of messages", &histograms.message_bytes, bytes),
-        row("time of messages", &histograms.latency_ps, time),
-        row("waits for others", &histograms.waiting_ps, time),
-    ];
-    section.rest = table(&["", "count", "least", "median", "90 %", "99 %", "most"], 1, &rows);
-    section.figures = vec![
-        figure("sizes", "Size of messages", "payload", histograms.message_bytes, short_bytes, 1.0),
-        figure(
-            "latencies",
-            "Time of messages from the send to the arrival",
-            "time",
-            histograms.latency_ps,
-            short_time,
-            1e-12,
-        ),
-        figure(
-            "waits",
-            "Waits for others, where there is any",
-            "time",
-            histograms.waiting_ps,
-            short_time,
-            1e-12,
-        ),
-    ];
-    section
+pub(in crate::report) fn figures(histograms: &Histograms) -> Vec<Figure> {
+    let Histograms { message_bytes, latency_ps, waiting_ps } = histograms.clone();
+    let latency = "Time of messages from the send to the arrival";
+    let waits = "Waits for others, where there is any";
+    vec![
+        figure("sizes", "Size of messages", "payload", message_bytes, short_bytes, 1.0),
+        figure("latencies", latency, "time", latency_ps, short_time, 1e-12),
+        figure("waits", waits, "time", waiting_ps, short_time, 1e-12),
+    ]
 }
 
 fn figure(

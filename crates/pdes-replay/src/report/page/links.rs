@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use figures::quantity::{TimeUnit, bytes, rate, seconds};
-use figures::{Bins, Figure, Section, Strips, table};
-use maud::html;
+use figures::quantity::TimeUnit;
+use figures::{Bins, Figure, Strips};
 
 use super::super::{ContendedLink, Links};
 use super::SavedReport;
@@ -14,34 +13,17 @@ use super::part::from_picos;
 const MIN_UTILISATION: f64 = 1e-5;
 /// Largest number of links in the drawing.
 const MAX_DRAWN: usize = 32;
-/// Largest number of links in the table.
-const MAX_LISTED: usize = 10;
 
-pub(in crate::report) fn section(links: &Links, run: &SavedReport) -> Section {
+pub(in crate::report) fn figures(links: &Links, run: &SavedReport) -> Vec<Figure> {
     let links = Rc::new(links.clone());
-    let mut section = Section::new("links", "Links");
-    let row = |link: &ContendedLink| {
-        vec![
-            link.name.clone(),
-            rate(link.capacity_bytes_per_s),
-            bytes(link.bytes as f64),
-            share(link.utilisation),
-            share(link.peak),
-            seconds(from_picos(link.saturated_ps)),
-        ]
-    };
-    let rows: Vec<_> = links.top.iter().take(MAX_LISTED).map(row).collect();
-    section.rest = html! {
-        h3 { "Most contended" }
-        (table(&["link", "capacity", "carried", "used on average", "at most", "full for"], 1, &rows))
-    };
+    let mut figures = Vec::new();
     if links.top.iter().any(|link| !link.series.is_empty()) {
-        section.figures.push(over_time(Rc::clone(&links), run.simulated_time_s));
+        figures.push(over_time(Rc::clone(&links), run.simulated_time_s));
     }
     if links.all.utilisation.iter().any(|&used| used > 0.0) {
-        section.figures.push(distribution(links));
+        figures.push(distribution(links));
     }
-    section
+    figures
 }
 
 /// Formats a fraction of a capacity.
@@ -65,7 +47,6 @@ fn over_time(links: Rc<Links>, end: f64) -> Figure {
             range: 0.0..(whole / unit.seconds).max(f64::MIN_POSITIVE),
             rows: links.top.iter().take(MAX_DRAWN).map(padded).collect(),
             ends: ("unused".to_owned(), "full".to_owned()),
-            data: format!("data-strips=\"{whole:e}\" data-columns=\"{bins}\""),
         }
         .draw(width)
     })

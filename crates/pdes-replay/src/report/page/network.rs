@@ -4,8 +4,7 @@ mod dragonfly;
 mod torus;
 mod tree;
 
-use figures::{Figure, Map, Maps, Scale, Section};
-use maud::html;
+use figures::{Figure, Map, Maps, Scale};
 use netmodel::{Layout, NetworkShape};
 
 use super::SavedReport;
@@ -33,19 +32,14 @@ struct Network {
     max_utilisation: f64,
 }
 
-pub(in crate::report) fn section(layout: &Layout, run: &SavedReport) -> Option<Section> {
+pub(in crate::report) fn figure(layout: &Layout, run: &SavedReport) -> Option<Figure> {
     let network = Network::of(run)?;
-    let (figures, note) = match &layout.shape {
-        NetworkShape::Torus { dims } => (vec![torus::figure(network, dims)], torus::NOTE),
-        NetworkShape::FatTree { levels } => (vec![tree::figure(network, levels)], tree::NOTE),
-        NetworkShape::Dragonfly(shape) => (vec![dragonfly::figure(network, *shape)], dragonfly::NOTE),
-        NetworkShape::Star { .. } => (vec![star(network)], "A pixel for each host, line by line."),
-    };
-    let mut section = Section::new("network", "Links on the network");
-    section.lead =
-        html! { p.note { "How much of their capacity links use, averaged over the run. " (note) } };
-    section.figures = figures;
-    Some(section)
+    Some(match &layout.shape {
+        NetworkShape::Torus { dims } => torus::figure(network, dims),
+        NetworkShape::FatTree { levels } => tree::figure(network, levels),
+        NetworkShape::Dragonfly(shape) => dragonfly::figure(network, *shape),
+        NetworkShape::Star { .. } => star(network),
+    })
 }
 
 impl Network {
@@ -69,7 +63,7 @@ impl Network {
     /// Returns a map of utilisations; pixels without cables are empty.
     fn map(&self, title: String, columns: usize, values: &[Option<f64>]) -> Map {
         let values = values.iter().map(|value| value.map(|value| value / self.max_utilisation)).collect();
-        Map { title, columns: columns as u32, values, data: String::new() }
+        Map { title, columns: columns as u32, values }
     }
 
     fn maps(&self, maps: Vec<Map>) -> Maps {

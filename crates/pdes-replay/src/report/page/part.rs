@@ -5,7 +5,7 @@ use figures::{COLOURS, RGBColor};
 use super::super::{Parts, RankParts};
 
 /// Index of the colour of each part, in the order of [`Parts::named`].
-const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
+pub(super) const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
 
 /// A part of a breakdown.
 #[derive(Clone, Copy, Debug)]
@@ -42,17 +42,6 @@ impl Part {
             None => ranks.waiting()[self.index - own.len()].1,
         }
     }
-
-    /// Returns whether it is a wait state.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.index >= 4
-    }
-}
-
-/// Returns the colour of the part `name`.
-pub(super) fn colour(name: &str) -> Option<RGBColor> {
-    let place = Parts::default().named().iter().position(|&(part, _)| part == name)?;
-    Some(COLOURS[COLOUR_INDICES[place]])
 }
 
 /// Returns names and colours, in the form that drawings need.

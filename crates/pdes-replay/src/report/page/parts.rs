@@ -1,32 +1,23 @@
 //! Breakdown of the time of all ranks by part, and by kind of call.
 
-use figures::quantity::{count, percent, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Section, table};
-use maud::html;
+use figures::quantity::{percent, seconds};
+use figures::{Bar, Bars, COLOURS, Figure};
 
 use super::super::saved::SavedActionTotal;
 use super::super::{CallParts, Parts};
 use super::SavedReport;
 use super::part::{Part, legend};
 
-/// Largest number of kinds of calls in the drawing; the table has all.
+/// Largest number of kinds of calls in the drawing.
 const MAX_DRAWN: usize = 12;
 
-pub(super) fn section(run: &SavedReport) -> Section {
-    let mut section = Section::new("time", "Where the time goes");
+pub(super) fn figures(run: &SavedReport) -> Vec<Figure> {
     match &run.sections.breakdown {
         Some(breakdown) => {
-            let calls = breakdown.calls_by_time();
-            section.lead = html! { p.note {
-                "Times of all ranks together. Transfer: the other side was there, and data were under way. The waits are Scalasca's patterns: \
-                 the other side was not there."
-            } };
-            section.figures = vec![total(breakdown.total), drawing(&calls, breakdown.total)];
-            section.rest = call_table(&calls, &breakdown.total);
+            vec![total(breakdown.total), drawing(&breakdown.calls_by_time(), breakdown.total)]
         }
-        None => section_without_breakdown(run, &mut section),
+        None => vec![without_breakdown(run)],
     }
-    section
 }
 
 fn total(total: Parts) -> Figure {
@@ -58,38 +49,13 @@ fn drawing(calls: &[&CallParts], total: Parts) -> Figure {
     })
 }
 
-fn call_table(calls: &[&CallParts], total: &Parts) -> maud::Markup {
-    let row = |call: &&CallParts| {
-        let CallParts { action, count: calls, parts } = *call;
-        let own = parts.compute_s + parts.sleep_s + parts.library_s;
-        vec![
-            action.to_string(),
-            count(*calls),
-            seconds(parts.time_s),
-            percent(parts.time_s, total.time_s),
-            percent(own, parts.time_s),
-            percent(parts.transfer_s, parts.time_s),
-            percent(parts.waiting_s, parts.time_s),
-        ]
-    };
-    let rows: Vec<_> = calls.iter().map(row).collect();
-    table(&["call", "count", "time of all ranks", "share", "own", "transfer", "waiting"], 1, &rows)
-}
-
-/// Shows the times by kind of call, if the report has no breakdown.
-fn section_without_breakdown(run: &SavedReport, section: &mut Section) {
-    section.lead = html! { p.note {
-        "Replay with " code { "analysis.waits = true" } " to see what ranks wait for, and each rank by itself."
-    } };
+/// Draws the times by kind of call, if the report has no breakdown.
+fn without_breakdown(run: &SavedReport) -> Figure {
     let mut actions = run.time_by_action.clone();
     actions.retain(|action| action.time_s > 0.0);
     actions.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
     let all: f64 = actions.iter().map(|action| action.time_s).sum();
-    let rows = actions.iter().map(|action| {
-        vec![action.action.clone(), count(action.count), seconds(action.time_s), percent(action.time_s, all)]
-    });
-    section.rest = table(&["call", "count", "time of all ranks", "share"], 1, &rows.collect::<Vec<_>>());
-    section.figures = vec![Figure::new("calls", "Time of all ranks by kind of call", move |width| {
+    Figure::new("calls", "Time of all ranks by kind of call", move |width| {
         let bar = |action: &SavedActionTotal| Bar {
             label: action.action.clone(),
             parts: vec![action.time_s],
@@ -98,5 +64,5 @@ fn section_without_breakdown(run: &SavedReport, section: &mut Section) {
         let parts = vec![("time".to_owned(), COLOURS[0])];
         Bars { axis: "time of all ranks", parts, bars: actions.iter().take(MAX_DRAWN).map(bar).collect() }
             .draw(width)
-    })];
+    })
 }

@@ -1,109 +1,200 @@
-// Draws the timeline on a canvas: a row for each rank, a rectangle for each state, a line for each message.
+// The timeline on a canvas: a line for each rank, or for neighbours if there are more than lines; of states that share a pixel the one with
+// most time is drawn, so that millions of states open.
 "use strict";
-{
-  const data = JSON.parse(document.getElementById("timeline-data").textContent);
-  const box = document.querySelector(".timeline");
-  const canvas = box.querySelector("canvas");
-  const told = box.querySelector("output");
-  const rows = data.rows;
+
+// Reads numbers of 7 bits per byte, the lowest first.
+async function numbersOf(blob) {
+  const packed = Uint8Array.from(atob(blob), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const read = new Uint8Array(await new Response(stream).arrayBuffer());
+  let at = 0;
+  return () => {
+    let [number, unit] = [0, 1];
+    for (;;) {
+      const byte = read[at++];
+      number += (byte & 0x7f) * unit;
+      if (byte < 0x80) return number;
+      unit *= 128;
+    }
+  };
+}
+
+async function readTimeline({ labels, blob }) {
+  const next = await numbersOf(blob);
+  let last = 1;
+  const rows = labels.map((label) => {
+    const length = next();
+    const [begins, ends, names] = [new Float64Array(length), new Float64Array(length), new Uint16Array(length)];
+    for (let state = 0, end = 0; state < length; state++) {
+      begins[state] = end + next();
+      ends[state] = end = begins[state] + next();
+      names[state] = next();
+    }
+    if (length) last = Math.max(last, ends[length - 1]);
+    return { label, begins, ends, names };
+  });
+  const messages = { from: [], sent: [], to: [], arrived: [] };
+  for (let left = next(), sent = 0; left > 0; left--) {
+    messages.from.push(next());
+    messages.sent.push((sent += next()));
+    messages.to.push(next());
+    messages.arrived.push(sent + next());
+    last = Math.max(last, messages.arrived[messages.arrived.length - 1]);
+  }
+  return { rows, messages, end: last };
+}
+
+// The colours of states: those of parts of a time everywhere else; others have hues of their own.
+function stateColours(names) {
+  const known = new Map(PARTS.map((part) => [part.key, part.colour]));
+  const used = new Set(names.map((name) => known.get(name)));
+  const free = data.colours.series.filter((colour) => !used.has(colour));
+  let other = 0;
+  return names.map((name) => known.get(name) || free.shift() || `hsl(${(40 + 137.5 * other++) % 360} 62% 55%)`);
+}
+
+async function showTimeline() {
+  if (!data.timeline) return;
+  const box = section("timeline", "Timeline", "Turn the wheel with Ctrl, or press + and -, to zoom in time, with Shift to zoom ranks; drag or press arrow keys to move; double-click or press 0 to see all.");
+  const view = element("div", { class: "timeline" });
+  box.append(view);
+  const colours = stateColours(data.timeline.names);
+  const meaning = (name) => MEANINGS[name] || `MPI call ${name}`;
+  const swatches = data.timeline.names.map((name, index) => element("span", { title: meaning(name) }, element("i", { style: `background:${colours[index]}` }), spaced(name)));
+  const told = element("output", { class: "note" });
+  const hint = element("output", { class: "note", "aria-live": "polite" });
+  const canvas = element("canvas", { tabindex: 0, role: "img", "aria-label": "timeline of ranks" });
+  const controls = element("div", { class: "controls" });
+  view.append(controls, canvas, hint, element("p", { class: "swatches note" }, ...swatches));
+  drawTimeline(await readTimeline(data.timeline), { view, canvas, controls, told, hint, colours, meaning });
+}
+
+function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, told, hint, colours, meaning }) {
   // Room for labels on the left, and for the axis below.
   const [left, below] = [76, 26];
   const mostMessages = 4000;
-
-  let end = 0;
-  for (const row of rows) for (const [begin, length] of row.states) end = Math.max(end, begin + length);
-  for (const message of data.messages) end = Math.max(end, message[3]);
-  end = end || 1;
   const whole = () => ({ from: 0, to: end, first: 0, last: rows.length });
   let view = whole();
   let size = { width: 0, height: 0 };
+  let marked = null;
   // Names of the states that stand out; without any, all are equal.
   let outstanding = new Set();
+  let waiting = false;
 
-  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"], [1e-3, "ps"]];
-  const unitOf = (nanos) => units.find(([unit]) => nanos >= unit) || units[4];
-  const time = (nanos, digits = 6) => {
-    const [unit, name] = unitOf(Math.abs(nanos));
-    return `${Number((nanos / unit).toPrecision(digits))} ${nanos === 0 ? "s" : name}`;
-  };
   const x = (at) => left + ((at - view.from) / (view.to - view.from)) * (size.width - left);
   const rowHeight = () => (size.height - below) / (view.last - view.first);
   const y = (row) => (row - view.first) * rowHeight();
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
-  // Returns the index of the first state that ends at or after a time, by binary search: the states of a row are in order.
-  function firstAfter(states, at) {
-    let [low, high] = [0, states.length];
+  // The first state that ends after a time: the states of a row are in order.
+  function firstAfter({ ends }, at) {
+    let [low, high] = [0, ends.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (states[middle][0] + states[middle][1] < at) low = middle + 1;
+      if (ends[middle] <= at) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
-  function drawStates(context) {
-    const high = rowHeight();
-    const gap = high > 6 ? 1 : 0;
-    for (let row = Math.floor(view.first); row < Math.min(rows.length, Math.ceil(view.last)); row++) {
-      const states = rows[row].states;
-      let drawn = -1;
-      for (let place = firstAfter(states, view.from); place < states.length && states[place][0] <= view.to; place++) {
-        const [begin, length, name] = states[place];
-        const [start, stop] = [Math.max(left, x(begin)), x(begin + length)];
-        // States narrower than a pixel are drawn once per pixel.
-        if (stop < drawn + 0.5) continue;
-        context.fillStyle = data.colours[name];
-        context.globalAlpha = outstanding.size === 0 || outstanding.has(data.names[name]) ? 1 : 0.12;
-        context.fillRect(start, y(row) + gap, Math.max(0.5, stop - start), Math.max(0.5, high - 2 * gap));
-        drawn = Math.max(stop, start + 0.5);
+  // Draws a line of pixels for some rows: the state with most time in each pixel.
+  function drawLine(context, first, last, top, height, times) {
+    const pixels = Math.ceil(size.width - left);
+    const perPixel = (view.to - view.from) / pixels;
+    const kinds = colours.length;
+    times.fill(0);
+    for (let row = first; row < last; row++) {
+      const { begins, ends, names } = rows[row];
+      for (let state = firstAfter(rows[row], view.from); state < begins.length && begins[state] < view.to; state++) {
+        const begin = Math.max(0, (begins[state] - view.from) / perPixel);
+        const stop = Math.min(pixels, (ends[state] - view.from) / perPixel);
+        for (let pixel = Math.floor(begin); pixel < stop; pixel++) {
+          times[pixel * kinds + names[state]] += Math.min(stop, pixel + 1) - Math.max(begin, pixel);
+        }
+      }
+    }
+    const drawn = (from, to, kind) => {
+      if (kind < 0) return;
+      context.fillStyle = colours[kind];
+      context.globalAlpha = outstanding.size === 0 || outstanding.has(data.timeline.names[kind]) ? 1 : 0.12;
+      context.fillRect(left + from, top, to - from, height);
+    };
+    let [kind, since] = [-1, 0];
+    for (let pixel = 0; pixel <= pixels; pixel++) {
+      let [most, found] = [0, -1];
+      if (pixel < pixels) {
+        for (let name = 0, at = pixel * kinds; name < kinds; name++, at++) if (times[at] > most) [most, found] = [times[at], name];
+      }
+      if (found !== kind || pixel === pixels) {
+        drawn(since, pixel, kind);
+        [kind, since] = [found, pixel];
       }
     }
     context.globalAlpha = 1;
   }
 
-  function drawMessages(context) {
-    const seen = data.messages.filter(([from, sent, to, arrived]) =>
-      arrived >= view.from && sent <= view.to && Math.max(from, to) >= view.first && Math.min(from, to) < view.last);
-    if (seen.length > mostMessages) return;
-    context.strokeStyle = style("--ink");
-    context.globalAlpha = seen.length > 400 ? 0.3 : 0.6;
+  function drawStates(context) {
+    const times = new Float32Array(Math.ceil(size.width - left) * colours.length);
+    const [first, last] = [Math.floor(view.first), Math.min(rows.length, Math.ceil(view.last))];
+    const share = Math.max(1, Math.floor(1 / rowHeight()));
+    const gap = rowHeight() > 6 ? 1 : 0;
+    for (let row = first; row < last; row += share) {
+      // Whole pixels: lines must not shine through each other.
+      const [top, bottom] = [Math.round(y(row)), Math.round(y(row + share))];
+      drawLine(context, row, Math.min(last, row + share), top + gap, Math.max(1, bottom - top - 2 * gap), times);
+    }
+  }
+
+  function drawMessages(context, ink) {
+    const found = [];
+    const { from, sent, to, arrived } = messages;
+    for (let message = 0; message < sent.length && sent[message] <= view.to && found.length <= mostMessages; message++) {
+      const [high, low] = [Math.max(from[message], to[message]), Math.min(from[message], to[message])];
+      if (arrived[message] >= view.from && high >= view.first && low < view.last) found.push(message);
+    }
+    if (found.length > mostMessages) return;
+    context.strokeStyle = ink;
+    context.globalAlpha = found.length > 400 ? 0.3 : 0.6;
     context.beginPath();
-    for (const [from, sent, to, arrived] of seen) {
-      context.moveTo(x(sent), y(from + 0.5));
-      context.lineTo(x(arrived), y(to + 0.5));
+    for (const message of found) {
+      context.moveTo(x(sent[message]), y(from[message] + 0.5));
+      context.lineTo(x(arrived[message]), y(to[message] + 0.5));
     }
     context.stroke();
     context.globalAlpha = 1;
   }
 
-  function drawAxis(context) {
+  function drawAxis(context, soft) {
     const span = view.to - view.from;
     const wanted = span / Math.max(2, (size.width - left) / 110);
     const power = 10 ** Math.floor(Math.log10(wanted));
     const step = power * [1, 2, 5, 10].find((factor) => factor * power >= wanted);
-    const [unit, name] = unitOf(Math.max(view.to, step));
-    context.fillStyle = style("--soft");
+    context.fillStyle = soft;
     context.textAlign = "center";
     for (let tick = Math.ceil(view.from / step) * step; tick <= view.to; tick += step) {
-      const at = x(tick);
-      context.fillRect(at, size.height - below, 1, 5);
-      const text = `${Number((tick / unit).toPrecision(9))} ${name}`;
-      context.fillText(text, Math.min(at, size.width - 4 - text.length * 3), size.height - 7);
+      context.fillRect(x(tick), size.height - below, 1, 5);
+      const text = picos(tick, 9);
+      context.fillText(text, Math.min(x(tick), size.width - 4 - text.length * 3), size.height - 7);
     }
   }
 
-  function drawLabels(context) {
-    context.clearRect(0, 0, left, size.height);
-    context.fillStyle = style("--soft");
+  function drawLabels(context, { ink, soft }) {
     context.textAlign = "right";
     const every = Math.max(1, Math.ceil(13 / rowHeight()));
-    for (let row = Math.ceil(view.first / every) * every; row < Math.min(rows.length, view.last); row += every)
+    for (let row = Math.ceil(view.first / every) * every; row < Math.min(rows.length, view.last); row += every) {
+      context.fillStyle = row === marked ? ink : soft;
       context.fillText(rows[row].label.slice(0, 11), left - 6, y(row) + Math.min(rowHeight() / 2 + 4, 14));
+    }
+    if (marked === null || marked < view.first - 1 || marked > view.last) return;
+    context.strokeStyle = ink;
+    context.lineWidth = 2;
+    context.strokeRect(left, y(marked), size.width - left - 1, Math.max(2, rowHeight()));
+    context.lineWidth = 1;
   }
 
   function draw() {
-    const width = box.clientWidth;
+    waiting = false;
+    const width = Math.floor(box.clientWidth);
+    if (width <= left) return;
     const height = Math.min(560, Math.max(120, rows.length * 22)) + below;
     const density = window.devicePixelRatio || 1;
     size = { width, height };
@@ -111,6 +202,7 @@
     canvas.width = width * density;
     canvas.height = height * density;
     const context = canvas.getContext("2d");
+    const style = theme();
     context.scale(density, density);
     context.font = "12px system-ui, sans-serif";
     context.save();
@@ -118,26 +210,31 @@
     context.rect(left, 0, width - left, height - below);
     context.clip();
     drawStates(context);
-    drawMessages(context);
+    drawMessages(context, style.ink);
     context.restore();
-    drawLabels(context);
-    drawAxis(context);
+    drawLabels(context, style);
+    drawAxis(context, style.soft);
     const last = Math.min(rows.length, Math.ceil(view.last)) - 1;
-    const origin = data.origin ? ` after ${time(data.origin)}` : "";
-    told.textContent = `${time(view.from)} to ${time(view.to)}${origin}, ${rows[Math.floor(view.first)].label} to ${rows[last].label}`;
+    const { origin_ns: origin } = data.timeline;
+    const share = Math.max(1, Math.floor(1 / rowHeight()));
+    told.textContent = `${picos(view.from, 6)} to ${picos(view.to, 6)}${origin ? ` after ${seconds(origin / 1e9)}` : ""}, ${rows[Math.floor(view.first)].label} to ${rows[last].label}${share > 1 ? `; a line is ${share} ranks` : ""}`;
   }
+  // Events that follow each other closely are drawn once; a timer runs in pages that are not seen, too.
+  const later = () => {
+    if (!waiting) setTimeout(draw, 10);
+    waiting = true;
+  };
 
   function clamp(from, to, least, most, shortest) {
     const span = Math.min(most - least, Math.max(shortest, to - from));
     const start = Math.min(most - span, Math.max(least, from));
     return [start, start + span];
   }
-
   function show(next) {
-    const [from, to] = clamp(next.from, next.to, 0, end, Math.min(end, 0.01));
+    const [from, to] = clamp(next.from, next.to, 0, end, Math.min(end, 10));
     const [first, last] = clamp(next.first, next.last, 0, rows.length, 1);
     view = { from, to, first, last };
-    draw();
+    later();
   }
 
   // Zooms around a position between 0 and 1.
@@ -153,13 +250,13 @@
     const [span, height] = [(view.to - view.from) * part, (view.last - view.first) * rowsPart];
     show({ from: view.from + span, to: view.to + span, first: view.first + height, last: view.last + height });
   };
+  controls.append(
+    button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
+    button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", () => showAll()), told);
 
-  const keys = {
-    in: () => zoomTime(0.5), out: () => zoomTime(2), left: () => move(-0.25), right: () => move(0.25),
-    all: () => {
-      outstanding.clear();
-      show(whole());
-    },
+  const showAll = () => {
+    outstanding.clear();
+    show(whole());
   };
   // Problems of a diagnosis are seen in some states.
   for (const button of document.querySelectorAll("button[data-states]")) {
@@ -170,32 +267,31 @@
       box.scrollIntoView({ block: "center" });
     });
   }
-  for (const button of box.querySelectorAll("button")) button.addEventListener("click", keys[button.dataset.key]);
-  const pressed = {
-    "+": (event) => zoomTime(0.5), "=": (event) => zoomTime(0.5), "-": () => zoomTime(2), 0: keys.all,
-    ArrowLeft: keys.left, ArrowRight: keys.right, ArrowUp: () => move(0, -0.25), ArrowDown: () => move(0, 0.25),
+  const keys = {
+    "+": () => zoomTime(0.5), "=": () => zoomTime(0.5), "-": () => zoomTime(2), "*": () => zoomRows(0.5), _: () => zoomRows(2), 0: showAll,
+    ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25), ArrowUp: () => move(0, -0.25), ArrowDown: () => move(0, 0.25),
   };
   canvas.addEventListener("keydown", (event) => {
-    const action = pressed[event.key];
-    if (!action) return;
+    const key = event.shiftKey && "+=".includes(event.key) ? "*" : event.shiftKey && event.key === "-" ? "_" : event.key;
+    if (!keys[key]) return;
     event.preventDefault();
-    if (event.shiftKey && "+=-".includes(event.key)) zoomRows(event.key === "-" ? 2 : 0.5);
-    else action();
+    keys[key]();
   });
-
   const where = (event) => {
     const area = canvas.getBoundingClientRect();
     return [(event.clientX - area.left - left) / (area.width - left), (event.clientY - area.top) / (area.height - below)];
   };
+  // Without Ctrl or Shift the wheel scrolls the page.
   canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.shiftKey) return;
     event.preventDefault();
-    const [across, down] = where(event);
+    const [across, down] = where(event).map((part) => Math.min(1, Math.max(0, part)));
     const turned = event.deltaY || event.deltaX;
     const factor = Math.exp(Math.sign(turned) * Math.min(0.5, Math.abs(turned) / 300));
-    if (event.shiftKey) zoomRows(factor, Math.min(1, Math.max(0, down)));
-    else zoomTime(factor, Math.min(1, Math.max(0, across)));
+    if (event.shiftKey) zoomRows(factor, down);
+    else zoomTime(factor, across);
   }, { passive: false });
-  canvas.addEventListener("dblclick", keys.all);
+  canvas.addEventListener("dblclick", () => show(whole()));
 
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
@@ -203,7 +299,6 @@
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointerup", () => (held = null));
-  canvas.addEventListener("pointerleave", (event) => showHint(event, ""));
   canvas.addEventListener("pointermove", (event) => {
     const [across, down] = where(event);
     if (held) {
@@ -214,12 +309,21 @@
     }
     const row = rows[Math.floor(view.first + down * (view.last - view.first))];
     const at = view.from + across * (view.to - view.from);
-    const state = row && across >= 0 && row.states[firstAfter(row.states, at)];
-    const is = state && state[0] <= at;
-    showHint(event, is ? `${row.label}: ${data.names[state[2]]}, ${time(state[1], 4)} from ${time(state[0])}` : "");
+    const state = row && across >= 0 ? firstAfter(row, at) : 0;
+    const is = row && across >= 0 && row.begins[state] <= at;
+    const name = is && data.timeline.names[row.names[state]];
+    hint.textContent = is ? `${row.label}: ${spaced(name)}, ${picos(row.ends[state] - row.begins[state])} from ${picos(row.begins[state])} (${meaning(name)})` : "";
   });
 
-  window.addEventListener("resize", draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  // A selected rank comes into the middle.
+  followers.push((rank) => {
+    const row = rows.findIndex(({ label }) => label === `rank ${rank}` || label.startsWith(`rank ${rank} `));
+    if (row < 0) return;
+    marked = row;
+    const shown = Math.min(rows.length, 24);
+    show({ ...view, first: row - shown / 2, last: row + shown / 2 });
+  });
+  new ResizeObserver(later).observe(box);
+  dark.addEventListener("change", later);
   draw();
 }

@@ -1,19 +1,19 @@
 //! Zoomable timeline on a page, from a file in Chrome's trace-event format.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use figures::quantity::count;
-use figures::{COLOURS, Section};
-use maud::{PreEscaped, html};
-use serde::{Deserialize, Serialize};
-
-use super::part;
-
-/// Largest number of states, and of messages, on a page: later ones are left out.
-const MAX_ITEMS: usize = 200_000;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The reason why a timeline cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +42,6 @@ pub enum TimelineError {
     },
 }
 
-/// A file in the object form of [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU);
-/// the other form is an array of events.
-#[derive(Deserialize)]
-struct EventFile {
-    #[serde(rename = "traceEvents")]
-    events: Vec<Event>,
-}
-
 #[derive(Deserialize)]
 struct Event {
     ph: String,
@@ -76,24 +68,20 @@ struct Arguments {
     name: Option<serde_json::Value>,
 }
 
-/// States of ranks and messages between them, as the script of the page reads them. Times are in nanoseconds since `origin`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// States of ranks and messages between them. Times are in nanoseconds since `origin`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// Time of the first state \[ns\].
     origin: f64,
     /// Names of states.
     names: Vec<String>,
-    colours: Vec<String>,
     rows: Vec<Row>,
     /// Sender's row and time, receiver's row and time.
     messages: Vec<(usize, f64, usize, f64)>,
-    /// Number of states and messages left out.
-    #[serde(skip)]
-    left_out: usize,
 }
 
 /// The states of a rank.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Row {
     label: String,
     /// Begin \[ns\], length \[ns\] and index of the name of each state.
@@ -108,26 +96,26 @@ type EventSource = (u64, u64);
 struct TimelineBuilder {
     processes: BTreeMap<u64, String>,
     threads: BTreeMap<EventSource, String>,
-    states: Vec<(f64, f64, EventSource, String)>,
+    /// Begin, length, place, and index of the name.
+    states: Vec<(f64, f64, EventSource, usize)>,
+    names: Vec<String>,
+    index_of_name: HashMap<String, usize>,
     messages: Vec<(EventSource, f64, EventSource, f64)>,
+    /// Messages that were sent and have not arrived yet.
+    sent: HashMap<String, (EventSource, f64)>,
 }
 
 impl Timeline {
-    /// Reads trace events, plain or compressed (`.gz`). All of them are in memory while they are read.
+    /// Reads trace events, plain or compressed (`.gz`). The text and the states are in memory while they are read: some 200 bytes for a state.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or contains no trace events.
     pub fn from_path(path: &Path) -> Result<Self, TimelineError> {
         let text = text(path).map_err(|source| TimelineError::Read { path: path.to_owned(), source })?;
-        let is_array = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-        let events = if is_array {
-            serde_json::from_slice(&text)
-        } else {
-            serde_json::from_slice(&text).map(|document: EventFile| document.events)
-        };
-        let events = events
+        let builder = serde_json::from_slice::<TimelineBuilder>(&text)
             .map_err(|error| TimelineError::Format { path: path.to_owned(), message: error.to_string() })?;
-        Self::new(TimelineBuilder::of(events)).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
+        drop(text);
+        Self::new(builder).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
     }
 
     /// Lays out the contents of a file; `None` if there is no state.
@@ -137,26 +125,54 @@ impl Timeline {
         builder.messages.sort_by(|one, other| one.1.total_cmp(&other.1));
         let origin = builder.states.first()?.0;
         let mut rows = builder.rows();
-        let left_out =
-            builder.states.len().saturating_sub(MAX_ITEMS) + builder.messages.len().saturating_sub(MAX_ITEMS);
-        let mut names: Vec<String> = Vec::new();
         let mut states = vec![Vec::new(); rows.labels.len()];
-        for (begin, length, place, name) in builder.states.into_iter().take(MAX_ITEMS) {
-            let name = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            });
+        for (begin, length, place, name) in builder.states {
             states[rows.find(place)].push((rounded(begin - origin), rounded(begin - origin + length), name));
         }
-        let messages = builder.messages.into_iter().take(MAX_ITEMS);
+        let messages = builder.messages.into_iter();
         let messages = messages.map(|(from, sent, to, arrived)| {
             (rows.find(from), rounded(sent - origin), rows.find(to), rounded(arrived - origin))
         });
         let messages = messages.collect();
         let labels = std::mem::take(&mut rows.labels).into_iter().zip(states);
         let rows = labels.map(|(label, states)| Row { label, states: flatten(&states) }).collect();
-        let colours = colours(&names);
-        Some(Self { origin, names, colours, rows, messages, left_out })
+        Some(Self { origin, names: builder.names, rows, messages })
+    }
+
+    /// Returns the timeline as data of a page. `blob` has the states and messages, as a sequence of numbers of 7 bits per byte, lowest
+    /// first, compressed by gzip, in base64: for each row the number of states, then of each the gap since the end of the one before
+    /// \[ps\], its length \[ps\] and its name; then the number of messages, and of each the row of the sender, the time since the send of
+    /// the one before, the row of the receiver, and the time of flight.
+    pub(super) fn data(&self) -> Result<Box<RawValue>, serde_json::Error> {
+        let mut bytes = GzEncoder::new(Vec::new(), Compression::default());
+        let picos = |nanos: f64| (nanos * 1e3).round().max(0.0) as u64;
+        let mut write = |number: u64| write_number(&mut bytes, number).map_err(serde_json::Error::io);
+        for row in &self.rows {
+            write(row.states.len() as u64)?;
+            let mut end = 0;
+            for &(begin, length, name) in &row.states {
+                let begin = picos(begin).max(end);
+                write(begin - end)?;
+                write(picos(length))?;
+                write(name as u64)?;
+                end = begin + picos(length);
+            }
+        }
+        write(self.messages.len() as u64)?;
+        let mut before = 0;
+        for &(from, sent, to, arrived) in &self.messages {
+            let sent = picos(sent);
+            write(from as u64)?;
+            write(sent - before)?;
+            write(to as u64)?;
+            write(picos(arrived).saturating_sub(sent))?;
+            before = sent;
+        }
+        let bytes = bytes.finish().map_err(serde_json::Error::io)?;
+        let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+        to_raw_value(&json!({
+            "origin_ns": self.origin, "names": self.names, "labels": labels, "blob": STANDARD.encode(bytes),
+        }))
     }
 }
 
@@ -239,84 +255,97 @@ impl TimelineBuilder {
         rows
     }
 
-    fn of(events: Vec<Event>) -> Self {
-        let mut builder = Self::default();
-        let mut sent: HashMap<String, (EventSource, f64)> = HashMap::new();
-        for event in events {
-            let (place, time) = ((event.pid, event.tid), event.ts * 1e3);
-            let flow = event.id.as_ref().map(ToString::to_string);
-            match (event.ph.as_str(), flow) {
-                // Events without duration are invisible.
-                ("X", _) if event.dur > 0.0 => {
-                    let name = event.name.unwrap_or_default();
-                    builder.states.push((time, event.dur * 1e3, place, name));
+    fn add(&mut self, event: Event) {
+        let (place, time) = ((event.pid, event.tid), event.ts * 1e3);
+        let flow = event.id.as_ref().map(ToString::to_string);
+        match (event.ph.as_str(), flow) {
+            // Events without duration are invisible.
+            ("X", _) if event.dur > 0.0 => {
+                let name = self.index(event.name.unwrap_or_default());
+                self.states.push((time, event.dur * 1e3, place, name));
+            }
+            ("M", _) => {
+                let label = event.args.and_then(|arguments| arguments.name);
+                let label = label.as_ref().and_then(|label| label.as_str().map(str::to_owned));
+                match event.name.as_deref() {
+                    Some("process_name") => self.processes.extend(label.map(|label| (place.0, label))),
+                    Some("thread_name") => self.threads.extend(label.map(|label| (place, label))),
+                    _ => {}
                 }
-                ("M", _) => {
-                    let label = event.args.and_then(|arguments| arguments.name);
-                    let label = label.as_ref().and_then(|label| label.as_str().map(str::to_owned));
-                    match event.name.as_deref() {
-                        Some("process_name") => builder.processes.extend(label.map(|label| (place.0, label))),
-                        Some("thread_name") => builder.threads.extend(label.map(|label| (place, label))),
-                        _ => {}
-                    }
-                }
-                ("s", Some(flow)) => {
-                    sent.insert(flow, (place, time));
-                }
-                ("f", Some(flow)) => {
-                    let begin = sent.remove(&flow);
-                    builder.messages.extend(begin.map(|(from, begin)| (from, begin, place, time)));
-                }
-                _ => {}
+            }
+            ("s", Some(flow)) => {
+                self.sent.insert(flow, (place, time));
+            }
+            ("f", Some(flow)) => {
+                let begin = self.sent.remove(&flow);
+                self.messages.extend(begin.map(|(from, begin)| (from, begin, place, time)));
+            }
+            _ => {}
+        }
+    }
+
+    fn index(&mut self, name: String) -> usize {
+        match self.index_of_name.get(&name) {
+            Some(&index) => index,
+            None => {
+                self.names.push(name.clone());
+                self.index_of_name.insert(name, self.names.len() - 1);
+                self.names.len() - 1
             }
         }
-        builder
     }
+}
+
+/// Reads both forms of [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): an array of
+/// events, or an object that has it. Events are laid out one by one.
+impl<'de> Deserialize<'de> for TimelineBuilder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Events;
+
+        impl<'de> Visitor<'de> for Events {
+            type Value = TimelineBuilder;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an array of trace events, or an object with traceEvents")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<TimelineBuilder, A::Error> {
+                let mut builder = TimelineBuilder::default();
+                while let Some(event) = events.next_element()? {
+                    builder.add(event);
+                }
+                Ok(builder)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<TimelineBuilder, A::Error> {
+                let mut builder = None;
+                while let Some(key) = fields.next_key::<String>()? {
+                    if key == "traceEvents" {
+                        builder = Some(fields.next_value()?);
+                    } else {
+                        fields.next_value::<IgnoredAny>()?;
+                    }
+                }
+                builder.ok_or_else(|| serde::de::Error::missing_field("traceEvents"))
+            }
+        }
+
+        deserializer.deserialize_any(Events)
+    }
+}
+
+/// Writes a number, 7 bits per byte, the lowest first.
+fn write_number(output: &mut impl Write, mut number: u64) -> std::io::Result<()> {
+    while number >= 0x80 {
+        output.write_all(&[number as u8 | 0x80])?;
+        number >>= 7;
+    }
+    output.write_all(&[number as u8])
 }
 
 /// Rounds to a picosecond.
 fn rounded(nanos: f64) -> f64 {
     (nanos * 1e3).round() / 1e3
-}
-
-/// Returns the colours of states: those of parts of a breakdown are the same in all drawings, other states take all colours in turn.
-fn colours(names: &[String]) -> Vec<String> {
-    let mut others = COLOURS.iter().cycle();
-    let colour = |name: &String| {
-        let colour = part::colour(name).or_else(|| others.next().copied()).unwrap_or(COLOURS[0]);
-        format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
-    };
-    names.iter().map(colour).collect()
-}
-
-pub(super) fn section(timeline: &Timeline) -> Section {
-    let mut section = Section::new("timeline", "Timeline");
-    // The data must not contain a tag that ends the script element.
-    let data = serde_json::to_string(timeline).unwrap_or_default().replace('<', "\\u003c");
-    let states: usize = timeline.rows.iter().map(|row| row.states.len()).sum();
-    section.lead = html! {
-        p.note {
-            (count(states as u64)) " states of " (timeline.rows.len()) " ranks, " (count(timeline.messages.len() as u64)) " messages. Turn the wheel or press + and - to zoom, with Shift to zoom ranks; \
-             drag to move; a double click shows all."
-        }
-        @if timeline.left_out > 0 {
-            p.warning { (count(timeline.left_out as u64)) " later states and messages are left out: write a shorter window of time." }
-        }
-        div.timeline {
-            div.keys {
-                button type="button" data-key="in" title="closer" { "+" } button type="button" data-key="out" title="wider" { "-" }
-                button type="button" data-key="left" title="earlier" { "<" } button type="button" data-key="right" title="later" { ">" }
-                button type="button" data-key="all" { "all" }
-                output.note {}
-            }
-            canvas tabindex="0" aria-label="timeline of ranks" {}
-            p.swatches.note {
-                @for (name, colour) in timeline.names.iter().zip(&timeline.colours) { i style={ "background:" (colour) } {} (name) " " }
-            }
-        }
-        script type="application/json" id="timeline-data" { (PreEscaped(data)) }
-    };
-    section
 }
 
 #[cfg(test)]
@@ -338,17 +367,16 @@ mod tests {
             {"ph":"s","name":"message","cat":"m","id":7,"pid":0,"tid":1,"ts":2.5},
             {"ph":"f","name":"message","cat":"m","id":7,"bp":"e","pid":0,"tid":3,"ts":3.75}]}"#;
         let timeline = read(text).unwrap();
-        assert_eq!((timeline.origin, timeline.left_out), (2000.0, 0));
-        assert_eq!(timeline.names, ["compute", "recv"]);
+        assert_eq!(timeline.origin, 2000.0);
+        assert_eq!(timeline.names, ["recv", "compute"]);
         let labels: Vec<_> = timeline.rows.iter().map(|row| row.label.as_str()).collect();
         assert_eq!(labels, ["rank 1", "rank 3 of x"]);
-        assert_eq!(timeline.rows[1].states, [(500.0, 1250.0, 1)]);
+        assert_eq!(timeline.rows[1].states, [(500.0, 1250.0, 0)]);
         assert_eq!(timeline.messages, [(0, 500.0, 1, 1750.0)]);
         // The other form of the format.
         let array = read(r#"[{"ph":"X","name":"</script>","pid":5,"ts":1,"dur":1},{"ph":"X","name":"b","pid":6,"ts":1,"dur":1}]"#).unwrap();
         assert_eq!(array.rows[0].label, "rank 5");
-        let markup = section(&array).lead.into_string();
-        assert_eq!(markup.matches("</script>").count(), 1, "{markup}");
+        assert_eq!(array.names[0], "</script>");
     }
 
     /// Our own files have a process per rank, with its states in one thread and the ends of messages in another.
@@ -374,7 +402,6 @@ mod tests {
             [(0.0, 4000.0, name("late_sender")), (4000.0, 5000.0, name("recv"))]
         );
         assert_eq!(timeline.messages, [(0, 0.0, 1, 9000.0)]);
-        assert_eq!(timeline.colours[name("late_sender")], "#e69f00", "as in all drawings");
     }
 
     #[test]
@@ -400,11 +427,16 @@ mod tests {
     }
 
     #[test]
-    fn excess_items_are_counted() {
-        let state = |number: usize| (number as f64, 1.0, (0, 0), "compute".to_owned());
-        let builder =
-            TimelineBuilder { states: (0..MAX_ITEMS + 5).map(state).collect(), ..TimelineBuilder::default() };
-        let timeline = Timeline::new(builder).unwrap();
-        assert_eq!((timeline.rows[0].states.len(), timeline.left_out), (MAX_ITEMS, 5));
+    fn data_are_differences_of_times() {
+        let text = r#"[{"ph":"X","name":"a","pid":0,"ts":1,"dur":0.001},{"ph":"X","name":"b","pid":0,"ts":1.0015,"dur":0.3}]"#;
+        let timeline = read(text).unwrap();
+        let data: serde_json::Value = serde_json::from_str(timeline.data().unwrap().get()).unwrap();
+        let bytes = STANDARD.decode(data["blob"].as_str().unwrap()).unwrap();
+        let mut numbers = Vec::new();
+        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut numbers).unwrap();
+        // Two states: 1000 ps long at once, and 300,000 ps long, 500 ps later; no messages.
+        let expected = [2, 0, 0xe8, 0x07, 0, 0xf4, 0x03, 0xe0, 0xa7, 0x12, 1, 0];
+        assert_eq!(numbers, expected);
+        assert_eq!((data["origin_ns"].as_f64(), data["names"][1].as_str()), (Some(1000.0), Some("b")));
     }
 }

@@ -15,9 +15,9 @@ pub(in crate::report) fn write(links: &Links, text: &mut String) -> std::fmt::Re
         "\n{:<32} {:>20} {:>16} {:>9} {:>9}",
         "most contended links", "held messages back", "bytes", "mean load", "peak"
     )?;
-    for ContendedLink { name, bytes, utilisation, saturated_ps, peak, .. } in
-        links.top.iter().take(MAX_LISTED)
-    {
+    for link in links.top.iter().take(MAX_LISTED) {
+        let ContendedLink { name, connects, bytes, utilisation, saturated_ps, peak, .. } = link;
+        let name = connects.as_ref().unwrap_or(name);
         writeln!(
             text,
             "{name:<32} {:>18.9} s {bytes:>16} {:>7.1} % {:>7.1} %",

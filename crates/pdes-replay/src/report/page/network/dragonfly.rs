@@ -7,9 +7,6 @@ use netmodel::DragonflyShape;
 
 use super::{Cable, MAX_LINES, Network, raise_to};
 
-pub(super) const NOTE: &str = "Few routers stand on a ring, group by group, with their hosts outside. Of more there are maps: the cables from a group (line) to \
-    another (column), and, a line for each group and a pixel for each of its routers, the cables to others of the group and those of hosts. Of several cables, and of the two directions, the one that is used most counts.";
-
 /// Numbers of elements of a dragonfly.
 #[derive(Clone, Copy)]
 struct Sizes {

@@ -4,9 +4,6 @@ use figures::{Figure, Map};
 
 use super::{Network, raise_to};
 
-pub(super) const NOTE: &str = "Each plane is a woven grid: hosts stand where lines and columns cross, in the colour of the cables that lead \
-    out of the plane; between two hosts is the cable that joins them, the last ones closing the ring. Of the two directions of a cable, and of several cables, the one that is used more counts.";
-
 /// The planes of a torus, spanned by two of its dimensions.
 struct Planes {
     dims: Vec<u32>,

@@ -5,9 +5,6 @@ use netmodel::FatTreeLevel;
 
 use super::{Cable, MAX_LINES, Network, downsampled, raise_to};
 
-pub(super) const NOTE: &str = "Hosts are below, the top switches above. Where cables are too many to be lines, each level is a band with a pixel for each node at \
-    their lower ends: above what they carry up, below what they carry down. Of several cables the one that is used most counts.";
-
 /// First node of each level, hosts first, and the total number of nodes.
 struct Levels(Vec<u64>);
 

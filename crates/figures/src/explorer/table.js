@@ -1,0 +1,79 @@
+// Elements of the page, and tables that sort and filter.
+"use strict";
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}
+
+// Adds a section to the page, and its link.
+function section(id, title, note) {
+  const made = element("section", { id }, element("h2", {}, title), note && element("p", { class: "note" }, note));
+  document.querySelector("main").append(made);
+  document.querySelector("nav").append(element("a", { href: `#${id}` }, title), " ");
+  return made;
+}
+
+// A labelled choice; calls `changed` with the index of the chosen name.
+function choice(label, names, changed, chosen = 0) {
+  const options = names.map((name, index) => element("option", { value: index, selected: index === chosen }, name));
+  const select = element("select", { onchange: () => changed(Number(select.value)) }, ...options);
+  return element("label", { class: "choice" }, `${label} `, select);
+}
+
+const button = (text, title, pressed) => element("button", { type: "button", title, onclick: pressed }, text);
+
+// Number of rows that are shown at first, and with each request for more.
+const ROWS = 15;
+const MORE_ROWS = 200;
+
+// Adds a table. A column has a `name`, a `value` of a row, its `text` (numbers are right-aligned) and perhaps a `title`. The rows are
+// sorted by the column `sorted`, in descending order if it has numbers. `chosen` is called with a row that is clicked.
+function table(parent, columns, rows, { sorted = null, descending = true, chosen = null, filters = rows.length > ROWS } = {}) {
+  let order = { column: sorted, descending };
+  let shown = ROWS;
+  let words = "";
+  const body = element("tbody");
+  const note = element("p", { class: "note" });
+  const text = (column, row) => (column.text ? column.text(column.value(row), row) : String(column.value(row) ?? ""));
+  const isNumber = (column) => rows.length > 0 && typeof column.value(rows[0]) === "number";
+  const heads = columns.map((column, index) => {
+    const sort = () => {
+      order = { column: index, descending: order.column === index ? !order.descending : isNumber(column) };
+      draw();
+    };
+    const head = element("button", { type: "button", class: "sort", title: column.title || `sort by ${column.name}`, onclick: sort }, column.name);
+    return element("th", { class: isNumber(column) && "number", scope: "col" }, head);
+  });
+  function draw() {
+    let matching = rows.filter((row) => !words || columns.some((column) => text(column, row).toLowerCase().includes(words)));
+    if (order.column !== null) {
+      const { value } = columns[order.column];
+      const sign = order.descending ? -1 : 1;
+      const compare = (one, other) => (typeof one === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
+      const keyed = matching.map((row) => [value(row), row]);
+      matching = keyed.sort((one, other) => sign * compare(one[0], other[0])).map(([, row]) => row);
+    }
+    heads.forEach((head, index) => {
+      head.setAttribute("aria-sort", index !== order.column ? "none" : order.descending ? "descending" : "ascending");
+    });
+    body.replaceChildren(...matching.slice(0, shown).map((row) => {
+      const cells = columns.map((column) => element("td", { class: isNumber(column) && "number" }, text(column, row)));
+      const choose = chosen && (() => chosen(row));
+      const press = (event) => event.key === "Enter" && choose();
+      return choose ? element("tr", { tabindex: 0, class: "chosen", onclick: choose, onkeydown: press }, ...cells) : element("tr", {}, ...cells);
+    }));
+    const rest = matching.length - Math.min(shown, matching.length);
+    note.replaceChildren(...(rest > 0 ? [`${count(rest)} more `, button("show more", "show more rows", () => { shown += MORE_ROWS; draw(); })] : []));
+  }
+  const filter = element("input", { type: "search", placeholder: "filter", "aria-label": "show rows that contain", oninput: () => { words = filter.value.toLowerCase(); draw(); } });
+  parent.append(...(filters ? [filter] : []), element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body)), note);
+  draw();
+  return draw;
+}

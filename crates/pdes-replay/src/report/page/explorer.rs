@@ -1,0 +1,157 @@
+//! The page of a report, which is explored: its data, for the scripts beside this file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use figures::{COLOURS, Explorer, Section, WriteError};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::part::COLOUR_INDICES;
+use super::{FOOTER, SavedReport, Timeline};
+use crate::diagnosis::Diagnosis;
+use crate::report::Parts;
+
+/// Scripts of the page, in the order in which they need each other.
+const SCRIPTS: [&str; 10] = [
+    include_str!("words.js"),
+    include_str!("summary.js"),
+    include_str!("diagnosis.js"),
+    include_str!("ranks.js"),
+    include_str!("call_tree.js"),
+    include_str!("matrix.js"),
+    include_str!("network.js"),
+    include_str!("timeline.js"),
+    include_str!("comparison.js"),
+    include_str!("report.js"),
+];
+
+/// Largest number of parameters in the title of a comparison.
+const MAX_NAMED: usize = 3;
+
+/// Writes the page of one or two runs.
+pub(super) fn write(
+    path: &Path,
+    run: &SavedReport,
+    other: Option<&SavedReport>,
+    timeline: Option<&Timeline>,
+    diagnosis: Option<&Diagnosis>,
+) -> Result<(), WriteError> {
+    let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
+    let names = Parts::default().named().map(|(name, _)| name);
+    let colour = |index: usize| {
+        let colour = COLOURS[index];
+        format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
+    };
+    let parts: Vec<_> = names.into_iter().zip(COLOUR_INDICES.map(colour)).collect();
+    let runs: Vec<&RawValue> = [Some(run), other].into_iter().flatten().map(|run| &*run.text).collect();
+    let networks: Vec<_> = [Some(run), other].into_iter().flatten().map(network).collect();
+    let mut data = vec![
+        ("runs", to_raw_value(&runs).map_err(failed)?),
+        ("parts", to_raw_value(&parts).map_err(failed)?),
+        ("networks", to_raw_value(&networks).map_err(failed)?),
+    ];
+    if let Some(timeline) = timeline {
+        data.push(("timeline", timeline.data().map_err(failed)?));
+    }
+    if let Some(diagnosis) = diagnosis {
+        let draw = |source| WriteError::Draw { name: "of the diagnosis".to_owned(), source };
+        let sections = diagnosis.sections().iter().map(Section::text).collect::<Result<Vec<_>, _>>();
+        data.push(("diagnosis", to_raw_value(&sections.map_err(draw)?).map_err(failed)?));
+    }
+    let title = other.map_or_else(|| title(run), |other| difference(run, other));
+    Explorer { title: &title, data: &data, scripts: &SCRIPTS, footer: FOOTER }.write(path)
+}
+
+fn title(run: &SavedReport) -> String {
+    format!("{} on {}", file_name(run, "trace"), file_name(run, "platform"))
+}
+
+/// Returns a title that says what differs: the trace, the platform, or the parameters.
+fn difference(run: &SavedReport, other: &SavedReport) -> String {
+    let names = ["trace", "platform"].map(|key| [run, other].map(|run| file_name(run, key)));
+    let [[trace, second_trace], [platform, second_platform]] = &names;
+    if trace != second_trace {
+        return format!("{} and {}", title(run), title(other));
+    }
+    if platform != second_platform {
+        return format!("{trace} on {platform} and on {second_platform}");
+    }
+    let changed = changed_parameters(run, other);
+    let named =
+        changed.iter().take(MAX_NAMED).map(|(key, [a, b])| format!("{key} {} and {}", short(a), short(b)));
+    let rest = changed.len().saturating_sub(MAX_NAMED);
+    let with = match changed.len() {
+        0 => "twice".to_owned(),
+        1..=MAX_NAMED => format!("with {}", named.collect::<Vec<_>>().join(", ")),
+        _ => format!("with {} and {rest} more", named.collect::<Vec<_>>().join(", ")),
+    };
+    format!("{trace} on {platform} {with}")
+}
+
+/// Shortens the value of a parameter, such as a table of factors.
+fn short(value: &str) -> String {
+    const MAX_LENGTH: usize = 24;
+    match value.char_indices().nth(MAX_LENGTH) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// Returns the parameters that differ, the model and the preset first, which determine others.
+fn changed_parameters(run: &SavedReport, other: &SavedReport) -> Vec<(String, [String; 2])> {
+    let [a, b] = [run, other].map(|run| flat(&run.parameters));
+    let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, key| of.get(key).cloned().unwrap_or_else(|| "-".to_owned());
+    let differ = keys.into_iter().filter(|key| a.get(*key) != b.get(*key));
+    let mut changed: Vec<_> = differ.map(|key| (key.clone(), [value(&a, key), value(&b, key)])).collect();
+    let first = ["trace", "platform", "hosts", "model", "preset", "mpi.collectives"];
+    changed.sort_by_key(|(key, _)| first.iter().position(|name| name == key).unwrap_or(first.len()));
+    // What a preset sets goes without saying.
+    if changed.iter().any(|(key, _)| key == "preset") {
+        changed.retain(|(key, _)| !key.starts_with("network."));
+    }
+    changed
+}
+
+/// Flattens a JSON value to the path of keys and the value.
+fn flat(value: &serde_json::Value) -> BTreeMap<String, String> {
+    fn collect(value: &serde_json::Value, path: &str, rows: &mut BTreeMap<String, String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (key, value) in fields {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    collect(value, &path, rows);
+                }
+            }
+            serde_json::Value::String(text) => drop(rows.insert(path.to_owned(), text.clone())),
+            serde_json::Value::Null => {}
+            other => drop(rows.insert(path.to_owned(), other.to_string())),
+        }
+    }
+    let mut rows = BTreeMap::new();
+    collect(value, "", &mut rows);
+    rows
+}
+
+/// Returns the cables of a network, with the numbers of their links, and the names of its switches; null without a regular network.
+fn network(run: &SavedReport) -> serde_json::Value {
+    let Some(layout) = run.sections.links.as_ref().and(run.sections.topology.as_ref()) else {
+        return serde_json::Value::Null;
+    };
+    let Some(cables) = layout.cables() else { return serde_json::Value::Null };
+    json!({
+        "hosts": layout.hosts(),
+        "switches": layout.switches(),
+        "lower": cables.iter().map(|cable| cable.lower).collect::<Vec<_>>(),
+        "upper": cables.iter().map(|cable| cable.upper).collect::<Vec<_>>(),
+        "up": cables.iter().map(|cable| cable.up.index()).collect::<Vec<_>>(),
+        "down": cables.iter().map(|cable| cable.down.index()).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the file name of the trace or the platform, which distinguishes runs at a glance.
+fn file_name(run: &SavedReport, name: &str) -> String {
+    let whole = run.parameter(name);
+    Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())
+}

@@ -1,0 +1,7 @@
+// The sections of the page, in order.
+"use strict";
+
+const sections = isPair
+  ? [showDifference, showChangedParameters, showChangedTimes, showChangedRanks, showCallTree, showMatrix, showChangedPath]
+  : [showSummary, showDiagnosis, showTime, showRanks, showCallTree, showMatrix, showWaits, showPath, showLinks, showNetwork, showHistograms, showTimeline, showParameters];
+for (const show of sections) show();

@@ -1,0 +1,98 @@
+// The runs of a sweep: times, times over numbers, times against costs.
+"use strict";
+
+const { axes, varying, rows } = data;
+const done = rows.map((row, index) => ({ ...row, index, found: row.result.Ok })).filter((row) => row.found);
+const labelOf = (row, without = -1) => varying.filter((axis) => axis !== without).map((axis) => row.labels[axis]).join(", ");
+const timeOf = (row) => row.found.simulated_time_s;
+const best = done.reduce((least, row) => (least && timeOf(least) <= timeOf(row) ? least : row), null);
+
+function showTimes() {
+  const box = section("times", "Simulated time");
+  const failed = rows.length - done.length;
+  const shortest = best ? ` The shortest simulated time is ${seconds(timeOf(best))}, with ${labelOf(best)}.` : "";
+  box.append(element("p", {}, `${rows.length} runs${failed ? `, ${failed} of which failed` : ""}.${shortest}`));
+  if (!best) return;
+  const mean = (row) => row.found.compute_s / Math.max(1, row.found.ranks);
+  const parts = [
+    { name: "computation", hint: "mean time of a rank in computations", colour: data.colours.series[0], values: done.map(mean) },
+    { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.series[1], values: done.map((row) => Math.max(0, timeOf(row) - mean(row))) },
+  ];
+  const names = done.map((row) => labelOf(row));
+  chart(box, `Simulated time by ${varying.map((axis) => axes[axis]).join(", ")}`, 110 + 24 * done.length, (colours, width) =>
+    stacked(colours, names, parts, { format: seconds, axis: "simulated time", shorten: width < 600 ? 18 : 44 }));
+}
+
+// The time over an axis whose values are numbers, with a line for each combination of the others.
+function showLines() {
+  for (const axis of varying) {
+    if (!done.length || done.some((row) => row.labels[axis].trim() === "" || !Number.isFinite(Number(row.labels[axis])))) continue;
+    const lines = new Map();
+    for (const row of done) {
+      const name = labelOf(row, axis) || "simulated time";
+      if (!lines.has(name)) lines.set(name, []);
+      lines.get(name).push([Number(row.labels[axis]), timeOf(row)]);
+    }
+    for (const points of lines.values()) points.sort((one, other) => one[0] - other[0]);
+    const box = section(`over-${axis}`, `Over ${axes[axis]}`);
+    chart(box, `Simulated time over ${axes[axis]}`, 360, (colours) => ({
+      legend: legend(colours, [...lines.keys()]),
+      grid: { left: 24, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
+      tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${value[0]}: ${seconds(value[1])}`, { trigger: "item" }),
+      xAxis: valueAxis(colours, axes[axis], (value) => value, { scale: true }),
+      yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66 }),
+      series: [...lines].map(([name, points]) => ({ type: "line", name, data: points, symbolSize: 8 })),
+    }));
+  }
+}
+
+// Runs to which no other is both cheaper and faster, the cheapest first.
+function pareto(costly) {
+  const sorted = [...costly].sort((one, other) => one.cost - other.cost || timeOf(one) - timeOf(other));
+  let least = Infinity;
+  return sorted.filter((row) => timeOf(row) < least && ((least = timeOf(row)), true));
+}
+
+function showCosts() {
+  const costly = done.filter((row) => row.cost !== null);
+  if (costly.length < 2) return;
+  const front = pareto(costly);
+  const box = section("costs", "Time against cost", "On the line are the runs to which no other is both cheaper and faster.");
+  const point = (row) => ({ value: [row.cost, timeOf(row)], name: labelOf(row) });
+  const colour = data.colours.series;
+  chart(box, "Simulated time against cost", 400, (colours) => ({
+    legend: legend(colours, ["best for its cost", "others"]),
+    grid: { left: 24, right: 90, top: 40, bottom: 34, containLabel: true },
+    tooltip: tooltip(colours, ({ name, value }) => `<b>${escaped(name)}</b><br>cost ${count(value[0])}, ${seconds(value[1])}`, { trigger: "item" }),
+    xAxis: valueAxis(colours, "cost", count, { scale: true }),
+    yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66, scale: true }),
+    series: [
+      {
+        type: "line", name: "best for its cost", data: front.map(point), symbol: "circle", symbolSize: 10, step: "end", color: colour[2],
+        label: { show: true, position: "top", align: "left", color: colours.ink, formatter: ({ name }) => name, width: 84, overflow: "truncate" }, labelLayout: { hideOverlap: true },
+      },
+      { type: "scatter", name: "others", data: costly.filter((row) => !front.includes(row)).map(point), symbolSize: 8, color: colour[6] },
+    ],
+  }));
+}
+
+function showRuns() {
+  const box = section("runs", "All runs");
+  const first = done[0];
+  const columns = [
+    ...varying.map((axis) => ({ name: axes[axis], value: (row) => row.labels[axis] })),
+    { name: "simulated time", value: timeOf, text: (time) => seconds(time, 6) },
+    { name: "against the first", value: timeOf, text: (time) => (time === timeOf(first) ? "1" : change(time, timeOf(first))) },
+    ...(done.some((row) => row.cost !== null) ? [{ name: "cost", value: (row) => row.cost ?? 0, text: count }] : []),
+    { name: "communication", value: ({ found }) => found.communication_s / (found.communication_s + found.compute_s), text: (part) => percent(part) },
+    { name: "messages", value: ({ found }) => found.messages, text: count },
+    { name: "M actions/s", title: "of wall-clock time", value: ({ found }) => found.actions_per_s / 1e6, text: (speed) => speed.toFixed(2) },
+  ];
+  table(box, columns, done, { filters: done.length > 5 });
+  for (const row of rows) {
+    if (row.result.Err) box.append(element("p", { class: "warning" }, `${labelOf(row)}: ${row.result.Err}`));
+    for (const warning of row.result.Ok?.warnings || []) box.append(element("p", { class: "note" }, `${labelOf(row)}: ${warning}`));
+  }
+}
+
+for (const show of [showTimes, showCosts, showLines, showRuns]) show();
