@@ -152,6 +152,9 @@ impl Diagnosis {
             [replay_on(cluster, &job)?, replay_on(cluster, &ideal)?]
         };
         let ((simulation, Some(outcome)), (_, Some(ideal))) = (run, ideal) else { return Ok(None) };
+        if cluster.members() == 1 {
+            return Self::assemble(&simulation, simulation.trace(), [&outcome, &ideal], rules).map(Some);
+        }
         // The processes of a cluster have loaded their own ranks only.
         let trace = trace_tools::load(&job.trace, &job.load_options())?;
         Self::assemble(&simulation, &trace, [&outcome, &ideal], rules).map(Some)

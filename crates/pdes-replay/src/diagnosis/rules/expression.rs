@@ -1,12 +1,15 @@
 //! Expressions of rules: arithmetic and comparisons over named numbers.
 
-use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
+use exmex::{BinOp, Express, FlatEx, MakeOperators, MatchLiteral, Operator, literal_matcher_from_pattern};
 
 use crate::diagnosis::variables::Variables;
 
 const fn binary(apply: fn(f64, f64) -> f64, prio: i64) -> BinOp<f64> {
     BinOp { apply, prio, is_commutative: false }
 }
+
+// Numbers may have an exponent, which those of the library have not.
+literal_matcher_from_pattern!(Number, r"^\.?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?");
 
 /// The operators of expressions. All values are numbers: a comparison is 1 where it holds, and 0 elsewhere.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ impl MakeOperators<f64> for RuleOperators {
 #[derive(Clone, Debug)]
 pub(super) struct Expression {
     text: String,
-    parsed: FlatEx<f64, RuleOperators>,
+    parsed: FlatEx<f64, RuleOperators, Number>,
 }
 
 impl Expression {
