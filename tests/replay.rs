@@ -48,6 +48,8 @@ mod parts;
 mod processes;
 #[path = "replay/reference.rs"]
 mod reference;
+#[path = "replay/schedules.rs"]
+mod schedules;
 #[path = "replay/schema.rs"]
 mod schema;
 #[path = "replay/storage.rs"]

@@ -74,6 +74,56 @@ fn message(send: &str, bytes: u32, before: [f64; 2]) -> String {
     })
 }
 
+/// Rank 0 receives from rank 1, which sends after 3 ms, and from rank 2, which sends after 1 ms, in some order.
+fn two_senders(order: [u32; 2]) -> String {
+    program(3, |rank| match rank {
+        0 => order.iter().map(|from| format!("recv {from} 0 8;")).collect(),
+        1 => compute(3.0) + "send 0 0 8",
+        _ => compute(1.0) + "send 0 0 8",
+    })
+}
+
+/// The heart model of Performance Expert: a lattice of cells on 3 x 3 ranks, where the front of the wave takes three times as long. In
+/// each step ranks compute, then exchange halos side by side; or they post receives, compute the edges, send them, and compute the
+/// inside. At the end rank 0 gathers the cells.
+fn heart(overlaps: bool) -> String {
+    let (side, steps) = (3, 5);
+    let step = |rank: u32, step: u32| {
+        let (row, column) = (rank / side, rank % side);
+        let millis = if row + column == step % (2 * side - 1) { 3.0 } else { 1.0 };
+        let neighbours = [
+            (row > 0).then(|| rank - side),
+            (row + 1 < side).then(|| rank + side),
+            (column > 0).then(|| rank - 1),
+            (column + 1 < side).then(|| rank + 1),
+        ];
+        // A message to one side is received from the opposite one.
+        let pairs: Vec<_> = (0..4).map(|to| (to, neighbours[to], neighbours[to ^ 1])).collect();
+        let name = |rank: Option<u32>| rank.map_or("-666".to_owned(), |rank| rank.to_string());
+        let mut text = "location cells 0;".to_owned();
+        if !overlaps {
+            text += &(compute(millis) + "location halo 0;");
+            for (tag, to, from) in pairs {
+                let (to, from) = (name(to), name(from));
+                write!(text, "sendRecv 4096 {to} 4096 {from} 6 6 stag={tag} rtag={tag};").unwrap();
+            }
+            return text;
+        }
+        for (tag, _, from) in &pairs {
+            write!(text, "irecv {} {tag} 4096 req={tag};", name(*from)).unwrap();
+        }
+        text += &(compute(millis / 4.0) + "location halo 0;");
+        for (tag, to, _) in &pairs {
+            write!(text, "isend {} {tag} 4096 req={};", name(*to), 4 + tag).unwrap();
+        }
+        text + &compute(0.75 * millis) + "waitall req=0-7;"
+    };
+    program(side * side, |rank| {
+        (0..steps).map(|number| step(rank, number)).collect::<String>()
+            + "location gather 0;gather 32768 32768 0"
+    })
+}
+
 /// Rank 0 computes for some time, the others for another; then they do something together.
 fn root_and_others(root: f64, others: f64, together: &str) -> String {
     program(4, |rank| compute(if rank == 0 { root } else { others }) + together)
@@ -161,6 +211,8 @@ fn pairs() -> Vec<Pair> {
     vec![
         // 2 ms of computation that the receiver does not have; a message of eight bytes and its overheads take 0.
         pair("late sender", Some(2e-3), message("send", 8, [3.0, 1.0]), message("send", 8, [1.0, 3.0])),
+        // Rank 0 waits 3 ms for rank 1, although the message of rank 2 has been sent after 1 ms.
+        pair("messages received in the wrong order", Some(2e-3), two_senders([1, 2]), two_senders([2, 1])),
         pair(
             "late receiver",
             Some(2e-3),
@@ -341,6 +393,9 @@ fn regions_nodes_and_scaling() {
     assert_eq!(regions, ["inner", "outer"]);
     close(found.regions[0].load_balance, 2.5 / 4.0);
     close(found.regions[0].communication_efficiency, 1.0);
+    close(found.regions[0].serialization_efficiency, 1.0);
+    close(found.regions[0].transfer_efficiency, 1.0);
+    close(found.regions[0].flops, 10e6);
     close(found.regions[1].parallel_efficiency, 0.0);
 
     // Half as many ranks with the same work, all of it useful.
@@ -408,6 +463,10 @@ fn rules_are_checked_when_they_are_read() {
         (rule("of = 'event'"), "of: there is no event \"event\"; expected of place, link, run"),
         (rule("of = 'run'\ncalls = ['send']"), "calls: places have calls"),
         (rule("calls = ['sent']"), "calls: there is no action \"sent\"; expected of "),
+        (
+            rule("recommendation = 'See {site}.'"),
+            "recommendation: there is no variable \"site\"; expected sites, or of time,",
+        ),
         (rule("least_share = 2"), "least_share is 2, expected 0 to 1"),
         (rule("hypothesis = [{ kind = 'unbalance' }]"), "there is no kind \"unbalance\""),
         (rule("") + &rule(""), "[[problem]] \"p\": the name occurs twice"),
@@ -454,6 +513,75 @@ fn own_rules() {
     assert_eq!(problem.recommendation, "See c: 2 of 0.001500 s.");
 }
 
+#[test]
+fn own_rules_are_beside_those_of_the_program() {
+    let folder = Folder::new();
+    let rules = folder.write(
+        "own.toml",
+        "[[problem]]\nname = 'much work'\nof = 'work'\nwhen = 'mean_time > 0'\nduration = 'time'\ndescription = ''\n\
+         recommendation = ''\n[[problem]]\nname = 'late sender'\nwhen = '0 > 1'\nduration = '0'\ndescription = ''\nrecommendation = ''\n",
+    );
+    let rules = Rule::own_and_from_path(&rules).unwrap();
+    assert_eq!(rules.len(), Rule::own().len() + 1, "one is new, one takes the place of another");
+    let job = config(&folder, &message("send", 8, [3.0, 1.0]), CLUSTER).resolve().unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let names: Vec<_> = found.problems.iter().map(|problem| problem.name.as_str()).collect();
+    assert!(names.contains(&"much work") && !names.contains(&"late sender"), "{names:?}");
+    assert!(names.contains(&"serialization") || names.contains(&"load imbalance"), "{names:?}");
+}
+
+/// The problems that Performance Expert found in its heart model, with the gain of the recommendation beside that of the program that
+/// follows it.
+#[test]
+fn the_heart_model() {
+    const LATTICE: &str =
+        "kind = 'cluster'\nhosts = 9\nspeed = '1Gf'\nbandwidth = '125MBps'\nlatency = '50us'\n";
+    let folder = Folder::new();
+    let job = config(&folder, &heart(false), LATTICE).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    found.simulate_gains(&job).unwrap();
+    let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
+    let (late, early) = (problem("late sender"), problem("early reduce"));
+    assert!((late.share - 0.406).abs() < 0.001, "{late:?}");
+    assert!((early.share - 0.013).abs() < 0.001, "{early:?}");
+    assert_eq!(
+        (late.sites.as_slice(), early.sites.as_slice()),
+        (&["halo".to_owned()][..], &["gather".to_owned()][..])
+    );
+    assert!(late.recommendation.contains("at halo by nonblocking receives"), "{}", late.recommendation);
+    // The ranks at the beginning of the front wait for messages of the others, the others for those of the front.
+    assert_eq!(
+        (late.ranks, late.rank_times_s.len(), late.states.as_slice()),
+        (9, 9, &["late_sender".to_owned()][..])
+    );
+    let followed = diagnose(&heart(true), LATTICE, &[]);
+    let (promised, kept) = (late.gain_s.unwrap(), found.simulated_time_s - followed.simulated_time_s);
+    assert!(kept > 0.5 * found.simulated_time_s, "{kept}");
+    assert!((promised / kept - 1.0).abs() < 0.03, "{promised} s promised, {kept} s kept");
+    let names: Vec<_> = followed.problems.iter().map(|problem| problem.name.as_str()).collect();
+    assert!(!names.contains(&"late sender") && !names.contains(&"serialization"), "{names:?}");
+}
+
+/// The diagnosis of a program that is fast-forwarded is that of the program that is replayed in full, to the picosecond.
+#[test]
+fn problems_are_extrapolated_exactly() {
+    let folder = Folder::new();
+    let trace = folder.path("lu.pdt");
+    let generate = ["trace", "generate", "npb-lu", "--class", "S", "--ranks", "4"];
+    command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
+    let found = ["true", "false"].map(|is_forwarded| {
+        let mut config = config(&folder, "0 init", CLUSTER);
+        config.set_path("trace", "path", &trace);
+        config.set("network.model=contention-free").unwrap();
+        config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
+        let job = config.resolve().unwrap();
+        Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
+    });
+    assert!(found[0].problems.len() > 2, "{:?}", found[0].problems);
+    let [forwarded, full] = found.map(|found| serde_json::to_value(found).unwrap());
+    assert_eq!(forwarded, full);
+}
+
 /// One answer on any number of threads and processes, and the fields that scripts rely on.
 #[test]
 fn the_command() {
@@ -464,7 +592,9 @@ fn the_command() {
     let json = |name: &str| folder.path(name);
     let read = |name: &str| serde_json::from_slice::<Value>(&std::fs::read(json(name)).unwrap()).unwrap();
     let assert = command().args(["diagnose", &run, "--json"]).arg(json("one.json")).assert().code(DONE);
-    assert.stdout(contains("parallel efficiency").and(contains("wait at barrier")));
+    let assert = assert.stdout(contains("parallel efficiency").and(contains("wait at barrier")));
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let one = read("one.json");
     for key in [
         "load_balance",
@@ -510,7 +640,12 @@ fn the_command() {
     let talp = read("talp.json");
     assert_eq!(talp["resources"]["numMpiRanks"], 4);
     assert_eq!(talp["Application"]["Global"]["parallelEfficiency"], one["pop"]["parallel_efficiency"]);
-    assert!(talp["Application"]["Global"]["elapsedTime"].is_i64());
+    // Times are in nanoseconds, and the mean of the ranks is that of the application.
+    let global = |key: &str| talp["Application"]["Global"][key].as_i64().unwrap();
+    assert_eq!(global("elapsedTime"), (1e9 * one["simulated_time_s"].as_f64().unwrap()).round() as i64);
+    assert_eq!(4 * global("elapsedTime"), global("usefulTime") + global("mpiTime"));
+    assert_eq!(global("usefulTime"), 4 * global("usefulNormdApp"));
+    assert_eq!(talp["Application"]["Global"]["instructions"], one["pop"]["flops"]);
 
     // Mistakes.
     let none = folder.path("none.toml");
@@ -551,11 +686,17 @@ fn efficiencies_of_recorded_runs_are_those_of_pop() {
     let Some(samples) = shared("samples/paraver") else { return };
     let published = rows(&samples.join("expected.csv"));
     let folder = Folder::new();
+    let first = folder.path("first.json");
     for ranks in [1, 2, 8] {
         let name = format!("epoch_{ranks}proc");
         let json = folder.path("found.json");
         let trace = samples.join("data").join(format!("{name}.prv.gz"));
-        command().arg("diagnose").arg(trace).arg("--json").arg(&json).assert().code(DONE);
+        if ranks == 1 {
+            command().arg("diagnose").arg(&trace).arg("--json").arg(&first).assert().code(DONE);
+        }
+        let mut diagnose = command();
+        diagnose.arg("diagnose").arg(trace).arg("--reference").arg(&first).arg("--json").arg(&json);
+        diagnose.assert().code(DONE);
         let found: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
         let compare = |quantity: &str, found: f64, tolerance: f64| {
             let row =
@@ -568,6 +709,9 @@ fn efficiencies_of_recorded_runs_are_those_of_pop() {
         for key in ["parallel_efficiency", "load_balance", "communication_efficiency"] {
             // Eight decimals are printed.
             compare(key, pop(key), 5.1e-9);
+        }
+        for key in ["computation_scaling", "global_efficiency"] {
+            compare(key, found["scaling"][key].as_f64().unwrap(), 5.1e-9);
         }
         compare("serialisation_efficiency", pop("serialization_efficiency"), 1e-3);
         compare("transfer_efficiency", pop("transfer_efficiency"), 1e-3);
@@ -617,6 +761,78 @@ fn a_tolerance_has_a_closed_form() {
     assert_eq!((latency.time_s, latency.limits[0].factor), (0.0, None));
 }
 
+/// The factors of each class of links are those that a sweep finds: with the platform written with slower links.
+#[test]
+fn tolerances_of_classes_are_those_of_sweeps() {
+    // Two ranks on each of four hosts, two hosts at each of two switches with a cable between them.
+    let trace = program(8, |rank| {
+        let exchange = |peer: u32| {
+            let (first, second) = if rank < peer { ("send", "recv") } else { ("recv", "send") };
+            format!("{first} {peer} 0 20000;{second} {peer} 0 20000;")
+        };
+        compute(1.0 + 0.1 * f64::from(rank)) + &exchange(rank ^ 4) + &exchange(rank ^ 2) + &exchange(rank ^ 1)
+    });
+    let platform = |[inside, leaf, spine]: [f64; 3]| {
+        let mut text =
+            "<?xml version='1.0'?>\n<platform version='4.1'><zone id='all' routing='Full'>\n".to_owned();
+        for host in 0..4 {
+            writeln!(text, "<host id='node-{host}' speed='1Gf' core='2'/>").unwrap();
+        }
+        let mut link = |name: &str, factor: f64| {
+            let latency = 10.0 * factor;
+            writeln!(text, "<link id='{name}' bandwidth='1GBps' latency='{latency}us'/>").unwrap();
+        };
+        link("spine", spine);
+        for host in 0..4 {
+            link(&format!("inside-{host}"), inside);
+            link(&format!("leaf-{host}"), leaf);
+        }
+        for (from, to) in (0..4).flat_map(|from| (from..4).map(move |to| (from, to))) {
+            let links = match (from == to, from / 2 == to / 2) {
+                (true, _) => vec![format!("inside-{from}")],
+                (_, true) => vec![format!("leaf-{from}"), format!("leaf-{to}")],
+                _ => vec![format!("leaf-{from}"), "spine".to_owned(), format!("leaf-{to}")],
+            };
+            let links: String = links.iter().map(|link| format!("<link_ctn id='{link}'/>")).collect();
+            writeln!(text, "<route src='node-{from}' dst='node-{to}'>{links}</route>").unwrap();
+        }
+        text + "</zone></platform>\n"
+    };
+    let folder = Folder::new();
+    let run = |factors: [f64; 3]| {
+        folder.write("trace.txt", &trace);
+        folder.write("platform.xml", &platform(factors));
+        folder.write("hosts.txt", &(0..8).map(|rank| format!("node-{}\n", rank / 2)).collect::<String>());
+        let text = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\nmodel = 'contention-free'\n\
+            [platform]\nfile = 'platform.xml'\nhosts = 'hosts.txt'\n";
+        Config::from_path(&folder.write("run.toml", text)).unwrap().resolve().unwrap()
+    };
+    let job = run([1.0; 3]);
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &[]).unwrap().unwrap();
+    found.find_tolerance(&job).unwrap();
+    let tolerance = found.tolerance.unwrap();
+    let of = |factors: [f64; 3]| {
+        Diagnosis::new(&mut Cluster::alone(), &run(factors), &[]).unwrap().unwrap().simulated_time_s
+    };
+    assert_eq!(tolerance.classes.len(), 3);
+    for (place, class) in tolerance.classes.iter().enumerate() {
+        let limit = class.latency.limits[1];
+        let with = |factor: f64| {
+            let mut factors = [1.0; 3];
+            factors[place] = factor;
+            of(factors) / found.simulated_time_s
+        };
+        let factor = limit.factor.unwrap();
+        assert!(with(factor) <= 1.05 && with(1.002 * factor) > 1.05, "{class:?}");
+        assert!((limit.value.unwrap() / (factor * 10e-6) - 1.0).abs() < 1e-9, "{class:?}");
+    }
+    // The end of the run waits for whole latencies.
+    for class in &tolerance.classes {
+        let latencies = class.latency.derivative.unwrap();
+        assert!(latencies > 0.99 && (latencies - latencies.round()).abs() < 0.01, "{class:?}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(feature = "pictures"), ignore = "needs pages")]
 fn the_page_has_all_of_it() {
@@ -644,4 +860,40 @@ fn the_page_has_all_of_it() {
     ] {
         assert!(text.contains(words), "{words}");
     }
+}
+
+/// The page of a report has the diagnosis of the run, whose problems stand out on its timeline.
+#[test]
+#[cfg_attr(not(feature = "pictures"), ignore = "needs pages")]
+fn the_page_of_a_report_has_a_diagnosis() {
+    let folder = Folder::new();
+    config(&folder, &heart(false), &CLUSTER.replace("hosts = 8", "hosts = 9"));
+    let [run, report, timeline, json, page] =
+        ["run.toml", "report.json", "timeline.json", "found.json", "page.html"].map(|name| folder.path(name));
+    command().arg("diagnose").arg(&run).arg("--json").arg(&json).assert().code(DONE);
+    let mut replay = command();
+    replay.arg("--config").arg(&run).arg("--report").arg(&report).arg("--timeline").arg(&timeline);
+    replay.assert().code(DONE);
+    let mut present = command();
+    present.arg("report").arg(&report).arg("--diagnosis").arg(&json).arg("--timeline").arg(&timeline);
+    present.arg("-o").arg(&page).assert().code(DONE);
+    let text = std::fs::read_to_string(page).unwrap();
+    for words in [
+        "id=\"problems\"",
+        "id=\"efficiencies\"",
+        "\"timeline\":{",
+        "data-states=\"late_sender\"",
+        "Seen on 9 of 9 ranks",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    let damaged = command()
+        .arg("report")
+        .arg(&report)
+        .arg("--diagnosis")
+        .arg(&run)
+        .arg("-o")
+        .arg(folder.path("p.html"))
+        .assert();
+    damaged.code(FAILED).stderr(contains("the diagnosis ").and(contains("run.toml")));
 }

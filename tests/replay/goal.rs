@@ -67,7 +67,6 @@ fn parameters_come_from_file_and_flags() {
     run("loggops.L=2500").success().stdout("simulated time: 0.000016500 s\n");
     run("engine.threads=2").success().stdout("simulated time: 0.000016502 s\n");
     run("engine.threads=0").code(2).stderr(contains("found 0, expected a whole number from 1 to"));
-    run("loggops.engine=ordered").success().stdout("simulated time: 0.000016502 s\n");
     run("loggops.G=0.0001").code(2).stderr(contains("at most three decimals"));
     run("loggops.K=1").code(2).stderr(contains("has no key \"K\"; expected \"L\", "));
     run("network.modle=x").code(2).stderr(contains("did you mean \"model\"?"));

@@ -77,15 +77,15 @@ fn ranks_beyond_the_hosts_are_warned_of() {
 }
 
 #[test]
-fn a_schedule_has_no_platform() {
+fn the_model_of_schedules_has_no_platform() {
     let folder = Folder::new();
     let goal = folder.write("pair.goal", "num_ranks 1\nrank 0 {\nl1: calc 100\n}\n");
     let run = ["run", text(&goal), "--model=loggops", "-q"];
-    let hint = "pdes-replay: a GOAL schedule has no platform: the model loggops has [loggops] in its place; leave --platform (or \
-                [platform]) out\n";
+    let hint = "pdes-replay: the model loggops, for GOAL schedules, has [loggops] in place of a platform: leave --platform (or [platform]) out, or \
+                set --model flow\n";
     assert_eq!(stderr(MISUSE, &[&run[..], &["--platform=no/such/file.xml"]].concat()), hint);
     let ignored = stderr(DONE, &[&run[..], &["--set=mpi.test_s=1"]].concat());
-    assert_eq!(ignored, " WARN [mpi] has no effect on a GOAL schedule\n");
+    assert_eq!(ignored, " WARN [mpi] has no effect with the model loggops\n");
 }
 
 #[test]
@@ -164,10 +164,6 @@ fn files_of_other_formats_are_named_and_not_printed() {
     std::fs::write(folder.path("junk"), junk).unwrap();
     let binary = "this looks like a binary file; expected time-independent text (plain, gzip or zstd) or an archive (.pdt)\n";
     assert_eq!(recognised(&folder.path("junk")), binary);
-    let goal = folder.write("pair.goal", "num_ranks 1\nrank 0 {\nl1: calc 100\n}\n");
-    let schedule = "this looks like a GOAL schedule; replay it with --model loggops, or convert it with `pdes-replay trace convert \
-                    --from goal`\n";
-    assert_eq!(recognised(&goal), schedule);
     let platform = folder.write("pair.toml", PAIR);
     assert!(recognised(&platform).starts_with("this looks like a platform or configuration in TOML; "));
     let list = folder.write("list", "rank-0.txt\n");

@@ -48,7 +48,7 @@ fn every_file_of_configs_follows_its_schema() {
                 Hypothesis::from_text(&text, &path).unwrap();
                 continue;
             } else if table.contains_key("problem") {
-                pdes_replay::Rule::from_path(&path).unwrap();
+                pdes_replay::Rule::own_and_from_path(&path).unwrap();
                 continue;
             }
             let document = document(&path, &table);

@@ -178,3 +178,130 @@ fn wrong_hypotheses_are_misuse_and_nothing_is_replayed() {
     transform(&["--hypothesis=c"]).code(MISUSE).stderr(contains("--hypothesis").and(contains("\"b\"")));
     transform(&["--hypothesis=b"]).code(DONE).stdout(contains("2 ranks, 10 actions"));
 }
+
+/// The traces of the benchmark of figure 4 of SILAS, as `benches/what-if/run` acquires them: four processes, a master with
+/// `MPI_Waitany`, and the regions `foo`, of which the imbalance goes, and `bar`. Computations take their measured processor time.
+#[test]
+fn balancing_a_region_predicts_the_program_that_was_really_balanced() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'identity'\n\
+         [[hypothesis]]\nname = 'balanced'\n[[hypothesis.transform]]\nkind = 'balance'\nregion = 'foo'\n",
+    );
+    folder.write("run.toml", &CONFIG.replace("hosts = 2", "hosts = 4"));
+    let data = repository().join("tests/data/hypotheses");
+    let mut command = what_if(&folder);
+    command
+        .arg("--trace")
+        .arg(data.join("waitany.txt"))
+        .arg("--verify")
+        .arg(data.join("waitany-balanced.txt"));
+    let assert = command.assert().code(DONE);
+    assert.stdout(contains("balanced, as recorded").and(contains("late sender")));
+    let found = summary(&folder);
+    // The program itself: with either source of outcomes the results are those of the program.
+    assert_eq!((&found[1]["is_same"], &found[1]["other_outcomes"]["is_same"]), (&true.into(), &true.into()));
+    let balanced = &found[2];
+    let names = [&balanced["outcomes"], &balanced["other_outcomes"]["outcomes"]];
+    assert_eq!(names, ["reenact", "recorded"]);
+    let row = |result: &Value, list: &str, name: &str| {
+        let rows = result["verification"][list].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}"));
+        row["deviation"].as_f64().unwrap()
+    };
+    let deviations = |result: &Value| {
+        let run_time = result["verification"]["run_time"]["deviation"].as_f64().unwrap();
+        [run_time, row(result, "sorts", "point-to-point"), row(result, "wait_states", "late_sender")]
+    };
+    let reenacted = deviations(balanced);
+    assert!(reenacted.iter().all(|deviation| deviation.abs() < 0.001), "{reenacted:?}");
+    // In the order of the recorded run the master waits for the last result first: a third longer, 3.2 units of 2.4.
+    let [run_time, messages, late_sender] = deviations(&balanced["other_outcomes"]);
+    assert!((run_time - 0.8 / 7.0).abs() < 0.001, "{run_time}");
+    assert!((messages - 1.0 / 3.0).abs() < 0.001 && (late_sender - 1.0 / 3.0).abs() < 0.001);
+    let modified = json(&folder.path("results/summary.json"))["modified"].clone();
+    assert_eq!((&modified["name"], &modified["verification"]), (&"modified".into(), &Value::Null));
+    for report in ["modified.json", "reports/recorded/balanced.json"] {
+        assert!(folder.path("results").join(report).exists(), "{report}");
+    }
+    let mut missing = what_if(&folder);
+    missing
+        .arg("--verify")
+        .arg(folder.path("none.txt"))
+        .assert()
+        .code(FAILED)
+        .stderr(contains("modified program"));
+}
+
+/// The heart model of the Performance Expert paper, with Gigabit Ethernet: from the program that exchanges and then calculates, the one
+/// that sends the edges first is predicted. Both were recorded (`benches/what-if/run`), on 9 ranks with 48 x 48 cells each.
+#[test]
+fn overlapping_an_exchange_predicts_the_program_that_was_really_rewritten() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'overlapped'\n\
+         [[hypothesis.transform]]\nkind = 'move'\nregion = 'cells'\nto = 'halo'\nfraction = 0.918\n\
+         [[hypothesis.transform]]\nkind = 'overlap'\nregion = 'halo'\nearly = 3\nlate = 'place'\nindependent = true\n",
+    );
+    let machine =
+        CONFIG.replace("hosts = 2", "hosts = 9").replace("'1GBps'", "'125MBps'").replace("'1us'", "'25us'");
+    folder.write("run.toml", &machine.replace("preset = 'raw'", "model = 'flow'"));
+    let data = repository().join("tests/data/hypotheses");
+    let mut command = what_if(&folder);
+    command.arg("--trace").arg(data.join("heart.txt")).arg("--verify").arg(data.join("heart-overlapped.txt"));
+    command.assert().code(DONE);
+    let verification = summary(&folder)[1]["verification"].clone();
+    let (gain, of) = (&verification["gain"], |key: &str| verification["gain"][key].as_f64().unwrap());
+    // Half of the run time: each of ten steps saves most of four latencies.
+    assert!(of("deviation").abs() < 0.05, "{gain}");
+    let before =
+        json(&folder.path("results/summary.json"))["hypotheses"][0]["simulated_time_s"].as_f64().unwrap();
+    assert!(of("modified_s") / before > 0.4, "{gain}");
+}
+
+#[test]
+fn hypotheses_place_ranks_and_change_the_machine() {
+    let folder = folder(
+        "[[hypothesis]]\nname = 'half the latency'\nset = ['network.latency_factor=0.5']\n\
+         [[hypothesis]]\nname = 'greedy'\ntransform = [{ kind = 'place', mapping = 'greedy' }]\n\
+         [[hypothesis]]\nname = 'bisection'\ntransform = [{ kind = 'place', mapping = 'bisection' }]\n\
+         [[hypothesis]]\nname = 'by hand'\ntransform = [{ kind = 'place', order = [0, 2, 1, 3, 4, 6, 5, 7] }]\n\
+         [[hypothesis]]\nname = 'two'\ntransform = [{ kind = 'place', per_host = 2 }]\n",
+    );
+    // Each rank sends to the one four behind, on a ring of eight hosts: four hops.
+    let rank = |rank: u32| {
+        let peer = (rank + 4) % 8;
+        format!(
+            "{rank} init\n{rank} compute 1e6\n{rank} irecv {peer} 1 84\n{rank} send {peer} 1 84\n{rank} waitall\n"
+        )
+    };
+    folder.write("trace.txt", &(0..8).map(rank).collect::<String>());
+    let torus = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\nmodel = 'contention-free'\n[platform.topology]\nkind = 'torus'\n\
+        dims = [8]\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+    folder.write("run.toml", torus);
+    what_if(&folder).assert().code(DONE);
+    let found = summary(&folder);
+    let picos = |place: usize| found[place]["simulated_time_ps"].as_u64().unwrap();
+    // 1 ms of computation, a link of 1 us for each hop, 84 + 16 bytes.
+    assert_eq!([picos(0), picos(1)], [1_004_100_000, 1_002_100_000]);
+    let hops = |place: usize| {
+        [&found[place]["hop_bytes"]["before"], &found[place]["hop_bytes"]["after"]]
+            .map(|n| n.as_u64().unwrap())
+    };
+    let bytes = 4 * 2 * 84;
+    // Partners are neighbours on the ring.
+    assert_eq!([hops(2), hops(3)], [[4 * bytes, bytes]; 2]);
+    assert_eq!([picos(2), picos(3)], [1_001_100_000; 2]);
+    assert_eq!((hops(4)[0], picos(4)), (4 * bytes, 1_004_100_000));
+    // Two ranks on a host, and four hosts: partners are two hops away, and share nothing.
+    assert_eq!((hops(5)[1], found[1]["hop_bytes"].is_null()), (2 * bytes, true));
+    for (text, message) in [
+        ("set = ['trace.ranks=2']", "sections other than trace, output and engine can be changed"),
+        ("set = ['network.latencyfactor=1']", "the hypothesis \"a\": "),
+        ("transform = [{ kind = 'place', order = [1, 0] }]", "order has 2 ranks, the program has 8"),
+    ] {
+        folder.write("h.toml", &format!("[[hypothesis]]\nname = 'a'\n{text}\n"));
+        what_if(&folder).assert().code(MISUSE).stderr(contains(message));
+    }
+    let (with, input, output) = (folder.path("h.toml"), folder.path("trace.txt"), folder.path("out.pdt"));
+    let arguments: &[&Path] = &[&with, &input, Path::new("--output"), &output];
+    trace(&["transform", "--with"], arguments).code(MISUSE).stderr(contains("not part of a trace"));
+}

@@ -43,7 +43,7 @@ impl Section {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
     }
 
-    fn markup(&self) -> Result<Markup, DrawingError> {
+    pub(crate) fn markup(&self) -> Result<Markup, DrawingError> {
         let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
         Ok(html! {
             section id=(self.id) {

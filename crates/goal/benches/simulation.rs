@@ -1,10 +1,10 @@
-//! Benchmarks of reading and simulating schedules, by engine; rates count LogGOPSim's events, i.e. operations and
+//! Benchmarks of reading and simulating schedules; rates count LogGOPSim's events, i.e. operations and
 //! arrivals.
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use goal::pattern::{Stencil, dissemination, linear_alltoall, recursive_doubling_allreduce};
-use goal::{Engine, LogGops, Schedule, read_text, simulate, write_text};
+use goal::{LogGops, Schedule, read_text, simulate, write_text};
 
 fn main() {
     divan::main();
@@ -24,27 +24,12 @@ fn schedule(pattern: &str) -> Schedule {
     schedule.expect("the schedule is small")
 }
 
-fn run(bencher: Bencher<'_, '_>, pattern: &str, engine: Engine, threads: usize) {
+#[divan::bench(args = PATTERNS)]
+fn simulation(bencher: Bencher<'_, '_>, pattern: &str) {
     let schedule = schedule(pattern);
-    let parameters = LogGops::default();
-    let simulate = || simulate(&schedule, &parameters, engine, threads).expect("the schedule ends");
+    let simulate = || simulate(&schedule, &LogGops::default(), 1).expect("the schedule ends");
     let events = simulate().events;
     bencher.counter(ItemsCount::new(events)).bench(simulate);
-}
-
-#[divan::bench(args = PATTERNS)]
-fn windows(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Windows, 1);
-}
-
-#[divan::bench(args = PATTERNS)]
-fn windows_on_two_threads(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Windows, 2);
-}
-
-#[divan::bench(args = PATTERNS)]
-fn ordered(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Ordered, 1);
 }
 
 #[divan::bench(args = PATTERNS)]

@@ -38,10 +38,17 @@ impl Schedule {
     }
 }
 
-/// Returns true if a file starts with the magic bytes of an archive.
-pub fn is_archive(path: &Path) -> bool {
+/// Returns whether the first bytes of a file are those of a schedule in any of the three formats.
+pub fn is_schedule(head: &[u8]) -> bool {
+    head.starts_with(&archive::MAGIC)
+        || binary::is_binary(head)
+        || head.trim_ascii_start().starts_with(b"num_ranks")
+}
+
+/// Returns whether a file is a schedule, by its first bytes.
+pub fn is_schedule_file(path: &Path) -> bool {
     use std::io::Read;
-    let mut start = [0; archive::MAGIC.len()];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == archive::MAGIC
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && is_schedule(&head)
 }

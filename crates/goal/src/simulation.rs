@@ -5,8 +5,8 @@
 //! started and occupies processor and interface of the receiver as soon as both are idle, whether or not a receive is
 //! posted (Hoefler, Schneider, Lumsdaine: LogGOPSim, HPDC 2010). `docs/goal.md` has the equations.
 //!
-//! Two engines compute the same result: [`ordered`] processes events one by one in global time order, [`windows`] runs
-//! hosts independently within the lookahead o + L.
+//! Events are processed one by one in the order of time, ties in the order of their creation, as LogGOPSim does: see
+//! [`ordered`].
 
 use crate::parameters::{Costs, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
@@ -19,10 +19,8 @@ mod matching;
 mod memory;
 mod ordered;
 mod pool;
-mod windows;
 
 use host::Hosts;
-use lane::LanePlan;
 use matching::{Leftovers, Matching};
 
 /// Result of a simulation.
@@ -118,23 +116,8 @@ fn describe_unmatched(left: &[Unmatched], operations: u64, receives: u64, messag
     text
 }
 
-/// Algorithm of a simulation. All engines give the same result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// Chooses the faster engine: windows, unless they are not exact for the schedule or most sends are rendezvous.
-    #[default]
-    Auto,
-    /// Runs hosts independently, window by window, where that is exact; otherwise ordered.
-    Windows,
-    /// Processes events one by one in global time order; works for every schedule.
-    Ordered,
-}
-
-/// Simulates a schedule on up to `threads` threads and returns LogGOPSim's result, which does not depend on their
-/// number.
-///
-/// All threads count dependencies. The windowed engine divides the hosts among threads, at least 64 each, if no message
-/// is above S (rendezvous). Otherwise the simulation itself runs on one thread, which is as fast or faster.
+/// Simulates a schedule and returns LogGOPSim's result. Up to `threads` threads count the dependencies; the simulation itself runs
+/// on one, since ties are broken by the order in which events were created, over all hosts.
 ///
 /// # Errors
 /// Fails if receives or messages are left over, or if a time exceeds its range.
@@ -144,39 +127,11 @@ pub enum Engine {
 pub fn simulate(
     schedule: &Schedule,
     parameters: &LogGops,
-    engine: Engine,
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
     assert!(threads > 0, "a simulation needs at least one thread");
     check_costs(schedule, &Costs::new(*parameters))?;
-    let by_windows = match engine {
-        Engine::Auto => !is_mostly_rendezvous(schedule, parameters),
-        Engine::Windows => true,
-        Engine::Ordered => false,
-    };
-    if by_windows && windows::is_supported(schedule, parameters) {
-        let plan = LanePlan::new(&schedule.tables(), &schedule.extent());
-        match plan.lanes.len() {
-            // The number of lanes is a const parameter, so that the lanes of a host lie inline in one array. Four lanes
-            // (one processor, one interface) make a host two cache lines long.
-            0..=4 => return windows::simulate::<4>(schedule, &plan, *parameters, threads),
-            5..=32 => return windows::simulate::<32>(schedule, &plan, *parameters, threads),
-            _ => {}
-        }
-    }
     ordered::OrderedEngine::new(schedule, *parameters, threads).run()
-}
-
-/// Returns true if most sends are rendezvous, i.e. wait for their receive.
-fn is_mostly_rendezvous(schedule: &Schedule, parameters: &LogGops) -> bool {
-    if schedule.sizes().largest(Kind::Send) <= parameters.eager_up_to {
-        return false;
-    }
-    let sends = schedule.tables().nodes.iter().filter(|node| node.kind() == Kind::Send);
-    let (waiting, all) = sends.fold((0_u64, 0_u64), |(waiting, all), node| {
-        (waiting + u64::from(node.size > parameters.eager_up_to), all + 1)
-    });
-    2 * waiting > all
 }
 
 /// Maximum number of unmatched receives and messages that an error lists.

@@ -54,6 +54,8 @@ pub struct Share {
     pub waiting: [SimDuration; WaitState::COUNT],
     /// Time spent waiting for data while both sides were ready.
     pub transfer: SimDuration,
+    /// The part of [`WaitState::LateSender`] in which the message that the rank received next had been sent already.
+    pub wrong_order: SimDuration,
 }
 
 /// Returns the name of the region of a location of the trace. A tracer writes a named region as line 0 of its name; other call
@@ -152,6 +154,12 @@ impl Breakdown {
             share.waiting[state as usize] += waiting;
         }
         share.transfer += transfer;
+    }
+
+    /// Adds to the time of a region in which messages were received in the wrong order.
+    #[cold]
+    pub(crate) fn add_wrong_order(&mut self, region: usize, kind: ActionKind, time: SimDuration) {
+        self.regions[region].share_mut(kind).wrong_order += time;
     }
 
     /// Returns the index of the current region, to which later time is attributed.
@@ -255,6 +263,7 @@ impl Share {
         self.time += other.time;
         self.waiting.iter_mut().zip(other.waiting).for_each(|(sum, more)| *sum += more);
         self.transfer += other.transfer;
+        self.wrong_order += other.wrong_order;
     }
 
     fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
@@ -262,6 +271,7 @@ impl Share {
             count: extrapolate(self.count, before.count, times)?,
             time: extrapolate_time(self.time, before.time, times)?,
             transfer: extrapolate_time(self.transfer, before.transfer, times)?,
+            wrong_order: extrapolate_time(self.wrong_order, before.wrong_order, times)?,
             ..*self
         };
         for (waiting, before) in later.waiting.iter_mut().zip(before.waiting) {

@@ -89,24 +89,24 @@ impl Completion {
         outbox: &mut Outbox<Token, O>,
         filter: impl Fn(Rank) -> bool,
     ) {
-        let mut tell = |rank, token| {
+        let mut send_token = |rank, token| {
             if filter(rank) {
                 outbox.send(rank, token);
             }
         };
         match self.0 {
-            Waiters::Work { me, operation } => tell(me, Token::WorkDone { at, operation }),
+            Waiters::Work { me, operation } => send_token(me, Token::WorkDone { at, operation }),
             Waiters::Detached { receiver, receive, bytes } => {
                 let side = Side::Receiver { detached: Some(bytes) };
-                tell(receiver, Token::Arrived { request: receive, at, side });
+                send_token(receiver, Token::Arrived { request: receive, at, side });
             }
             Waiters::Rendezvous { receiver, receive, posted, sender, send } => {
                 let side = Side::Receiver { detached: None };
-                tell(receiver, Token::Arrived { request: receive, at, side });
+                send_token(receiver, Token::Arrived { request: receive, at, side });
                 let side = Side::Sender { received: posted };
-                tell(sender, Token::Arrived { request: send, at, side });
+                send_token(sender, Token::Arrived { request: send, at, side });
             }
-            Waiters::Eager { receiver, id } => tell(receiver, Token::EagerArrived { id, at }),
+            Waiters::Eager { receiver, id } => send_token(receiver, Token::EagerArrived { id, at }),
         }
     }
 }

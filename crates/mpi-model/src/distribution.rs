@@ -106,6 +106,11 @@ impl SharedHistograms {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Replaces the counts so far.
+    pub(crate) fn replace(&self, distributions: Distributions) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = distributions;
+    }
+
     pub(crate) fn record_all(&self, quantity: Quantity, values: &mut Vec<u64>) {
         let mut distributions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = distributions.histogram_mut(quantity);

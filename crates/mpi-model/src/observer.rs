@@ -37,7 +37,7 @@ pub use analyses::{Analyses, Findings, RankAnalyses};
 pub use events::{ActionSpan, Match, Sent, SentTime, UncontendedMessages, Wait};
 pub(crate) use rank_observers::RankObservers;
 pub use wait_states::Peer;
-pub(crate) use wait_states::WaitStates;
+pub(crate) use wait_states::{LateMessage, WaitStates};
 
 /// An analysis of a replay: makes the observers of its ranks, and holds what they share.
 ///

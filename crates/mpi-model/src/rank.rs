@@ -4,6 +4,7 @@ mod actions;
 mod calls;
 mod cancel;
 pub(crate) mod file;
+mod graph;
 mod outcome;
 mod pending;
 mod probe;
@@ -28,6 +29,7 @@ use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
 use file::Files;
+use graph::GraphRunner;
 use pending::Pending;
 use recurrence::BoundaryAction;
 pub use recurrence::RankAtCut;
@@ -62,6 +64,8 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     granted_events: u64,
     boundary_action: BoundaryAction,
     files: Files,
+    /// The program, where it is a graph.
+    graph: Option<Box<GraphRunner<'t>>>,
 }
 
 /// Reason why a rank is blocked.
@@ -106,13 +110,14 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             collectives: CollectiveRunner::default(),
             cursor: if replay.stops_at_iterations { trace.cursor_with_boundaries() } else { trace.cursor() },
             action_begin: SimTime::ZERO,
-            pending: Pending::Nothing,
+            pending: if trace.graph().is_some() { Pending::Graph } else { Pending::Nothing },
             awaited: None,
             computations_ahead: 0,
             compute_factor: compute_factor_in(replay.parameters, ""),
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
+            graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph))),
         })
     }
 
@@ -123,7 +128,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Returns the number of actions that the rank has begun or passed over.
     pub fn actions(&self) -> u64 {
-        self.cursor.position()
+        self.graph.as_ref().map_or_else(|| self.cursor.position(), |graph| graph.started())
     }
 
     /// Returns the statistics of the rank.
@@ -145,6 +150,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     pub fn wait_reason(&self) -> Option<WaitReason> {
         let (awaited, operation) = match self.pending {
             Pending::Operation { index } => (self.operation_awaits(index)?, Some(index)),
+            Pending::Graph => return self.graph.as_ref()?.wait_reason(&self.point_to_point.requests),
             _ => self.program_awaits()?,
         };
         let operation = operation.and_then(|index| self.collectives.kind(index));
@@ -282,6 +288,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         if let Some(request) = completed {
             let resumes = match self.point_to_point.requests.operation(request) {
                 Some(index) => {
+                    if let Some((graph, mut means)) = self.graph(outbox) {
+                        let is_done = graph.message_completed(index, request, &mut means)?;
+                        return Ok(if is_done { Wake::Ready } else { Wake::No });
+                    }
                     let awaited = self.awaited;
                     let (collectives, mut means) = self.collectives(outbox);
                     collectives.part_completed(index, awaited, &mut means)?
@@ -338,6 +348,10 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
                 return Ok(Wake::No);
             }
             Token::WorkDone { at, operation: Some(index) } => {
+                if let Some((graph, mut means)) = self.graph(outbox) {
+                    let is_done = graph.computed(index, at, &mut means)?;
+                    return Ok(if is_done { Wake::Ready } else { Wake::No });
+                }
                 let awaited = self.awaited;
                 let (collectives, mut means) = self.collectives(outbox);
                 let resumes = collectives.work_done(index, at, awaited, &mut means)?;

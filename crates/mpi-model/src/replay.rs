@@ -75,10 +75,10 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// Creates the replay of a trace with this analysis and none of those that come with this crate. With `()`, ranks have
     /// [statistics](RankProcess::statistics) only.
     pub fn with_only(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters, analysis: A) -> Self {
-        let looks = || FailedPolls(AtomicU64::new(1));
+        let no_polls = || FailedPolls(AtomicU64::new(1));
         let communicators = trace.loaded_ranks().flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
-        let (tests, probes) = (looks(), looks());
+        let (tests, probes) = (no_polls(), no_polls());
         Self {
             machine,
             parameters,

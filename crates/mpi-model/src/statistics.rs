@@ -219,6 +219,13 @@ impl Statistics {
         self.breakdown.as_deref().map_or(0, Breakdown::current_region)
     }
 
+    /// Adds time in which a rank waited for one message while the next one had been sent.
+    pub(crate) fn add_wrong_order(&mut self, region: usize, kind: ActionKind, time: SimDuration) {
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.add_wrong_order(region, kind, time);
+        }
+    }
+
     /// Returns whether both statistics have the same numbers of decided outcomes and of calls whose outcome may depend on time.
     pub(crate) fn has_outcome_counts_of(&self, other: &Self) -> bool {
         use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};

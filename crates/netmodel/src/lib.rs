@@ -106,6 +106,7 @@ pub use network_model::{Capabilities, ForeignState, Message, NetworkModel, Netwo
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
+pub use platform::link_class::LinkClass;
 pub use platform::quantity;
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};

@@ -11,6 +11,7 @@ use crate::{
 pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
+pub(crate) mod link_class;
 pub mod quantity;
 mod route_builder;
 pub(crate) mod routing;

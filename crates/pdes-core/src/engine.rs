@@ -164,9 +164,9 @@ impl Engine {
         let shared = SharedState::new(self.workers, 0, 1);
         let processes = share.global.to_slot_order(processes);
         let (whole, _) = self.run_workers(processes, &share, &shared, progress, None);
-        let MemberResult { processes, waiting, halted, fault, steps } = whole;
+        let MemberResult { processes, waiting, is_stopped, fault, steps } = whole;
         let ending = match fault.ending(waiting) {
-            Ending::Deadlocked(_) if halted => Ending::StoppedAtCheckpoint,
+            Ending::Deadlocked(_) if is_stopped => Ending::StoppedAtCheckpoint,
             ending => ending,
         };
         Run { processes: share.global.to_rank_order(processes), ending, steps }
@@ -339,21 +339,21 @@ impl Engine {
 struct MemberResult<P: Process> {
     processes: Vec<P>,
     waiting: Vec<Rank>,
-    halted: bool,
+    is_stopped: bool,
     fault: FirstFault<P::Error>,
     steps: u64,
 }
 
 impl<P: Process> MemberResult<P> {
     fn new(first: WorkerResult<P>) -> Self {
-        let WorkerResult { processes, waiting, is_stopped: halted, fault, steps } = first;
-        Self { processes, waiting, halted, fault, steps }
+        let WorkerResult { processes, waiting, is_stopped, fault, steps } = first;
+        Self { processes, waiting, is_stopped, fault, steps }
     }
 
     fn append(&mut self, mut part: WorkerResult<P>) {
         self.processes.append(&mut part.processes);
         self.waiting.append(&mut part.waiting);
-        self.halted |= part.is_stopped;
+        self.is_stopped |= part.is_stopped;
         self.fault.merge(part.fault);
         self.steps += part.steps;
     }

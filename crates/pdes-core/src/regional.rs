@@ -46,7 +46,11 @@ pub trait Region<P: Process>: Send {
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
     /// rank, order of submission).
-    fn submit(&mut self, filed: SubmittedWork<P::WorkRequest>, mail: &mut Vec<(RegionIndex, Self::Message)>);
+    fn submit(
+        &mut self,
+        work: SubmittedWork<P::WorkRequest>,
+        outgoing: &mut Vec<(RegionIndex, Self::Message)>,
+    );
 
     /// Returns the time of the region's next event, if there is one.
     fn next_event_time(&mut self) -> Option<SimTime>;
@@ -62,7 +66,7 @@ pub trait Region<P: Process>: Send {
     ) -> Result<(), (Rank, Fault<P::Error>)>;
 
     /// Receives a message of another region or of this one.
-    fn receive(&mut self, mail: Self::Message);
+    fn receive(&mut self, message: Self::Message);
 
     /// Returns the next boundary at which the region has messages to send or work of its own.
     fn next_boundary(&self) -> Option<SimTime>;
@@ -73,9 +77,9 @@ pub trait Region<P: Process>: Send {
     fn exchange_round(
         &mut self,
         boundary: SimTime,
-        conversation: u32,
+        exchange: u32,
         round: u32,
-        mail: &mut Vec<(RegionIndex, Self::Message)>,
+        outgoing: &mut Vec<(RegionIndex, Self::Message)>,
     );
 
     /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
@@ -262,17 +266,17 @@ impl RegionalEngine {
             by_region[(locations[rank.index()].region - own.start) as usize].push((rank, process));
         }
         let mailboxes = Mailboxes::new(blocks.count());
-        let domain = |(index, (region, by_region)): (u32, (R, Vec<(Rank, P)>))| {
+        let group = |(index, (region, by_region)): (u32, (R, Vec<(Rank, P)>))| {
             Mutex::new(RegionGroup::new(index, region, by_region, self.jitter))
         };
-        let domains: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(domain).collect();
+        let groups: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(group).collect();
         let shared =
-            SharedState::new(&domains, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
+            SharedState::new(&groups, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
         let shared = shared.with_distributed(gateway.is_some());
         if own.is_empty() && gateway.is_some() {
             // Other members work; this one waits for the end of the run.
             let idle = WorkerResult { gateway, stopwatch: None, exchange_counts: ExchangeCounts::default() };
-            return (collect_results(domains, blocks, me, idle.exchange_counts), idle);
+            return (collect_results(groups, blocks, me, idle.exchange_counts), idle);
         }
         let worker_result = std::thread::scope(|scope| {
             let worker = |me| RegionWorker::new(&shared, me);
@@ -294,7 +298,7 @@ impl RegionalEngine {
             }
             worker_result
         });
-        (collect_results(domains, blocks, me, worker_result.exchange_counts), worker_result)
+        (collect_results(groups, blocks, me, worker_result.exchange_counts), worker_result)
     }
 }
 
@@ -353,7 +357,7 @@ struct MemberResult<P: Process, R> {
 fn locate_processes(blocks: &RegionBlocks, me: usize) -> Vec<ProcessLocation> {
     let own = blocks.regions(me);
     let mut taken = vec![0; own.len()];
-    let seat = |&home: &RegionIndex| {
+    let location = |&home: &RegionIndex| {
         let place = if own.contains(&home) {
             let next = &mut taken[(home - own.start) as usize];
             *next += 1;
@@ -363,20 +367,20 @@ fn locate_processes(blocks: &RegionBlocks, me: usize) -> Vec<ProcessLocation> {
         };
         ProcessLocation { region: home, index: place }
     };
-    blocks.region_of_rank().iter().map(seat).collect()
+    blocks.region_of_rank().iter().map(location).collect()
 }
 
 /// Merges the results of all region groups of a member, and puts the processes back into rank order.
 fn collect_results<P: Process, R: Region<P>>(
-    domains: Box<[Mutex<RegionGroup<P, R>>]>,
+    groups: Box<[Mutex<RegionGroup<P, R>>]>,
     blocks: &RegionBlocks,
     me: usize,
     exchange_counts: ExchangeCounts,
 ) -> MemberResult<P, R> {
     let (mut fault, mut tally, mut conditional) = (FirstFault::none(), RunSummary::default(), None);
     let (mut by_region, mut regions) = (Vec::new(), Vec::new());
-    for domain in domains {
-        let left = domain.into_inner().finish();
+    for group in groups {
+        let left = group.into_inner().finish();
         fault.merge(left.fault);
         tally.waiting.extend(left.waiting);
         tally.steps += left.steps;

@@ -125,7 +125,7 @@ impl<P: Process> ResourceRunQueue<P> {
     #[inline]
     pub(crate) fn sort_submitted(&mut self) {
         // Stable: work of one process with equal time and tie-break stays in the order of submission.
-        self.outbox.submitted.sort_by_key(|filed| (filed.at, filed.tie_break, filed.from));
+        self.outbox.submitted.sort_by_key(|work| (work.at, work.tie_break, work.from));
     }
 
     /// Drains the submitted work, sorted.

@@ -251,10 +251,11 @@ where
         summary: &mut CheckpointSummary,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
-        let &Header { actions, replayed_s, poll_costs: looks, .. } = opened.header();
+        let Header { actions, replayed_s, poll_costs, findings, .. } = opened.header().clone();
         tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
         (summary.resumed_from, summary.replayed_before_s) = (Some(actions), replayed_s);
-        self.world.set_poll_prices(looks.0, looks.1);
+        self.world.set_poll_prices(poll_costs.0, poll_costs.1);
+        self.world.restore_findings(findings);
         self.progress.continue_after(actions);
         let network = opened.network()?;
         self.simulation
@@ -276,6 +277,7 @@ where
             actions,
             replayed_s,
             poll_costs: self.world.poll_prices(),
+            findings: self.world.findings(&[]),
         };
         let states =
             processes.iter().map(|process| process.save().expect("a rank that has stopped can be saved"));

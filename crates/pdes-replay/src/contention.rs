@@ -73,8 +73,8 @@ impl Machine for SharedMachine<'_> {
     }
 
     #[inline]
-    fn work_request(&self, work: Work<HostPair>, notice: Completion) -> Option<WorkRequest> {
-        Some(WorkRequest { work, completion: notice })
+    fn work_request(&self, work: Work<HostPair>, completion: Completion) -> Option<WorkRequest> {
+        Some(WorkRequest { work, completion })
     }
 
     fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Option<SimDuration> {
@@ -379,8 +379,8 @@ where
             let devices = self.devices.iter().flat_map(Devices::unfinished);
             return Err(end_of_time_error(self.network.unfinished().chain(devices)));
         }
-        for notice in self.completions.drain(..) {
-            notice.deliver(at, outbox);
+        for completion in self.completions.drain(..) {
+            completion.deliver(at, outbox);
         }
         Ok(())
     }

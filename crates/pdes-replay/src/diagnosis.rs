@@ -4,6 +4,7 @@ mod gain;
 #[cfg(feature = "pictures")]
 mod page;
 mod pop;
+mod ranks;
 mod rules;
 mod structure;
 mod talp;
@@ -11,29 +12,31 @@ mod text;
 mod tolerance;
 mod variables;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
+use mpi_model::WaitState;
 use pdes_core::{Cluster, Progress, Rank};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
 
 use crate::concurrent::run_all;
 use crate::job::Job;
-use crate::report::write_json;
+use crate::report::{site_name, write_json};
 use crate::simulation::{Outcome, RunError, Simulation};
 use pop::Useful;
 pub use pop::{Pop, RegionEfficiency, Scaling};
 pub use rules::{Rule, RuleError, Scope};
 use structure::RankStructure;
-pub use tolerance::{Sensitivity, Tolerance, ToleranceLimit};
+pub use tolerance::{ClassTolerance, Sensitivity, Tolerance, ToleranceLimit};
 use variables::{Part, Variables};
 
 /// A diagnosis, as written in JSON.
 ///
 /// # Stability
 /// Fields keep their names and meanings; new ones may be added.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// End time of the last rank \[s\]; of a recorded run its measured time.
     pub simulated_time_s: f64,
@@ -59,7 +62,7 @@ pub struct Diagnosis {
 }
 
 /// A problem that a rule has found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Problem {
     /// Name of the rule.
     pub name: String,
@@ -72,23 +75,30 @@ pub struct Problem {
     /// Simulated time that the program would take less if the hypothesis of the rule came true \[s\]; null if it was not asked for, the
     /// rule has none, or it does not fit the program.
     pub gain_s: Option<f64>,
-    /// Advice.
+    /// Advice, with the sites that have most of the problem.
     pub recommendation: String,
     /// Call sites or links, the longest time first.
     pub sites: Vec<String>,
     /// Calls at these sites, or links.
     pub places: Vec<Place>,
+    /// Number of ranks that make these calls; of all for a problem of the run or of links.
+    pub ranks: usize,
+    /// Time of each rank in these calls, or of computation for a problem of the run \[s\]; above 1,024 ranks, the mean of as many
+    /// neighbours as leave at most 1,024 values. Empty for links.
+    pub rank_times_s: Vec<f64>,
+    /// States in a timeline in which the problem is seen: its wait states, or else its calls.
+    pub states: Vec<String>,
     #[serde(skip)]
     hypothesis: Option<String>,
 }
 
 /// Calls of one kind at one call site, or a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// File and line, or path of a region, null before the first call site; name of a link.
     pub site: Option<String>,
     /// Name of the action in a trace; null for links.
-    pub call: Option<&'static str>,
+    pub call: Option<String>,
     /// Time of the problem here \[s\].
     pub duration_s: f64,
 }
@@ -133,7 +143,7 @@ impl Diagnosis {
     /// # Errors
     /// If a replay fails, or an expression of a rule has no value.
     pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
-        let job = Job { waits: Some(true), checkpoints: None, timeline: None, profile: None, ..job.clone() };
+        let job = Job { waits: Some(true), ..job.without_outputs() };
         let ideal = job.on_ideal_network();
         let (mut simulations, mut outcomes) = (Vec::new(), Vec::new());
         for job in [&job, &ideal] {
@@ -142,6 +152,7 @@ impl Diagnosis {
             simulations.push(simulation);
         }
         let [outcome, ideal] = &outcomes[..] else { return Ok(None) };
+        // The processes of a cluster have loaded their own ranks only.
         let trace = trace_tools::load(&job.trace, &job.load_options())?;
         Self::assemble(&simulations[0], &trace, [outcome, ideal], rules).map(Some)
     }
@@ -159,7 +170,7 @@ impl Diagnosis {
         let structure = run_all(&ranks, job.threads, &AtomicU64::new(0), walk)?;
         trace.integrity().map_err(TraceError::from)?;
         let nodes: Vec<u32> = ranks.iter().map(|&rank| simulation.placement().host(rank).get()).collect();
-        let flops = structure.iter().map(|rank: &RankStructure| rank.flops).sum();
+        let flops = structure.iter().map(RankStructure::all_flops).sum();
         let ideally = Useful::of_outcome(ideal);
         let pop = Pop::new(&Useful::of_outcome(outcome), &ideally, &nodes, flops);
         let measured = Useful::measured(trace);
@@ -179,6 +190,7 @@ impl Diagnosis {
             problems
                 .extend(found.map_err(|message| DiagnosisError::Rule { rule: rule.name.clone(), message })?);
         }
+        ranks::add_times(&mut problems, trace, outcome);
         problems.sort_by(|one, other| other.share.total_cmp(&one.share));
         Ok(Self {
             simulated_time_s: pop.time_s,
@@ -188,7 +200,7 @@ impl Diagnosis {
             scaling: None,
             tolerance: None,
             references: Vec::new(),
-            regions: pop::regions(trace, outcome, &nodes),
+            regions: pop::regions(trace, [outcome, ideal], &nodes, &flops_of_sites(trace, &structure)),
             problems,
             warnings: simulation.warnings(),
         })
@@ -209,7 +221,7 @@ impl Diagnosis {
         let ideal = Useful::of_outcome(&simulation.replay(&Progress::new(job.threads))?);
         let ranks: Vec<Rank> = (0..trace.ranks()).map(Rank::new).collect();
         let nodes: Vec<u32> = ranks.iter().map(|rank| rank.get()).collect();
-        let walk = |rank: &Rank| structure::of_rank(&trace, *rank, job.mpi.detached_below).flops;
+        let walk = |rank: &Rank| structure::of_rank(&trace, *rank, job.mpi.detached_below).all_flops();
         let pop = Pop::new(&measured, &ideal, &nodes, ranks.iter().map(walk).sum());
         Ok(Self {
             simulated_time_s: pop.time_s,
@@ -231,6 +243,14 @@ impl Diagnosis {
         self.references = references;
     }
 
+    /// Reads a diagnosis that was written as JSON.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a diagnosis.
+    pub fn from_path(path: &Path) -> std::io::Result<Self> {
+        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    }
+
     /// Writes the diagnosis as JSON.
     ///
     /// # Errors
@@ -238,6 +258,17 @@ impl Diagnosis {
     pub fn write_json(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }
+}
+
+/// Returns the computation of a program by call site \[flop\].
+fn flops_of_sites(trace: &Trace, structure: &[RankStructure]) -> BTreeMap<Option<String>, f64> {
+    let mut found = BTreeMap::new();
+    for (rank, structure) in (0..).map(Rank::new).zip(structure) {
+        for (site, flops) in &structure.flops {
+            *found.entry(site.map(|site| site_name(trace, rank, site))).or_default() += flops;
+        }
+    }
+    found
 }
 
 impl Problem {
@@ -249,7 +280,8 @@ impl Problem {
             if let Some(duration_s) =
                 rule.examine(*call, &mut variables)?.filter(|duration_s| *duration_s > 0.0)
             {
-                found.push((Place { site: site.clone(), call: *call, duration_s }, variables));
+                let place = Place { site: site.clone(), call: call.map(str::to_owned), duration_s };
+                found.push((place, variables));
             }
         }
         // The sort is stable: places with equal times keep their order.
@@ -275,6 +307,13 @@ impl Problem {
                 sites.push(site.clone());
             }
         }
+        let mut states: Vec<String> = rule.duration_variables().to_vec();
+        states.retain(|name| WaitState::ALL.iter().any(|state| state.name() == name));
+        if states.is_empty() {
+            states.extend(places.iter().filter_map(|place| place.call.clone()));
+            states.sort();
+            states.dedup();
+        }
         let recommendation = text::advice(&rule.recommendation, &sites, &places, &variables[0]);
         Ok(Some(Self {
             name: rule.name.clone(),
@@ -285,6 +324,9 @@ impl Problem {
             recommendation,
             sites,
             places,
+            ranks: 0,
+            rank_times_s: Vec::new(),
+            states,
             hypothesis,
         }))
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use mpi_model::{Overhead, Parameters};
-use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
+use netmodel::{
+    LinkClass, NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule,
+};
 use pdes_core::{Progress, RunAhead, SimDuration};
 use trace_mmap::LoadOptions;
 
@@ -29,6 +31,8 @@ pub struct Job {
     pub hosts: Option<PathBuf>,
     /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
+    /// Change of links of the platform; `None` leaves them as they are.
+    pub link_scale: Option<LinkScale>,
     /// The network model.
     pub model: &'static Model,
     /// Preset of the network's parameters.
@@ -111,17 +115,17 @@ impl Job {
             epoch: Epoch::Exact,
             mpi,
             polling,
-            waits: Some(false),
             links: Some(false),
             histograms: false,
             matrix_groups: None,
             critical_path: false,
-            timeline: None,
-            checkpoints: None,
-            profile: None,
-            report: None,
-            ..self.clone()
+            ..self.without_outputs()
         }
+    }
+
+    /// Returns the job without files that it writes beside its result.
+    pub(crate) fn without_outputs(&self) -> Self {
+        Self { checkpoints: None, timeline: None, report: None, profile: None, ..self.clone() }
     }
 
     /// Replays the trace on this process, and returns the report.
@@ -163,6 +167,17 @@ impl Polling {
         parameters.test_grows = self.grows.unwrap_or(defaults.test_grows);
         parameters.iprobe = self.iprobe.unwrap_or(defaults.iprobe);
     }
+}
+
+/// Change of the links of a class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkScale {
+    /// The class; `None` stands for all links.
+    pub class: Option<LinkClass>,
+    /// Factor of the latency.
+    pub latency: f64,
+    /// Factor of the bandwidth.
+    pub bandwidth: f64,
 }
 
 /// Source of a platform.

@@ -71,14 +71,14 @@ pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use diagnosis::{
-    Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError, Scaling, Scope,
-    Sensitivity, Tolerance, ToleranceLimit,
+    ClassTolerance, Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError,
+    Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use digest::Digest;
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
-pub use job::{Epoch, Job, PlatformSource, Polling};
+pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
 pub use models::{Execution, MODELS, Model, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError};
@@ -99,4 +99,4 @@ pub use timeline::TimelinePlan;
 pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};
 #[cfg(feature = "pictures")]
 pub use what_if::PageError;
-pub use what_if::{HypothesisResult, WhatIf, WhatIfError, WhatIfResults};
+pub use what_if::{Deviation, HopBytes, HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults};

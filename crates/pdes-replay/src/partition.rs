@@ -189,6 +189,48 @@ fn assign_part(part: &Graph, vertices: &[u32], first: u32, workers: usize, owner
     }
 }
 
+/// Orders vertices by recursive bisection of a graph with these edges (one end, other end, weight), into halves of equal numbers.
+pub(crate) fn order_by_halves(vertices: u32, edges: &[(u32, u32, u64)]) -> Vec<u32> {
+    let edges: Vec<_> =
+        edges.iter().map(|(one, other, weight)| (*one, *other, (*weight).min(MAX_WEIGHT))).collect();
+    let graph = Graph::new(vec![1; vertices as usize], &edges);
+    let mut order = Vec::new();
+    order_part(&graph, &(0..vertices).collect::<Vec<_>>(), &mut order);
+    order
+}
+
+fn order_part(part: &Graph, vertices: &[u32], order: &mut Vec<u32>) {
+    if vertices.len() < 2 {
+        order.extend(vertices);
+        return;
+    }
+    let half = vertices.len() / 2;
+    let mut sides = bisection::bisect(part, half as u64, vertices.len() as u64);
+    // The bisection tolerates a difference.
+    loop {
+        let first = sides.iter().filter(|is_second| !**is_second).count();
+        let from = match first.cmp(&half) {
+            std::cmp::Ordering::Equal => break,
+            order => order == std::cmp::Ordering::Less,
+        };
+        // Weight of the cut that a vertex adds, less what it takes away.
+        let added = |vertex: u32| -> i128 {
+            let edges = part.neighbours(vertex).iter();
+            edges
+                .map(|(to, weight)| i128::from(*weight) * if sides[*to as usize] == from { 1 } else { -1 })
+                .sum()
+        };
+        let of_side = (0..part.len() as u32).filter(|vertex| sides[*vertex as usize] == from);
+        let Some(best) = of_side.min_by_key(|vertex| (added(*vertex), *vertex)) else { break };
+        sides[best as usize] = !from;
+    }
+    for side in [false, true] {
+        let local: Vec<u32> = (0..part.len() as u32).filter(|&one| sides[one as usize] == side).collect();
+        let of_side: Vec<u32> = local.iter().map(|&one| vertices[one as usize]).collect();
+        order_part(&part.subgraph(&local), &of_side, order);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,9 +47,9 @@ impl<'a, N> RegionAdapter<'a, N> {
 
 impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
     /// Sums up the epoch statistics of a run.
-    pub(crate) fn summary(adapters: &[Self], crossings: ExchangeCounts) -> EpochSummary {
-        let ExchangeCounts { boundaries, rounds, messages: letters } = crossings;
-        let mut counts = EpochCounts { boundaries, rounds, messages: letters, ..EpochCounts::default() };
+    pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
+        let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
+        let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
         for adapter in adapters {
             let (settlements, evaluations) = adapter.region.solve_counts();
             counts.solves += settlements;
@@ -67,19 +67,23 @@ where
     type Message = N::Message;
     const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
 
-    fn submit(&mut self, filed: SubmittedWork<WorkRequest>, mail: &mut Vec<(RegionIndex, N::Message)>) {
-        let SubmittedWork { at, tie_break: place, from, request: WorkRequest { work, completion: notice } } =
-            filed;
+    fn submit(
+        &mut self,
+        submitted: SubmittedWork<WorkRequest>,
+        outgoing: &mut Vec<(RegionIndex, N::Message)>,
+    ) {
+        let SubmittedWork { at, tie_break: place, from, request: WorkRequest { work, completion } } =
+            submitted;
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
                 let message =
-                    Message { at, order: place, submitter: from, src, dst, size: bytes, tag: notice };
-                self.region.send(message, mail).expect("a rank resolves its route before it sends");
+                    Message { at, order: place, submitter: from, src, dst, size: bytes, tag: completion };
+                self.region.send(message, outgoing).expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
-                self.region.compute(at, self.placement.host(rank), flops, notice);
+                self.region.compute(at, self.placement.host(rank), flops, completion);
             }
-            Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), notice),
+            Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), completion),
             Work::Access(_) => unreachable!("a replay with files runs in time order"),
         }
         if self.late.is_none() && self.region.is_late() {
@@ -101,15 +105,15 @@ where
             return Err(end_of_time_error(self.region.unfinished().into_iter()));
         }
         let Self { index, homes, .. } = *self;
-        for notice in &self.completions {
-            notice.deliver_to_some(at, outbox, |rank| homes[rank.index()] == index);
+        for completion in &self.completions {
+            completion.deliver_to_some(at, outbox, |rank| homes[rank.index()] == index);
         }
         self.completions.clear();
         Ok(())
     }
 
-    fn receive(&mut self, mail: N::Message) {
-        self.region.receive(mail);
+    fn receive(&mut self, message: N::Message) {
+        self.region.receive(message);
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
@@ -119,11 +123,11 @@ where
     fn exchange_round(
         &mut self,
         boundary: SimTime,
-        conversation: u32,
+        exchange: u32,
         round: u32,
-        mail: &mut Vec<(RegionIndex, N::Message)>,
+        outgoing: &mut Vec<(RegionIndex, N::Message)>,
     ) {
-        self.region.exchange_round(boundary, conversation, round, mail);
+        self.region.exchange_round(boundary, exchange, round, outgoing);
     }
 
     fn begin_epoch(&mut self, boundary: SimTime) {

@@ -9,7 +9,7 @@ mod epochs;
 mod histograms;
 mod links;
 #[cfg(feature = "pictures")]
-mod page;
+pub(crate) mod page;
 mod saved;
 mod section;
 mod tables;

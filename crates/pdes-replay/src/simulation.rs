@@ -21,7 +21,7 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
-use crate::job::{Job, PlatformSource};
+use crate::job::{Job, LinkScale, PlatformSource};
 use crate::models::Model;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
@@ -191,6 +191,9 @@ impl Simulation {
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let epochs = EpochPlan::new(job, &platform)?;
+        if let Some(LinkScale { class, latency, bandwidth }) = job.link_scale {
+            platform.scale_links(class, latency, bandwidth);
+        }
         let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
             (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
@@ -210,6 +213,10 @@ impl Simulation {
             None => Placement::cyclic(&platform, trace.ranks())?,
         };
         let mut job = job.clone();
+        if trace.has_graphs() {
+            check_analyses_of_graphs(&job)?;
+            job.waits = Some(false);
+        }
         job.polling.apply(&mut job.mpi, trace.provenance().work_metric.is_some());
         let load_time = started.elapsed();
         Ok(Self {
@@ -376,4 +383,19 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
     held.flat_map(|rank| trace.rank(rank).communicators())
         .map(|communicator| communicator.group.len())
         .collect()
+}
+
+/// Refuses the analyses that follow the one thread of control of a program.
+fn check_analyses_of_graphs(job: &Job) -> Result<(), RunError> {
+    let asked = [
+        (job.waits == Some(true), "analysis.waits"),
+        (job.histograms, "analysis.histograms"),
+        (job.critical_path, "analysis.critical_path"),
+        (job.timeline.is_some(), "timeline"),
+        (job.profile.is_some(), "output.profile"),
+    ];
+    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, key)) => Err(RunError::AnalysisOfGraph { key }),
+        None => Ok(()),
+    }
 }

@@ -2,24 +2,31 @@
 
 #[cfg(feature = "pictures")]
 mod page;
+mod placement;
+mod result;
+mod verification;
+
 #[cfg(feature = "pictures")]
 pub use page::PageError;
+pub use placement::HopBytes;
+pub(crate) use placement::place;
+pub use result::{HypothesisResult, WhatIfResults};
+pub use verification::{Deviation, Verification};
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use serde::Serialize;
+use mpi_model::{Outcomes, Parameters};
+use netmodel::RouteError;
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
 use crate::concurrent::run_all;
+use crate::config::{Config, ConfigError};
 use crate::job::Job;
-use crate::report::{Parts, RegionParts, Report, write_json};
-
-/// Number of parts of a time that are no wait states, before these.
-const OTHER_PARTS: usize = 4;
+use crate::report::write_json;
+use crate::simulation::RunError;
 
 /// A program, and the programs that hypotheses make of it, ready to be replayed.
 ///
@@ -37,7 +44,7 @@ const OTHER_PARTS: usize = 4;
 /// let text = "[[hypothesis]]\nname = 'even'\ntransform = [{ kind = 'balance' }]\n";
 /// let hypotheses = Hypothesis::from_text(text, "even.toml".as_ref())?;
 /// let results = directory.path().join("results");
-/// let what_if = WhatIf::new(&config.resolve()?, &hypotheses, &results)?;
+/// let what_if = WhatIf::new(&config, &hypotheses, None, &results)?;
 /// let compared = what_if.run(1, &Default::default())?;
 /// assert_eq!(compared.hypotheses[1].simulated_time_s, Some(0.002));
 /// assert_eq!(compared.hypotheses[1].change, Some(0.002 / 0.003 - 1.0));
@@ -46,16 +53,38 @@ const OTHER_PARTS: usize = 4;
 #[derive(Debug)]
 pub struct WhatIf {
     directory: PathBuf,
+    /// The program, and then the hypotheses.
     runs: Vec<Run>,
+    /// The program as it was really modified.
+    modified: Option<Run>,
     /// Holds the transformed traces.
     _traces: tempfile::TempDir,
 }
+
+impl WhatIfError {
+    /// Returns whether the hypotheses are wrong, rather than a file that cannot be read or written.
+    pub fn is_misuse(&self) -> bool {
+        matches!(
+            self,
+            Self::Setting { .. }
+                | Self::Order { .. }
+                | Self::FixedSetting { .. }
+                | Self::TooFewHosts { .. }
+                | Self::TooManyHosts { .. }
+        )
+    }
+}
+
+/// Name of the modified program.
+const MODIFIED: &str = "modified";
 
 /// A replay of the program, or of a transformed one.
 #[derive(Debug)]
 struct Run {
     name: String,
     job: Job,
+    /// Set where ranks are placed otherwise.
+    hop_bytes: Option<HopBytes>,
 }
 
 /// The reason why hypotheses cannot be compared.
@@ -64,6 +93,68 @@ pub enum WhatIfError {
     /// The trace of the program cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),
+    /// The trace of the modified program cannot be loaded.
+    #[error("the trace of the modified program: {0}")]
+    Modified(#[source] TraceError),
+    /// The configuration is invalid.
+    #[error(transparent)]
+    Config(ConfigError),
+    /// A hypothesis sets an invalid value of the configuration.
+    #[error("the hypothesis {hypothesis:?}: {source}")]
+    Setting {
+        /// Name of the hypothesis.
+        hypothesis: String,
+        /// The reason.
+        source: ConfigError,
+    },
+    /// A hypothesis sets a value of the configuration that is the same for all.
+    #[error(
+        "the hypothesis {hypothesis:?}: set = [{setting:?}]: sections other than trace, output and engine can be changed"
+    )]
+    FixedSetting {
+        /// Name of the hypothesis.
+        hypothesis: String,
+        /// The setting.
+        setting: String,
+    },
+    /// Ranks cannot be placed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// There is no route between two hosts.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A list of ranks is not one of all ranks.
+    #[error("place: order has {found} ranks, the program has {ranks}: list each once")]
+    Order {
+        /// Number of ranks in the list.
+        found: usize,
+        /// Number of ranks of the program.
+        ranks: u32,
+    },
+    /// The platform has fewer hosts than a placement needs.
+    #[error(
+        "place: {ranks} ranks, {count} on each host, need {needed} hosts, but the platform has {found}: raise per_host"
+    )]
+    TooFewHosts {
+        /// Number of ranks.
+        ranks: u32,
+        /// Ranks on each host.
+        count: u32,
+        /// Number of hosts for them.
+        needed: u32,
+        /// Number of hosts of the platform.
+        found: usize,
+    },
+    /// The platform has too many hosts for a greedy mapping.
+    #[error(
+        "place: mapping = \"greedy\" takes up to {limit} hosts, the platform has {found}: take mapping = \"bisection\""
+    )]
+    TooManyHosts {
+        /// Number of hosts of the platform.
+        found: usize,
+        /// Largest number.
+        limit: usize,
+    },
     /// A hypothesis does not fit the program, or its trace cannot be written.
     #[error(transparent)]
     Transform(#[from] TransformError),
@@ -77,76 +168,70 @@ pub enum WhatIfError {
     },
 }
 
-/// The results of the program and of hypotheses about it, as written in JSON.
-#[derive(Clone, Debug, Serialize)]
-pub struct WhatIfResults {
-    /// The program itself, named `original`, and then the hypotheses in their order.
-    pub hypotheses: Vec<HypothesisResult>,
-}
-
-/// The result of the program, or of a hypothesis.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct HypothesisResult {
-    /// Name of the hypothesis.
-    pub name: String,
-    /// End time of the last rank \[s\]; null if the replay failed.
-    pub simulated_time_s: Option<f64>,
-    /// End time of the last rank \[ps\], exact.
-    pub simulated_time_ps: Option<u64>,
-    /// Change of the simulated time relative to that of the program: -0.1 is a tenth less.
-    pub change: Option<f64>,
-    /// True if all results of all ranks are those of the program.
-    pub is_same: bool,
-    /// A hash over the results of all ranks.
-    pub digest: Option<String>,
-    /// Time of all ranks in each wait state \[s\]; null if waits are not analysed.
-    pub wait_states: Option<BTreeMap<&'static str, f64>>,
-    /// Number of messages sent, point-to-point and inside collectives.
-    pub messages: Option<u64>,
-    /// Payload of these messages \[B\].
-    pub message_bytes: Option<u64>,
-    /// Warnings that a user should know before trusting the result.
-    pub warnings: Vec<String>,
-    /// Cause, if the replay failed, as in a deadlock.
-    pub error: Option<String>,
-    /// Time of all ranks by part, if waits are analysed.
-    #[serde(skip)]
-    pub total: Option<Parts>,
-    /// The same by call site.
-    #[serde(skip)]
-    pub sites: Vec<RegionParts>,
-}
-
 impl WhatIf {
-    /// Applies hypotheses to the trace of a job, and writes the transformed traces into a temporary directory in `directory`, which
-    /// is created if necessary. Other outputs of the job are left out.
+    /// Applies hypotheses to the trace of a run, and writes the transformed traces into a temporary directory in `directory`, which
+    /// is created if necessary. Other outputs of the run are left out. `modified` is the trace of the program as it was really
+    /// modified, with which predictions are compared.
     ///
     /// # Errors
-    /// Fails if the trace cannot be loaded, or a hypothesis does not fit it, before anything is replayed.
-    pub fn new(job: &Job, hypotheses: &[Hypothesis], directory: &Path) -> Result<Self, WhatIfError> {
+    /// Fails if the configuration is invalid, a trace cannot be loaded, or a hypothesis does not fit it, before anything is replayed.
+    pub fn new(
+        config: &Config,
+        hypotheses: &[Hypothesis],
+        modified: Option<&Path>,
+        directory: &Path,
+    ) -> Result<Self, WhatIfError> {
+        let mut job = without_outputs(config.clone().resolve().map_err(WhatIfError::Config)?);
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
+        let is_chosen =
+            config.section("analysis").is_some_and(|analysis| analysis.contains_key("critical_path"));
+        let has_path = !is_chosen && !job.fast_forward && trace.actions() <= MAX_PATH_ACTIONS;
+        job.critical_path |= has_path;
+        if let Some(modified) = modified {
+            trace_tools::load(modified, &load).map_err(WhatIfError::Modified)?;
+        }
         let failed = |source| WhatIfError::Write { path: directory.to_path_buf(), source };
         std::fs::create_dir_all(directory).map_err(failed)?;
         let traces = tempfile::Builder::new().prefix(".traces-").tempdir_in(directory).map_err(failed)?;
-        let job = Job { checkpoints: None, timeline: None, report: None, profile: None, ..job.clone() };
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
-        let mut runs = vec![Run { name: ORIGINAL.to_owned(), job: job.clone() }];
+        let mut runs = vec![Run { name: ORIGINAL.to_owned(), job: job.clone(), hop_bytes: None }];
         for hypothesis in hypotheses {
-            let path = traces.path().join(format!("{}.pdt", hypothesis.name()));
-            hypothesis.write(&trace, &job.trace, &path, &options)?;
-            runs.push(Run { name: hypothesis.name().to_owned(), job: Job { trace: path, ..job.clone() } });
+            let name = hypothesis.name().to_owned();
+            let mut job = without_outputs(with_settings(config, hypothesis)?);
+            job.critical_path |= has_path;
+            if hypothesis.changes_program() {
+                let path = traces.path().join(format!("{name}.pdt"));
+                hypothesis.write(&trace, &job.trace, &path, &options)?;
+                job.trace = path;
+            }
+            let placements: Vec<_> = hypothesis.placements().collect();
+            let mut hop_bytes = None;
+            if !placements.is_empty() {
+                let (hosts, found) = placement::place(&job, &placements)?;
+                let path = traces.path().join(format!("{name}.hosts"));
+                write(&path, std::fs::write(&path, hosts.join("\n") + "\n"))?;
+                (job.hosts, hop_bytes) = (Some(path), Some(found));
+            }
+            runs.push(Run { name, job, hop_bytes });
         }
-        Ok(Self { directory: directory.to_path_buf(), runs, _traces: traces })
+        let modified = modified.map(|path| Run {
+            name: MODIFIED.to_owned(),
+            job: Job { trace: path.to_path_buf(), ..job },
+            hop_bytes: None,
+        });
+        Ok(Self { directory: directory.to_path_buf(), runs, modified, _traces: traces })
     }
 
-    /// Returns the number of replays: that of the program, and one for each hypothesis.
+    /// Returns the number of programs that are replayed: the program, each hypothesis, and the modified program.
     pub fn runs(&self) -> usize {
-        self.runs.len()
+        self.runs.len() + usize::from(self.modified.is_some())
     }
 
     /// Replays all programs, `at_once` at a time, and writes `summary.json`, and for each program its report as `reports/NAME.json`.
-    /// `done` counts the replays that have ended. A replay that fails is a result with its error.
+    /// A program whose course depends on time is replayed with both sources of outcomes; the report with the other one than
+    /// configured is `reports/recorded/NAME.json` or `reports/reenact/NAME.json`. The report of the modified program is
+    /// `modified.json`. `done` counts the programs that are done. A replay that fails is a result with its error.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -156,85 +241,82 @@ impl WhatIf {
     pub fn run(&self, at_once: usize, done: &AtomicU64) -> Result<WhatIfResults, WhatIfError> {
         let reports = self.directory.join("reports");
         write(&reports, std::fs::create_dir_all(&reports))?;
-        let replay = |run: &Run| -> Result<HypothesisResult, WhatIfError> {
-            let path = reports.join(format!("{}.json", run.name));
-            let result = match run.job.replay() {
-                Ok(report) => {
-                    write(&path, report.write(&path))?;
-                    HypothesisResult::new(&run.name, report)
-                }
-                Err(error) => HypothesisResult {
-                    name: run.name.clone(),
-                    error: Some(error.to_string()),
-                    ..HypothesisResult::default()
-                },
+        let all: Vec<&Run> = self.runs.iter().chain(&self.modified).collect();
+        let replay =
+            |run: &&Run| match self.modified.as_ref().is_some_and(|modified| std::ptr::eq(modified, *run)) {
+                true => run.replay(run.job.mpi.outcomes, &self.directory),
+                false => run.replay_both(&reports),
             };
-            Ok(result)
-        };
-        let mut hypotheses: Vec<HypothesisResult> = run_all(&self.runs, at_once, done, replay)?;
-        let original = hypotheses[0].clone();
-        hypotheses.iter_mut().for_each(|result| result.compare(&original));
-        let results = WhatIfResults { hypotheses };
+        let mut hypotheses: Vec<HypothesisResult> = run_all(&all, at_once, done, replay)?;
+        let modified = if self.modified.is_some() { hypotheses.pop() } else { None };
+        let results = WhatIfResults::new(hypotheses, modified);
         let path = self.directory.join("summary.json");
         write(&path, write_json(&results, &path))?;
         Ok(results)
     }
 }
 
+/// Largest number of actions of a program whose critical path is analysed without being asked for.
+const MAX_PATH_ACTIONS: u64 = 10_000_000;
+
+/// Sections of the configuration that a hypothesis cannot change.
+const FIXED_SECTIONS: [&str; 3] = ["trace", "output", "engine"];
+
+/// Resolves the configuration with the settings of a hypothesis.
+fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<Job, WhatIfError> {
+    let name = hypothesis.name();
+    let wrong = |source| WhatIfError::Setting { hypothesis: name.to_owned(), source };
+    let mut config = config.clone();
+    for setting in hypothesis.settings() {
+        let section = setting.split('.').next().unwrap_or_default();
+        if FIXED_SECTIONS.contains(&section.trim()) {
+            return Err(WhatIfError::FixedSetting { hypothesis: name.to_owned(), setting: setting.clone() });
+        }
+        config.set(setting).map_err(wrong)?;
+    }
+    config.resolve().map_err(wrong)
+}
+
+fn without_outputs(job: Job) -> Job {
+    Job { checkpoints: None, timeline: None, report: None, profile: None, ..job }
+}
+
+impl Run {
+    /// Replays the program with the configured source of outcomes and, if its course depends on time, with the other one.
+    fn replay_both(&self, reports: &Path) -> Result<HypothesisResult, WhatIfError> {
+        let configured = self.job.mpi.outcomes;
+        let mut result = self.replay(configured, reports)?;
+        let other = match configured {
+            Outcomes::Reenact => Outcomes::Recorded,
+            Outcomes::Recorded => Outcomes::Reenact,
+        };
+        // Outcomes are counted where they are decided by simulated time.
+        if configured == Outcomes::Recorded || result.error.is_some() || result.decided_outcomes > 0 {
+            let replayed = self.replay(other, &reports.join(other.name()))?;
+            let depends_on_time = result.decided_outcomes + replayed.decided_outcomes > 0;
+            if replayed.error.is_none() && (depends_on_time || result.error.is_some()) {
+                result.other_outcomes = Some(Box::new(replayed));
+            }
+        }
+        Ok(result)
+    }
+
+    /// Replays the program, and writes the report into a directory.
+    fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<HypothesisResult, WhatIfError> {
+        let job = Job { mpi: Parameters { outcomes, ..self.job.mpi.clone() }, ..self.job.clone() };
+        match job.replay() {
+            Ok(report) => {
+                write(directory, std::fs::create_dir_all(directory))?;
+                let path = directory.join(format!("{}.json", self.name));
+                write(&path, report.write(&path))?;
+                let hop_bytes = self.hop_bytes;
+                Ok(HypothesisResult { hop_bytes, ..HypothesisResult::new(&self.name, report) })
+            }
+            Err(error) => Ok(HypothesisResult::failed(&self.name, outcomes.name(), &error)),
+        }
+    }
+}
+
 fn write<T>(path: &Path, written: std::io::Result<T>) -> Result<T, WhatIfError> {
     written.map_err(|source| WhatIfError::Write { path: path.to_path_buf(), source })
-}
-
-impl HypothesisResult {
-    fn new(name: &str, report: Report) -> Self {
-        let (total, sites) = match report.sections.breakdown {
-            Some(breakdown) => (Some(breakdown.total), breakdown.regions),
-            None => (None, Vec::new()),
-        };
-        Self {
-            name: name.to_owned(),
-            simulated_time_s: Some(report.simulated_time_s),
-            simulated_time_ps: Some(report.simulated_time_ps),
-            digest: Some(report.digest),
-            wait_states: total.map(|total| total.named().into_iter().skip(OTHER_PARTS).collect()),
-            messages: Some(report.messages),
-            message_bytes: Some(report.message_bytes),
-            warnings: report.warnings,
-            total,
-            sites,
-            ..Self::default()
-        }
-    }
-
-    fn compare(&mut self, original: &Self) {
-        self.is_same = self.digest.is_some() && self.digest == original.digest;
-        self.change = match (self.simulated_time_s, original.simulated_time_s) {
-            (Some(own), Some(all)) if all > 0.0 => Some(own / all - 1.0),
-            _ => self.is_same.then_some(0.0),
-        };
-    }
-
-    /// Returns the change in words.
-    pub fn describe_change(&self) -> String {
-        match self.change {
-            _ if self.is_same && self.name != ORIGINAL => "changes nothing".to_owned(),
-            Some(change) => format!("{:+.2} %", 100.0 * change),
-            None => "-".to_owned(),
-        }
-    }
-}
-
-impl WhatIfResults {
-    /// Returns the program and then the hypotheses, those that save most first and failed ones last.
-    pub fn by_gain(&self) -> Vec<&HypothesisResult> {
-        let mut sorted: Vec<&HypothesisResult> = self.hypotheses.iter().collect();
-        // The sort is stable: equal times keep their order.
-        sorted[1..].sort_by_key(|result| result.simulated_time_ps.unwrap_or(u64::MAX));
-        sorted
-    }
-
-    /// Returns the number of replays that failed.
-    pub fn failures(&self) -> usize {
-        self.hypotheses.iter().filter(|result| result.error.is_some()).count()
-    }
 }

@@ -57,7 +57,7 @@ pub enum Action<'a> {
     Call {
         /// Its name and its fields, in time-independent text.
         text: &'a [u8],
-        /// Of a cancellation: true if the request was cancelled.
+        /// True if the request of a cancellation was cancelled.
         cancelled: Option<bool>,
     },
 }

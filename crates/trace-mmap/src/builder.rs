@@ -26,6 +26,7 @@ use crate::call::{Call, CallId, Source};
 use crate::channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Tag};
 use crate::communicator::CommIdx;
 use crate::error::TraceError;
+use crate::graph::OperationGraph;
 use crate::measured::{self, MeasuredTimes};
 use crate::record::Record;
 use crate::side_tables::{SideTables, TableRequirements};
@@ -231,6 +232,11 @@ impl<'s> RankBuilder<'s> {
             values.push(value);
             SendRecvId::new(values.len() as u32 - 1)
         })
+    }
+
+    /// Makes the program of the rank a graph, in place of actions.
+    pub fn set_graph(&mut self, graph: OperationGraph) {
+        self.linkable.trace.graph = Some(Box::new(graph));
     }
 
     /// Finishes the trace.

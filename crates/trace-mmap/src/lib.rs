@@ -71,6 +71,7 @@ mod communicator;
 mod datatype;
 mod error;
 mod fold;
+mod graph;
 mod link;
 mod measured;
 mod provenance;
@@ -86,10 +87,11 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    AmountChange, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding,
-    Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC, PairTraffic, Storage,
-    StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, write_archive,
-    write_with_amounts, write_with_measured_times,
+    AmountChange, AmountSum, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut,
+    Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC,
+    MessageChange, PairTraffic, SentMessage, Storage, StructureError, Summary, UnmodelledCalls, WriteError,
+    check, convert, cut, sum_amounts, write_archive, write_with_amounts, write_with_measured_times,
+    write_with_messages,
 };
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
@@ -101,6 +103,7 @@ pub use collective::Collective;
 pub use communicator::{CommId, CommIdx, Communicator, Group, RankRange};
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
+pub use graph::{Dependent, GraphMessage, GraphOperation, OperationGraph};
 pub use link::CommunicatorConflict;
 pub use measured::{MAX_NANOS, TimedActions, nanos};
 pub use provenance::{Provenance, WorkMetric};

@@ -172,6 +172,11 @@ impl Trace {
         self.directory().into_iter().flat_map(Directory::side_tables).chain(in_memory)
     }
 
+    /// Returns whether the programs of ranks are graphs of operations, not sequences of actions.
+    pub fn has_graphs(&self) -> bool {
+        self.loaded.iter().any(|rank| rank.graph.is_some())
+    }
+
     /// Returns whether some rank has calls on files; a damaged table has none.
     pub fn has_file_calls(&self) -> bool {
         self.side_tables().flatten().any(SideTables::has_file_calls)

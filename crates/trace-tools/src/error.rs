@@ -64,6 +64,18 @@ pub enum InputError {
         /// The expected path of its `.pcf`.
         labels: PathBuf,
     },
+    /// A schedule has an operation that only its own model can simulate.
+    #[error("{}: operation {operation} of rank {rank} is {kind}; replay this schedule with --model loggops", file.display())]
+    GraphOperation {
+        /// The schedule.
+        file: PathBuf,
+        /// Rank of the operation.
+        rank: u32,
+        /// Number of the operation within its rank, from 0.
+        operation: u32,
+        /// The operation, with its article.
+        kind: &'static str,
+    },
     /// A directory has no rank files.
     #[error("{}: no rank files in this directory, expected rank-0.txt, rank-1.txt, ... (or .txt.gz, .txt.zst)", dir.display())]
     NoRankFiles {

@@ -7,10 +7,6 @@ pub(crate) const HEAD: usize = 4096;
 
 /// Advice for traces of other tools.
 const RECORD: &str = "this format is not read; record the program with `pdes-replay trace acquire`";
-/// Advice for GOAL schedules.
-const GOAL: &str =
-    "replay it with --model loggops, or convert it with `pdes-replay trace convert --from goal`";
-
 /// A file of another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
@@ -37,7 +33,7 @@ struct Format {
 }
 
 /// All formats; those that are certain come first.
-const FORMATS: [Format; 16] = [
+const FORMATS: [Format; 13] = [
     format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
     format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
     format("a DUMPI trace of one rank", RECORD, |head| head.starts_with(b"\xff\xaa\xddDUMPI")),
@@ -50,13 +46,6 @@ const FORMATS: [Format; 16] = [
     ),
     format("a Darshan log", "it has counters of I/O, but no messages", |head| {
         matches!(head, [b'0'..=b'9', b'.', ..]) && head.get(8..12) == Some(b"75d\0".as_slice())
-    }),
-    format("a GOAL schedule", GOAL, |head| head.trim_ascii_start().starts_with(b"num_ranks")),
-    format("a GOAL schedule in LogGOPSim's binary form", GOAL, |head| {
-        [4223_u64, 2342].iter().any(|magic| head.starts_with(&magic.to_le_bytes()))
-    }),
-    format("an archive of a GOAL schedule", "replay it with --model loggops", |head| {
-        head.starts_with(b"\x89PDG\r\n\x1a\n")
     }),
     format("a data file of an archive", "name the archive itself", |head| {
         head.starts_with(b"\x89PDS\r\n\x1a\n")
@@ -127,7 +116,7 @@ mod tests {
 
     #[test]
     fn other_formats_are_named() {
-        let cases: [(&[u8], &str); 12] = [
+        let cases: [(&[u8], &str); 10] = [
             (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
             (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
             (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
@@ -135,8 +124,6 @@ mod tests {
             (b"# collprof 0.9 output file\n\nMPI_Init:-:14:14:1.0\n", "a trace of liballprof"),
             (b"\x07\n\x050.0.4N\x08\x02", "a Chakra execution trace"),
             (b"3.10\0\0\0\x0075d\0\0", "a Darshan log"),
-            (b"\nnum_ranks 2\n", "a GOAL schedule"),
-            (b"\x7f\x10\0\0\0\0\0\0\x02\0\0\0", "a GOAL schedule in LogGOPSim's binary form"),
             (b"#!/bin/sh\n", "a program"),
             (b"# a platform\n[topology]\nkind = \"torus\"\n", "a platform or configuration in TOML"),
             (b"\x8f\x12]iy\xff", "a binary file"),

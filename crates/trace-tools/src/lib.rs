@@ -107,6 +107,7 @@ mod files;
 mod foreign;
 mod format;
 pub mod generate;
+mod goal;
 mod line;
 mod load;
 mod paraver;

@@ -12,18 +12,26 @@
 //! A rewrite depends on the operations of its rank, in their order, and on its plan; a plan on the program alone. So the transformed
 //! trace does not depend on the number of threads, nor on how the trace is stored.
 
+mod aggregate;
 mod balance;
+mod compress;
 mod computations;
 mod eliminate;
 mod error;
+mod folded;
 mod hypothesis;
 mod instances;
 mod keep;
 mod keys;
 mod messages;
 mod mode;
+mod neighborhood;
+mod nonblocking;
 mod overlap;
+mod place;
 mod program;
+mod protocol;
+mod relocate;
 mod remove;
 mod requests;
 mod resize;
@@ -33,15 +41,17 @@ mod set;
 mod shift;
 mod smooth;
 mod split;
+mod waitany;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
+pub use place::Placement;
 pub use program::{Program, Step};
 pub use selector::{Selector, Subject};
 
 use std::fmt::Debug;
 
-use pdes_core::Rank;
+use pdes_core::{Bytes, Rank};
 
 use keys::Keys;
 
@@ -63,19 +73,27 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 12] = [
+pub static TRANSFORMS: [TransformKind; 20] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
     shift::KIND,
     smooth::KIND,
+    relocate::KIND,
     eliminate::KIND,
     resize::KIND,
+    compress::KIND,
+    aggregate::KIND,
     split::KIND,
     overlap::KIND,
+    waitany::KIND,
+    neighborhood::KIND,
     mode::KIND,
+    protocol::KIND,
     remove::KIND,
+    nonblocking::KIND,
     keep::KIND,
+    place::KIND,
 ];
 
 /// A transformation of programs.
@@ -86,6 +104,16 @@ pub trait Transform: Debug + Send + Sync {
     /// Returns the transformation as a change of amounts by rank and call site, if it is no more than that: folded programs then stay
     /// folded.
     fn pointwise(&self) -> Option<&dyn Pointwise> {
+        None
+    }
+
+    /// Returns the form in which folded programs stay folded, if there is one.
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        self.pointwise().map(FoldedForm::Amounts)
+    }
+
+    /// Returns the change of the hosts of ranks, if it is one: the operations then stay.
+    fn placement(&self) -> Option<&Placement> {
         None
     }
 
@@ -100,6 +128,23 @@ pub trait Transform: Debug + Send + Sync {
 pub trait Pointwise: Debug + Send + Sync {
     /// Returns the changed amount of a selected computation \[flop\], finite and not negative.
     fn change(&self, flops: f64) -> f64;
+}
+
+/// A change of the sizes of the selected messages, by their sizes alone.
+pub trait SizeChange: Debug + Send + Sync {
+    /// Returns the changed size of a message, or of the buffer for it; `None` if the message disappears.
+    fn size(&self, bytes: Bytes) -> Option<Bytes>;
+}
+
+/// The form of a transformation that leaves folded programs folded, where places and channels tell what is selected.
+#[derive(Clone, Copy, Debug)]
+pub enum FoldedForm<'t> {
+    /// A change of amounts.
+    Amounts(&'t dyn Pointwise),
+    /// A change of messages with their receives.
+    Sizes(&'t dyn SizeChange),
+    /// The computations of each rank are scaled alike, to the mean of all.
+    EqualSums,
 }
 
 /// A transformation of one program.

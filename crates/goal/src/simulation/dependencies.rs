@@ -252,26 +252,6 @@ impl<'a> DependencyTracker<'a> {
         Slot { time, stamp, size, node, channel: operation.channel, next: 0, attributes: sort, edge }
     }
 
-    /// Reads the memory that an operation of the host with first operation `first` will need when it ends; returns a
-    /// value that depends on all reads.
-    #[inline]
-    pub(crate) fn touch_successors(&self, first: u32, slot: &Slot) -> u32 {
-        // For a message, the operations that it frees are known only when it matches its receive; the values read here
-        // may then be arbitrary.
-        let [one, other] = match slot.attributes.out_degree() {
-            SEVERAL => match self.edges_of_slot(slot) {
-                [one, .., other] => [one, other].map(|edge| first + (edge & !FROM_START)),
-                _ => [slot.node; 2],
-            },
-            _ => [NearEdge(slot.edge).dependent(slot.node); 2],
-        };
-        let links = [one, other].map(|node| self.states.get(self.index_of(node)));
-        match (self.tables.nodes.get(one as usize), links[0], links[1]) {
-            (Some(node), Some(one), Some(other)) => node.channel ^ one.0 ^ other.0,
-            _ => 0,
-        }
-    }
-
     /// Counts the start of an operation and adds the operations that it frees.
     #[inline]
     pub(crate) fn resolve_start(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) {

@@ -101,12 +101,6 @@ impl LanePlan {
         ((kind as usize - 1) * self.cpus + usize::from(cpu)) * self.nics + nic
     }
 
-    /// Returns the lane of sends on a processor and an interface, if it exists.
-    pub(crate) fn send_lane(&self, cpu: u8, nic: u8) -> Option<usize> {
-        let number = self.lane_numbers[self.index(Kind::Send, cpu, nic)];
-        (number != NONE).then_some(number as usize)
-    }
-
     /// Returns the lane of an operation.
     #[inline]
     pub(crate) fn lane_of(&self, node: &Node) -> u32 {

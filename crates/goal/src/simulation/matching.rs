@@ -88,12 +88,6 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the destination of a channel if that is one of these hosts; computations have no channel.
-    #[inline]
-    pub(crate) fn local_destination(&self, channel: u32) -> Option<u32> {
-        self.channels.get(self.local_index(channel)).map(|waiting| waiting.destination)
-    }
-
     /// Removes and returns the posted receive that matches a message of a channel, if there is one.
     #[inline]
     pub(crate) fn take_posted(&mut self, pool: &mut Pool, host: u32, channel: u32) -> Option<u32> {

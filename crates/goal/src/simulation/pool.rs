@@ -70,38 +70,6 @@ impl SlotQueue {
     }
 }
 
-/// LIFO stack of slots: one more than the id of the top slot, or 0.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SlotStack(u32);
-
-impl SlotStack {
-    /// Returns the top slot.
-    #[inline]
-    pub(crate) fn top(self) -> Option<u32> {
-        self.0.checked_sub(1)
-    }
-
-    /// Returns the slot if there is exactly one.
-    #[inline]
-    pub(crate) fn only(self, pool: &Pool) -> Option<u32> {
-        self.top().filter(|&slot| pool.slots[slot as usize].next == 0)
-    }
-
-    /// Adds a slot that is in no queue.
-    #[inline]
-    pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
-        pool.slots[slot as usize].next = std::mem::replace(&mut self.0, slot + 1);
-    }
-
-    /// Removes and returns the top slot.
-    #[inline]
-    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
-        let slot = self.top()?;
-        self.0 = pool.slots[slot as usize].next;
-        Some(slot)
-    }
-}
-
 /// Pool of all slots, with a free list.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -133,11 +101,6 @@ impl Pool {
                 self.slots.len() as u32 - 1
             }
         }
-    }
-
-    /// Yields the stamps of all slots, free ones included.
-    pub(crate) fn stamps(&mut self) -> impl Iterator<Item = &mut u64> {
-        self.slots.iter_mut().map(|slot| &mut slot.stamp)
     }
 
     /// Removes a slot that is in no queue.

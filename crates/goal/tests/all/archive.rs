@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use goal::{ArchiveError, FileProblem, Schedule, is_archive, read_text, write_archive, write_text};
+use goal::{ArchiveError, FileProblem, Schedule, is_schedule_file, read_text, write_archive, write_text};
 use proptest::prelude::*;
 
 use crate::random::{Limits, schedule};
@@ -21,7 +21,7 @@ fn archive(schedule: &Schedule) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("schedule.pdt");
     let length = write_archive(schedule, &path).expect("the file is written");
-    assert!(is_archive(&path));
+    assert!(is_schedule_file(&path));
     let bytes = fs::read(&path).expect("the file is there");
     assert_eq!(bytes.len() as u64, length);
     bytes
@@ -87,7 +87,7 @@ proptest! {
         // The result does not depend on the number of threads.
         let found = [1, 2, 5].map(|threads| match Schedule::load(&path, threads) {
             Ok(schedule) => {
-                let outcome = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, threads);
+                let outcome = goal::simulate(&schedule, &goal::LogGops::default(), threads);
                 (format!("{:?}", schedule.extent()), Some(outcome))
             }
             Err(error) => (error.problem.to_string(), None),

@@ -1,6 +1,6 @@
 //! LogGOPSim's binary format: both layouts, and damaged or hostile files.
 
-use goal::{BinaryError, Engine, LogGops, read_binary, read_text, simulate};
+use goal::{BinaryError, LogGops, read_binary, read_text, simulate};
 use proptest::prelude::*;
 
 use crate::random::{Limits, encode, schedule};
@@ -48,7 +48,7 @@ proptest! {
             bytes[at] = value;
         }
         if let Ok(schedule) = read_binary(&bytes) {
-            let _ = simulate(&schedule, &LogGops::default(), Engine::Auto, 2);
+            let _ = simulate(&schedule, &LogGops::default(), 2);
         }
     }
 

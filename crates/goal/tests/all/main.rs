@@ -2,7 +2,6 @@
 
 mod archive;
 mod binary;
-mod engines;
 mod oracle;
 mod published;
 mod random;

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use goal::{Engine, LogGops, NANOSECOND, read_text, simulate};
+use goal::{LogGops, NANOSECOND, read_text, simulate};
 
 fn parameters(line: &str) -> LogGops {
     let mut parameters = LogGops::default();
@@ -38,10 +38,10 @@ fn all_hosts_end_as_in_loggopsim() {
         let ends = lines.next().and_then(|line| line.strip_prefix("// ends ")).expect("the ends");
         let expected: Vec<u64> = ends.split(' ').map(|end| end.parse().expect("a time")).collect();
         let schedule = read_text(text.as_bytes()).expect("the text is good");
-        for (engine, threads) in [(Engine::Windows, 1), (Engine::Windows, 4), (Engine::Ordered, 1)] {
-            let outcome = simulate(&schedule, &parameters, engine, threads).expect("the schedule ends");
+        for threads in [1, 4] {
+            let outcome = simulate(&schedule, &parameters, threads).expect("the schedule ends");
             let found: Vec<u64> = outcome.ends.iter().map(|end| end / NANOSECOND).collect();
-            assert_eq!(found, expected, "{} with {engine:?}, {threads} thread(s)", path.display());
+            assert_eq!(found, expected, "{} with {threads} thread(s)", path.display());
         }
         files += 1;
     }

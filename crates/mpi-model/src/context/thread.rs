@@ -35,6 +35,11 @@ impl Thread {
         Self { first_round, posts: 0, ..*self }
     }
 
+    /// Creates the thread of an operation of a graph, which posts one message: at one instant, in the order of operations.
+    pub(crate) fn of_operation(clock: SimTime, operation: u32) -> Self {
+        Self { clock, action: operation.into(), last_post: clock, posts: 0, first_round: operation }
+    }
+
     /// Writes the clock, and the posts at this instant; those at earlier ones do not matter. Nor does the action.
     pub(crate) fn write_state(&self, state: &mut StateWriter) {
         state.time(self.clock);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::composition::forward_events;
 use super::critical_path::{CriticalPathTracker, PathStores};
-use super::distributions::Sampler;
+use super::distributions::{Sampler, Samples};
 use super::recorder::EventRecorder;
 use super::traffic::TrafficCounter;
 use super::{Analysis, ObservedRank, Observer};
@@ -104,12 +104,19 @@ impl<'t, M: Machine> Replay<'t, M> {
         self
     }
 
-    /// Returns what the analyses found on the ranks of these processes, which have ended.
+    /// Returns what the analyses have found so far on the ranks of these processes.
     pub fn findings(&self, processes: &[RankProcess<'_, M>]) -> Findings {
         Findings {
             distributions: self.analysis.histograms.as_ref().map(SharedHistograms::distributions),
             critical_path: last_critical_path(processes),
             matrix: self.analysis.matrix.as_ref().map(SharedMatrix::matrix),
+        }
+    }
+
+    /// Continues with findings of ranks that are [restored](Self::restore_process).
+    pub fn restore_findings(&self, findings: Findings) {
+        if let (Some(histograms), Some(distributions)) = (&self.analysis.histograms, findings.distributions) {
+            histograms.replace(distributions);
         }
     }
 
@@ -156,13 +163,19 @@ impl<'t> Analysis for Analyses<'t> {
     }
 }
 
-/// Nothing is saved: recorded events are not part of a checkpoint, and the other analyses need the whole replay.
+/// Of critical paths and of recorded events nothing is saved: these need the whole replay.
 impl Observer for RankAnalyses<'_> {
-    type Saved = ();
+    type Saved = Option<Box<Samples>>;
 
-    fn save(&self) {}
+    fn save(&self) -> Self::Saved {
+        self.sampler.as_ref().map(|sampler| Box::new(sampler.save()))
+    }
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, saved: Self::Saved) {
+        if let (Some(sampler), Some(saved)) = (&mut self.sampler, saved) {
+            sampler.restore(*saved);
+        }
+    }
 
     forward_events!(all self => [
         self.critical_path.as_deref_mut(), self.sampler.as_deref_mut(), self.traffic.as_deref_mut(), self.recorder.as_deref_mut()

@@ -1,6 +1,7 @@
 //! Sampler of messages and waits, for histograms.
 
 use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
 use super::{ActionSpan, Carrier, Match, Network, ObservedRank, Observer, Wait};
@@ -10,27 +11,32 @@ use crate::point_to_point::RequestId;
 /// Number of values that a rank buffers before it locks the shared histograms.
 const BUFFER_SIZE: usize = 64;
 
-/// Sampler of a rank, with the values that are not in the shared histograms yet.
+/// Sampler of a rank.
 pub(super) struct Sampler<'a> {
     histograms: &'a SharedHistograms,
+    samples: Samples,
+}
+
+/// Samples of a rank that are not in the shared histograms yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Samples {
     /// Time at which the message of each receive was sent.
     sent: RequestTable<SimTime>,
-    bytes: Vec<u64>,
-    latency: Vec<u64>,
-    waiting: Vec<u64>,
+    /// Values of each quantity.
+    values: [Vec<u64>; 3],
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(rank: &ObservedRank<'_>, histograms: &'a SharedHistograms) -> Self {
-        let sent = RequestTable::new(rank);
-        Self { histograms, sent, bytes: Vec::new(), latency: Vec::new(), waiting: Vec::new() }
+        let samples = Samples { sent: RequestTable::new(rank), values: Default::default() };
+        Self { histograms, samples }
     }
 
     // Out of line, like all that follows: most replays have no histograms.
     #[cold]
     #[inline(never)]
     fn record_match(&mut self, request: RequestId, sent: SimTime, bytes: u64) {
-        *self.sent.get_mut(request) = sent;
+        *self.samples.sent.get_mut(request) = sent;
         self.record(Quantity::Bytes, bytes);
     }
 
@@ -51,20 +57,20 @@ impl<'a> Sampler<'a> {
     }
 
     fn values_mut(&mut self, quantity: Quantity) -> &mut Vec<u64> {
-        match quantity {
-            Quantity::Bytes => &mut self.bytes,
-            Quantity::Latency => &mut self.latency,
-            Quantity::Waiting => &mut self.waiting,
-        }
+        &mut self.samples.values[quantity as usize]
     }
 }
 
 impl Observer for Sampler<'_> {
-    type Saved = ();
+    type Saved = Samples;
 
-    fn save(&self) {}
+    fn save(&self) -> Samples {
+        self.samples.clone()
+    }
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, saved: Samples) {
+        self.samples = saved;
+    }
 
     #[inline(always)]
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
@@ -81,7 +87,7 @@ impl Observer for Sampler<'_> {
     #[cold]
     #[inline(never)]
     fn data_arrived(&mut self, request: RequestId, at: SimTime) {
-        let sent = self.sent.get(request);
+        let sent = self.samples.sent.get(request);
         if let Some(latency) = sent.and_then(|&sent| at.checked_since(sent)) {
             self.record(Quantity::Latency, latency.as_picos());
         }

@@ -65,9 +65,20 @@ impl<O: Observer> RankObservers<O> {
     ) {
         let Some(wait_states) = &mut self.wait_states else { return };
         let mut wait = Wait { kind, begin, end, request, peer: None };
-        wait.peer = wait_states.classify(&wait);
+        wait.peer = wait_states.classify(&wait, self.statistics.current_region());
         self.statistics.waited(&wait, network);
         self.others.waited(&wait, network);
+    }
+
+    /// The current thread of control receives the message of one request.
+    #[inline(always)]
+    pub(crate) fn received(&mut self, request: RequestId, kind: ActionKind) {
+        let Some(wait_states) = &mut self.wait_states else { return };
+        if wait_states.late().is_some()
+            && let Some((late, time)) = wait_states.received_next(request, kind)
+        {
+            self.statistics.add_wrong_order(late.region, late.kind, time);
+        }
     }
 
     pub(crate) fn messages_charged(&mut self, kind: ActionKind, messages: &UncontendedMessages) {

@@ -4,8 +4,9 @@ use pdes_core::{Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
-use super::{Carrier, Match, ObservedRank, Observer, Sent, Wait};
+use super::{ActionSpan, Carrier, Match, ObservedRank, Observer, Sent, Wait};
 use crate::point_to_point::{OperationIndex, RequestId};
+use crate::statistics::ActionKind;
 use crate::token::Message;
 use crate::wait_state::WaitState;
 
@@ -19,7 +20,27 @@ pub(crate) struct WaitStates {
     operation: Option<OperationIndex>,
     /// Last peer of requests that are being completed together.
     last: Peer,
+    /// Last wait of the program for a late message, if what it receives next could have been received instead.
+    late: Option<LateMessage>,
 }
+
+/// Wait for a message that has been sent late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LateMessage {
+    /// Begin of the wait.
+    pub(crate) begin: SimTime,
+    /// Time at which the message was sent.
+    pub(crate) sent: SimTime,
+    /// Kind of the action that waited.
+    pub(crate) kind: ActionKind,
+    /// Index of its region in the breakdown.
+    pub(crate) region: usize,
+    /// Number of actions since then.
+    pub(crate) age: u8,
+}
+
+/// Largest number of actions between a late message and the next one.
+const MAX_AGE: u8 = 64;
 
 /// Peer of a request. The greatest is the last one to be ready, which counts where several requests are completed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,7 +67,28 @@ impl WaitStates {
             of_operations: Vec::new(),
             operation: None,
             last: Peer::default(),
+            late: None,
         }
+    }
+
+    /// Returns the last late message, whose order matters for what is to come.
+    pub(crate) fn late(&self) -> Option<LateMessage> {
+        self.late
+    }
+
+    /// The program receives the message of one request: returns the late message for which it waited before, and the time that it
+    /// would not have waited if it had received this one first.
+    pub(super) fn received_next(
+        &mut self,
+        request: RequestId,
+        kind: ActionKind,
+    ) -> Option<(LateMessage, SimDuration)> {
+        if kind >= ActionKind::Barrier || self.operation.is_some() {
+            return None;
+        }
+        let late = self.late.take()?;
+        let sent = self.get(request).ready.max(late.begin);
+        late.sent.checked_since(sent).map(|time| (late, time))
     }
 
     /// Returns the peer of a complete request. A request without a match has none.
@@ -67,11 +109,17 @@ impl WaitStates {
 
     /// Returns the peer for which the program has waited; a non-blocking operation only keeps it.
     #[inline(always)]
-    pub(super) fn classify(&mut self, wait: &Wait) -> Option<Peer> {
+    pub(super) fn classify(&mut self, wait: &Wait, region: usize) -> Option<Peer> {
         let Peer { ready, state, rank } = wait.request.map_or(self.last, |request| self.get(request));
         let (ready, state) = (ready.max(wait.begin).min(wait.end), state.in_operation(wait.kind));
         let peer = Peer { ready, state, rank };
-        let Some(operation) = self.operation else { return Some(peer) };
+        let Some(operation) = self.operation else {
+            if state == WaitState::LateSender && ready > wait.begin {
+                self.late =
+                    Some(LateMessage { begin: wait.begin, sent: ready, kind: wait.kind, region, age: 0 });
+            }
+            return Some(peer);
+        };
         if ready > wait.begin {
             self.keep_last(operation, peer);
         }
@@ -94,6 +142,20 @@ impl Observer for WaitStates {
 
     fn restore(&mut self, saved: Self) {
         *self = saved;
+    }
+
+    /// What the program does with a message comes before the next one: after a computation or a collective operation, and after many
+    /// calls, the order does not matter any more.
+    #[inline]
+    fn action_ended(&mut self, action: &ActionSpan) {
+        if let Some(late) = &mut self.late {
+            late.age += 1;
+            let is_message = action.kind < ActionKind::Barrier;
+            let computes = matches!(action.kind, ActionKind::Compute | ActionKind::Sleep);
+            if computes || !is_message || late.age > MAX_AGE {
+                self.late = None;
+            }
+        }
     }
 
     #[inline]
@@ -160,5 +222,8 @@ impl Observer for WaitStates {
         let shift = |peer: &mut Peer| peer.ready = peer.ready.saturating_add(time);
         self.peers.for_each(shift);
         self.of_operations.iter_mut().for_each(shift);
+        if let Some(late) = &mut self.late {
+            (late.begin, late.sent) = (late.begin.saturating_add(time), late.sent.saturating_add(time));
+        }
     }
 }

@@ -19,6 +19,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         completion: RequestCompletion,
         kind: ActionKind,
     ) {
+        if completion.received.is_some() {
+            context.observers.received(request, kind);
+        }
         self.wait_for(context, Some(request), completion.at, kind);
         self.pay(context, completion);
     }

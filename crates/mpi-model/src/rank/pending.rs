@@ -35,6 +35,8 @@ pub(super) enum Pending {
     First { call: CallId, left: u32, kind: ActionKind, differs: bool },
     /// A poll of requests or messages waits to be granted: first to pay for it, then to carry it out.
     Poll { poll: Poll, paid: bool },
+    /// Operations of a graph are in progress, or are to be started.
+    Graph,
     /// A blocking probe.
     Probe { call: CallId, kind: ActionKind },
 }
@@ -78,6 +80,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             pending @ Pending::Access { .. } => Ok(self.keep_pending(pending)),
             Pending::Operation { index } => self.resume_blocking_operation(index, outbox),
+            Pending::Graph => self.resume_graph(outbox),
             Pending::First { call, left, kind, differs } => {
                 self.choose_first(call, left, kind, differs, granted)
             }

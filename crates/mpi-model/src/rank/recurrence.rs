@@ -9,7 +9,7 @@ use trace_mmap::{IterationBoundary, IterationInProgress};
 use super::{RankProcess, Repetition};
 use crate::collective::runner::OperationBases;
 use crate::machine::Machine;
-use crate::observer::Analysis;
+use crate::observer::{Analysis, LateMessage, WaitStates};
 use crate::statistics::Statistics;
 
 /// Action of a rank at an iteration boundary.
@@ -129,6 +129,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             .earliest_clock()
             .map_or(self.context.thread.clock, |clock| clock.min(self.context.thread.clock));
         let wait_states = self.context.observers.wait_states.as_deref();
+        if let Some(LateMessage { begin, sent, kind, region, age }) = wait_states.and_then(WaitStates::late) {
+            state.value(&(kind, region, age));
+            state.time(begin);
+            state.time(sent);
+        }
         let mut tags = self.collectives.relative_tags(bases);
         self.collectives.write_state(&mut tags, (past, wait_states), state);
         self.point_to_point.write_state(&mut tags, (past, wait_states), state)

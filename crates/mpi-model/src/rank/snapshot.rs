@@ -14,7 +14,7 @@ use trace_mmap::{IterationBoundary, Slot};
 use super::RankProcess;
 use crate::collective::runner::OperationCounts;
 use crate::machine::Machine;
-use crate::observer::{Analysis, Peer};
+use crate::observer::{Analysis, LateMessage, Peer, WaitStates};
 use crate::point_to_point::{Departure, Receive, Request, RequestId, Requests, UnexpectedMessage};
 use crate::statistics::Statistics;
 use crate::token::Message;
@@ -128,6 +128,11 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         }
         let region = self.context.observers.statistics.current_region();
         encode(&(region, self.compute_factor, &self.files), &mut rest);
+        let late = self.context.observers.wait_states.as_deref().and_then(WaitStates::late);
+        if let Some(LateMessage { begin, sent, kind, region, age }) = late.filter(|_| !has_ended) {
+            encode(&(kind, region, age), &mut rest);
+            times.extend([begin, sent]);
+        }
         if has_ended && !times.is_empty() {
             return None;
         }

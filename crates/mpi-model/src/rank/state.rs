@@ -6,6 +6,7 @@ use trace_mmap::CursorPosition;
 
 use super::RankProcess;
 use super::file::Files;
+use super::graph::GraphProgress;
 use super::pending::Pending;
 use crate::collective::runner::{CollectiveRunner, SavedOperations};
 use crate::context::Thread;
@@ -33,6 +34,7 @@ pub struct RankState<S = ()> {
     wait_states: Option<Box<WaitStates>>,
     observer: S,
     files: Files,
+    graph: Option<GraphProgress>,
 }
 
 /// Error of a rank that cannot continue from a state.
@@ -81,6 +83,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             wait_states: observers.wait_states.clone(),
             observer: observers.others.save(),
             files: self.files.clone(),
+            graph: self.graph.as_ref().map(|graph| graph.save()),
         })
     }
 
@@ -91,6 +94,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let is_own = state.wait_states.is_some() == self.context.observers.wait_states.is_some()
             && self.point_to_point.restore(state.messages).map_err(fail)?;
         let collectives = CollectiveRunner::restore(&self.context, state.operations);
+        let is_own = is_own
+            && match (&mut self.graph, state.graph) {
+                (Some(graph), Some(progress)) => graph.restore(progress),
+                (graph, progress) => graph.is_none() && progress.is_none(),
+            };
         let (true, Some(collectives)) = (is_own, collectives) else { return Err(foreign) };
         self.cursor = self.context.trace.cursor_at(&state.mark);
         (self.context.thread, self.collectives) = (state.thread, collectives);

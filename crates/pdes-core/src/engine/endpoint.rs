@@ -102,8 +102,8 @@ impl Backlog {
 /// Returns the builders of the connected endpoints of a member's workers.
 pub(crate) fn connect<T>(workers: usize) -> Vec<EndpointBuilder<T>> {
     let (peers, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded()).unzip();
-    let seat = |(me, inbox)| EndpointBuilder { me, inbox, peers: peers.clone() };
-    inboxes.into_iter().enumerate().map(seat).collect()
+    let builder = |(me, inbox)| EndpointBuilder { me, inbox, peers: peers.clone() };
+    inboxes.into_iter().enumerate().map(builder).collect()
 }
 
 impl<T> EndpointBuilder<T> {
@@ -112,7 +112,7 @@ impl<T> EndpointBuilder<T> {
         self,
         share: &MemberPartition,
         batch: usize,
-        commons: &'a SharedState,
+        shared: &'a SharedState,
         gateway: Option<ClusterGateway<'a>>,
     ) -> WorkerEndpoint<'a, T> {
         let (here, _) = share.locate_worker(share.first_worker());
@@ -131,8 +131,8 @@ impl<T> EndpointBuilder<T> {
             batch,
             member_batch: batch.min(FRAME_BYTES / size_of::<(Rank, T)>()).max(1),
             counts: MessageCounts::default(),
-            lower_bounds: &commons.lower_bounds,
-            backlog: &commons.backlog,
+            lower_bounds: &shared.lower_bounds,
+            backlog: &shared.backlog,
             gateway,
             turns: 0,
         }

@@ -68,9 +68,9 @@ impl<'a> ClusterGateway<'a> {
     ) -> Self {
         let members = cluster.members();
         cluster.begin();
-        let mail = cluster.transport();
+        let transport = cluster.transport();
         let frame = Frame::Parameters(terms).to_bytes();
-        mail.others().for_each(|member| mail.enqueue(member, &frame));
+        transport.others().for_each(|member| transport.enqueue(member, &frame));
         Self {
             cluster,
             lower_bounds: floors,
@@ -160,13 +160,13 @@ impl<'a> ClusterGateway<'a> {
             self.send_progress();
         }
         let floor = self.lower_bounds.least_clock();
-        let mail = self.cluster.transport();
+        let transport = self.cluster.transport();
         for (member, asked) in self.requested_by.iter_mut().enumerate() {
             if asked.take_if(|wanted| *wanted <= floor).is_some() {
-                mail.force_header(member);
+                transport.force_header(member);
             }
         }
-        mail.exchange(floor);
+        transport.exchange(floor);
     }
 
     /// Sends this member's progress to member 0 if it has changed.

@@ -85,7 +85,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
         engine: &Engine,
         processes: Vec<P>,
         exchange: WorkerEndpoint<'a, P::Token>,
-        commons: &'a SharedState,
+        shared: &'a SharedState,
         progress: &'a Progress,
     ) -> Self {
         let jitter = engine.jitter.map(|seed| Jitter::new(seed, exchange.global_index()));
@@ -96,10 +96,10 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
             endpoint: exchange,
             next_publication: STEPS_PER_PUBLICATION,
             backoff: Backoff::new(),
-            interrupt: engine.interrupt.clone().filter(|_| commons.is_alone),
+            interrupt: engine.interrupt.clone().filter(|_| shared.is_alone),
             has_advanced: false,
             is_interrupted: false,
-            shared: commons,
+            shared,
             progress,
         }
     }
@@ -305,10 +305,10 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
         let reached = self.run_queue.processes.iter().map(Process::clock).max();
         self.publish(reached.unwrap_or_default());
         let waiting = self.run_queue.unfinished().map(|local| self.rank(local)).collect();
-        let halted = self.is_interrupted || self.run_queue.any_at_checkpoint();
+        let is_stopped = self.is_interrupted || self.run_queue.any_at_checkpoint();
         let gateway = self.endpoint.take_gateway();
         let Self { run_queue: RunQueue { processes, steps, .. }, fault, .. } = self;
-        let finished = WorkerResult { processes, waiting, is_stopped: halted, fault, steps };
+        let finished = WorkerResult { processes, waiting, is_stopped, fault, steps };
         (finished, gateway)
     }
 }

@@ -27,8 +27,8 @@ struct Cost {
 }
 
 impl LoadBalance {
-    pub(super) fn new(domains: usize, workers: usize) -> Self {
-        Self { costs: (0..domains).map(|_| Cost::default()).collect(), workers }
+    pub(super) fn new(groups: usize, workers: usize) -> Self {
+        Self { costs: (0..groups).map(|_| Cost::default()).collect(), workers }
     }
 
     /// Returns true if the times of the groups are sampled in an epoch.
@@ -37,8 +37,8 @@ impl LoadBalance {
     }
 
     /// Adds the time `elapsed` \[ns\] by a task of a group in a sampled epoch.
-    pub(super) fn add(&self, domain: usize, epoch: u64, elapsed: u64) {
-        let Cost { sum, epoch: last } = &self.costs[domain];
+    pub(super) fn add(&self, group: usize, epoch: u64, elapsed: u64) {
+        let Cost { sum, epoch: last } = &self.costs[group];
         let samples = (epoch - last.load(Ordering::Relaxed)) / SAMPLE_EVERY;
         let before = sum.load(Ordering::Relaxed).checked_shr(samples as u32).unwrap_or(0);
         sum.store(before + elapsed, Ordering::Relaxed);
@@ -66,9 +66,9 @@ mod tests {
     fn workers_begin_at_blocks_of_equal_cost() {
         let balance = LoadBalance::new(6, 3);
         assert_eq!(firsts(&balance), [0, 2, 4], "nothing is known");
-        for (domain, elapsed) in [900, 100, 400, 400, 600, 300].into_iter().enumerate() {
-            balance.add(domain, 0, elapsed / 3);
-            balance.add(domain, 0, elapsed - elapsed / 3);
+        for (group, elapsed) in [900, 100, 400, 400, 600, 300].into_iter().enumerate() {
+            balance.add(group, 0, elapsed / 3);
+            balance.add(group, 0, elapsed - elapsed / 3);
         }
         assert_eq!(firsts(&balance), [0, 1, 4]);
     }
@@ -79,7 +79,7 @@ mod tests {
         balance.add(0, 0, 1_000_000);
         assert_eq!(firsts(&balance), [0, 1]);
         for sample in 1..20 {
-            (0..4).for_each(|domain| balance.add(domain, sample * SAMPLE_EVERY, 1_000));
+            (0..4).for_each(|group| balance.add(group, sample * SAMPLE_EVERY, 1_000));
         }
         assert_eq!(firsts(&balance), [0, 2]);
     }

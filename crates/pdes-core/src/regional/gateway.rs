@@ -76,12 +76,12 @@ where
     pub(super) fn new(
         cluster: &'a mut Cluster,
         blocks: &'a RegionBlocks,
-        seats: &'a [ProcessLocation],
+        locations: &'a [ProcessLocation],
         progress: &'a Progress,
         workers: usize,
     ) -> Result<Self, ClusterError> {
         let ours = RunParameters {
-            ranks: seats.len() as u32,
+            ranks: locations.len() as u32,
             workers: workers as u32,
             token_bytes: size_of::<T>().max(size_of::<M>()) as u32,
         };
@@ -96,7 +96,7 @@ where
             blocks,
             working,
             place,
-            locations: seats,
+            locations,
             progress,
             parcels,
             assembler: pieces,
@@ -235,7 +235,7 @@ where
             let (from, to, message) = encoding::take(bytes)?;
             let is_here = match message {
                 RegionMessage::Token(rank, _) => {
-                    self.locations.get(rank.index()).is_some_and(|seat| seat.region == to)
+                    self.locations.get(rank.index()).is_some_and(|location| location.region == to)
                 }
                 RegionMessage::Region(_) => true,
             };
@@ -337,8 +337,8 @@ mod tests {
             }
             let event = SimTime::from_picos(100);
             let messages = members as u64;
-            let standing = Contribution { messages, event, ..Contribution::IDENTITY };
-            let all = MemberContribution { contribution: standing, steps: messages * (messages - 1) / 2 };
+            let contribution = Contribution { messages, event, ..Contribution::IDENTITY };
+            let all = MemberContribution { contribution, steps: messages * (messages - 1) / 2 };
             assert!(partial.iter().all(|partial| partial.result(members) == all), "{members} members");
         }
     }

@@ -21,7 +21,7 @@ impl<T, M> Outgoing<T, M> {
 
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RegionIndex, RegionMessage<T, M>)> + '_ {
         let tokens = self.tokens.drain(..).map(|(home, to, token)| (home, RegionMessage::Token(to, token)));
-        tokens.chain(self.messages.drain(..).map(|(to, mail)| (to, RegionMessage::Region(mail))))
+        tokens.chain(self.messages.drain(..).map(|(to, message)| (to, RegionMessage::Region(message))))
     }
 }
 
@@ -134,7 +134,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
                     self.deliver(to, token, locations);
                     self.dispatch(locations);
                 }
-                RegionMessage::Region(mail) => self.region.receive(mail),
+                RegionMessage::Region(message) => self.region.receive(message),
             }
         }
         self.run_processes(cutoff, locations);
@@ -167,8 +167,8 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             self.dispatch(locations);
         }
         self.run_queue.sort_submitted();
-        for &filed in &self.run_queue.outbox.submitted {
-            self.region.submit(filed, &mut self.outgoing.messages);
+        for &work in &self.run_queue.outbox.submitted {
+            self.region.submit(work, &mut self.outgoing.messages);
         }
         self.run_queue.outbox.submitted.clear();
     }

@@ -76,55 +76,55 @@ pub(super) struct WorkerResult<'a, T, M> {
 
 impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
     pub(super) fn new(
-        domains: &'a [Mutex<RegionGroup<P, R>>],
+        groups: &'a [Mutex<RegionGroup<P, R>>],
         own: Range<RegionIndex>,
-        seats: &'a [ProcessLocation],
-        office: &'a Mailboxes<P::Token, R::Message>,
+        locations: &'a [ProcessLocation],
+        mailboxes: &'a Mailboxes<P::Token, R::Message>,
         (epoch, workers): (SimDuration, usize),
         progress: &'a Progress,
     ) -> Self {
-        let claims = domains.iter().map(|_| AtomicU64::new(0)).collect();
-        let balance = LoadBalance::new(domains.len(), workers);
-        let (meeting, is_part) = (Barrier::new(workers), false);
+        let claims = groups.iter().map(|_| AtomicU64::new(0)).collect();
+        let balance = LoadBalance::new(groups.len(), workers);
+        let (barrier, is_distributed) = (Barrier::new(workers), false);
         Self {
-            groups: domains,
+            groups,
             regions: own,
-            locations: seats,
-            mailboxes: office,
+            locations,
+            mailboxes,
             claims,
             balance,
-            barrier: meeting,
+            barrier,
             epoch,
-            is_distributed: is_part,
+            is_distributed,
             progress,
         }
     }
 
     /// Sets whether the first worker communicates with other members through its [gateway](RegionWorker::gateway).
-    pub(super) fn with_distributed(self, is_part: bool) -> Self {
-        Self { is_distributed: is_part, ..self }
+    pub(super) fn with_distributed(self, is_distributed: bool) -> Self {
+        Self { is_distributed, ..self }
     }
 }
 
 impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
-    pub(super) fn new(commons: &'c SharedState<'a, P, R>, me: usize) -> Self {
-        let end = SimTime::ZERO.saturating_add(commons.epoch);
+    pub(super) fn new(shared: &'c SharedState<'a, P, R>, me: usize) -> Self {
+        let end = SimTime::ZERO.saturating_add(shared.epoch);
         let (failure, messages) = (SimTime::MAX, Vec::new());
         let counts = ExchangeCounts::default();
-        let bags = OutgoingBuffers::new(commons.mailboxes.regions());
+        let outgoing = OutgoingBuffers::new(shared.mailboxes.regions());
         Self {
-            shared: commons,
+            shared,
             me,
             phase: 0,
             epochs: 0,
-            first_group: commons.balance.first_group(me),
+            first_group: shared.balance.first_group(me),
             barriers: 0,
             end,
             failure,
             steps: 0,
             counts,
             messages,
-            outgoing: bags,
+            outgoing,
             stopwatch: None,
             gateway: None,
         }
@@ -133,8 +133,8 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
     /// Runs epochs until no event is left, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
         while self.run_epoch().is_some() {}
-        let Self { counts: crossings, stopwatch, gateway, .. } = self;
-        WorkerResult { exchange_counts: crossings, stopwatch, gateway }
+        let Self { counts, stopwatch, gateway, .. } = self;
+        WorkerResult { exchange_counts: counts, stopwatch, gateway }
     }
 
     /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
@@ -238,39 +238,39 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
     }
 
     fn run_group(&mut self, place: usize, task: Task) -> Contribution {
-        let SharedState { groups: domains, locations: seats, mailboxes: office, .. } = *self.shared;
+        let SharedState { groups, locations, mailboxes, .. } = *self.shared;
         let number = self.shared.regions.start + place as RegionIndex;
-        let mut domain = domains[place].lock();
-        let has_letters = office.has_messages(self.phase, number);
-        let is_called = has_letters
+        let mut group = groups[place].lock();
+        let has_messages = mailboxes.has_messages(self.phase, number);
+        let is_called = has_messages
             || match task {
-                Task::Run => !domain.is_idle_until(self.end),
-                Task::BeginEpoch | Task::ExchangeRound { round: 0, .. } => !domain.is_inactive(),
+                Task::Run => !group.is_idle_until(self.end),
+                Task::BeginEpoch | Task::ExchangeRound { round: 0, .. } => !group.is_inactive(),
                 Task::Deliver | Task::ExchangeRound { .. } => false,
             };
         if !is_called {
-            return domain.contribution();
+            return group.contribution();
         }
         let is_sampled = self.shared.balance.is_sampled(self.epochs);
         let started = (is_sampled || self.stopwatch.is_some()).then(Instant::now);
-        let before = domain.steps();
-        if has_letters {
-            office.take(self.phase, number, &mut self.messages);
-            domain.deliver_messages(&mut self.messages, self.failure, seats);
+        let before = group.steps();
+        if has_messages {
+            mailboxes.take(self.phase, number, &mut self.messages);
+            group.deliver_messages(&mut self.messages, self.failure, locations);
         }
         match task {
-            Task::Run => domain.run(self.end, self.failure, seats),
-            Task::Deliver => domain.update_contribution(),
-            Task::ExchangeRound { exchange, round } => domain.exchange_round(self.end, exchange, round),
-            Task::BeginEpoch => domain.begin_epoch(self.end),
+            Task::Run => group.run(self.end, self.failure, locations),
+            Task::Deliver => group.update_contribution(),
+            Task::ExchangeRound { exchange, round } => group.exchange_round(self.end, exchange, round),
+            Task::BeginEpoch => group.begin_epoch(self.end),
         }
-        self.steps += domain.steps() - before;
-        let messages = if domain.outgoing.is_empty() {
+        self.steps += group.steps() - before;
+        let messages = if group.outgoing.is_empty() {
             0
         } else {
-            office.send(self.phase, number, domain.outgoing.drain(), &mut self.outgoing)
+            mailboxes.send(self.phase, number, group.outgoing.drain(), &mut self.outgoing)
         };
-        let standing = Contribution { messages, ..domain.contribution() };
+        let contribution = Contribution { messages, ..group.contribution() };
         if let Some(started) = started {
             let taken = started.elapsed().as_nanos() as u64;
             if let Some(stopwatch) = &mut self.stopwatch {
@@ -280,6 +280,6 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
                 self.shared.balance.add(place, self.epochs, taken);
             }
         }
-        standing
+        contribution
     }
 }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use mpi_model::{Machine, RankProcess, RankState, Replay, ReplayError, RestoreError};
+use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -42,6 +42,8 @@ pub(super) struct Header {
     pub(super) replayed_s: f64,
     /// Costs of the next test and the next probe.
     pub(super) poll_costs: (u64, u64),
+    /// Findings of the analyses so far.
+    pub(super) findings: Findings,
 }
 
 /// Writes a checkpoint and returns its size \[B\]. The previous file remains until this one is complete and on disk.
@@ -49,7 +51,7 @@ pub(super) fn write(
     path: &Path,
     header: &Header,
     network: Vec<u8>,
-    states: impl Iterator<Item = RankState>,
+    states: impl Iterator<Item = impl Serialize>,
 ) -> Result<u64, CheckpointError> {
     write_file(path, header, network, states).map_err(|error| CheckpointError::io(path, error))
 }
@@ -58,7 +60,7 @@ fn write_file(
     path: &Path,
     header: &Header,
     network: Vec<u8>,
-    states: impl Iterator<Item = RankState>,
+    states: impl Iterator<Item = impl Serialize>,
 ) -> io::Result<u64> {
     let mut writer = HashedWriter { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
     writer.write(&MAGIC)?;

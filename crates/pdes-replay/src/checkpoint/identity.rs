@@ -71,6 +71,7 @@ impl RunIdentity {
                 simulation.analyses_waits(),
                 &[simulation.analyses_waits().into()],
             ),
+            IdentityPart::new("analysis.histograms", job.histograms, &[job.histograms.into()]),
             IdentityPart::new(
                 "analysis.links",
                 simulation.records_links(),

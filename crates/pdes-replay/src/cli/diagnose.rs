@@ -40,7 +40,7 @@ pub(crate) struct DiagnoseArguments {
     /// Number of threads of each replay, from 1 (the default) to 1024.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<i64>,
-    /// Rules in place of those of the program (TOML).
+    /// Own rules (TOML), beside those of the program; one with the name of one of the program takes its place.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Replays the hypothesis of each problem, and prints how much time the program would save.
@@ -121,7 +121,7 @@ impl Subject {
 
 fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
     let rules = match &arguments.rules {
-        Some(path) => Rule::from_path(path).map_err(|error| match error {
+        Some(path) => Rule::own_and_from_path(path).map_err(|error| match error {
             RuleError::Read { .. } => anyhow::Error::from(error),
             error => Misuse(error.to_string()).into(),
         })?,

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ::goal::{EmptyMessage, Engine, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
+use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
 use netmodel::quantity::{Nanoseconds, Size};
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
@@ -18,40 +18,46 @@ const MODEL: &str = "loggops";
 /// Name of the hash scheme; any change of the hashed data or of their order changes the number.
 const SCHEME: &[u8] = b"pdes-replay goal digest 1";
 
-/// Returns whether a configuration is for a GOAL schedule.
+/// Returns whether a configuration replays a GOAL schedule, with any model.
 pub(crate) fn is_goal(config: &Config) -> bool {
     config.text("network", "model") == Some(MODEL)
-        || path(config).is_some_and(|path| ::goal::is_archive(&path))
+        || path(config).is_some_and(|path| ::goal::is_schedule_file(&path))
+}
+
+/// Returns whether a configuration replays a GOAL schedule with its own model: the default without a platform.
+pub(crate) fn is_loggops(config: &Config) -> bool {
+    match config.text("network", "model") {
+        Some(model) => model == MODEL,
+        None => !has_platform(config) && is_goal(config),
+    }
+}
+
+fn has_platform(config: &Config) -> bool {
+    config.section("platform").is_some_and(|platform| !platform.is_empty())
 }
 
 /// Replays a schedule as configured and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
-    if config.section("platform").is_some_and(|platform| !platform.is_empty()) {
-        let hint = "a GOAL schedule has no platform: the model loggops has [loggops] in its place; leave --platform (or [platform]) out";
+    if has_platform(config) {
+        let hint = "the model loggops, for GOAL schedules, has [loggops] in place of a platform: leave --platform (or [platform]) out, or set --model flow";
         return Err(Misuse(hint.to_owned()).into());
     }
     for section in ["mpi", "compute", "parallel", "analysis"] {
         if config.section(section).is_some() {
-            tracing::warn!("[{section}] has no effect on a GOAL schedule");
+            tracing::warn!("[{section}] has no effect with the model loggops");
         }
     }
     if config.section("checkpoint").is_some() {
-        let hint = "the replay of a GOAL schedule writes no checkpoints: leave --checkpoint out";
+        let hint = "the model loggops writes no checkpoints of GOAL schedules: leave --checkpoint out, or set --model flow and a platform";
         return Err(Misuse(hint.to_owned()).into());
     }
     if config.section("timeline").is_some() {
         let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
         return Err(Misuse(hint.to_owned()).into());
     }
-    let (parameters, engine) = section(config).map_err(|error| config.locate(error))?;
+    let parameters = section(config).map_err(|error| config.locate(error))?;
     let threads = config.threads()?;
-    if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
-        let hint = format!(
-            "found network.model = {other:?}, expected \"{MODEL}\": a GOAL schedule has no other one"
-        );
-        return Err(Misuse(hint).into());
-    }
     let Some(path) = path(config) else {
         return Err(Misuse("no trace: give --trace PATH of a GOAL schedule".to_owned()).into());
     };
@@ -62,7 +68,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
     let start = Instant::now();
-    let outcome = simulate(&schedule, &parameters, engine, threads)?;
+    let outcome = simulate(&schedule, &parameters, threads)?;
     let report = Report::new(&path, &schedule, &parameters, &outcome, threads, [load, start.elapsed()]);
     report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = config.text("output", "report").map(Path::new) {
@@ -120,7 +126,7 @@ fn path(config: &Config) -> Option<PathBuf> {
 }
 
 /// Resolves the section `[loggops]`.
-fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
+fn section(config: &Config) -> Result<LogGops, ConfigError> {
     let section = config.loggops()?;
     let defaults = LogGops::default();
     let parameters = LogGops {
@@ -136,12 +142,7 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
             [EmptyMessage::Wraps, EmptyMessage::OneByte].map(|one| (one.name(), one)),
         )?,
     };
-    let engine = find_choice(
-        "engine",
-        section.engine,
-        [("auto", Engine::Auto), ("windows", Engine::Windows), ("ordered", Engine::Ordered)],
-    )?;
-    Ok((parameters, engine))
+    Ok(parameters)
 }
 
 /// Converts nanoseconds to picoseconds; the largest value is an hour.

@@ -27,6 +27,9 @@ pub(crate) struct ReportArguments {
     /// Timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
     #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
     timeline: Option<PathBuf>,
+    /// Diagnosis of the run (JSON of `diagnose --json`), whose sections the page has, too.
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
+    diagnosis: Option<PathBuf>,
 }
 
 /// Output format of a report.
@@ -87,13 +90,19 @@ fn write_csv(arguments: &ReportArguments, directory: &Path) -> Result<()> {
 
 #[cfg(feature = "pictures")]
 fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
-    use pdes_replay::{PictureFormat, Presentation, SavedTimeline};
+    use anyhow::Context;
+    use pdes_replay::{Diagnosis, PictureFormat, Presentation, SavedTimeline};
 
     let run = SavedReport::from_path(&arguments.report)?;
     let portrait = match &arguments.other {
         Some(other) => Presentation::comparison(run, SavedReport::from_path(other)?),
         None => {
-            Presentation::new(run, arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?)
+            let timeline = arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?;
+            let read = |path: &PathBuf| {
+                Diagnosis::from_path(path).with_context(|| format!("the diagnosis {}", path.display()))
+            };
+            Presentation::new(run, timeline)
+                .with_diagnosis(arguments.diagnosis.as_ref().map(read).transpose()?)
         }
     };
     let format = match arguments.format {

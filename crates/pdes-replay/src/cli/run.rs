@@ -22,8 +22,10 @@ const LARGE_PAGE_RANKS: u32 = 512;
 pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (is_first, processes) = (cluster.member() == 0, cluster.members());
     let config = agree(cluster, config(arguments))?;
-    if goal::is_goal(&config) {
-        refuse_several(cluster, "a GOAL schedule is replayed on one process: run without mpirun")?;
+    if goal::is_loggops(&config) {
+        let hint =
+            "the model loggops runs on one process: run without mpirun, or set --model flow and a platform";
+        refuse_several(cluster, hint)?;
         return goal::run(&config, quiet);
     }
     let job = agree(cluster, config.resolve().map_err(anyhow::Error::from))?;

@@ -19,32 +19,31 @@ use trace_mmap::{
 
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, goal, progress, what_if};
+use ::goal::is_schedule_file;
 
 /// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     let text = match command {
-        TraceCommand::Convert {
-            trace,
-            output,
-            from: TraceFormat::Goal,
-            threads: 1,
-            flat: false,
-            shards: 1,
-        } => goal::convert(trace, output)?,
-        TraceCommand::Convert { from: TraceFormat::Goal, .. } => {
-            let hint = "--threads, --flat and --shards are for traces of MPI programs, not for --from goal";
-            return Err(Misuse(hint.to_owned()).into());
+        TraceCommand::Convert { trace, output, from, threads, flat, shards }
+            if *from == TraceFormat::Goal || is_schedule_file(trace) =>
+        {
+            if (*threads, *flat, *shards) != (1, false, 1) {
+                let hint =
+                    "--threads, --flat and --shards are for traces of MPI programs, not for GOAL schedules";
+                return Err(Misuse(hint.to_owned()).into());
+            }
+            goal::convert(trace, output)?
         }
-        TraceCommand::Convert { trace, output, from: TraceFormat::Ti, threads, flat, shards } => {
+        TraceCommand::Convert { trace, output, from: _, threads, flat, shards } => {
             let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
             let options = ConvertOptions { folding, shards: *shards, ..ConvertOptions::default() };
             convert(trace, output, *threads, options)?
         }
-        TraceCommand::Info { trace } if ::goal::is_archive(trace) => goal::info(trace)?,
+        TraceCommand::Info { trace } if is_schedule_file(trace) => goal::info(trace)?,
         TraceCommand::Info { trace } => info(&load(trace)?)?,
-        TraceCommand::Check { trace } if ::goal::is_archive(trace) => goal::check(trace)?,
+        TraceCommand::Check { trace } if is_schedule_file(trace) => goal::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
-        TraceCommand::Dump { trace, output: None } if ::goal::is_archive(trace) => return goal::dump(trace),
+        TraceCommand::Dump { trace, output: None } if is_schedule_file(trace) => return goal::dump(trace),
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
         TraceCommand::Cut { trace, output, ranks, iterations } => {
             cut(trace, output, Cut { ranks: ranks.clone(), iterations: *iterations })?
@@ -62,11 +61,8 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
 
 /// Loads a trace and logs its warnings.
 fn load(path: &Path) -> Result<Trace> {
-    if ::goal::is_archive(path) {
-        anyhow::bail!(
-            "{}: this is an archive of a GOAL schedule, expected a trace of an MPI program",
-            path.display()
-        );
+    if is_schedule_file(path) {
+        anyhow::bail!("{}: this is a GOAL schedule, expected a trace of an MPI program", path.display());
     }
     let actions = AtomicU64::new(0);
     let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
@@ -110,6 +106,13 @@ fn transform(input: &Path, output: &Path, with: &Path, name: Option<&str>, threa
             found.ok_or(Misuse(message))?
         }
     };
+    if hypothesis.placements().next().is_some() || !hypothesis.settings().is_empty() {
+        let message = format!(
+            "the hypothesis {:?} places ranks or sets values of the configuration, which are not part of a trace: test it with what-if",
+            hypothesis.name()
+        );
+        return Err(Misuse(message).into());
+    }
     let trace = Arc::new(load(input)?);
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };

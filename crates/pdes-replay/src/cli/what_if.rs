@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::Result;
 use clap::Args;
-use pdes_replay::{WhatIf, WhatIfError, WhatIfResults, available_threads};
-use trace_tools::transform::{Hypothesis, TransformError};
+use pdes_replay::{HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults, available_threads};
+use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
 use super::arguments::{RunArguments, model_help};
 use super::{Misuse, goal, large_pages, progress, run};
@@ -40,6 +40,9 @@ pub(crate) struct WhatIfArguments {
     /// Number of concurrent replays, from 1; by default the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Trace of the program as it was really modified: compares the prediction of each hypothesis with its replay.
+    #[arg(long, value_name = "FILE")]
+    verify: Option<PathBuf>,
 }
 
 /// Replays the program and all hypotheses, writes the results and prints them.
@@ -58,12 +61,15 @@ pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
         let message = "hypotheses are about MPI programs: expected a trace, found a GOAL schedule";
         return Err(Misuse(message.to_owned()).into());
     }
-    let job = config.resolve()?;
-    tracing::info!("applying {} hypotheses to {}", hypotheses.len(), job.trace.display());
-    let what_if = WhatIf::new(&job, &hypotheses, &arguments.output).map_err(|error| match error {
-        WhatIfError::Transform(error) => misuse(error),
-        error => error.into(),
-    })?;
+    tracing::info!("applying {} hypotheses", hypotheses.len());
+    let verify = arguments.verify.as_deref();
+    let what_if =
+        WhatIf::new(&config, &hypotheses, verify, &arguments.output).map_err(|error| match error {
+            WhatIfError::Transform(error) => misuse(error),
+            WhatIfError::Config(error) => error.into(),
+            error if error.is_misuse() => Misuse(error.to_string()).into(),
+            error => error.into(),
+        })?;
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
     large_pages::set_large_pages(true);
@@ -81,7 +87,7 @@ pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
     match results.failures() {
         0 => Ok(()),
         failures => {
-            anyhow::bail!("{failures} of {} replays failed; the table says why", results.hypotheses.len())
+            anyhow::bail!("{failures} of {} replays failed; the table says why", what_if.runs())
         }
     }
 }
@@ -96,10 +102,18 @@ pub(super) fn misuse(error: TransformError) -> anyhow::Error {
     if error.is_misuse() { Misuse(error.to_string()).into() } else { error.into() }
 }
 
-/// Prints a line per program, sorted by gain.
+/// Prints a line per program, sorted by gain, and then the deviations from the modified program.
 fn print(results: &WhatIfResults) -> Result<()> {
     let sorted = results.by_gain();
-    let names = sorted.iter().map(|result| result.name.chars().count());
+    // Lines are of one source of outcomes each.
+    let lines: Vec<(String, &HypothesisResult)> = sorted
+        .iter()
+        .flat_map(|result| result.titled())
+        .chain(results.modified.as_ref().map(|modified| (modified.name.clone(), modified)))
+        .collect();
+    let rows = lines.iter().flat_map(|(_, result)| result.verification.iter().flat_map(Verification::rows));
+    let names =
+        lines.iter().map(|(title, _)| title.chars().count()).chain(rows.map(|row| row.name.chars().count()));
     let width = names.chain(["hypothesis".len()]).max().unwrap_or_default();
     let mut output = std::io::stdout().lock();
     writeln!(
@@ -107,16 +121,24 @@ fn print(results: &WhatIfResults) -> Result<()> {
         "{:width$}  {:>16}  {:>16}  {:>16}",
         "hypothesis", "simulated time", "waiting", "change"
     )?;
-    for (number, result) in sorted.into_iter().enumerate() {
+    for (title, result) in &lines {
         let (Some(time), None) = (result.simulated_time_s, &result.error) else {
-            writeln!(output, "{:width$}  {}", result.name, result.error.as_deref().unwrap_or_default())?;
+            writeln!(output, "{title:width$}  {}", result.error.as_deref().unwrap_or_default())?;
             continue;
         };
         let waiting = result.total.map_or("-".to_owned(), |total| format!("{:.9} s", total.waiting_s));
-        let change = if number == 0 { String::new() } else { result.describe_change() };
-        let line =
-            format!("{:width$}  {:>16}  {waiting:>16}  {change:>16}", result.name, format!("{time:.9} s"));
+        let change = if result.name == ORIGINAL { String::new() } else { result.describe_change() };
+        let line = format!("{title:width$}  {:>16}  {waiting:>16}  {change:>16}", format!("{time:.9} s"));
         writeln!(output, "{}", line.trim_end())?;
+    }
+    for (title, result) in &lines {
+        let Some(verification) = result.verification.as_ref().filter(|_| !result.is_same) else { continue };
+        writeln!(output, "\n{title:width$}  {:>16}  {:>16}  {:>16}", "predicted", "modified", "deviation")?;
+        for row in verification.rows() {
+            let (name, deviation) = (row.name.replace('_', " "), row.describe());
+            let [predicted, modified] = [row.predicted_s, row.modified_s].map(|time| format!("{time:.9} s"));
+            writeln!(output, "{name:width$}  {predicted:>16}  {modified:>16}  {deviation:>16}")?;
+        }
     }
     Ok(())
 }

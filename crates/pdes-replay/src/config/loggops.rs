@@ -32,9 +32,6 @@ pub struct LogGopsSection {
     /// (`one_byte`).
     #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]
     pub empty: Option<String>,
-    /// Event loop: by windows where that is exact (`windows`), event by event (`ordered`), or the faster one (`auto`); the result is the same.
-    #[schemars(extend("enum" = ["auto", "windows", "ordered"], "default" = "auto"))]
-    pub engine: Option<String>,
 }
 
 /// Converts a default, which is a whole number of nanoseconds.

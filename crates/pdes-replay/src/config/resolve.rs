@@ -69,12 +69,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     if checkpoints.is_some() {
         checkpoints::check_model(model, epoch, fast_forward)?;
-        checkpoints::check_analyses(
-            output.profile.is_some(),
-            histograms,
-            critical_path,
-            matrix_groups.is_some(),
-        )?;
+        checkpoints::check_analyses(output.profile.is_some(), critical_path, matrix_groups.is_some())?;
     }
     let timeline = timeline::timeline(timeline)?;
     if timeline.is_some() {
@@ -85,6 +80,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         ranks: trace.ranks,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
+        link_scale: None,
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
         model,

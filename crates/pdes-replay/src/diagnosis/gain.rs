@@ -10,6 +10,7 @@ use trace_tools::transform::{Hypothesis, TransformError};
 use super::rules::Rule;
 use super::{Diagnosis, DiagnosisError, Place, Problem};
 use crate::job::Job;
+use crate::what_if::place;
 
 /// Key of a transformation that is restricted to the places of the problem.
 const PLACES: &str = "places";
@@ -60,6 +61,23 @@ fn restrict(transform: &toml::Table, places: &[Place]) -> Vec<toml::Table> {
     selected.map(with).collect()
 }
 
+/// Reason why the gain of a hypothesis is not known.
+enum NoGain {
+    /// It does not fit the program, or with it the program fails.
+    Unfit(String),
+    /// A temporary file cannot be written.
+    Write(String),
+}
+
+impl From<TransformError> for NoGain {
+    fn from(error: TransformError) -> Self {
+        match error {
+            TransformError::Write(why) => Self::Write(why.to_string()),
+            why => Self::Unfit(why.to_string()),
+        }
+    }
+}
+
 impl Diagnosis {
     /// Finds the gain of each problem: replays the trace of the job as the hypothesis of its rule changes it. A hypothesis that does not
     /// fit the program, or with which it fails, has no gain. Problems are then in the order of their gains.
@@ -70,7 +88,7 @@ impl Diagnosis {
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
-        let job = Job { checkpoints: None, timeline: None, report: None, profile: None, ..job.clone() };
+        let job = job.without_outputs();
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
         // Several problems may have one hypothesis.
         let mut known: BTreeMap<String, Option<f64>> = BTreeMap::new();
@@ -80,21 +98,30 @@ impl Diagnosis {
                 problem.gain_s = *gain;
                 continue;
             }
-            let path = directory.path().join(format!("{}.pdt", known.len()));
-            let written = read(text).and_then(|read| read.write(&trace, &job.trace, &path, &options));
-            let time = match written {
-                Ok(_) => {
-                    let replayed = Job { trace: path.clone(), ..job.clone() }.replay();
-                    // Each transformed trace may be as large as the program.
-                    let _ = std::fs::remove_file(&path);
-                    replayed.map(|report| report.simulated_time_s).map_err(|why| why.to_string())
+            // Each transformed trace may be as large as the program.
+            let path = directory.path().join("mended.pdt");
+            let time = read(text).map_err(NoGain::from).and_then(|hypothesis| {
+                let mut job = job.clone();
+                if hypothesis.changes_program() {
+                    hypothesis.write(&trace, &job.trace, &path, &options)?;
+                    job.trace = path;
                 }
-                Err(TransformError::Write(why)) => return Err(DiagnosisError::Write(why.to_string())),
-                Err(why) => Err(why.to_string()),
-            };
+                let placements: Vec<_> = hypothesis.placements().collect();
+                if !placements.is_empty() {
+                    let (hosts, _) =
+                        place(&job, &placements).map_err(|why| NoGain::Unfit(why.to_string()))?;
+                    let path = directory.path().join("hosts.txt");
+                    std::fs::write(&path, hosts.join("\n") + "\n")
+                        .map_err(|why| NoGain::Write(why.to_string()))?;
+                    job.hosts = Some(path);
+                }
+                let report = job.replay().map_err(|why| NoGain::Unfit(why.to_string()))?;
+                Ok(report.simulated_time_s)
+            });
             problem.gain_s = match time {
                 Ok(time) => Some(self.simulated_time_s - time),
-                Err(why) => {
+                Err(NoGain::Write(why)) => return Err(DiagnosisError::Write(why)),
+                Err(NoGain::Unfit(why)) => {
                     tracing::info!("{}: no gain is known: {why}", problem.name);
                     None
                 }

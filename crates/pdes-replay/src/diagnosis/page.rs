@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use figures::quantity::{percent, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Page, Section, WriteError, table};
+use figures::{Bar, Bars, COLOURS, Figure, Map, Maps, Page, Scale, Section, WriteError, table};
 use maud::{Markup, html};
 
-use super::{Diagnosis, Place, Pop, Problem, RegionEfficiency};
-use crate::report::FOOTER;
+use super::{Diagnosis, Place, Pop, Problem, RegionEfficiency, Sensitivity, ToleranceLimit};
+use crate::report::{FOOTER, page};
 
 /// Largest number of rows of a table.
 const MAX_ROWS: usize = 20;
+/// Largest number of maps of ranks.
+const MAX_MAPS: usize = 12;
 /// An efficiency of this or less is as bad as any.
 const WORST: f64 = 0.5;
 
@@ -20,11 +22,6 @@ impl Diagnosis {
     /// # Errors
     /// If a figure cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, title: &str, path: &Path) -> Result<(), WriteError> {
-        let mut sections = vec![self.efficiencies(), self.found_problems()];
-        if self.regions.iter().any(|region| region.site.is_some()) {
-            sections.push(self.region_table());
-        }
-        sections.extend(self.tolerances());
         let lead = html! {
             div.cards {
                 div { b { (seconds(self.simulated_time_s)) } span { "run time of " (self.ranks) " ranks" } }
@@ -34,7 +31,17 @@ impl Diagnosis {
             }
             @for warning in &self.warnings { p.warning { (warning) } }
         };
-        Page { title, lead, sections: &sections, scripts: &[], footer: FOOTER }.write(path)
+        Page { title, lead, sections: &self.sections(), scripts: &[], footer: FOOTER }.write(path)
+    }
+
+    /// Returns the sections of the diagnosis on a page.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        let mut sections = vec![self.efficiencies(), self.found_problems()];
+        if self.regions.iter().any(|region| region.site.is_some()) {
+            sections.push(self.region_table());
+        }
+        sections.extend(self.tolerances());
+        sections
     }
 
     /// The tree of efficiencies of this run, and of those it is compared with.
@@ -92,6 +99,7 @@ impl Diagnosis {
                 bars.draw_with(width, |_, _| COLOURS[0])
             })];
         }
+        section.figures.extend(self.maps());
         section.rest = html! {
             div.scroll { table {
                 thead { tr { th { "problem" } th.number { "time" } th.number { "share" } @if has_gains { th.number { "gain" } } } }
@@ -106,10 +114,34 @@ impl Diagnosis {
                 h3 { (problem.name) }
                 p { (problem.description) }
                 p { b { (problem.recommendation) } }
+                p.note {
+                    "Seen on " (problem.ranks) " of " (self.ranks) " ranks. "
+                    @if !problem.states.is_empty() {
+                        button type="button" hidden data-states=(problem.states.join(" ")) { "on the timeline" }
+                    }
+                }
                 @if !problem.places.is_empty() { (places(&problem.places)) }
             }
         };
         section
+    }
+
+    /// Maps of the times of ranks in the calls of each problem, those that gain most first.
+    fn maps(&self) -> Option<Figure> {
+        let shown = self.problems.iter().filter(|problem| !problem.rank_times_s.is_empty()).take(MAX_MAPS);
+        let shown: Vec<_> =
+            shown.map(|problem| (problem.name.clone(), problem.rank_times_s.clone())).collect();
+        let draw = move |width| {
+            // Several maps are side by side, so that their titles have to be short.
+            let map = |(name, times): &(String, Vec<f64>)| Map {
+                title: name.clone(),
+                ..page::rank_map(name, times)
+            };
+            let maps = shown.iter().map(map).collect();
+            Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)
+        };
+        let is_any = self.problems.iter().any(|problem| !problem.rank_times_s.is_empty());
+        is_any.then(|| Figure::new("problem-ranks", "Time of each rank in the calls of a problem", draw))
     }
 
     fn region_table(&self) -> Section {
@@ -119,7 +151,7 @@ impl Diagnosis {
             div.scroll { table {
                 thead { tr {
                     th { "" } th.number { "time of all ranks" } th.number { "parallel efficiency" } th.number { "load balance" }
-                    th.number { "communication efficiency" }
+                    th.number { "communication efficiency" } th.number { "serialization efficiency" } th.number { "transfer efficiency" }
                 } }
                 tbody { @for region in self.regions.iter().take(MAX_ROWS) { tr {
                     td { (name(region)) }
@@ -127,6 +159,8 @@ impl Diagnosis {
                     (cell(Some(region.parallel_efficiency)))
                     (cell(Some(region.load_balance)))
                     (cell(Some(region.communication_efficiency)))
+                    (cell(Some(region.serialization_efficiency)))
+                    (cell(Some(region.transfer_efficiency)))
                 } } }
             } }
             (rest(self.regions.len()))
@@ -142,18 +176,17 @@ impl Diagnosis {
             limits.map(|limit| format!("with {:.0} % more time", 100.0 * limit.more_time)).collect();
         let head: Vec<&str> =
             ["", "time proportional to it"].into_iter().chain(head.iter().map(String::as_str)).collect();
-        let rows = [("latency", &tolerance.latency), ("time per byte", &tolerance.time_per_byte)].map(
-            |(name, found)| {
-                let factor = |limit: &super::ToleranceLimit| match limit.factor {
-                    Some(factor) => format!("× {factor:.3}"),
-                    None => "any".to_owned(),
-                };
-                [name.to_owned(), seconds(found.time_s)]
-                    .into_iter()
-                    .chain(found.limits.iter().map(factor))
-                    .collect()
-            },
-        );
+        let row = |(name, found): (String, &Sensitivity)| {
+            let factor = |limit: &ToleranceLimit| match limit.factor {
+                Some(_) => format!("× {}", limit.shown()),
+                None => "any".to_owned(),
+            };
+            [name.trim_start().to_owned(), seconds(found.time_s)]
+                .into_iter()
+                .chain(found.limits.iter().map(factor))
+                .collect()
+        };
+        let rows: Vec<Vec<String>> = tolerance.rows().into_iter().map(row).collect();
         section.rest = table(&head, 1, &rows);
         Some(section)
     }
@@ -173,8 +206,8 @@ fn cell(value: Option<f64>) -> Markup {
 
 fn places(places: &[Place]) -> Markup {
     let row = |place: &Place| {
-        let call = place.call.unwrap_or("");
-        vec![place.site.clone().unwrap_or("-".to_owned()), call.to_owned(), seconds(place.duration_s)]
+        let call = place.call.clone().unwrap_or_default();
+        vec![place.site.clone().unwrap_or("-".to_owned()), call, seconds(place.duration_s)]
     };
     let rows: Vec<_> = places.iter().take(MAX_ROWS).map(row).collect();
     html! { (table(&["place", "call", "time"], 2, &rows)) (rest(places.len())) }

@@ -37,6 +37,12 @@ pub struct Pop {
     pub ideal_time_s: f64,
     /// Useful time of all ranks \[s\].
     pub useful_s: f64,
+    /// Useful time of the busiest rank \[s\].
+    #[serde(default)]
+    pub longest_useful_s: f64,
+    /// Useful time of the ranks of the busiest node \[s\].
+    #[serde(default)]
+    pub busiest_node_s: f64,
     /// Computation of all ranks \[flop\].
     pub flops: f64,
     /// Number of ranks.
@@ -46,7 +52,7 @@ pub struct Pop {
 }
 
 /// Scaling from a reference run, which has efficiency 1 \[POP\].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// The work grows with the number of ranks: by more than 0.9 times as much.
     pub is_weak: bool,
@@ -61,7 +67,7 @@ pub struct Scaling {
 }
 
 /// Efficiencies of a region of the program: `T` is the longest time that a rank spends in it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegionEfficiency {
     /// File and line, or path of a region; null before the first call site.
     pub site: Option<String>,
@@ -71,6 +77,12 @@ pub struct RegionEfficiency {
     pub elapsed_s: f64,
     /// Useful time of all ranks \[s\].
     pub useful_s: f64,
+    /// Useful time of the busiest rank \[s\].
+    pub longest_useful_s: f64,
+    /// Useful time of the ranks of the busiest node \[s\].
+    pub busiest_node_s: f64,
+    /// Computation of all ranks \[flop\].
+    pub flops: f64,
     /// `mean(u) / T`.
     pub parallel_efficiency: f64,
     /// `mean(u) / max(u)`.
@@ -81,6 +93,10 @@ pub struct RegionEfficiency {
     pub load_balance_in_nodes: f64,
     /// `max(u) / T`.
     pub communication_efficiency: f64,
+    /// `max(u') / T'`: the same on an ideal network.
+    pub serialization_efficiency: f64,
+    /// `communication_efficiency / serialization_efficiency`.
+    pub transfer_efficiency: f64,
 }
 
 /// Useful time of each rank, and the run time \[ps\].
@@ -156,9 +172,13 @@ impl Balance {
         ratio(self.mean(), self.max as f64)
     }
 
+    fn busiest(&self) -> u128 {
+        self.nodes.values().copied().max().unwrap_or(0)
+    }
+
     /// Returns the time of all nodes if all were the busiest one.
     fn all_busiest(&self) -> f64 {
-        self.nodes.values().copied().max().unwrap_or(0) as f64 * self.nodes.len() as f64
+        self.busiest() as f64 * self.nodes.len() as f64
     }
 
     fn between_nodes(&self) -> f64 {
@@ -193,6 +213,8 @@ impl Pop {
             time_s: time / 1e12,
             ideal_time_s: ideal.time as f64 / 1e12,
             useful_s: balance.sum as f64 / 1e12,
+            longest_useful_s: balance.max as f64 / 1e12,
+            busiest_node_s: balance.busiest() as f64 / 1e12,
             flops,
             ranks: run.ranks.len(),
             nodes: balance.nodes.len(),
@@ -272,41 +294,83 @@ pub(super) fn write_line(text: &mut String, depth: usize, name: &str, value: f64
     writeln!(text, "{:28} {:>6.1} %", format!("{:1$}{name}", "", 2 * depth), 100.0 * value)
 }
 
-/// Returns the efficiencies of the regions of a program, those that take most time first.
-pub(super) fn regions(trace: &Trace, outcome: &Outcome, node_of_rank: &[u32]) -> Vec<RegionEfficiency> {
-    /// Useful time, time of all ranks, and longest time.
-    type Times = (Balance, u128, u64);
-    let mut found: BTreeMap<Option<String>, Times> = BTreeMap::new();
-    for ((rank, statistics), node) in (0..).map(Rank::new).zip(&outcome.statistics).zip(node_of_rank) {
-        for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
-            let (mut useful, mut time) = (0, 0);
-            for (kind, share) in region.shares() {
-                time += share.time.as_picos();
-                if matches!(kind, ActionKind::Compute | ActionKind::Sleep) {
-                    useful += share.time.as_picos();
+/// Times of the regions of a program.
+#[derive(Default)]
+struct RegionTimes(BTreeMap<Option<String>, RegionTime>);
+
+/// Times of a region.
+#[derive(Default)]
+struct RegionTime {
+    balance: Balance,
+    /// Of all ranks \[ps\].
+    all: u128,
+    /// Longest time of a rank \[ps\].
+    longest: u64,
+}
+
+impl RegionTimes {
+    /// Returns the times of a simulated run, where they are known by region.
+    fn of_outcome(trace: &Trace, outcome: &Outcome, node_of_rank: &[u32]) -> Self {
+        let mut found = Self::default();
+        for ((rank, statistics), node) in (0..).map(Rank::new).zip(&outcome.statistics).zip(node_of_rank) {
+            for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
+                let (mut useful, mut time) = (0, 0);
+                for (kind, share) in region.shares() {
+                    time += share.time.as_picos();
+                    if matches!(kind, ActionKind::Compute | ActionKind::Sleep) {
+                        useful += share.time.as_picos();
+                    }
                 }
-            }
-            if time > 0 {
-                let name = region.site().map(|site| site_name(trace, rank, site));
-                let (balance, all, longest) = found.entry(name).or_default();
-                balance.add(*node, useful);
-                (*all, *longest) = (*all + u128::from(time), time.max(*longest));
+                found.add(region.site().map(|site| site_name(trace, rank, site)), *node, useful, time);
             }
         }
+        found
     }
-    let mut found: Vec<_> = found.into_iter().collect();
+
+    /// Adds the times of a rank in a region \[ps\].
+    fn add(&mut self, site: Option<String>, node: u32, useful: u64, time: u64) {
+        if time > 0 {
+            let region = self.0.entry(site).or_default();
+            region.balance.add(node, useful);
+            region.all += u128::from(time);
+            region.longest = region.longest.max(time);
+        }
+    }
+}
+
+/// Returns the efficiencies of the regions of a program, those that take most time first, from the run and from that on an ideal network.
+/// `flops` is their computation.
+pub(super) fn regions(
+    trace: &Trace,
+    [outcome, ideal]: [&Outcome; 2],
+    node_of_rank: &[u32],
+    flops: &BTreeMap<Option<String>, f64>,
+) -> Vec<RegionEfficiency> {
+    let [run, ideal] = [outcome, ideal].map(|outcome| RegionTimes::of_outcome(trace, outcome, node_of_rank));
+    let mut found: Vec<_> = run.0.into_iter().collect();
     // The sort is stable: regions with equal times keep the order of their names.
-    found.sort_by_key(|(_, (_, time, _))| std::cmp::Reverse(*time));
-    let efficiency = |(site, (balance, time, longest)): (Option<String>, Times)| RegionEfficiency {
-        site,
-        time_s: time as f64 / 1e12,
-        elapsed_s: longest as f64 / 1e12,
-        useful_s: balance.sum as f64 / 1e12,
-        parallel_efficiency: ratio(balance.mean(), longest as f64),
-        load_balance: balance.load_balance(),
-        load_balance_between_nodes: balance.between_nodes(),
-        load_balance_in_nodes: balance.in_nodes(),
-        communication_efficiency: ratio(balance.max as f64, longest as f64),
+    found.sort_by_key(|(_, region)| std::cmp::Reverse(region.all));
+    let efficiency = |(site, RegionTime { balance, all, longest }): (Option<String>, RegionTime)| {
+        let communication_efficiency = ratio(balance.max as f64, longest as f64);
+        // A region without computation takes no time on an ideal network, unless ranks wait there.
+        let serialization_efficiency =
+            ideal.0.get(&site).map_or(1.0, |ideal| ratio(ideal.balance.max as f64, ideal.longest as f64));
+        RegionEfficiency {
+            flops: flops.get(&site).copied().unwrap_or_default(),
+            site,
+            time_s: all as f64 / 1e12,
+            elapsed_s: longest as f64 / 1e12,
+            useful_s: balance.sum as f64 / 1e12,
+            longest_useful_s: balance.max as f64 / 1e12,
+            busiest_node_s: balance.busiest() as f64 / 1e12,
+            parallel_efficiency: ratio(balance.mean(), longest as f64),
+            load_balance: balance.load_balance(),
+            load_balance_between_nodes: balance.between_nodes(),
+            load_balance_in_nodes: balance.in_nodes(),
+            communication_efficiency,
+            serialization_efficiency,
+            transfer_efficiency: ratio(communication_efficiency, serialization_efficiency),
+        }
     };
     found.into_iter().map(efficiency).collect()
 }

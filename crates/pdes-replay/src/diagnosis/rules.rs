@@ -152,28 +152,16 @@ pub enum RuleError {
     },
 }
 
-impl Rule {
-    /// Returns the rules that come with the program.
-    pub fn own() -> Vec<Self> {
-        Self::from_text(OWN_RULES, "rules.toml").expect("the rules of the program are valid")
-    }
+/// Rules of all files that have been read.
+#[derive(Default)]
+struct KnownRules {
+    events: BTreeMap<String, WrittenEvent>,
+    problems: Vec<Rule>,
+}
 
-    /// Reads a file of rules.
-    ///
-    /// # Errors
-    /// If the file cannot be read or a rule is not valid.
-    pub fn from_path(path: &Path) -> Result<Vec<Self>, RuleError> {
-        let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| RuleError::Read { path: origin.clone(), source })?;
-        Self::from_text(&text, &origin)
-    }
-
-    /// Reads rules; `origin` is the name of the text in messages.
-    ///
-    /// # Errors
-    /// If a rule is not valid.
-    pub fn from_text(text: &str, origin: &str) -> Result<Vec<Self>, RuleError> {
+impl KnownRules {
+    /// Adds the rules of a text, whose names occur once in it; those that are known by the same name are replaced.
+    fn add(&mut self, text: &str, origin: &str) -> Result<(), RuleError> {
         let format = |error: toml::de::Error| RuleError::Format {
             origin: origin.to_owned(),
             message: error.to_string().trim_end().to_owned(),
@@ -185,28 +173,65 @@ impl Rule {
             name: name.to_owned(),
             message,
         };
-        let mut events: BTreeMap<String, WrittenEvent> = BTreeMap::new();
+        let mut names: Vec<String> = Scope::NAMED.iter().map(|(scope, _)| (*scope).to_owned()).collect();
         for (number, table) in (1..).zip(written.event) {
             let name = name_of(&table, number);
             let event: WrittenEvent = read(table).map_err(|message| fail("event", &name, message))?;
-            let is_taken = Scope::NAMED.iter().any(|(scope, _)| *scope == name);
-            if is_taken || events.insert(event.name.clone(), event).is_some() {
+            if names.contains(&name) {
                 return Err(fail("event", &name, "the name occurs twice".to_owned()));
             }
+            names.push(name);
+            self.events.insert(event.name.clone(), event);
         }
-        for name in events.keys() {
-            resolve(name, &events, &mut Vec::new()).map_err(|message| fail("event", name, message))?;
+        for name in self.events.keys() {
+            resolve(name, &self.events, &mut Vec::new()).map_err(|message| fail("event", name, message))?;
         }
-        let mut rules: Vec<Self> = Vec::new();
+        names.clear();
         for (number, table) in (1..).zip(written.problem) {
             let name = name_of(&table, number);
-            let rule = Self::new(table, &events).map_err(|message| fail("problem", &name, message))?;
-            if rules.iter().any(|other| other.name == rule.name) {
+            let rule = Rule::new(table, &self.events).map_err(|message| fail("problem", &name, message))?;
+            if names.contains(&name) {
                 return Err(fail("problem", &name, "the name occurs twice".to_owned()));
             }
-            rules.push(rule);
+            names.push(name);
+            match self.problems.iter_mut().find(|known| known.name == rule.name) {
+                Some(known) => *known = rule,
+                None => self.problems.push(rule),
+            }
         }
-        Ok(rules)
+        Ok(())
+    }
+}
+
+impl Rule {
+    /// Returns the rules that come with the program.
+    pub fn own() -> Vec<Self> {
+        Self::from_text(OWN_RULES, "rules.toml").expect("the rules of the program are valid")
+    }
+
+    /// Reads a file of rules, and adds them to those that come with the program: they may be about events of the program, and one with
+    /// the name of one of the program takes its place.
+    ///
+    /// # Errors
+    /// If the file cannot be read or a rule is not valid.
+    pub fn own_and_from_path(path: &Path) -> Result<Vec<Self>, RuleError> {
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| RuleError::Read { path: origin.clone(), source })?;
+        let mut rules = KnownRules::default();
+        rules.add(OWN_RULES, "rules.toml")?;
+        rules.add(&text, &origin)?;
+        Ok(rules.problems)
+    }
+
+    /// Reads rules; `origin` is the name of the text in messages.
+    ///
+    /// # Errors
+    /// If a rule is not valid.
+    pub fn from_text(text: &str, origin: &str) -> Result<Vec<Self>, RuleError> {
+        let mut rules = KnownRules::default();
+        rules.add(text, origin)?;
+        Ok(rules.problems)
     }
 
     fn new(table: toml::Table, events: &BTreeMap<String, WrittenEvent>) -> Result<Self, String> {
@@ -219,6 +244,15 @@ impl Rule {
         conditions.push(Condition::new(written.calls, &written.when, &BTreeMap::new(), scope, &names)?);
         let duration =
             Expression::new(&written.duration, &names).map_err(|why| format!("duration: {why}"))?;
+        let braces = written.recommendation.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        if let Some((name, _)) =
+            braces.into_iter().find(|(name, _)| *name != "sites" && !names.iter().any(|known| known == name))
+        {
+            return Err(format!(
+                "recommendation: there is no variable {name:?}; expected sites, or of {}",
+                names.join(", ")
+            ));
+        }
         let rule = Self {
             name: written.name,
             scope,
@@ -232,6 +266,11 @@ impl Rule {
         // A mistake in a hypothesis is found here, not when the problem is.
         super::gain::hypothesis(&rule, &[])?;
         Ok(rule)
+    }
+
+    /// Returns the names of the variables of the duration.
+    pub(super) fn duration_variables(&self) -> &[String] {
+        self.duration.variables()
     }
 
     /// Returns the duration of the problem in a part of a run \[s\], and adds the amounts that events name; `None` where it has none.

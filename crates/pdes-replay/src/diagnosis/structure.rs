@@ -60,8 +60,15 @@ pub(super) type Counts = [u64; PROPERTIES];
 pub(super) struct RankStructure {
     /// Numbers of all calls, by call site and kind.
     pub(super) calls: BTreeMap<(Option<LocationId>, ActionKind), Counts>,
-    /// Computation of the program \[flop\].
-    pub(super) flops: f64,
+    /// Computation of the program by call site \[flop\].
+    pub(super) flops: BTreeMap<Option<LocationId>, f64>,
+}
+
+impl RankStructure {
+    /// Returns the computation of the whole program \[flop\].
+    pub(super) fn all_flops(&self) -> f64 {
+        self.flops.values().sum()
+    }
 }
 
 /// Counts the properties of the calls of a rank, in time proportional to its actions; of iterations that are equal, one is read.
@@ -118,7 +125,9 @@ impl<'a> Counter<'a> {
 
     /// Adds the growth since earlier counts `times` more times.
     fn repeat(&mut self, before: &RankStructure, times: u64) {
-        self.found.flops += (self.found.flops - before.flops) * times as f64;
+        for (site, flops) in &mut self.found.flops {
+            *flops += (*flops - before.flops.get(site).copied().unwrap_or_default()) * times as f64;
+        }
         for (place, counts) in &mut self.found.calls {
             let before = before.calls.get(place).copied().unwrap_or_default();
             for (count, before) in counts.iter_mut().zip(before) {
@@ -133,7 +142,7 @@ impl<'a> Counter<'a> {
             Action::Location(site) => self.site = Some(site),
             Action::Init | Action::Finalize | Action::Communicator => {}
             Action::Compute { flops } => {
-                self.found.flops += flops;
+                *self.found.flops.entry(self.site).or_default() += flops;
                 self.work();
             }
             Action::Sleep { .. } => self.work(),

@@ -3,10 +3,12 @@
 use std::fmt::{self, Write};
 
 use super::variables::Variables;
-use super::{Diagnosis, Place, Tolerance, pop};
+use super::{Diagnosis, Place, Problem, Tolerance, pop};
 
 /// Largest number of sites that a recommendation lists.
 const LISTED: usize = 3;
+/// Largest number of lines with places of a problem.
+const MAX_PLACES: usize = 6;
 /// Width of paragraphs.
 const WIDTH: usize = 78;
 
@@ -36,12 +38,11 @@ impl Diagnosis {
         if self.problems.is_empty() {
             return writeln!(text, "\nno problem found");
         }
-        writeln!(text, "\n{:31} {:>18} {:>8} {:>18}", "problem", "time", "share", "gain")?;
+        writeln!(text, "\n{:39} {:>15} {:>7} {:>15}", "problem", "time", "share", "gain")?;
         for problem in &self.problems {
-            let gain = problem.gain_s.map_or("-".to_owned(), |gain| format!("{gain:.9} s"));
-            let time = format!("{:.9} s", problem.duration_s);
-            let share = format!("{:.1} %", 100.0 * problem.share);
-            writeln!(text, "{:31} {time:>18} {share:>8} {gain:>18}", problem.name)?;
+            let gain = problem.gain_s.map_or("-".to_owned(), seconds);
+            let (time, share) = (seconds(problem.duration_s), format!("{:.1} %", 100.0 * problem.share));
+            writeln!(text, "{:39} {time:>15} {share:>7} {gain:>15}", problem.name)?;
         }
         let lines = textwrap::Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
         for problem in &self.problems {
@@ -49,20 +50,48 @@ impl Diagnosis {
             for paragraph in [&problem.description, &problem.recommendation] {
                 writeln!(text, "{}", textwrap::fill(paragraph, &lines))?;
             }
+            if problem.places.len() > 1 {
+                problem.write_places(text)?;
+            }
         }
         Ok(())
     }
 }
 
+impl Problem {
+    /// Writes a line for each of the places that have most of the problem.
+    fn write_places(&self, text: &mut String) -> fmt::Result {
+        for place in self.places.iter().take(MAX_PLACES) {
+            let (site, call) = (place.site.as_deref().unwrap_or("-"), place.call.as_deref().unwrap_or(""));
+            writeln!(text, "    {site:40} {call:17} {:>15}", seconds(place.duration_s))?;
+        }
+        match self.places.len().saturating_sub(MAX_PLACES) {
+            0 => Ok(()),
+            more => writeln!(text, "    and {more} more (--json has all)"),
+        }
+    }
+}
+
+/// Writes a time in at most 15 characters, if it is below 32 years.
+fn seconds(time: f64) -> String {
+    let digits = if time.abs() < 1e3 { 9 } else { 3 };
+    // Without a sign where all digits are zero.
+    let time = if time.abs() < 5e-10 { 0.0 } else { time };
+    format!("{time:.digits$} s")
+}
+
 impl Tolerance {
     /// Writes the lines of a table.
     fn write(&self, text: &mut String) -> fmt::Result {
-        writeln!(text, "\n{:28} {:>16}   largest factor with", "the network could be slower", "time of it")?;
-        for (name, found) in [("latency", &self.latency), ("time per byte", &self.time_per_byte)] {
-            write!(text, "{name:28} {:>14.9} s  ", found.time_s)?;
+        write!(text, "\n{:37} {:>6}", "largest factor with so much more time", "of it")?;
+        for limit in &self.latency.limits {
+            write!(text, " {:>9}", format!("+{:.0} %", 100.0 * limit.more_time))?;
+        }
+        writeln!(text)?;
+        for (name, found) in self.rows() {
+            write!(text, "{name:28} {:>15} ", seconds(found.time_s))?;
             for limit in &found.limits {
-                let factor = limit.factor.map_or("any".to_owned(), |factor| format!("{factor:.3}"));
-                write!(text, " {:.0} %: {factor}", 100.0 * limit.more_time)?;
+                write!(text, " {:>9}", limit.shown())?;
             }
             writeln!(text)?;
         }
@@ -74,7 +103,7 @@ impl Tolerance {
 pub(super) fn advice(template: &str, sites: &[String], places: &[Place], variables: &Variables) -> String {
     let mut names: Vec<&str> = sites.iter().map(String::as_str).collect();
     if names.is_empty() {
-        for call in places.iter().filter_map(|place| place.call) {
+        for call in places.iter().filter_map(|place| place.call.as_deref()) {
             if !names.contains(&call) {
                 names.push(call);
             }

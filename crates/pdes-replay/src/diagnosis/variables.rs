@@ -1,8 +1,9 @@
 //! Variables of the expressions of rules: the numbers that are known of each part of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, WaitState};
+use netmodel::LinkClass;
 use pdes_core::{Rank, SimDuration};
 use trace_mmap::Trace;
 
@@ -42,7 +43,7 @@ const RUN: [Named; 19] = [
 ];
 
 /// Variables of a place, beside the wait states and the properties of its calls.
-const PLACE: [Named; 8] = [
+const PLACE: [Named; 9] = [
     ("time", "Time of all ranks in the calls [s]."),
     ("waiting", "The part of it in wait states [s]."),
     ("transfer", "The part of it with data under way [s]."),
@@ -50,6 +51,10 @@ const PLACE: [Named; 8] = [
     ("count", "Number of calls."),
     ("ranks", "Number of ranks that make them."),
     ("max_time", "Longest time of a rank in the calls [s]."),
+    (
+        "wrong_order",
+        "The part of `late_sender` in which the message that the rank receives next had been sent already [s].",
+    ),
     ("has_site", "1 if the calls have a call site or region, else 0."),
 ];
 
@@ -59,9 +64,12 @@ const LINK: [Named; 7] = [
     ("link_bytes", "Payload and envelopes that it carries [B]."),
     ("capacity", "Its bandwidth [B/s]."),
     ("utilisation", "Its mean load as a part of its capacity."),
-    ("like_utilisation", "Mean load of all links of equal bandwidth and latency; links of hosts are apart."),
+    (
+        "like_utilisation",
+        "Mean load of all links of the same class (of hosts, others), bandwidth and latency.",
+    ),
     ("like_links", "Number of these links."),
-    ("is_host_link", "1 if routes of a host begin or end with the link, else 0."),
+    ("is_host_link", "1 if routes of a host begin or end with the link, or it is inside a host, else 0."),
 ];
 
 impl Scope {
@@ -93,6 +101,7 @@ struct PlaceSum {
     time: u128,
     transfer: u128,
     waiting: [u128; WaitState::COUNT],
+    wrong_order: u128,
     ranks: u32,
     max_time: SimDuration,
     properties: [u64; PROPERTIES],
@@ -111,6 +120,7 @@ impl PlaceSum {
             self.count as f64,
             f64::from(self.ranks),
             self.max_time.as_secs_f64(),
+            seconds(self.wrong_order),
             f64::from(has_site),
         ];
         let states = WaitState::ALL.map(WaitState::name).into_iter().zip(self.waiting.map(seconds));
@@ -149,6 +159,7 @@ pub(super) fn places(
                 place.transfer += u128::from(share.transfer.as_picos());
                 let waiting = share.waiting.map(|time| u128::from(time.as_picos()));
                 place.waiting.iter_mut().zip(waiting).for_each(|(sum, more)| *sum += more);
+                place.wrong_order += u128::from(share.wrong_order.as_picos());
                 place.ranks += 1;
                 place.max_time = place.max_time.max(share.time);
             }
@@ -171,11 +182,11 @@ pub(super) fn places(
 pub(super) fn links(simulation: &Simulation, outcome: &Outcome, run: &Variables) -> Vec<Part> {
     let platform = simulation.platform();
     let Some(loads) = &outcome.links else { return Vec::new() };
-    let host_links = host_links(platform);
+    let classes = platform.link_classes();
     // Links of equal bandwidth and latency are alike, but for those of hosts; links that carried nothing count, too.
     let class = |number: netmodel::LinkId| {
         let link = platform.link(number);
-        (link.bandwidth.to_bits(), link.latency.to_bits(), host_links.contains(&number))
+        (link.bandwidth.to_bits(), link.latency.to_bits(), classes[number.index()])
     };
     let mut alike: BTreeMap<_, (u32, f64)> = BTreeMap::new();
     for number in (0..platform.links().len() as u32).map(netmodel::LinkId::new) {
@@ -194,25 +205,12 @@ pub(super) fn links(simulation: &Simulation, outcome: &Outcome, run: &Variables)
             load.utilisation,
             sum / f64::from(number),
             f64::from(number),
-            f64::from(host_links.contains(&load.link)),
+            f64::from(classes[load.link.index()] != LinkClass::Spine),
         ];
         let variables = with_run(run, names(LINK).zip(values));
         Part { site: Some(link.name.to_string()), call: None, variables }
     };
     loads.links.iter().map(part).collect()
-}
-
-/// Returns the links with which hosts begin and end their routes.
-fn host_links(platform: &netmodel::Platform) -> BTreeSet<netmodel::LinkId> {
-    let hosts = platform.hosts().len() as u32;
-    let (mut found, mut route) = (BTreeSet::new(), Vec::new());
-    for (from, to) in (0..hosts).map(|host| (host, (host + 1) % hosts)) {
-        // Without a route there are no links of one.
-        if platform.route(netmodel::HostId::new(from), netmodel::HostId::new(to), &mut route).is_ok() {
-            found.extend(route.first().into_iter().chain(route.last()).copied());
-        }
-    }
-    found
 }
 
 /// Returns the variables of a run.

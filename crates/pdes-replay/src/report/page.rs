@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use figures::{Figure, PictureFormat, WriteError, write_figures};
 
 use super::SavedReport;
+use crate::diagnosis::Diagnosis;
 
+pub(crate) use ranks::map as rank_map;
 pub use timeline::{Timeline, TimelineError};
 
 /// Text at the end of pages.
@@ -30,25 +32,33 @@ pub struct Presentation {
     run: SavedReport,
     other: Option<SavedReport>,
     timeline: Option<Timeline>,
+    diagnosis: Option<Diagnosis>,
 }
 
 impl Presentation {
     /// Creates the presentation of a run, with a timeline if there is one.
     pub fn new(run: SavedReport, timeline: Option<Timeline>) -> Self {
-        Self { run, other: None, timeline }
+        Self { run, other: None, timeline, diagnosis: None }
+    }
+
+    /// Adds the sections of a diagnosis of the run, after the summary.
+    pub fn with_diagnosis(mut self, diagnosis: Option<Diagnosis>) -> Self {
+        self.diagnosis = diagnosis;
+        self
     }
 
     /// Creates the presentation of the changes from the first run to the second.
     pub fn comparison(run: SavedReport, other: SavedReport) -> Self {
-        Self { run, other: Some(other), timeline: None }
+        Self { run, other: Some(other), timeline: None, diagnosis: None }
     }
 
     /// Writes the HTML page.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// Returns an error if a figure of the diagnosis cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<(), WriteError> {
-        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref())
+        let sections = self.diagnosis.as_ref().map(Diagnosis::sections).unwrap_or_default();
+        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref(), &sections)
     }
 
     /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
@@ -67,7 +77,12 @@ impl Presentation {
         let run = &self.run;
         match &self.other {
             Some(other) => comparison::figures(run, other),
-            None => parts::figures(run).into_iter().chain(run.sections.figures(run)).collect(),
+            None => {
+                let diagnosis = self.diagnosis.iter().flat_map(Diagnosis::sections);
+                let diagnosis = diagnosis.flat_map(|section| section.figures);
+                let own = parts::figures(run).into_iter().chain(run.sections.figures(run));
+                diagnosis.chain(own).collect()
+            }
         }
     }
 }

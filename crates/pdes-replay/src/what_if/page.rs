@@ -7,8 +7,9 @@ use figures::{Bar, Bars, COLOURS, Figure, Page, Section, WriteError, table};
 use maud::{Markup, html};
 use trace_tools::transform::ORIGINAL;
 
-use super::{HypothesisResult, OTHER_PARTS, WhatIfResults};
-use crate::report::{FOOTER, Presentation, RegionParts, ReportError, SavedReport};
+use super::result::OTHER_PARTS;
+use super::{HypothesisResult, WhatIfResults};
+use crate::report::{CriticalPath, FOOTER, Presentation, RegionParts, ReportError, SavedReport};
 
 /// Largest number of hypotheses in the drawing.
 const MAX_BARS: usize = 60;
@@ -43,9 +44,16 @@ impl WhatIfResults {
         let mut sections = vec![self.times(has_original)];
         sections.extend(self.waits());
         sections.extend(self.sites());
+        sections.extend(self.paths());
+        sections.extend(self.verification());
         let lead = html! { p { (self.summary()) } };
         let page = Page { title, lead, sections: &sections, scripts: &[], footer: FOOTER };
         Ok(page.write(&directory.join("what-if.html"))?)
+    }
+
+    /// Returns the results with the configured source of outcomes and, where there is one, with the other one, by gain.
+    fn lines(&self) -> Vec<(String, &HypothesisResult)> {
+        self.by_gain().into_iter().flat_map(HypothesisResult::titled).collect()
     }
 
     fn summary(&self) -> String {
@@ -60,18 +68,24 @@ impl WhatIfResults {
 
     fn times(&self, has_original: bool) -> Section {
         let mut section = Section::new("times", "Simulated time");
-        let sorted = self.by_gain();
-        let name = |result: &HypothesisResult| -> Markup {
-            let is_compared = has_original && result.error.is_none() && result.name != ORIGINAL;
+        let mut sorted = self.lines();
+        sorted.extend(
+            self.modified.as_ref().map(|modified| ("the program as it was modified".to_owned(), modified)),
+        );
+        let is_main =
+            |result: &HypothesisResult| self.hypotheses.iter().any(|main| std::ptr::eq(main, result));
+        let name = |(title, result): &(String, &HypothesisResult)| -> Markup {
+            let is_compared =
+                has_original && is_main(result) && result.error.is_none() && result.name != ORIGINAL;
             html! {
-                @if is_compared { a href=(href(&result.name)) { (result.name) } } @else { (result.name) }
+                @if is_compared { a href=(href(&result.name)) { (title) } } @else { (title) }
             }
         };
         section.rest = html! {
             div.scroll { table {
                 thead { tr { th { "hypothesis" } th.number { "simulated time" } th.number { "change" } th.number { "waiting of all ranks" } } }
-                tbody { @for result in &sorted { tr {
-                    td { (name(result)) }
+                tbody { @for line in &sorted { @let result = line.1; tr {
+                    td { (name(line)) }
                     @match (&result.error, result.simulated_time_s) {
                         (None, Some(time)) => {
                             td.number { (seconds(time)) }
@@ -82,13 +96,18 @@ impl WhatIfResults {
                     }
                 } } }
             } }
-            @for result in &sorted { @for warning in &result.warnings { p.warning { (result.name) ": " (warning) } } }
+            @for (title, result) in &sorted {
+                @for warning in &result.warnings { p.warning { (title) ": " (warning) } }
+                @if let Some(hop_bytes) = result.hop_bytes {
+                    p.note { (title) ": messages between two ranks, bytes times links: " (hop_bytes.before) " before, " (hop_bytes.after) " after." }
+                }
+            }
         };
         let bars: Vec<Bar> = sorted
             .iter()
-            .filter_map(|result| {
+            .filter_map(|(title, result)| {
                 let time = result.simulated_time_s?;
-                Some(Bar { label: result.name.clone(), parts: vec![time], note: seconds(time) })
+                Some(Bar { label: title.clone(), parts: vec![time], note: seconds(time) })
             })
             .take(MAX_BARS)
             .collect();
@@ -126,6 +145,56 @@ impl WhatIfResults {
         Some(section)
     }
 
+    /// Compares the critical paths.
+    fn paths(&self) -> Option<Section> {
+        let original = self.hypotheses[0].critical_path.as_ref()?;
+        let mut section = Section::new("paths", "Critical paths");
+        let results: Vec<_> = self
+            .by_gain()
+            .into_iter()
+            .filter_map(|result| Some((result, result.critical_path.as_ref()?)))
+            .collect();
+        let mut head = vec![""];
+        head.extend(results.iter().map(|(result, _)| result.name.as_str()));
+        let text = |picos: u64| seconds(picos as f64 / 1e12);
+        let row = |name: String, of: &dyn Fn(&CriticalPath) -> String| {
+            [vec![name], results.iter().map(|(_, path)| of(path)).collect()].concat()
+        };
+        let mut rows = vec![
+            row("ends on rank".to_owned(), &|path| path.rank.to_string()),
+            row("rank with most time on it".to_owned(), &|path| {
+                path.ranks.first().map_or("-".to_owned(), |rank| rank.rank.to_string())
+            }),
+            row("hops between ranks".to_owned(), &|path| path.hops.to_string()),
+        ];
+        for (part, (name, _)) in original.parts.named().into_iter().enumerate() {
+            if results.iter().any(|(_, path)| path.parts.named()[part].1 > 0) {
+                rows.push(row(name.to_owned(), &|path| text(path.parts.named()[part].1)));
+            }
+        }
+        section.lead = html! { p.note { "What is not on the path of the program does not end it earlier; what is on that of a hypothesis is what to look at next." } };
+        section.rest = table(&head, 1, &rows);
+        Some(section)
+    }
+
+    /// Compares predictions with the modified program.
+    fn verification(&self) -> Option<Section> {
+        self.modified.as_ref()?;
+        let mut section = Section::new("verification", "Predicted, and really modified");
+        let lines = self.lines();
+        let verified = lines
+            .iter()
+            .filter(|(_, result)| !result.is_same)
+            .filter_map(|(title, result)| Some((title, result.verification.as_ref()?)));
+        section.rest = html! { @for (title, verification) in verified {
+            h3 { (title) }
+            (table(&["", "predicted", "modified", "deviation"], 1, &verification.rows().map(|row| vec![
+                row.name.replace('_', " "), seconds(row.predicted_s), seconds(row.modified_s), row.describe(),
+            ]).collect::<Vec<_>>()))
+        } };
+        Some(section)
+    }
+
     /// Lists for each hypothesis the call sites whose waiting changes most.
     fn sites(&self) -> Option<Section> {
         let original = &self.hypotheses[0];
@@ -146,11 +215,37 @@ impl WhatIfResults {
                 html! {
                     h3 { (result.name) }
                     @if rows.is_empty() { p { "Waiting is the same at all call sites." } }
-                    @else { (table(&["call site", ORIGINAL, result.name.as_str(), "change"], 1, &rows)) }
+                    @else { p { (moved(&changes)) } (table(&["call site", ORIGINAL, result.name.as_str(), "change"], 1, &rows)) }
                 }
             });
         section.rest = html! { @for table in tables { (table) } };
         Some(section)
+    }
+}
+
+/// Says where waiting goes, and where it comes from.
+fn moved(changes: &[(&str, f64, f64)]) -> String {
+    let sum =
+        |sign: f64| changes.iter().map(|(_, before, after)| (sign * (after - before)).max(0.0)).sum::<f64>();
+    let most = |sign: f64| {
+        let change = |(_, before, after): &&(&str, f64, f64)| sign * (after - before);
+        let largest = changes.iter().max_by(|one, other| change(one).total_cmp(&change(other)));
+        largest.filter(|largest| change(largest) > 0.0).map(|(name, ..)| *name)
+    };
+    match (most(-1.0), most(1.0)) {
+        (Some(less), Some(more)) => format!(
+            "{} of waiting of all ranks goes, most at {less}; {} comes in other places, most at {more}.",
+            seconds(sum(-1.0)),
+            seconds(sum(1.0))
+        ),
+        (Some(less), None) => {
+            format!(
+                "{} of waiting of all ranks goes, most at {less}; nowhere does it become more.",
+                seconds(sum(-1.0))
+            )
+        }
+        (None, Some(more)) => format!("{} of waiting of all ranks comes, most at {more}.", seconds(sum(1.0))),
+        (None, None) => String::new(),
     }
 }
 

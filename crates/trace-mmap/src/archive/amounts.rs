@@ -11,10 +11,11 @@ use crate::action::Action;
 use crate::archive::convert::{Encoding, encode, encode_error, in_order};
 use crate::archive::cut::{check_columns, copy_values, damaged};
 use crate::archive::encode::{EncodeError, Encoded, MAX_IN_MEMORY, ProgramBytes, Spool};
+use crate::archive::messages::multiplicities;
 use crate::archive::tally::Tally;
 use crate::archive::{ArchiveWriter, ArchivedRank, ConvertOptions, Damage, MAX_DEPTH, Summary, WriteError};
 use crate::builder::LinkableRank;
-use crate::column::{ABSENT, BlockWriter, Column, ColumnBuilder, ColumnStorage};
+use crate::column::{ABSENT, BLOCK_VALUES, BlockWriter, Column, ColumnBuilder, ColumnReader, ColumnStorage};
 use crate::error::TraceError;
 use crate::record::{COLUMN, COMPUTE, LOCATION, LOOP_BEGIN, LOOP_END, OPTIONAL, Record};
 use crate::side_tables::SideTables;
@@ -50,6 +51,96 @@ pub fn write_with_amounts(
     })?;
     trace.integrity().map_err(TraceError::from)?;
     writer.finish()
+}
+
+/// Sum of amounts of computation, in units of 2^-20 flop, which does not depend on the order of its terms. Terms are rounded; those of
+/// 2^100 flop and more are too large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AmountSum(u128);
+
+impl AmountSum {
+    const UNIT: f64 = 1.0 / (1 << 20) as f64;
+
+    /// Adds an amount \[flop\].
+    pub fn add(&mut self, flops: f64) {
+        self.add_times(flops, 1);
+    }
+
+    fn add_times(&mut self, flops: f64, count: u128) {
+        let term = (flops / Self::UNIT).round() as u128;
+        self.0 = self.0.saturating_add(term.saturating_mul(count));
+    }
+
+    /// Returns the sum \[flop\].
+    pub fn get(self) -> f64 {
+        self.0 as f64 * Self::UNIT
+    }
+}
+
+/// Adds up the computations of each rank with the change of number 1; `None` for a rank without one. Returns `None` if ranks are not
+/// folded, or if some computation of a program is at call sites with different numbers.
+///
+/// The cost is linear in the length of the programs and the number of their amounts.
+///
+/// # Errors
+/// Fails if the trace is damaged.
+pub fn sum_amounts(
+    trace: &Trace,
+    change: &dyn AmountChange,
+) -> Result<Option<Vec<Option<AmountSum>>>, WriteError> {
+    let mut sums = Vec::new();
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        let of_rank = trace.rank(rank);
+        let ActionStorage::Archive(body) = &of_rank.storage else { return Ok(None) };
+        let sum = rank_sum(of_rank, body, rank, change);
+        let Some(sum) = sum.map_err(|damage| damaged(rank, of_rank, damage))? else { return Ok(None) };
+        sums.push(sum);
+    }
+    Ok(Some(sums))
+}
+
+fn rank_sum(
+    trace: &RankTrace,
+    body: &ArchivedRank,
+    rank: Rank,
+    change: &dyn AmountChange,
+) -> Result<Option<Option<AmountSum>>, Damage> {
+    let Some(folded) = FoldedChange::find(trace, body, rank, change)? else { return Ok(None) };
+    let (mut sum, mut is_any) = (AmountSum::default(), false);
+    let records = body.records().collect::<Result<Vec<_>, _>>()?;
+    for ((record, is_summed), count) in records
+        .iter()
+        .zip(&folded.inline)
+        .zip(multiplicities(&records)?)
+        .filter(|((_, is_summed), _)| **is_summed)
+    {
+        is_any |= *is_summed && count > 0;
+        sum.add_times(record.inline_flops().unwrap_or_default(), count);
+    }
+    for (column, _) in
+        body.class.columns.iter().zip(&folded.columns).filter(|(_, number)| **number == Some(1))
+    {
+        match column.storage {
+            ColumnStorage::Constant(bits) => {
+                sum.add_times(f64::from_bits(bits), column.len.into());
+                is_any |= column.len > 0;
+            }
+            ColumnStorage::Blocks(_) => {
+                let (mut reader, mut left) = (ColumnReader::at(column, 0), column.len);
+                let mut values = [0; BLOCK_VALUES as usize];
+                while left > 0 {
+                    let places = &mut values[..left.min(BLOCK_VALUES) as usize];
+                    let read = reader.unpack(body.shard(), body.blocks_offset, places)?;
+                    for bits in places[..read].iter().filter(|bits| **bits != ABSENT) {
+                        sum.add(f64::from_bits(*bits));
+                        is_any = true;
+                    }
+                    left -= read as u64;
+                }
+            }
+        }
+    }
+    Ok(Some(is_any.then_some(sum)))
 }
 
 /// A rank with changed amounts, encoded.
@@ -122,6 +213,8 @@ impl Iterator for ChangedActions<'_> {
 /// Change of a folded program: one for each column and each record with an amount.
 struct FoldedChange<'a> {
     records: Vec<Record>,
+    /// True for each record with an amount that has the change of number 1.
+    inline: Vec<bool>,
     /// Number of the change of each column that is used.
     columns: Vec<Option<u64>>,
     change: &'a dyn AmountChange,
@@ -140,13 +233,19 @@ impl<'a> FoldedChange<'a> {
         let at_start = change.number(rank, None);
         let sites = trace.side_tables.locations.iter();
         let at_sites: Vec<u64> = sites.map(|site| change.number(rank, Some(site))).collect();
-        let possible = possible_changes(&records, at_start, &at_sites)?;
+        let possible = possible_changes(&records, at_start, &at_sites, |kind| {
+            matches!(kind, COMPUTE | COLUMN | OPTIONAL)
+        })?;
         let mut columns: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); body.class.columns.len()];
-        for (record, numbers) in records.iter_mut().zip(possible) {
+        let mut inline = vec![false; records.len()];
+        for ((record, numbers), is_first) in records.iter_mut().zip(possible).zip(&mut inline) {
             match (record.kind(), record.inline_flops()) {
                 (COLUMN | OPTIONAL, _) => columns[record.index() as usize].extend(numbers),
                 (_, Some(flops)) => match numbers[..] {
-                    [number] => *record = compute(change.apply(number, flops)),
+                    [number] => {
+                        *is_first = number == 1;
+                        *record = compute(change.apply(number, flops));
+                    }
                     _ => return Ok(None),
                 },
                 _ => {}
@@ -159,7 +258,7 @@ impl<'a> FoldedChange<'a> {
         }
         let is_certain = columns.iter().all(|numbers| numbers.len() <= 1);
         let columns = columns.into_iter().map(|numbers| numbers.first().copied()).collect();
-        Ok(is_certain.then_some(Self { records, columns, change }))
+        Ok(is_certain.then_some(Self { records, inline, columns, change }))
     }
 
     /// Encodes the changed program.
@@ -197,10 +296,15 @@ fn compute(flops: f64) -> Record {
     Record::encode(Action::Compute { flops })
 }
 
-/// Returns the numbers of the changes that each computation of a program may undergo, in ascending order.
+/// Returns the numbers of the changes that each record of the wanted kinds of a program may undergo, in ascending order.
 ///
 /// The change at a record is that of the last location before it; within a loop, this may also be one of the iteration before.
-fn possible_changes(records: &[Record], at_start: u64, at_sites: &[u64]) -> Result<Vec<Vec<u64>>, Damage> {
+pub(super) fn possible_changes(
+    records: &[Record],
+    at_start: u64,
+    at_sites: &[u64],
+    is_wanted: impl Fn(u8) -> bool,
+) -> Result<Vec<Vec<u64>>, Damage> {
     let bad_loop = Damage::Loop { limit: MAX_DEPTH as u64 };
     let mut possible = vec![Vec::new(); records.len()];
     // At the begin of each loop, by its record. Sets only grow, so that this ends.
@@ -223,7 +327,7 @@ fn possible_changes(records: &[Record], at_start: u64, at_sites: &[u64]) -> Resu
                     is_settled &= now.is_subset(begin);
                     begin.extend(&now);
                 }
-                COMPUTE | COLUMN | OPTIONAL => possible[index] = now.iter().copied().collect(),
+                kind if is_wanted(kind) => possible[index] = now.iter().copied().collect(),
                 _ => {}
             }
         }
@@ -243,9 +347,9 @@ mod tests {
         let (begin, end, amount) = (Record::loop_begin(3), Record::loop_end(), Record::column(0));
         // Before the loop site 0; in it a computation, site 1 in an inner loop, and another computation.
         let records = [location(0), begin, amount, begin, location(1), amount, end, amount, end, amount];
-        let possible = possible_changes(&records, 7, &[5, 6]).expect("a program");
+        let possible = possible_changes(&records, 7, &[5, 6], |kind| kind == COLUMN).expect("a program");
         let found: Vec<&[u64]> = [2, 5, 7, 9].map(|index: usize| &possible[index][..]).to_vec();
         assert_eq!(found, [&[5, 6][..], &[6], &[6], &[6]]);
-        assert!(possible_changes(&[end], 7, &[]).is_err());
+        assert!(possible_changes(&[end], 7, &[], |_| true).is_err());
     }
 }

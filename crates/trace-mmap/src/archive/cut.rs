@@ -27,8 +27,9 @@ use crate::source::LoadOptions;
 use crate::trace::{ActionStorage, RankTrace, Trace};
 use kept_actions::KeptActions;
 use kept_program::{KeptProgram, LoopRemoval};
-pub(super) use kept_program::{check_columns, copy_values};
+pub(super) use kept_program::{check_columns, copy_values, encode_records, filter_records};
 use main_loop::IterationRemoval;
+pub(super) use renumbering::RemovedRequests;
 use renumbering::Renumbering;
 
 /// The part of a trace to keep.
@@ -177,7 +178,7 @@ impl CutRank<'_> {
 }
 
 /// Returns the body of a rank that can be cut in its folded form: one with loops or columns and without inserted computations.
-fn folded_rank(rank: &RankTrace) -> Option<&ArchivedRank> {
+pub(super) fn folded_rank(rank: &RankTrace) -> Option<&ArchivedRank> {
     match &rank.storage {
         ActionStorage::Archive(body) if !body.class.program.is_flat() && body.class.changes.inserted == 0 => {
             Some(body)

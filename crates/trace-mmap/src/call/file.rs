@@ -42,9 +42,9 @@ pub enum FileCall {
     },
     /// `MPI_File_read` or `MPI_File_write`, and with an offset `MPI_File_read_at` or `MPI_File_write_at`; collective ones end in `_all`.
     Access {
-        /// Whether all ranks of the communicator access the file together.
+        /// True if all ranks of the communicator access the file together.
         is_collective: bool,
-        /// Whether the rank writes or reads.
+        /// Direction of the data.
         direction: FileDirection,
         /// Position from the begin of the file \[B\]; `None` for that of the individual pointer, which moves.
         offset: Option<u64>,

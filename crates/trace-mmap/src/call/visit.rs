@@ -93,7 +93,7 @@ pub trait Visit<'a, F: Form> {
     fn outcome(&mut self, _: bool) {}
     /// True if all tested requests completed.
     fn have_completed(&mut self, _: bool) {}
-    /// Whether the tested request completed, if recorded.
+    /// True if the tested request completed; `None` if not recorded.
     fn has_completed(&mut self, done: &'a (impl Copy + Into<Option<bool>>)) {
         (*done).into().into_iter().for_each(|done| self.have_completed(done));
     }

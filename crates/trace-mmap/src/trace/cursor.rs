@@ -54,7 +54,7 @@ struct State<'a> {
 struct Continuation<'a> {
     rest: &'a [Record],
     rest_end: u64,
-    /// Whether `next` returns before it reads them: an inserted computation or `None`.
+    /// True if `next` returns, an inserted computation or `None`, before it reads them.
     stops: bool,
 }
 

@@ -8,6 +8,7 @@ use crate::call::{Call, CallId};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
 use crate::communicator::{Communicator, RankCommunicators};
+use crate::graph::OperationGraph;
 use crate::measured::{MeasuredTimes, TimedActions};
 use crate::record::Record;
 use crate::side_tables::SideTables;
@@ -87,6 +88,8 @@ pub struct RankTrace {
     pub(crate) communicators: RankCommunicators,
     pub(crate) side_tables: Arc<SideTables>,
     pub(crate) measured_times: Option<MeasuredTimes>,
+    /// The program, where it is a graph: there are no actions then.
+    pub(crate) graph: Option<Box<OperationGraph>>,
 }
 
 impl RankTrace {
@@ -104,6 +107,7 @@ impl RankTrace {
             communicators: self.communicators.clone(),
             side_tables: Arc::clone(&self.side_tables),
             measured_times: None,
+            graph: None,
         }
     }
 
@@ -155,8 +159,16 @@ impl RankTrace {
         self.storage.measured(self.measured_times.as_ref()?)
     }
 
-    /// Returns the number of actions.
+    /// Returns the program, where it is a graph; it has no actions then.
+    pub fn graph(&self) -> Option<&OperationGraph> {
+        self.graph.as_deref()
+    }
+
+    /// Returns the number of actions, or of the operations of a graph.
     pub fn len(&self) -> u64 {
+        if let Some(graph) = &self.graph {
+            return graph.operations().len() as u64;
+        }
         match &self.storage {
             ActionStorage::Memory(records) => records.len(),
             ActionStorage::Archive(rank) => rank.class.actions,

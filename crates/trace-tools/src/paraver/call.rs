@@ -29,7 +29,7 @@ pub(super) struct CollectiveFields {
     pub(super) sent: u64,
     /// Bytes received (event 50100002).
     pub(super) received: u64,
-    /// Whether the rank is the root (event 50100003).
+    /// True if the rank is the root (event 50100003).
     pub(super) is_root: bool,
     /// The number of the communicator (event 50100004).
     pub(super) communicator: Option<u64>,

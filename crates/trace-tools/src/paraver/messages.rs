@@ -77,7 +77,7 @@ struct CallTime {
     /// Begin and end \[ns\].
     begin: u64,
     end: u64,
-    /// Whether the call posts a receive, whose logical time is its end.
+    /// True if the call posts a receive, whose logical time is its end.
     is_posted: bool,
 }
 

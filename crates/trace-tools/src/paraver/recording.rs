@@ -37,7 +37,7 @@ pub(super) struct Task {
     /// The messages that calls send, and those that they receive, in the order of calls.
     pub(super) sent: Vec<Assigned>,
     pub(super) received: Vec<Assigned>,
-    /// Whether the last call has not ended.
+    /// True if the last call has not ended.
     is_in_call: bool,
     /// Time of the last event \[ns\].
     now: u64,
@@ -50,7 +50,7 @@ pub(super) struct State {
     pub(super) begin: u64,
     /// End \[ns\], not before the begin.
     pub(super) end: u64,
-    /// Whether the rank computes.
+    /// True if the rank computes.
     pub(super) is_running: bool,
     /// Its line.
     pub(super) line: u64,

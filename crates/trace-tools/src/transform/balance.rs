@@ -2,7 +2,7 @@
 
 use super::instances::Instances;
 use super::keys::Keys;
-use super::{Plan, Program, Refusal, Selector, Subject, Transform, TransformKind};
+use super::{FoldedForm, Plan, Program, Refusal, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "balance",
@@ -28,6 +28,10 @@ fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, Strin
 impl Transform for Balance {
     fn selector(&self) -> &Selector {
         &self.selector
+    }
+
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        (!self.instances.is_split()).then_some(FoldedForm::EqualSums)
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {

@@ -7,12 +7,13 @@ use pdes_core::Rank;
 use serde::Deserialize;
 use toml::Spanned;
 use trace_mmap::{
-    AmountChange, ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource,
-    convert, write_with_amounts,
+    ConvertOptions, Location, OpError, RankBuilders, Summary, Trace, TraceError, TraceSource, convert,
 };
 
 use super::keys::{Keys, suggest};
-use super::{Plan, Pointwise, Program, Selector, TRANSFORMS, Transform, TransformError, TransformKind};
+use super::{
+    Placement, Plan, Program, Refusal, Selector, TRANSFORMS, Transform, TransformError, TransformKind,
+};
 
 /// Name of the program without a hypothesis in results.
 pub const ORIGINAL: &str = "original";
@@ -35,6 +36,7 @@ pub const ORIGINAL: &str = "original";
 #[derive(Debug)]
 pub struct Hypothesis {
     name: String,
+    settings: Vec<String>,
     transforms: Vec<(&'static TransformKind, Box<dyn Transform>)>,
 }
 
@@ -49,6 +51,8 @@ struct HypothesisFile {
 #[serde(deny_unknown_fields)]
 struct HypothesisText {
     name: Spanned<String>,
+    #[serde(default)]
+    set: Vec<String>,
     #[serde(default)]
     transform: Vec<Spanned<toml::Table>>,
 }
@@ -78,7 +82,7 @@ impl Hypothesis {
             toml::from_str(text).map_err(|error| format(None, error.to_string().trim_end().to_owned()))?;
         let line_of = |offset: usize| Some(1 + text[..offset].matches('\n').count());
         let mut hypotheses: Vec<Self> = Vec::new();
-        for HypothesisText { name, transform } in file.hypothesis {
+        for HypothesisText { name, set, transform } in file.hypothesis {
             let line = line_of(name.span().start);
             let name = name.into_inner();
             check_name(&name, &hypotheses).map_err(|message| format(line, message))?;
@@ -90,7 +94,7 @@ impl Hypothesis {
                 read_transform(table.get_ref()).map_err(place)
             };
             let transforms = (1..).zip(&transform).map(read).collect::<Result<_, _>>()?;
-            hypotheses.push(Self { name, transforms });
+            hypotheses.push(Self { name, settings: set, transforms });
         }
         match hypotheses.is_empty() {
             true => Err(format(None, "found no hypothesis, expected [[hypothesis]] with a name".to_owned())),
@@ -103,6 +107,21 @@ impl Hypothesis {
         &self.name
     }
 
+    /// Returns other values of the configuration, `section.key=value`.
+    pub fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
+    /// Returns the changes of the hosts of ranks, in their order.
+    pub fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.transforms.iter().filter_map(|(_, transform)| transform.placement())
+    }
+
+    /// Returns whether the operations of the program change.
+    pub fn changes_program(&self) -> bool {
+        self.transforms.iter().any(|(_, transform)| transform.placement().is_none())
+    }
+
     /// Applies the hypothesis to a trace, all of whose ranks are loaded from `path`.
     ///
     /// Each transformation reads the program once or a few times, to check that it fits, and to learn what it needs of all ranks.
@@ -111,38 +130,32 @@ impl Hypothesis {
     /// Fails if a selector matches nothing, or a transformation would break the program; if the trace is damaged.
     pub fn apply(&self, trace: Arc<Trace>, path: &Path) -> Result<TransformedTrace, TransformError> {
         let mut plans: Vec<Box<dyn Plan>> = Vec::new();
-        for (number, (kind, transform)) in (1..).zip(&self.transforms) {
+        for (number, (_, transform)) in (1..).zip(&self.transforms) {
             let program = Program::new(&trace, &plans);
             let plan = transform.selector().check(&program).and_then(|()| transform.plan(&program));
-            let refused = |refusal| {
-                let (hypothesis, kind, refusal) = (self.name.clone(), kind.key, Box::new(refusal));
-                TransformError::Refused { hypothesis, number, kind, refusal }
-            };
             // Damage explains any refusal.
             trace.integrity().map_err(TraceError::from)?;
-            let plan = plan.map_err(refused)?;
+            let plan = plan.map_err(|refusal| self.refused(number, refusal))?;
             plans.push(plan);
         }
         Ok(TransformedTrace { trace, path: path.to_path_buf(), plans })
     }
 
-    /// Returns the hypothesis as a change of amounts, if it is no more than that.
-    fn pointwise(&self) -> Option<PointwiseChanges<'_>> {
-        let changes: Option<Vec<_>> = self
-            .transforms
-            .iter()
-            .map(|(_, transform)| {
-                let selector = transform.selector();
-                // Whether it is the same at all visits of a place does not depend on the place.
-                selector.selects_site(Rank::new(0), None)?;
-                Some((selector, transform.pointwise()?))
-            })
-            .collect();
-        changes.filter(|changes| changes.len() <= 64).map(PointwiseChanges)
+    /// Returns the error for a transformation, by its number from 1.
+    pub(super) fn refused(&self, number: usize, refusal: Refusal) -> TransformError {
+        let (hypothesis, kind, refusal) =
+            (self.name.clone(), self.transforms[number - 1].0.key, Box::new(refusal));
+        TransformError::Refused { hypothesis, number, kind, refusal }
     }
 
-    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs whose computations change by
-    /// rank and call site alone are changed in their folded form.
+    /// Returns the transformations of the program, with their numbers from 1.
+    pub(super) fn transforms(&self) -> impl Iterator<Item = (usize, &dyn Transform)> {
+        let all = (1..).zip(&self.transforms).map(|(number, (_, transform))| (number, &**transform));
+        all.filter(|(_, transform)| transform.placement().is_none())
+    }
+
+    /// Writes the transformed trace to an archive. Its provenance is that of the trace. Folded programs are changed in
+    /// their folded form where [`FoldedForm`](super::FoldedForm) says so of all transformations.
     ///
     /// # Errors
     /// Fails as [`Self::apply`], or if the archive cannot be written.
@@ -153,29 +166,12 @@ impl Hypothesis {
         output: &Path,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary, TransformError> {
-        let source = self.apply(Arc::clone(trace), path)?;
         let options = ConvertOptions { provenance: Some(trace.provenance()), ..options.clone() };
-        if let Some(change) = self.pointwise().filter(|_| !trace.has_measured_times()) {
-            return Ok(write_with_amounts(trace, output, &change, &options)?);
+        if let Some(summary) = self.write_folded(trace, output, &options)? {
+            return Ok(summary);
         }
+        let source = self.apply(Arc::clone(trace), path)?;
         Ok(convert(Box::new(source), output, &options)?.summary)
-    }
-}
-
-/// Changes of amounts, one after the other.
-struct PointwiseChanges<'h>(Vec<(&'h Selector, &'h dyn Pointwise)>);
-
-/// The number of a change has a bit for each transformation that selects the computation.
-impl AmountChange for PointwiseChanges<'_> {
-    fn number(&self, rank: Rank, site: Option<&str>) -> u64 {
-        let selects = |selector: &Selector| selector.selects_site(rank, site).unwrap_or_default();
-        let bits = self.0.iter().enumerate().map(|(bit, (selector, _))| u64::from(selects(selector)) << bit);
-        bits.sum()
-    }
-
-    fn apply(&self, number: u64, flops: f64) -> f64 {
-        let selected = self.0.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
-        selected.fold(flops, |flops, (_, (_, change))| change.change(flops))
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pdes_core::Rank;
+use trace_mmap::AmountSum;
 
 use super::computations::{Computations, for_each};
 use super::keys::Keys;
@@ -40,6 +41,10 @@ impl Instances {
         Ok(Self { selector: selector.clone().on_all_ranks(), is_split: over.unwrap_or(true) })
     }
 
+    pub(super) fn is_split(&self) -> bool {
+        self.is_split
+    }
+
     /// Returns the place of a computation in the list of amounts.
     fn place(&self, instance: u64) -> usize {
         if self.is_split { instance as usize } else { 0 }
@@ -48,6 +53,12 @@ impl Instances {
     /// Returns the amounts of a rank \[flop\].
     fn of_rank(&self, program: &Program<'_>, rank: Rank) -> Vec<f64> {
         let mut amounts = Vec::new();
+        if !self.is_split {
+            // As of a folded program, whose computations are added up in another order.
+            let mut sum: Option<AmountSum> = None;
+            for_each(&self.selector, program, rank, |_, flops, _| sum.get_or_insert_default().add(flops));
+            return sum.map(AmountSum::get).into_iter().collect();
+        }
         for_each(&self.selector, program, rank, |instance, flops, _| {
             let place = self.place(instance);
             if amounts.len() <= place {

@@ -33,6 +33,11 @@ impl<'t> Keys<'t> {
         read(value).map(Some).ok_or_else(found)
     }
 
+    /// Returns whether there is a value.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// Reads a number that is finite and not negative.
     pub(super) fn amount(&self, key: &str, meaning: &str) -> Result<f64, String> {
         let expected = format!("a number of 0 or more, {meaning}");
@@ -42,12 +47,6 @@ impl<'t> Keys<'t> {
         };
         let lacks = || format!("{} lacks {key}: {expected}", self.kind);
         self.get(key, &expected, amount)?.ok_or_else(lacks)
-    }
-
-    /// Reads a whole number, if there is one.
-    pub(super) fn count(&self, key: &str, meaning: &str) -> Result<Option<u32>, String> {
-        let expected = format!("a whole number of 0 or more, {meaning}");
-        self.get(key, &expected, |value| u32::try_from(value.as_integer()?).ok())
     }
 }
 

@@ -18,9 +18,9 @@ pub(super) const KIND: TransformKind = TransformKind {
 };
 
 #[derive(Clone, Debug)]
-struct Mode {
-    selector: Selector,
-    mode: SendMode,
+pub(super) struct Mode {
+    pub(super) selector: Selector,
+    pub(super) mode: SendMode,
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {

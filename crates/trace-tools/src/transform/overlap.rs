@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
+use toml::Value;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::keys::Keys;
@@ -14,22 +15,54 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "overlap",
     subject: Subject::Messages,
-    keys: &["early", "late", "of"],
+    keys: &["early", "late", "of", "independent"],
     semantics: "Receives are posted before up to `early` computations that precede them (by default 1), waits end behind up to `late` that follow (by \
-                default 0). A blocking receive becomes an `irecv`, and a `wait` in its place; with `late`, a blocking send becomes an `isend` and a `wait`. A \
+                default 0); `\"place\"` in place of a number means all back to the last `location`, or up to the next one. A blocking receive becomes an `irecv`, and a `wait` in its place; with `late`, a blocking send becomes an `isend` and a `wait`. A \
                 receive passes computations, sends, receives and collective operations, but not a receive of the same source and tag, a message of the rank \
                 to itself, a probe, a wait or a test. A wait passes computations only; a new one passes `irecv`, too, and that for a send also `isend`. A wait \
-                for other requests, too, stays. `of = \"receives\"` or `of = \"sends\"` is one side; \"both\" is the default.",
+                for other requests, too, stays. With `independent = true` data received are not sent on before the wait, which then \
+                passes `isend`, too. `of = \"receives\"` or `of = \"sends\"` is one side; \"both\" is the default.",
     read,
 };
 
 #[derive(Clone, Copy, Debug)]
 struct Distance {
     /// Number of computations before which a receive is posted.
-    early: u32,
+    early: Reach,
     /// Number of computations behind which a wait ends.
-    late: u32,
+    late: Reach,
     of: Sides,
+    /// True if waits for receives may pass sends.
+    is_independent: bool,
+}
+
+/// Number of computations that an operation may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reach {
+    pub(super) computations: u32,
+    /// True if it passes no `location`.
+    within_place: bool,
+}
+
+impl Reach {
+    pub(super) const EXPECTED: &str = "a whole number of 0 or more, of computations, or \"place\"";
+
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        match value.as_str() {
+            Some("place") => Some(Self { computations: u32::MAX, within_place: true }),
+            Some(_) => None,
+            None => Some(Self::of(u32::try_from(value.as_integer()?).ok()?)),
+        }
+    }
+
+    pub(super) const fn of(computations: u32) -> Self {
+        Self { computations, within_place: false }
+    }
+
+    /// Returns whether an operation ends the reach.
+    pub(super) fn ends_at(self, op: &Op) -> bool {
+        self.within_place && matches!(op, Op::Location { .. })
+    }
 }
 
 #[derive(Debug)]
@@ -39,8 +72,9 @@ struct Overlap {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let early = keys.count("early", "before which receives are posted (computations)")?.unwrap_or(1);
-    let late = keys.count("late", "behind which waits end (computations)")?.unwrap_or(0);
+    let early = keys.get("early", Reach::EXPECTED, Reach::read)?.unwrap_or(Reach::of(1));
+    let late = keys.get("late", Reach::EXPECTED, Reach::read)?.unwrap_or(Reach::of(0));
+    let independent = keys.get("independent", "true or false", Value::as_bool)?;
     let both = Sides { send: true, receive: true };
     let of = keys.get("of", "\"receives\", \"sends\" or \"both\"", |value| match value.as_str()? {
         "receives" => Some(Sides { send: false, ..both }),
@@ -49,12 +83,15 @@ fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, Strin
         _ => None,
     })?;
     let of = of.unwrap_or(both);
-    if late == 0 && (early == 0 || !of.receive) {
+    if late.computations == 0 && (early.computations == 0 || !of.receive) {
         return Err(
             "overlap: nothing would move, expected early (of receives) or late of 1 or more".to_owned()
         );
     }
-    Ok(Box::new(Overlap { selector, distance: Distance { early, late, of } }))
+    Ok(Box::new(Overlap {
+        selector,
+        distance: Distance { early, late, of, is_independent: independent.unwrap_or_default() },
+    }))
 }
 
 impl Transform for Overlap {
@@ -134,12 +171,14 @@ enum Role {
 impl Movement<'_> {
     /// Appends an operation to the window, and lets go those before which no receive can be posted any more.
     fn hold(&mut self, step: Step, role: Role, out: &mut Vec<Step>) {
-        let is_end = role != Role::NewReceive && role != Role::NewSend && !can_be_passed(&step.op);
+        let is_end = role != Role::NewReceive
+            && role != Role::NewSend
+            && (!can_be_passed(&step.op) || self.distance.early.ends_at(&step.op));
         self.computations += u32::from(is_computation(&step.op));
         self.window.push_back(Held { step, role });
         // Receives are posted before computations only.
         while self.window.front().is_some_and(|first| {
-            is_end || self.computations > self.distance.early || !is_computation(&first.step.op)
+            is_end || self.computations > self.distance.early.computations || !is_computation(&first.step.op)
         }) {
             self.release_first(out);
         }
@@ -154,7 +193,7 @@ impl Movement<'_> {
     /// Posts a receive as early as it may be.
     fn post(&mut self, step: Step) {
         let Some(receive) = received(&step.op) else { return };
-        let (mut place, mut left) = (self.window.len(), self.distance.early);
+        let (mut place, mut left) = (self.window.len(), self.distance.early.computations);
         for (index, Held { step, role }) in self.window.iter().enumerate().rev() {
             let is_new_wait = [Role::NewReceive, Role::NewSend].contains(role);
             // Two requests without names may have one name, whatever their communicators, or directions.
@@ -172,11 +211,14 @@ impl Movement<'_> {
 
     /// Appends an operation, after the waits that it ends, or makes it late itself.
     fn release(&mut self, held: Held, out: &mut Vec<Step>) {
-        if held.role != Role::Other && self.distance.late > 0 {
-            self.waits.push_back((held, self.distance.late));
+        let late = self.distance.late;
+        if held.role != Role::Other && late.computations > 0 {
+            self.waits.push_back((held, late.computations));
             return;
         }
-        let stopped = self.waits.iter().rposition(|(wait, _)| !wait.role.passes(&held.step.op));
+        let op = &held.step.op;
+        let passes = |role: Role| role.passes(op, self.distance.is_independent) && !late.ends_at(op);
+        let stopped = self.waits.iter().rposition(|(wait, _)| !passes(wait.role));
         out.extend(self.waits.drain(..stopped.map_or(0, |last| last + 1)).map(|(wait, _)| wait.step));
         let passes = is_computation(&held.step.op);
         out.push(held.step);
@@ -241,22 +283,22 @@ fn can_be_passed(op: &Op) -> bool {
         )
 }
 
-fn is_computation(op: &Op) -> bool {
+pub(super) fn is_computation(op: &Op) -> bool {
     matches!(op, Op::Compute { .. })
 }
 
-fn is_local(op: &Op) -> bool {
+pub(super) fn is_local(op: &Op) -> bool {
     matches!(op, Op::Compute { .. } | Op::Sleep { .. } | Op::Location { .. })
 }
 
 impl Role {
     /// Returns whether a wait can move behind an operation.
-    fn passes(self, op: &Op) -> bool {
+    fn passes(self, op: &Op, is_independent: bool) -> bool {
         let is_send = matches!(op, Op::Isend { .. } | Op::Call(CallOp::Isend { .. }));
         let is_receive = matches!(op, Op::Irecv { .. } | Op::Call(CallOp::Irecv { .. }));
         is_local(op)
             || (is_receive && matches!(self, Self::NewReceive | Self::NewSend))
-            || (is_send && self == Self::NewSend)
+            || (is_send && (self == Self::NewSend || (self == Self::NewReceive && is_independent)))
     }
 }
 
@@ -275,7 +317,7 @@ impl Rewrite for Movement<'_> {
         };
         let (mut waits, mut removed) = (Vec::new(), Sides::default());
         let is_blocking = step.posted.is_none();
-        if selected.send && late > 0 && is_blocking {
+        if selected.send && late.computations > 0 && is_blocking {
             let name = self.requests.next();
             waits.extend(as_isend(&step.op, name).map(|op| (new(op, Some(name)), Role::Other)));
             waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewSend));

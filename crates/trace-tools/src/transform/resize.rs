@@ -4,7 +4,10 @@ use pdes_core::{Bytes, Rank};
 
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages, buffer_mut, sent_bytes_mut};
-use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+use super::{
+    FoldedForm, Plan, Program, Refusal, Rewrite, Selector, SizeChange, Step, Subject, Transform,
+    TransformKind,
+};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "resize",
@@ -30,10 +33,24 @@ impl Transform for Resize {
         &self.selector
     }
 
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        Some(FoldedForm::Sizes(self))
+    }
+
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
         let messages = SelectedMessages::new(&self.selector, program)?;
         Ok(Box::new(Resized { messages, factor: self.factor }))
     }
+}
+
+impl SizeChange for Resize {
+    fn size(&self, bytes: Bytes) -> Option<Bytes> {
+        Some(resized(bytes, self.factor))
+    }
+}
+
+fn resized(bytes: Bytes, factor: f64) -> Bytes {
+    Bytes::new((bytes.get() as f64 * factor).round() as u64)
 }
 
 #[derive(Debug)]
@@ -57,7 +74,7 @@ struct OtherSizes<'p> {
 impl OtherSizes<'_> {
     /// Returns whether the size changes.
     fn resize(&self, bytes: &mut Bytes) -> bool {
-        let resized = Bytes::new((bytes.get() as f64 * self.factor).round() as u64);
+        let resized = resized(*bytes, self.factor);
         std::mem::replace(bytes, resized) != resized
     }
 }

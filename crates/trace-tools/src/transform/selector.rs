@@ -1,5 +1,6 @@
 //! Selection of the operations that a transformation changes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use pdes_core::Rank;
@@ -23,6 +24,8 @@ pub enum Subject {
     Collectives,
     /// Visits of a region or a call site, on all ranks.
     Visits,
+    /// All ranks.
+    Ranks,
 }
 
 impl Subject {
@@ -33,6 +36,7 @@ impl Subject {
             Self::Messages => "messages",
             Self::Collectives => "collective operations",
             Self::Visits => "visits",
+            Self::Ranks => "ranks",
         }
     }
 
@@ -40,9 +44,12 @@ impl Subject {
     pub const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Computations => &["region", "site", "iterations", "ranks"],
-            Self::Messages => &["region", "site", "iterations", "ranks", "call", "tag", "bytes"],
-            Self::Collectives => &["region", "site", "iterations", "ranks", "call"],
+            Self::Messages => {
+                &["region", "site", "iterations", "ranks", "call", "tag", "bytes", "communicator"]
+            }
+            Self::Collectives => &["region", "site", "iterations", "ranks", "call", "communicator"],
             Self::Visits => &["region", "site", "iterations"],
+            Self::Ranks => &[],
         }
     }
 }
@@ -61,6 +68,7 @@ pub struct Selector {
     call: Option<Patterns>,
     tag: Option<Numbers>,
     bytes: Option<Numbers>,
+    communicator: Option<Numbers>,
 }
 
 /// An operation as selectors see it, beside its place.
@@ -68,6 +76,7 @@ struct Facts<'o> {
     call: Option<&'o str>,
     tag: Option<u64>,
     bytes: Option<u64>,
+    communicator: Option<u64>,
 }
 
 impl Selector {
@@ -84,6 +93,7 @@ impl Selector {
             call: patterns("call")?,
             tag: numbers("tag")?,
             bytes: numbers("bytes")?,
+            communicator: numbers("communicator")?,
         };
         if selector.region.is_some() && selector.site.is_some() {
             return Err("a place is either a region or a call site: leave out region or site".to_owned());
@@ -105,21 +115,28 @@ impl Selector {
         Self { ranks: None, ..self }
     }
 
+    /// Returns the selector of all visits of other places, on the same ranks.
+    pub(super) fn at_place(&self, place: Patterns) -> Self {
+        let (region, site) = (Some(place.clone()), Some(place));
+        Self { subject: Subject::Visits, region, site, iterations: None, ..self.clone() }
+    }
+
     pub(super) fn has_iterations(&self) -> bool {
         self.iterations.is_some()
     }
 
-    fn has_place(&self) -> bool {
+    pub(super) fn has_place(&self) -> bool {
         self.region.is_some() || self.site.is_some()
     }
 
     /// Returns whether a location is that of the region or call site.
     fn selects_place(&self, file: &str, line: u32) -> bool {
-        match (&self.region, &self.site) {
-            (Some(region), _) => line == 0 && region.matches(file),
-            (None, Some(site)) => line > 0 && site.matches(&format!("{file}:{line}")),
-            (None, None) => true,
-        }
+        let (name, place) = if line == 0 {
+            (Cow::Borrowed(file), &self.region)
+        } else {
+            (Cow::Owned(format!("{file}:{line}")), &self.site)
+        };
+        !self.has_place() || place.as_ref().is_some_and(|place| place.matches(&name))
     }
 
     /// Returns whether computations at a call site, `file:line`, or before the first one, are selected; `None` if that differs between
@@ -147,7 +164,7 @@ impl Selector {
 
     /// Returns whether a collective operation is selected, apart from its place and rank.
     pub(super) fn accepts_collective(&self, op: &Op) -> bool {
-        collective(op).is_some_and(|(name, _)| self.accepts(&Facts::of_call(name)))
+        collective(op).is_some_and(|(name, communicator)| self.accepts(&Facts::of_call(name, communicator)))
     }
 
     fn accepts(&self, facts: &Facts<'_>) -> bool {
@@ -159,7 +176,9 @@ impl Selector {
             (Some(patterns), Some(call)) => patterns.matches(call),
             (wanted, _) => wanted.is_none(),
         };
-        call && number(&self.tag, facts.tag) && number(&self.bytes, facts.bytes)
+        call && number(&self.tag, facts.tag)
+            && number(&self.bytes, facts.bytes)
+            && number(&self.communicator, facts.communicator)
     }
 
     /// Checks that something is selected.
@@ -169,7 +188,7 @@ impl Selector {
     pub(super) fn check(&self, program: &Program<'_>) -> Result<(), Refusal> {
         let subject = self.subject.name();
         self.ranks.as_ref().map_or(Ok(()), |numbers| self.check_ranks("ranks", numbers, program))?;
-        if self.matches_any(program) {
+        if self.subject == Subject::Ranks || self.matches_any(program) {
             return Ok(());
         }
         let (key, nearest) = match self.single_keys().find(|(_, _, alone)| !alone.matches_any(program)) {
@@ -214,16 +233,17 @@ impl Selector {
     fn each(&self, op: &Op, endpoints: &mut Endpoints, mut f: impl FnMut(Facts<'_>)) {
         match (self.subject, op) {
             (Subject::Computations, Op::Compute { .. }) | (Subject::Visits, Op::Location { .. }) => {
-                f(Facts { call: None, tag: None, bytes: None });
+                f(Facts { call: None, tag: None, bytes: None, communicator: None });
             }
-            (Subject::Computations | Subject::Visits, _) => {}
+            (Subject::Computations | Subject::Visits | Subject::Ranks, _) => {}
             (Subject::Messages, op) => endpoints.events(op, |event| {
                 if let Event::Send(sent, _) = event {
                     f(Facts::of_message(&sent));
                 }
             }),
             (Subject::Collectives, op) => {
-                collective(op).into_iter().for_each(|(name, _)| f(Facts::of_call(name)));
+                let facts = collective(op).map(|(name, communicator)| Facts::of_call(name, communicator));
+                facts.into_iter().for_each(f);
             }
         }
     }
@@ -239,6 +259,7 @@ impl Selector {
             call: None,
             tag: None,
             bytes: None,
+            communicator: None,
         };
         let of = |key, value: Option<String>, alone: Self| value.map(|value| (key, value, alone));
         let patterns = |patterns: &Option<Patterns>| patterns.as_ref().map(Patterns::to_string);
@@ -255,7 +276,12 @@ impl Selector {
             of("ranks", numbers(&self.ranks), Self { ranks: self.ranks.clone(), ..none.clone() }),
             of("call", patterns(&self.call), Self { call: self.call.clone(), ..none.clone() }),
             of("tag", numbers(&self.tag), Self { tag: self.tag.clone(), ..none.clone() }),
-            of("bytes", numbers(&self.bytes), Self { bytes: self.bytes.clone(), ..none }),
+            of("bytes", numbers(&self.bytes), Self { bytes: self.bytes.clone(), ..none.clone() }),
+            of(
+                "communicator",
+                numbers(&self.communicator),
+                Self { communicator: self.communicator.clone(), ..none },
+            ),
         ]
         .into_iter()
         .flatten()
@@ -278,6 +304,7 @@ impl Selector {
                     "call" => names.extend(facts.call.map(str::to_owned)),
                     "tag" => numbers.extend(facts.tag),
                     "bytes" => numbers.extend(facts.bytes),
+                    "communicator" => numbers.extend(facts.communicator),
                     _ => {}
                 });
             }
@@ -300,11 +327,12 @@ impl Selector {
 impl<'o> Facts<'o> {
     fn of_message(sent: &Sent) -> Self {
         let tag = u64::try_from(sent.tag.get()).ok();
-        Self { call: Some(sent.call), tag, bytes: Some(sent.bytes.get()) }
+        let communicator = Some(sent.communicator.get().into());
+        Self { call: Some(sent.call), tag, bytes: Some(sent.bytes.get()), communicator }
     }
 
-    fn of_call(call: &'o str) -> Self {
-        Self { call: Some(call), tag: None, bytes: None }
+    fn of_call(call: &'o str, communicator: CommId) -> Self {
+        Self { call: Some(call), tag: None, bytes: None, communicator: Some(communicator.get().into()) }
     }
 }
 

@@ -1,14 +1,13 @@
 //! `split`: messages travel in parts.
 
 use pdes_core::{Bytes, Rank};
-use rustc_hash::FxHashMap;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::keys::Keys;
 use super::messages::{
     MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, buffer_mut, sent_bytes_mut,
 };
-use super::requests::NewRequests;
+use super::requests::{NewRequests, PerRequest};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -63,7 +62,7 @@ impl Plan for Splitting {
             messages: self.messages.follow(rank),
             parts: self.parts,
             requests: program.new_requests(),
-            others: FxHashMap::default(),
+            others: PerRequest::default(),
         })
     }
 }
@@ -79,7 +78,7 @@ struct InParts<'p> {
     parts: u32,
     requests: NewRequests,
     /// Requests of the parts after the first one, which has the request of the program, by the slot of that one.
-    others: FxHashMap<u32, Vec<RequestName>>,
+    others: PerRequest<Vec<RequestName>>,
 }
 
 impl InParts<'_> {
@@ -133,23 +132,6 @@ impl InParts<'_> {
         }
         out.push(wait_for(step, requests));
     }
-
-    /// Returns the other parts of the requests that an operation completes.
-    fn completed(&mut self, step: &Step) -> Vec<RequestName> {
-        let mut take = |slot: u32| self.others.remove(&slot).unwrap_or_default();
-        match &step.op {
-            Op::Wait(_) => step.awaited.map(|slot| take(slot.get())).unwrap_or_default(),
-            Op::WaitAll => {
-                self.others.clear();
-                Vec::new()
-            }
-            Op::Call(call) => {
-                let done = call.completion().map_or(&[][..], |completion| completion.done());
-                done.iter().flat_map(|name| take(name.get())).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
 }
 
 /// Returns a wait for requests after an operation, or in its place.
@@ -161,14 +143,18 @@ fn wait_for(step: &Step, requests: Vec<RequestName>) -> Step {
 impl Rewrite for InParts<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
         let sides = self.messages.follow(&step.op);
-        let completed = self.completed(&step);
+        let mut completed = self.others.completed(&step).concat();
+        if step.op == Op::WaitAll {
+            // It waits for the other parts, too.
+            completed.clear();
+        }
         if sides == Sides::default() || self.parts == 1 {
             out.push(step.clone());
         } else if let Op::SendRecv { .. } | Op::Call(CallOp::SendRecv { .. }) = step.op {
             self.post_both(&step, sides, out);
         } else {
             let names = self.post(&step, out);
-            self.others.extend(step.posted.map(|slot| (slot.get(), names)));
+            self.others.add(&step, names);
         }
         if !completed.is_empty() {
             out.push(wait_for(&step, completed));

@@ -1,5 +1,6 @@
 //! Hypotheses about programs of a few lines.
 
+mod kinds;
 mod untimed;
 
 use std::path::Path;
@@ -267,8 +268,10 @@ fn uncertain_matches_are_refused_unless_all_or_none_is_selected() {
     let refused = refusal(probe, &["kind='eliminate'\ntag=2"]);
     assert!(refused.contains("rank 1, action 1: a probe"), "{refused}");
     let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 recv 0 1 8\n";
-    let refused = refusal(persistent, &["kind='eliminate'\ncall='start'"]);
+    let refused = refusal(persistent, &["kind='resize'\nfactor=2\ncall='start'"]);
     assert!(refused.contains("rank 0, action 2: a start of a persistent request"), "{refused}");
+    let expected = persistent.replace("0 start req=0\n0 wait req=0\n", "").replacen("1 recv 0 1 8\n", "", 1);
+    assert_eq!(changed(persistent, &["kind='eliminate'\ncall='start'"]), written(&expected));
     // Starts count as messages: the second receive belongs to the plain send.
     let expected = persistent.replace("0 send 1 1 8\n", "").replacen("1 recv 0 1 8\n", "", 1);
     assert_eq!(changed(persistent, &["kind='eliminate'\ncall='send'"]), written(&expected));
@@ -506,6 +509,21 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'split'\n", "split lacks parts"),
         ("+kind = 'split'\nparts = 0\n", "found parts = 0, expected a whole number of 1 to 65536"),
         ("+kind = 'overlap'\nearly = -1\n", "found early = -1, expected a whole number of 0 or more"),
+        ("+kind = 'overlap'\nlate = 'region'\n", "expected a whole number of 0 or more, of computations, or"),
+        ("+kind = 'move'\nto = 'b'\n", "move lacks region or site"),
+        ("+kind = 'move'\nregion = 'a'\n", "move lacks to"),
+        (
+            "+kind = 'move'\nregion = 'a'\nto = 'b'\nfraction = 2\n",
+            "found fraction = 2, expected a number of 0 to 1",
+        ),
+        ("+kind = 'aggregate'\ncount = 0\n", "found count = 0, expected a whole number of 1 or more"),
+        ("+kind = 'protocol'\nprotocol = 'fast'\n", "expected \"eager\" or \"rendezvous\""),
+        ("+kind = 'place'\n", "expected one of order, mapping and per_host"),
+        (
+            "+kind = 'place'\nper_host = 2\nmapping = 'greedy'\n",
+            "expected one of order, mapping and per_host",
+        ),
+        ("+kind = 'place'\norder = [0, 0]\n", "expected a list of all ranks, each once"),
         ("+kind = 'overlap'\nof = 'sends'\n", "overlap: nothing would move"),
         ("+kind = 'overlap'\nof = 'all'\n", "expected \"receives\", \"sends\" or \"both\""),
         ("+kind = 'scale'\nfactor = 2\nregion = 'a'\nsite = 'b'\n", "leave out region or site"),
@@ -609,6 +627,66 @@ fn folded_programs_with_other_amounts_stay_folded() {
     }
 }
 
+/// Converts a program to an archive, which is transformed; returns the archive and the transformed one.
+fn written_folded(program: &str, transforms: &[&str]) -> Result<(Trace, Trace), TransformError> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    std::fs::write(path("trace.txt"), program).expect("a file");
+    let options = ConvertOptions { folding: Folding::Always, ..ConvertOptions::default() };
+    convert(&path("trace.txt"), &path("in.pdt"), &options).expect("an archive");
+    let trace = Arc::new(Trace::load(&path("in.pdt")).expect("an archive"));
+    hypothesis(transforms)?.write(&trace, &path("in.pdt"), &path("out.pdt"), &options)?;
+    let written = Trace::load(&path("out.pdt")).expect("an archive");
+    let is_left_over = |finding: &Finding| matches!(finding, Finding::Unfinished { .. });
+    let findings = check(&written, None).findings;
+    assert!(findings.iter().all(is_left_over), "{findings:?}\n{program}{transforms:?}");
+    Ok((Arc::into_inner(trace).expect("no other owner"), written))
+}
+
+/// Messages and sums of whole places and channels change in the folded form of a program: the same program as action by action.
+#[test]
+fn folded_programs_with_other_messages_stay_folded() {
+    // Two sizes on a channel, requests that are posted in one iteration and waited for in the next, and halves of exchanges.
+    let round = |rank: u32, number: u32| {
+        let peer = 1 - rank;
+        let amount = 3 + 2 * rank + number % 5;
+        let waits = if number == 0 { String::new() } else { format!("{rank} wait {rank} {peer} 2\n") };
+        format!(
+            "{rank} location a.c 1\n{rank} compute {amount}\n{waits}{rank} isend {peer} 2 8\n{rank} location b 0\n{rank} send {peer} 1 40\n\
+             {rank} recv {peer} 1 40\n{rank} isend {peer} 1 900\n{rank} irecv {peer} 1 900\n{rank} recv {peer} 2 8\n{rank} sendRecv 7 {peer} 7 {peer} 6 6\n\
+             {rank} wait {rank} {peer} 1\n{rank} wait {peer} {rank} 1\n{rank} barrier\n"
+        )
+    };
+    let rank = |rank: u32| {
+        format!("{rank} init\n{}", (0..200).map(|number| round(rank, number)).collect::<String>())
+    };
+    let program = rank(0) + &rank(1);
+    let records = |trace: &Trace| Info::of(trace).expect("small sums").storage.expect("an archive").records;
+    for keys in [
+        &["kind='eliminate'\ntag=1\nbytes='0-100'"][..],
+        &["kind='eliminate'\ntag=2"],
+        &["kind='eliminate'\nranks=0\ncall='sendRecv'"],
+        &["kind='eliminate'"],
+        &["kind='resize'\nfactor=0.5\nbytes='100-'"],
+        &["kind='resize'\nfactor=3\nregion='b'"],
+        &["kind='eliminate'\nsite='a.c:*'"],
+        &["kind='balance'\nover='sum'"],
+        &[
+            "kind='scale'\nfactor=2\nranks=1",
+            "kind='balance'\nover='sum'\nsite='a.c:1'",
+            "kind='eliminate'\ntag=2",
+            "kind='resize'\nfactor=2",
+        ],
+    ] {
+        let (trace, written) = written_folded(&program, keys).expect("it fits");
+        assert!(text(&written) == changed(&program, keys), "{keys:?}");
+        assert!(records(&written) <= 2 * records(&trace) && records(&trace) < 100, "{keys:?}");
+    }
+    let refused = written_folded(&program, &["kind='eliminate'\ntag=2", "kind='eliminate'\ntag=2"]);
+    let refused = refused.expect_err("no message is left").to_string();
+    assert!(refused.contains("transformation 2 (eliminate): tag = \"2\" matches no messages"), "{refused}");
+}
+
 /// Removes what makes matches uncertain, or a rank wait for itself.
 fn certain(steps: Vec<Step>) -> Vec<Step> {
     let certain = |step| match step {
@@ -643,6 +721,10 @@ proptest! {
             "kind='split'\nparts=2",
             "kind='split'\nparts=2\nranks=0",
             "kind='mode'\nmode='buffered'\ncall='*send'",
+            "kind='compress'\nfactor=0.5\ncompress=1\nexpand=1",
+            "kind='nonblocking'\ncall='*'\nlate=2",
+            "kind='aggregate'\ncount=2\ncall='*send'",
+            "kind='aggregate'\ncall='*send'",
         ] {
             match apply(trace(), &[keys]) {
                 Ok(changed) => {
@@ -651,6 +733,8 @@ proptest! {
                     prop_assert!(findings.iter().all(is_left_over), "{findings:?}\n{program}{keys}");
                     if keys.starts_with("kind='eliminate'") {
                         prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
+                    } else if keys.contains("aggregate") {
+                        prop_assert!(messages(&changed) <= messages(&trace()), "{program}{keys}");
                     } else if keys.contains("split") {
                         prop_assert!(messages(&changed) > messages(&trace()), "{program}{keys}");
                     } else {
@@ -675,6 +759,7 @@ proptest! {
             &["kind='split'\nparts=2"],
             &["kind='split'\nparts=2", "kind='overlap'\nlate=2"],
             &["kind='overlap'\nearly=9\nlate=9\ncall='*send'", "kind='split'\nparts=3"],
+            &["kind='overlap'\nearly=9\nlate=9\nindependent=true"],
         ] {
             match apply(trace(), transforms) {
                 Ok(changed) => {
@@ -684,6 +769,22 @@ proptest! {
                 Err(TransformError::Refused { .. }) => {}
                 Err(error) => prop_assert!(false, "{error}\n{program}{transforms:?}"),
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Random programs with loops: transformed in their folded form, and action by action.
+    #[test]
+    fn folded_and_flat_programs_are_transformed_alike(steps in prop::collection::vec(step(), 0..12), repeated in 3..9_u8) {
+        let steps = vec![Step::Loop { count: repeated, body: certain(steps) }];
+        let program = random_text(&steps);
+        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'"] {
+            let expected = apply(from_text(&program).expect("a trace"), &[keys]).map(|changed| text(&changed));
+            let found = written_folded(&program, &[keys]).map(|(_, written)| text(&written));
+            prop_assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(|error| error.to_string()), "{}{}", program, keys);
         }
     }
 }

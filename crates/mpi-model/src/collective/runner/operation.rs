@@ -165,13 +165,13 @@ impl<'t> RunningOperation<'t> {
         match std::mem::replace(&mut self.wait, Wait::Nothing) {
             Wait::Nothing | Wait::Work | Wait::Poll { .. } => {}
             Wait::Time(request) => {
-                if let Some(told) = point_to_point.take_part(request) {
-                    point_to_point.wait_for(context, Some(request), told.at, kind);
+                if let Some(received) = point_to_point.take_part(request) {
+                    point_to_point.wait_for(context, Some(request), received.at, kind);
                 }
             }
             Wait::Numbers(request) => {
-                let told = point_to_point.take_part(request).and_then(|completion| completion.received);
-                self.answer = Answer::Numbers(unpack(told.unwrap_or_default()));
+                let received = point_to_point.take_part(request).and_then(|completion| completion.received);
+                self.answer = Answer::Numbers(unpack(received.unwrap_or_default()));
             }
             Wait::One(request) => point_to_point.settle_parts(context, &[request], kind),
             Wait::Two(requests) => point_to_point.settle_parts(context, &requests, kind),

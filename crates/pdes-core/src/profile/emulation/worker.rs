@@ -127,8 +127,8 @@ impl<P: Process<WorkRequest = Infallible>> EmulatedWorker<P> {
 
     /// Returns the workers for which at least `tokens` tokens are queued.
     pub(super) fn workers_with_queued(&self, tokens: usize) -> Vec<u32> {
-        let filed = self.queued.iter();
-        filed.filter(|(_, packets)| packets.len() >= tokens).map(|(&worker, _)| worker).collect()
+        let queued = self.queued.iter();
+        queued.filter(|(_, packets)| packets.len() >= tokens).map(|(&worker, _)| worker).collect()
     }
 
     /// Takes the tokens queued for a worker.

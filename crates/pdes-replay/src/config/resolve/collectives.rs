@@ -17,8 +17,8 @@ pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> 
     for (name, rows) in &section.table {
         let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name);
         let Some(operation) = operation else {
-            let names = Operation::ALL.map(Operation::name).join(", ");
-            return Err(value_error("mpi", "table", format!("found {name:?}, expected one of {names}")));
+            let names = Operation::ALL.map(|operation| format!("{:?}", operation.name())).join(", ");
+            return Err(value_error("mpi", "table", format!("found {name:?}, expected {names}")));
         };
         for row in rows {
             let bounds = Bounds { ranks_below: row.ranks_below, bytes_below: row.bytes_below };

@@ -1,6 +1,6 @@
 //! Expressions of rules: arithmetic and comparisons over named numbers.
 
-use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
+use exmex::{BinOp, Express, FlatEx, MakeOperators, MatchLiteral, Operator, literal_matcher_from_pattern};
 
 use crate::diagnosis::variables::Variables;
 
@@ -31,11 +31,13 @@ impl MakeOperators<f64> for RuleOperators {
     }
 }
 
+literal_matcher_from_pattern!(Numbers, r"^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?");
+
 /// An expression over variables.
 #[derive(Clone, Debug)]
 pub(super) struct Expression {
     text: String,
-    parsed: FlatEx<f64, RuleOperators>,
+    parsed: FlatEx<f64, RuleOperators, Numbers>,
 }
 
 impl Expression {
@@ -46,6 +48,11 @@ impl Expression {
             return Err(format!("{text:?}: there is no variable {name:?}; expected of {}", known.join(", ")));
         }
         Ok(Self { text: text.to_owned(), parsed })
+    }
+
+    /// Returns the names of the variables.
+    pub(super) fn variables(&self) -> &[String] {
+        self.parsed.var_names()
     }
 
     fn value(&self, variables: &Variables) -> Result<f64, String> {

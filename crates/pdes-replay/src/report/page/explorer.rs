@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use figures::{COLOURS, Explorer, WriteError};
+use figures::{COLOURS, Explorer, Section, WriteError};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -27,12 +27,13 @@ const SCRIPTS: [&str; 9] = [
 /// Largest number of parameters in the title of a comparison.
 const MAX_NAMED: usize = 3;
 
-/// Writes the page of one or two runs.
+/// Writes the page of one or two runs; `sections` follow the summary.
 pub(super) fn write(
     path: &Path,
     run: &SavedReport,
     other: Option<&SavedReport>,
     timeline: Option<&Timeline>,
+    sections: &[Section],
 ) -> Result<(), WriteError> {
     let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
     let names = Parts::default().named().map(|(name, _)| name);
@@ -52,7 +53,7 @@ pub(super) fn write(
         data.push(("timeline", timeline.data().map_err(failed)?));
     }
     let title = other.map_or_else(|| title(run), |other| difference(run, other));
-    Explorer { title: &title, data: &data, scripts: &SCRIPTS, footer: FOOTER }.write(path)
+    Explorer { title: &title, data: &data, sections, scripts: &SCRIPTS, footer: FOOTER }.write(path)
 }
 
 fn title(run: &SavedReport) -> String {

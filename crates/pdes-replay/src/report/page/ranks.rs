@@ -46,14 +46,14 @@ fn columns(breakdown: Rc<Breakdown>) -> Figure {
 fn maps(breakdown: Rc<Breakdown>) -> Figure {
     Figure::new("rank-maps", "Each rank, part by part", move |width| {
         let parts = Part::occurring(&[&breakdown.total]);
-        let maps = parts.iter().map(|part| map(part.name, part.column(&breakdown.ranks))).collect();
+        let map = |part: &Part| map(part.name, &grid::means(&times(part.column(&breakdown.ranks))));
+        let maps = parts.iter().map(map).collect();
         Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)
     })
 }
 
-/// Returns a map of the times of all ranks, on a scale from the smallest to the largest.
-fn map(name: &str, column: &[u64]) -> Map {
-    let times = grid::means(&times(column));
+/// Returns a map of the times of ranks \[s\], or of the means of equally many neighbours, on a scale from the smallest to the largest.
+pub(crate) fn map(name: &str, times: &[f64]) -> Map {
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     let most = times.iter().copied().fold(0.0, f64::max);
     let range = most - least;

@@ -19,7 +19,7 @@ use crate::trace::RankTrace;
 const IN_MEMORY: usize = 1 << 20;
 
 /// Main loop and number of its iterations to remove, if any.
-pub(super) type LoopRemoval<'a> = Option<(&'a MainLoop, u64)>;
+pub(in crate::archive) type LoopRemoval<'a> = Option<(&'a MainLoop, u64)>;
 
 /// A part of a program.
 enum Node {
@@ -77,9 +77,12 @@ pub(in crate::archive) fn check_columns(
     if columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
+/// Returns a record of a program as it is kept, if it is; takes note of the requests that are removed with their posts.
+pub(in crate::archive) type KeepRecord<'a> = dyn Fn(Record, &mut RemovedRequests) -> Option<Record> + 'a;
+
 /// Writer of the kept records of a program.
 struct ProgramFilter<'a> {
-    renumbering: &'a Renumbering,
+    keep_record: &'a KeepRecord<'a>,
     removed: RemovedRequests,
     records: Vec<Record>,
 }
@@ -88,9 +91,7 @@ impl ProgramFilter<'_> {
     fn keep(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Act(record) => {
-                    self.records.extend(self.renumbering.renumber_record(*record, &mut self.removed))
-                }
+                Node::Act(record) => self.records.extend((self.keep_record)(*record, &mut self.removed)),
                 Node::Loop { count: 0, .. } => {}
                 Node::Loop { count: 1, body } => self.keep(body),
                 Node::Loop { count, body } => self.keep_loop(*count, body),
@@ -139,16 +140,8 @@ impl KeptProgram {
         names: &Renumbering,
         removal: LoopRemoval<'_>,
     ) -> Result<Self, Damage> {
-        let records = body.records().collect::<Result<Vec<_>, _>>()?;
-        let nodes = parse_tree(&records, body, removal)?;
-        check_columns(&records, body, &trace.side_tables)?;
-        let mut keeper = ProgramFilter {
-            renumbering: names,
-            removed: RemovedRequests::new(trace.slots),
-            records: Vec::new(),
-        };
-        keeper.keep(&nodes);
-        let ProgramFilter { mut records, removed: gone, .. } = keeper;
+        let keep = |record: Record, removed: &mut RemovedRequests| names.renumber_record(record, removed);
+        let (mut records, gone) = filter_records(trace, body, removal, &keep)?;
         let used = UsedIds::from_records(records.iter().copied(), names);
         records.iter_mut().for_each(|record| *record = used.renumber(*record));
         Ok(Self { records, used, removed: gone })
@@ -161,32 +154,58 @@ impl KeptProgram {
         side: &SideTables,
         removal: LoopRemoval<'_>,
     ) -> Result<Encoded, EncodeError> {
-        let (mut program, mut tally) = (ProgramBytes::new(), Tally::new());
-        for record in &self.records {
-            tally.push(*record, side)?;
-            program.push(*record)?;
-        }
-        let mut blocks = BlockWriter::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
-        let mut directories = Vec::new();
-        let mut columns = Vec::with_capacity(body.class.columns.len());
-        for (number, column) in body.class.columns.iter().enumerate() {
-            let removed_values = removal.map_or(0..0, |(main, removal)| main.used_by_last(number, removal));
-            columns.push(match column.storage {
-                ColumnStorage::Constant(_) => {
-                    Column { len: column.len - (removed_values.end - removed_values.start), ..*column }
-                }
-                ColumnStorage::Blocks(_) => {
-                    let mut kept = ColumnBuilder::default();
-                    for values in [0..removed_values.start, removed_values.end..column.len] {
-                        copy_values(column, values, body, |bits| bits, &mut kept, &mut blocks)?;
-                    }
-                    kept.finish(&mut blocks, &mut directories)?
-                }
-            });
-        }
-        let (blocks, blocks_len) = (Spool::new(blocks.sink)?, blocks.len);
-        Ok(Encoded { program, tally, columns, has_inserts: false, blocks, blocks_len, directories })
+        encode_records(&self.records, body, side, removal)
     }
+}
+
+/// Filters the records of a program, loops included; returns them with the requests that are removed and pending at the end.
+pub(in crate::archive) fn filter_records(
+    trace: &RankTrace,
+    body: &ArchivedRank,
+    removal: LoopRemoval<'_>,
+    keep_record: &KeepRecord<'_>,
+) -> Result<(Vec<Record>, RemovedRequests), Damage> {
+    let records = body.records().collect::<Result<Vec<_>, _>>()?;
+    let nodes = parse_tree(&records, body, removal)?;
+    check_columns(&records, body, &trace.side_tables)?;
+    let removed = RemovedRequests::new(trace.slots);
+    let mut filter = ProgramFilter { keep_record, removed, records: Vec::new() };
+    filter.keep(&nodes);
+    Ok((filter.records, filter.removed))
+}
+
+/// Encodes the records of a program that is kept, with the amounts that it still uses.
+pub(in crate::archive) fn encode_records(
+    records: &[Record],
+    body: &ArchivedRank,
+    side: &SideTables,
+    removal: LoopRemoval<'_>,
+) -> Result<Encoded, EncodeError> {
+    let (mut program, mut tally) = (ProgramBytes::new(), Tally::new());
+    for record in records {
+        tally.push(*record, side)?;
+        program.push(*record)?;
+    }
+    let mut blocks = BlockWriter::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+    let mut directories = Vec::new();
+    let mut columns = Vec::with_capacity(body.class.columns.len());
+    for (number, column) in body.class.columns.iter().enumerate() {
+        let removed_values = removal.map_or(0..0, |(main, removal)| main.used_by_last(number, removal));
+        columns.push(match column.storage {
+            ColumnStorage::Constant(_) => {
+                Column { len: column.len - (removed_values.end - removed_values.start), ..*column }
+            }
+            ColumnStorage::Blocks(_) => {
+                let mut kept = ColumnBuilder::default();
+                for values in [0..removed_values.start, removed_values.end..column.len] {
+                    copy_values(column, values, body, |bits| bits, &mut kept, &mut blocks)?;
+                }
+                kept.finish(&mut blocks, &mut directories)?
+            }
+        });
+    }
+    let (blocks, blocks_len) = (Spool::new(blocks.sink)?, blocks.len);
+    Ok(Encoded { program, tally, columns, has_inserts: false, blocks, blocks_len, directories })
 }
 
 /// Copies values of a column, each changed by a function of its bits.

@@ -16,7 +16,7 @@ use crate::trace::{RankTrace, Trace};
 
 /// The outermost loop of a rank with most actions; of equals the first.
 #[derive(Clone, Debug)]
-pub(super) struct MainLoop {
+pub(in crate::archive) struct MainLoop {
     /// Index of the record of its begin.
     pub(super) begin: u64,
     /// Number of iterations.

@@ -25,21 +25,39 @@ pub(super) struct Renumbering {
 
 /// Removed pending requests, by their slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RemovedRequests(Vec<bool>);
+pub(in crate::archive) struct RemovedRequests(Vec<bool>);
 
 impl RemovedRequests {
     pub(super) fn new(slots: u32) -> Self {
         Self(vec![false; slots as usize])
     }
 
-    fn set(&mut self, slot: Slot, is_gone: bool) {
+    pub(in crate::archive) fn set(&mut self, slot: Slot, is_gone: bool) {
         if let Some(removed) = self.0.get_mut(slot.index()) {
             *removed = is_gone;
         }
     }
 
-    fn contains(&self, slot: Slot) -> bool {
+    pub(in crate::archive) fn contains(&self, slot: Slot) -> bool {
         self.0.get(slot.index()).copied().unwrap_or_default()
+    }
+}
+
+impl RemovedRequests {
+    /// Takes note of a record, which is removed or not; returns false for a wait or test of a removed request.
+    pub(in crate::archive) fn follow(&mut self, record: Record, is_removed: bool) -> bool {
+        match record.kind() {
+            ISEND | IRECV => self.set(record.slot(), is_removed),
+            NULL_REQUEST => self.set(record.slot(), false),
+            WAIT if self.contains(record.slot()) => {
+                self.set(record.slot(), false);
+                return false;
+            }
+            TEST if self.contains(record.slot()) => return false,
+            WAIT_ALL => self.0.fill(false),
+            _ => {}
+        }
+        true
     }
 }
 
@@ -129,19 +147,11 @@ impl Renumbering {
             RECV | IRECV => self.incoming.get(index).copied().flatten(),
             _ => Some(record.index()),
         };
-        match record.kind() {
-            ISEND | IRECV => removed.set(record.slot(), channel.is_none()),
-            NULL_REQUEST => removed.set(record.slot(), false),
-            CALL => return self.keeps_call(record, removed).then_some(record),
-            WAIT if removed.contains(record.slot()) => {
-                removed.set(record.slot(), false);
-                return None;
-            }
-            TEST if removed.contains(record.slot()) => return None,
-            WAIT_ALL => removed.0.fill(false),
-            _ => {}
+        if record.kind() == CALL {
+            return self.keeps_call(record, removed).then_some(record);
         }
-        Some(record.with_index(channel?))
+        let is_kept = removed.follow(record, channel.is_none());
+        Some(record.with_index(channel.filter(|_| is_kept)?))
     }
 
     /// Returns whether a call is kept.

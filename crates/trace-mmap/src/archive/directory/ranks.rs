@@ -181,6 +181,7 @@ impl<'a> RankReader<'a> {
             communicators: communicators.into(),
             side_tables: side,
             measured_times: times,
+            graph: None,
         })
     }
 

@@ -1,0 +1,105 @@
+//! GOAL schedules as programs: the graph of each rank.
+//!
+//! Messages of one sender, receiver and tag match in the order in which the operations are defined, whatever the graph says. A
+//! computation of a nanosecond is a flop, so that it takes as long as in the schedule on a host of 1 Gflop/s.
+
+use std::path::{Path, PathBuf};
+
+use ::goal::{After, Kind, Operation, Schedule};
+use pdes_core::{Bytes, Rank};
+use rustc_hash::FxHashMap;
+use trace_mmap::{
+    Dependent, GraphMessage, GraphOperation, Location, OperationGraph, RankBuilders, TraceError, TraceSource,
+};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::InputError;
+use crate::files::hash_file;
+
+/// A schedule.
+#[derive(Debug)]
+struct GoalSource {
+    path: PathBuf,
+    schedule: Schedule,
+}
+
+/// Opens a schedule: text, LogGOPSim's binary form, or an archive.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
+    let schedule = Schedule::load(path, 1).map_err(|error| TraceError::Source(error.into()))?;
+    Ok(Box::new(GoalSource { path: path.to_path_buf(), schedule }))
+}
+
+impl TraceSource for GoalSource {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn ranks(&self) -> Result<u64, TraceError> {
+        Ok(self.schedule.extent().ranks.into())
+    }
+
+    fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {
+        for rank in ranks.wanted() {
+            let graph = self.graph(rank)?;
+            if let Some(builder) = ranks.get(rank.into()) {
+                builder.set_graph(graph);
+            }
+        }
+        Ok(())
+    }
+
+    fn locate(&self, _: Rank, _: u64) -> Result<Location, TraceError> {
+        Err(TraceError::NoLines { file: self.path.clone() })
+    }
+
+    fn fingerprint(&self) -> Result<u64, TraceError> {
+        let mut hash = Xxh3::new();
+        hash_file(&self.path, &mut hash)?;
+        Ok(hash.digest())
+    }
+}
+
+impl GoalSource {
+    /// Returns the graph of a rank.
+    fn graph(&self, rank: u32) -> Result<OperationGraph, TraceError> {
+        let mut dependencies = self.schedule.dependencies(rank).peekable();
+        let mut dependents = |operation| {
+            let mut of_operation = Vec::new();
+            while let Some((_, dependent, after)) =
+                dependencies.next_if(|(earlier, ..)| *earlier == operation)
+            {
+                of_operation.push(Dependent { operation: dependent, after_start: after == After::Start });
+            }
+            of_operation
+        };
+        let mut numbers = FxHashMap::default();
+        let mut operations = Vec::new();
+        for (index, operation) in (0..).zip(self.schedule.operations(rank)) {
+            let Some(operation) = resolve(&operation, &mut numbers) else {
+                let (file, kind) = (self.path.clone(), "a receive from any source or with any tag");
+                return Err(InputError::GraphOperation { file, rank, operation: index, kind }.into());
+            };
+            operations.push((operation, dependents(index)));
+        }
+        Ok(OperationGraph::new(operations))
+    }
+}
+
+/// Numbers of messages so far, by kind, peer and tag.
+type Numbers = FxHashMap<(Kind, u32, u32), u32>;
+
+/// Returns an operation of a graph; `None` if its message is not known before the run.
+fn resolve(operation: &Operation, numbers: &mut Numbers) -> Option<GraphOperation> {
+    let &Operation { kind, size, peer, tag, .. } = operation;
+    if kind == Kind::Calculate {
+        return Some(GraphOperation::Compute { flops: size as f64 });
+    }
+    let (peer, tag) = (peer?, tag?);
+    let next = numbers.entry((kind, peer, tag)).or_default();
+    let message = GraphMessage { peer: Rank::new(peer), tag, number: *next, bytes: Bytes::new(size) };
+    *next = next.wrapping_add(1);
+    Some(match kind {
+        Kind::Send => GraphOperation::Send(message),
+        _ => GraphOperation::Receive(message),
+    })
+}

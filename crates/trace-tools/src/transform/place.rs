@@ -1,0 +1,90 @@
+//! `place`: ranks run on other hosts.
+
+use toml::Value;
+
+use super::keys::Keys;
+use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+use pdes_core::Rank;
+
+pub(super) const KIND: TransformKind = TransformKind {
+    key: "place",
+    subject: Subject::Ranks,
+    keys: &["order", "mapping", "per_host"],
+    semantics: "Ranks run elsewhere; the program stays. `order`, a list of all ranks: rank i on the host where the i-th rank of the list was. `mapping = \"greedy\"` or \
+                `\"bisection\"`: on the same hosts, as many on each, so that messages between two ranks, bytes times links of their route, add up to little. Greedy \
+                places the rank with most bytes to placed ranks where it adds least; bisection halves the ranks, with few bytes between the halves, and the \
+                hosts in their order, and so on. `per_host`: so many ranks on each host, in the order of ranks and of the platform.",
+    read,
+};
+
+/// A change of the hosts of ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each rank runs where another one did.
+    Order(Vec<u32>),
+    /// The rank with most bytes to placed ranks is placed next, where it adds least to bytes times links.
+    Greedy,
+    /// Ranks and hosts are halved, with few bytes between the halves.
+    Bisection,
+    /// So many consecutive ranks on each host of the platform.
+    PerHost(u32),
+}
+
+#[derive(Debug)]
+struct Place {
+    selector: Selector,
+    placement: Placement,
+}
+
+fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
+    let order = keys.get("order", "a list of all ranks, each once", |value| {
+        let number = |value: &Value| u32::try_from(value.as_integer()?).ok();
+        let order = value.as_array()?.iter().map(number).collect::<Option<Vec<u32>>>()?;
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        sorted.into_iter().eq(0..order.len() as u32).then_some(Placement::Order(order))
+    })?;
+    let mapping = keys.get("mapping", "\"greedy\" or \"bisection\"", |value| match value.as_str()? {
+        "greedy" => Some(Placement::Greedy),
+        "bisection" => Some(Placement::Bisection),
+        _ => None,
+    })?;
+    let per_host = keys.get("per_host", "a number of ranks, 1 or more", |value| {
+        u32::try_from(value.as_integer()?).ok().filter(|ranks| *ranks > 0).map(Placement::PerHost)
+    })?;
+    let mut given = [order, mapping, per_host].into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(placement), None) => Ok(Box::new(Place { selector, placement })),
+        _ => Err("place: expected one of order, mapping and per_host".to_owned()),
+    }
+}
+
+impl Transform for Place {
+    fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    fn placement(&self) -> Option<&Placement> {
+        Some(&self.placement)
+    }
+
+    fn plan(&self, _: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        Ok(Box::new(Same))
+    }
+}
+
+/// The operations stay.
+#[derive(Debug)]
+struct Same;
+
+impl Plan for Same {
+    fn rewrite<'a>(&'a self, _: Program<'a>, _: Rank) -> Box<dyn Rewrite + 'a> {
+        Box::new(Self)
+    }
+}
+
+impl Rewrite for Same {
+    fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
+        out.push(step);
+    }
+}
