@@ -663,7 +663,8 @@ fn the_command() {
 fn a_recorded_run() {
     let folder = Folder::new();
     // Rank 0 computes 3 ms, and waits 1 ms in the barrier; rank 1 computes 4 ms.
-    let trace = "0 init\n0 compute 7 time=3000000\n0 barrier time=1000000\n1 init\n1 compute 7 time=4000000\n1 barrier time=0\n";
+    let trace = "0 init\n0 location work 0\n0 compute 7 time=3000000\n0 barrier time=1000000\n\
+        1 init\n1 location work 0\n1 compute 7 time=4000000\n1 barrier time=0\n";
     let trace = folder.write("trace.txt", trace);
     let json = folder.path("found.json");
     command().arg("diagnose").arg(&trace).arg("--json").arg(&json).assert().code(DONE);
@@ -678,6 +679,12 @@ fn a_recorded_run() {
         assert!((pop[key].as_f64().unwrap() - expected).abs() < 1e-12, "{key}: {}", pop[key]);
     }
     assert_eq!(found["simulated_time_s"], 0.004);
+    let region = &found["regions"][0];
+    assert_eq!((&region["site"], &region["load_balance"]), (&Value::from("work"), &Value::from(0.875)));
+    assert_eq!(
+        (&region["serialization_efficiency"], &region["flops"]),
+        (&Value::from(1.0), &Value::from(14.0))
+    );
 }
 
 /// EPOCH on 1, 2 and 8 ranks, recorded by Extrae: efficiencies as POP's tools print them, and the time on Dimemas' ideal network.
