@@ -566,20 +566,28 @@ fn the_heart_model() {
 #[test]
 fn problems_are_extrapolated_exactly() {
     let folder = Folder::new();
-    let trace = folder.path("lu.pdt");
+    let [lu, wrong_order] = ["lu.pdt", "wrong-order.pdt"].map(|name| folder.path(name));
     let generate = ["trace", "generate", "npb-lu", "--class", "S", "--ranks", "4"];
-    command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
-    let found = ["true", "false"].map(|is_forwarded| {
-        let mut config = config(&folder, "0 init", CLUSTER);
-        config.set_path("trace", "path", &trace);
-        config.set("network.model=contention-free").unwrap();
-        config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
-        let job = config.resolve().unwrap();
-        Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
-    });
-    assert!(found[0].problems.len() > 2, "{:?}", found[0].problems);
-    let [forwarded, full] = found.map(|found| serde_json::to_value(found).unwrap());
-    assert_eq!(forwarded, full);
+    command().args(generate).arg("-o").arg(&lu).assert().code(DONE);
+    let step =
+        ["recv 1 0 8;recv 2 0 8;".to_owned(), compute(3.0) + "send 0 0 8;", compute(1.0) + "send 0 0 8;"];
+    let text = program(3, |rank| (step[rank as usize].clone() + "allreduce 8 0;").repeat(40));
+    let mut convert = command();
+    convert.args(["trace", "convert"]).arg(folder.write("text.txt", &text)).arg("-o").arg(&wrong_order);
+    convert.assert().code(DONE);
+    for trace in [lu, wrong_order] {
+        let [forwarded, full] = ["true", "false"].map(|is_forwarded| {
+            let mut config = config(&folder, "0 init", CLUSTER);
+            config.set_path("trace", "path", &trace);
+            config.set("network.model=contention-free").unwrap();
+            config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
+            let job = config.resolve().unwrap();
+            let found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+            assert!(found.problems.len() > 2, "{:?}", found.problems);
+            serde_json::to_value(found).unwrap()
+        });
+        assert_eq!(forwarded, full);
+    }
 }
 
 /// One answer on any number of threads and processes, and the fields that scripts rely on.
