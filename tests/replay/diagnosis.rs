@@ -1,5 +1,8 @@
 //! Diagnoses: programs that have a problem, and twins that have not; efficiencies with closed forms; rules of users; the command.
 
+#[path = "diagnosis/pairs.rs"]
+mod pairs;
+
 use std::fmt::Write as _;
 
 use pdes_core::Cluster;
@@ -11,6 +14,7 @@ use serde_json::Value;
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::processes::try_mpirun;
 use crate::reference::{rows, shared};
+use pairs::{heart, message, rounds};
 
 /// Hosts of 1 Gflop/s: a million flop takes a millisecond. Without the factors of presets, times follow by hand.
 const CLUSTER: &str = "kind = 'cluster'\nhosts = 8\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '10us'\n";
@@ -49,301 +53,6 @@ fn diagnose(trace: &str, topology: &str, settings: &[&str]) -> Diagnosis {
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     let job = config.resolve().unwrap();
     Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
-}
-
-/// A problem, a program that has it, and a twin that has not.
-struct Pair {
-    problem: &'static str,
-    with: String,
-    without: String,
-    topology: &'static str,
-    settings: &'static [&'static str],
-    /// Duration of the problem \[s\], where it follows by hand.
-    duration_s: Option<f64>,
-}
-
-fn pair(problem: &'static str, duration_s: Option<f64>, with: String, without: String) -> Pair {
-    Pair { problem, with, without, topology: CLUSTER, settings: &[], duration_s }
-}
-
-/// Rank 0 computes, then sends to rank 1, which computes, then receives.
-fn message(send: &str, bytes: u32, before: [f64; 2]) -> String {
-    program(2, |rank| match rank {
-        0 => compute(before[0]) + &format!("{send} 1 0 {bytes}"),
-        _ => compute(before[1]) + &format!("recv 0 0 {bytes}"),
-    })
-}
-
-/// Rank 0 receives from rank 1, which sends after 3 ms, and from rank 2, which sends after 1 ms, in some order.
-fn two_senders(order: [u32; 2]) -> String {
-    program(3, |rank| match rank {
-        0 => order.iter().map(|from| format!("recv {from} 0 8;")).collect(),
-        1 => compute(3.0) + "send 0 0 8",
-        _ => compute(1.0) + "send 0 0 8",
-    })
-}
-
-/// The heart model of Performance Expert: a lattice of cells on 3 x 3 ranks, where the front of the wave takes three times as long. In
-/// each step ranks compute, then exchange halos side by side; or they post receives, compute the edges, send them, and compute the
-/// inside. At the end rank 0 gathers the cells.
-fn heart(overlaps: bool) -> String {
-    let (side, steps) = (3, 5);
-    let step = |rank: u32, step: u32| {
-        let (row, column) = (rank / side, rank % side);
-        let millis = if row + column == step % (2 * side - 1) { 3.0 } else { 1.0 };
-        let neighbours = [
-            (row > 0).then(|| rank - side),
-            (row + 1 < side).then(|| rank + side),
-            (column > 0).then(|| rank - 1),
-            (column + 1 < side).then(|| rank + 1),
-        ];
-        // A message to one side is received from the opposite one.
-        let pairs: Vec<_> = (0..4).map(|to| (to, neighbours[to], neighbours[to ^ 1])).collect();
-        let name = |rank: Option<u32>| rank.map_or("-666".to_owned(), |rank| rank.to_string());
-        let mut text = "location cells 0;".to_owned();
-        if !overlaps {
-            text += &(compute(millis) + "location halo 0;");
-            for (tag, to, from) in pairs {
-                let (to, from) = (name(to), name(from));
-                write!(text, "sendRecv 4096 {to} 4096 {from} 6 6 stag={tag} rtag={tag};").unwrap();
-            }
-            return text;
-        }
-        for (tag, _, from) in &pairs {
-            write!(text, "irecv {} {tag} 4096 req={tag};", name(*from)).unwrap();
-        }
-        text += &(compute(millis / 4.0) + "location halo 0;");
-        for (tag, to, _) in &pairs {
-            write!(text, "isend {} {tag} 4096 req={};", name(*to), 4 + tag).unwrap();
-        }
-        text + &compute(0.75 * millis) + "waitall req=0-7;"
-    };
-    program(side * side, |rank| {
-        (0..steps).map(|number| step(rank, number)).collect::<String>()
-            + "location gather 0;gather 32768 32768 0"
-    })
-}
-
-/// Rank 0 computes for some time, the others for another; then they do something together.
-fn root_and_others(root: f64, others: f64, together: &str) -> String {
-    program(4, |rank| compute(if rank == 0 { root } else { others }) + together)
-}
-
-/// Rank 0 works, and the next rank after it.
-fn chain(at_once: bool) -> String {
-    program(4, |rank| {
-        let receive = if rank > 0 { format!("recv {} 0 8;", rank - 1) } else { String::new() };
-        let send = if rank < 3 { format!("send {} 0 8;", rank + 1) } else { String::new() };
-        if at_once { compute(1.0) + &receive + &send } else { receive + &compute(1.0) + &send }
-    })
-}
-
-/// Rounds with a barrier, in which the computation depends on round and rank.
-fn rounds(millis: impl Fn(u32, u32) -> f64) -> String {
-    program(4, |rank| (0..12).map(|round| compute(millis(round, rank)) + "barrier;").collect())
-}
-
-/// Exchange of 1 MB, with the computation before or after the wait.
-fn exchange(overlaps: bool) -> String {
-    program(2, |rank| {
-        let start = format!("irecv {0} 0 1000000 req=1;isend {0} 0 1000000 req=2;", 1 - rank);
-        let wait = "waitall req=1,2;";
-        if overlaps { start + &compute(1.5) + wait } else { start + wait + &compute(1.5) }
-    })
-}
-
-/// A gather of 1 MB of some ranks.
-fn gather(has_data: impl Fn(u32) -> bool) -> String {
-    let counts: Vec<_> = (0..8).map(|rank| if has_data(rank) { "1000000" } else { "0" }).collect();
-    program(8, |rank| {
-        let own = counts[rank as usize];
-        compute(1.0) + &format!("gatherv {own} {} 0", counts.join(" "))
-    })
-}
-
-/// An alltoall of 10 kB for the ranks at these distances.
-fn alltoall(reaches: impl Fn(u32) -> bool) -> String {
-    program(8, |rank| {
-        let counts = |distance: &dyn Fn(u32) -> u32| {
-            let count = |other| if reaches(distance(other)) { "10000" } else { "0" };
-            (0..8).map(count).collect::<Vec<_>>().join(" ")
-        };
-        let sent = counts(&|other| (other + 8 - rank) % 8);
-        let received = counts(&|other| (rank + 8 - other) % 8);
-        compute(0.1) + &format!("alltoallv 80000 {sent} 80000 {received}")
-    })
-}
-
-/// Each rank sends 10 MB to the rank that `to` names.
-fn crossing(to: impl Fn(u32) -> u32) -> String {
-    program(8, |rank| {
-        let receives = (0..8).filter(|&from| to(from) == rank).map(|from| format!("recv {from} 0 10000000;"));
-        format!("isend {} 0 10000000 req=1;", to(rank)) + &receives.collect::<String>() + "wait req=1"
-    })
-}
-
-fn writes(count: u64, bytes: u64) -> String {
-    program(2, |rank| {
-        let write =
-            |number| format!("io-write_at /d/f {} {bytes};", (u64::from(rank) * count + number) * bytes);
-        "io-open /d/f;".to_owned() + &(0..count).map(write).collect::<String>() + "io-close /d/f"
-    })
-}
-
-fn pairs() -> Vec<Pair> {
-    let polls = |count: usize| {
-        program(2, |rank| match rank {
-            0 => compute(1.0) + "send 1 0 8",
-            _ => "irecv 0 0 8;".to_owned() + &"test 0 1 0;".repeat(count) + "wait 0 1 0",
-        })
-    };
-    let stream = |count: usize, bytes: u32| {
-        program(2, |rank| {
-            let line = if rank == 0 { format!("send 1 0 {bytes};") } else { format!("recv 0 0 {bytes};") };
-            compute(0.01) + &line.repeat(count)
-        })
-    };
-    let communicators = |count: u32| {
-        program(2, |_| {
-            compute(1.0) + &(1..=count).map(|new| format!("comm_dup new={new};")).collect::<String>()
-        })
-    };
-    vec![
-        // 2 ms of computation that the receiver does not have; a message of eight bytes and its overheads take 0.
-        pair("late sender", Some(2e-3), message("send", 8, [3.0, 1.0]), message("send", 8, [1.0, 3.0])),
-        // Rank 0 waits 3 ms for rank 1, although the message of rank 2 has been sent after 1 ms.
-        pair("messages received in the wrong order", Some(2e-3), two_senders([1, 2]), two_senders([2, 1])),
-        pair(
-            "late receiver",
-            Some(2e-3),
-            message("send", 100_000, [1.0, 3.0]),
-            message("send", 100_000, [3.0, 1.0]),
-        ),
-        pair(
-            "wait at barrier",
-            None,
-            root_and_others(3.0, 1.0, "barrier"),
-            root_and_others(3.0, 3.0, "barrier"),
-        ),
-        pair(
-            "wait at NxN",
-            None,
-            root_and_others(3.0, 1.0, "allreduce 8 0"),
-            root_and_others(3.0, 3.0, "allreduce 8 0"),
-        ),
-        pair(
-            "late broadcast",
-            None,
-            root_and_others(3.0, 1.0, "bcast 8"),
-            root_and_others(3.0, 3.0, "bcast 8"),
-        ),
-        pair(
-            "early reduce",
-            None,
-            root_and_others(1.0, 3.0, "reduce 8 0"),
-            root_and_others(3.0, 1.0, "reduce 8 0"),
-        ),
-        pair(
-            "early scan",
-            None,
-            root_and_others(3.0, 1.0, "scan 8 0"),
-            root_and_others(3.0, 3.0, "scan 8 0"),
-        ),
-        // 4 * 3 ms - (3 + 1 + 1 + 1) ms.
-        pair("load imbalance", Some(6e-3), root_and_others(3.0, 1.0, ""), root_and_others(3.0, 3.0, "")),
-        pair(
-            "imbalance over iterations",
-            None,
-            rounds(|round, rank| if round % 4 == rank { 2.0 } else { 1.0 }),
-            rounds(|_, _| 1.25),
-        ),
-        // 3 * (3 - 1) ms.
-        pair(
-            "straggler",
-            Some(6e-3),
-            root_and_others(3.0, 1.0, "barrier"),
-            program(4, |rank| compute(3.0 - 0.3 * f64::from(rank)) + "barrier"),
-        ),
-        // Three of four ranks have nothing to do at any time.
-        pair("serialization", Some(12e-3), chain(false), chain(true)),
-        pair("many small messages", None, stream(300, 8), stream(3, 800)),
-        pair(
-            "messages just above the limit",
-            Some(2e-3),
-            message("send", 70_000, [1.0, 3.0]),
-            message("send", 60_000, [1.0, 3.0]),
-        ),
-        pair(
-            "synchronous sends",
-            Some(2e-3),
-            message("ssend", 8, [1.0, 3.0]),
-            message("send", 8, [1.0, 3.0]),
-        ),
-        pair("transfer", None, message("send", 10_000_000, [1.0, 1.0]), message("send", 1000, [1.0, 1.0])),
-        pair("unfinished overlap", None, exchange(false), exchange(true)),
-        pair("polling", None, polls(300), polls(0)),
-        pair(
-            "barrier before a collective operation",
-            None,
-            root_and_others(1.0, 1.0, "barrier;allreduce 8 0"),
-            root_and_others(1.0, 1.0, "barrier;compute 10;allreduce 8 0"),
-        ),
-        pair(
-            "collective operation of too many ranks",
-            None,
-            gather(|rank| rank == 1),
-            gather(|rank| rank != 1),
-        ),
-        pair("sparse alltoall", None, alltoall(|distance| distance == 1), alltoall(|_| true)),
-        pair("communicators in a loop", None, communicators(30), communicators(3)),
-        // The number of the destination chooses the uplink: all even, or even and odd ones.
-        Pair {
-            topology: TREE,
-            ..pair(
-                "links contended by routing",
-                None,
-                crossing(|rank| (rank ^ 4) & !1),
-                crossing(|rank| rank ^ 4),
-            )
-        },
-        Pair {
-            topology: TREE,
-            ..pair("links contended by placement", None, crossing(|rank| rank ^ 4), crossing(|rank| rank ^ 1))
-        },
-        Pair {
-            settings: &[
-                "platform.storage=[{ directory = '/d', read = '1GBps', write = '1GBps', shared = true, host = 'node-0' }]",
-            ],
-            ..pair("small independent file accesses", None, writes(50, 4096), writes(1, 50 * 4096))
-        },
-    ]
-}
-
-#[test]
-fn each_problem_is_found_where_it_is_and_only_there() {
-    let pairs = pairs();
-    let mut wrong = String::new();
-    for Pair { problem, with, without, topology, settings, duration_s } in &pairs {
-        let found = diagnose(with, topology, settings);
-        let names: Vec<_> = found.problems.iter().map(|problem| problem.name.as_str()).collect();
-        match (found.problems.iter().find(|found| found.name == *problem), duration_s) {
-            (None, _) => writeln!(wrong, "{problem} is not among {names:?}").unwrap(),
-            (Some(found), Some(expected)) if (found.duration_s / expected - 1.0).abs() > 0.05 => {
-                writeln!(wrong, "{problem}: {} s, expected {expected} s", found.duration_s).unwrap();
-            }
-            _ => {}
-        }
-        let twin = diagnose(without, topology, settings);
-        if let Some(found) = twin.problems.iter().find(|found| found.name == *problem) {
-            writeln!(wrong, "the twin of {problem} has it for {} s", found.duration_s).unwrap();
-        }
-    }
-    assert_eq!(wrong, "");
-    let mut tested: Vec<_> = pairs.iter().map(|pair| pair.problem.to_owned()).collect();
-    let mut known: Vec<_> = Rule::own().into_iter().map(|rule| rule.name).collect();
-    tested.sort();
-    known.sort();
-    assert_eq!(tested, known);
 }
 
 /// Programs of RWTH's On-the-fly Critical Path Tool, whose efficiencies its tests check.
@@ -566,20 +275,28 @@ fn the_heart_model() {
 #[test]
 fn problems_are_extrapolated_exactly() {
     let folder = Folder::new();
-    let trace = folder.path("lu.pdt");
+    let [lu, wrong_order] = ["lu.pdt", "wrong-order.pdt"].map(|name| folder.path(name));
     let generate = ["trace", "generate", "npb-lu", "--class", "S", "--ranks", "4"];
-    command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
-    let found = ["true", "false"].map(|is_forwarded| {
-        let mut config = config(&folder, "0 init", CLUSTER);
-        config.set_path("trace", "path", &trace);
-        config.set("network.model=contention-free").unwrap();
-        config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
-        let job = config.resolve().unwrap();
-        Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
-    });
-    assert!(found[0].problems.len() > 2, "{:?}", found[0].problems);
-    let [forwarded, full] = found.map(|found| serde_json::to_value(found).unwrap());
-    assert_eq!(forwarded, full);
+    command().args(generate).arg("-o").arg(&lu).assert().code(DONE);
+    let step =
+        ["recv 1 0 8;recv 2 0 8;".to_owned(), compute(3.0) + "send 0 0 8;", compute(1.0) + "send 0 0 8;"];
+    let text = program(3, |rank| (step[rank as usize].clone() + "allreduce 8 0;").repeat(40));
+    let mut convert = command();
+    convert.args(["trace", "convert"]).arg(folder.write("text.txt", &text)).arg("-o").arg(&wrong_order);
+    convert.assert().code(DONE);
+    for trace in [lu, wrong_order] {
+        let [forwarded, full] = ["true", "false"].map(|is_forwarded| {
+            let mut config = config(&folder, "0 init", CLUSTER);
+            config.set_path("trace", "path", &trace);
+            config.set("network.model=contention-free").unwrap();
+            config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
+            let job = config.resolve().unwrap();
+            let found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+            assert!(found.problems.len() > 2, "{:?}", found.problems);
+            serde_json::to_value(found).unwrap()
+        });
+        assert_eq!(forwarded, full);
+    }
 }
 
 /// One answer on any number of threads and processes, and the fields that scripts rely on.
@@ -663,7 +380,8 @@ fn the_command() {
 fn a_recorded_run() {
     let folder = Folder::new();
     // Rank 0 computes 3 ms, and waits 1 ms in the barrier; rank 1 computes 4 ms.
-    let trace = "0 init\n0 compute 7 time=3000000\n0 barrier time=1000000\n1 init\n1 compute 7 time=4000000\n1 barrier time=0\n";
+    let trace = "0 init\n0 location work 0\n0 compute 7 time=3000000\n0 barrier time=1000000\n\
+        1 init\n1 location work 0\n1 compute 7 time=4000000\n1 barrier time=0\n";
     let trace = folder.write("trace.txt", trace);
     let json = folder.path("found.json");
     command().arg("diagnose").arg(&trace).arg("--json").arg(&json).assert().code(DONE);
@@ -678,6 +396,12 @@ fn a_recorded_run() {
         assert!((pop[key].as_f64().unwrap() - expected).abs() < 1e-12, "{key}: {}", pop[key]);
     }
     assert_eq!(found["simulated_time_s"], 0.004);
+    let region = &found["regions"][0];
+    assert_eq!((&region["site"], &region["load_balance"]), (&Value::from("work"), &Value::from(0.875)));
+    assert_eq!(
+        (&region["serialization_efficiency"], &region["flops"]),
+        (&Value::from(1.0), &Value::from(14.0))
+    );
 }
 
 /// EPOCH on 1, 2 and 8 ranks, recorded by Extrae: efficiencies as POP's tools print them, and the time on Dimemas' ideal network.

@@ -25,8 +25,8 @@ use crate::concurrent::run_all;
 use crate::job::Job;
 use crate::report::{site_name, write_json};
 use crate::simulation::{Outcome, RunError, Simulation};
-use pop::Useful;
 pub use pop::{Pop, RegionEfficiency, Scaling};
+use pop::{RegionTimes, Useful};
 pub use rules::{Rule, RuleError, Scope};
 use structure::RankStructure;
 pub use tolerance::{ClassTolerance, Sensitivity, Tolerance, ToleranceLimit};
@@ -203,7 +203,11 @@ impl Diagnosis {
             scaling: None,
             tolerance: None,
             references: Vec::new(),
-            regions: pop::regions(trace, [outcome, ideal], &nodes, &flops_of_sites(trace, &structure)),
+            regions: {
+                let [run, ideal] =
+                    [outcome, ideal].map(|outcome| RegionTimes::of_outcome(trace, outcome, &nodes));
+                pop::regions(run, &ideal, &flops_of_sites(trace, &structure))
+            },
             problems,
             warnings: simulation.warnings(),
         })
@@ -220,21 +224,24 @@ impl Diagnosis {
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
         let path = directory.path().join("measured.pdt");
         write_with_measured_times(&trace, &path, &Default::default())?;
-        let simulation = Simulation::load(&Job { trace: path, ..job.on_ideal_network() })?;
-        let ideal = Useful::of_outcome(&simulation.replay(&Progress::new(job.threads))?);
-        let ranks: Vec<Rank> = (0..trace.ranks()).map(Rank::new).collect();
-        let nodes: Vec<u32> = ranks.iter().map(|rank| rank.get()).collect();
-        let walk = |rank: &Rank| structure::of_rank(&trace, *rank, job.mpi.detached_below).all_flops();
-        let pop = Pop::new(&measured, &ideal, &nodes, ranks.iter().map(walk).sum());
+        let simulation = Simulation::load(&Job { trace: path, waits: Some(true), ..job.on_ideal_network() })?;
+        let ideal = simulation.replay(&Progress::new(job.threads))?;
+        let nodes: Vec<u32> = (0..trace.ranks()).collect();
+        let walk = |&rank: &u32| structure::of_rank(&trace, Rank::new(rank), job.mpi.detached_below);
+        let structure: Vec<RankStructure> = nodes.iter().map(walk).collect();
+        let flops = structure.iter().map(RankStructure::all_flops).sum();
+        let pop = Pop::new(&measured, &Useful::of_outcome(&ideal), &nodes, flops);
+        let regions = RegionTimes::measured(&trace, &nodes).ok_or(DiagnosisError::NoTimes)?;
+        let ideal = RegionTimes::of_outcome(&trace, &ideal, &nodes);
         Ok(Self {
             simulated_time_s: pop.time_s,
-            ranks: ranks.len(),
+            ranks: nodes.len(),
             measured_pop: Some(pop.clone()),
             pop,
             scaling: None,
             tolerance: None,
             references: Vec::new(),
-            regions: Vec::new(),
+            regions: pop::regions(regions, &ideal, &flops_of_sites(&trace, &structure)),
             problems: Vec::new(),
             warnings: simulation.warnings(),
         })

@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use mpi_model::{ActionKind, Statistics};
-use pdes_core::{Rank, SimTime};
+use pdes_core::{Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Action, Trace};
+use trace_mmap::{Action, LocationId, Trace};
 
 use crate::report::site_name;
 use crate::simulation::Outcome;
@@ -124,7 +124,7 @@ impl Useful {
             let rank = trace.rank(rank);
             let (mut useful, mut all) = (0, 0);
             for (action, time) in rank.measured()? {
-                let picos = time.map_or(0, pdes_core::SimDuration::as_picos);
+                let picos = time.map_or(0, SimDuration::as_picos);
                 all += picos;
                 if matches!(action, Action::Compute { .. }) {
                     useful += picos;
@@ -296,11 +296,11 @@ pub(super) fn write_line(text: &mut String, depth: usize, name: &str, value: f64
 
 /// Times of the regions of a program.
 #[derive(Default)]
-struct RegionTimes(BTreeMap<Option<String>, RegionTime>);
+pub(super) struct RegionTimes(BTreeMap<Option<String>, RegionTime>);
 
 /// Times of a region.
 #[derive(Default)]
-struct RegionTime {
+pub(super) struct RegionTime {
     balance: Balance,
     /// Of all ranks \[ps\].
     all: u128,
@@ -310,7 +310,7 @@ struct RegionTime {
 
 impl RegionTimes {
     /// Returns the times of a simulated run, where they are known by region.
-    fn of_outcome(trace: &Trace, outcome: &Outcome, node_of_rank: &[u32]) -> Self {
+    pub(super) fn of_outcome(trace: &Trace, outcome: &Outcome, node_of_rank: &[u32]) -> Self {
         let mut found = Self::default();
         for ((rank, statistics), node) in (0..).map(Rank::new).zip(&outcome.statistics).zip(node_of_rank) {
             for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
@@ -327,6 +327,31 @@ impl RegionTimes {
         found
     }
 
+    /// Returns the times of the recorded run, where the trace has times.
+    pub(super) fn measured(trace: &Trace, node_of_rank: &[u32]) -> Option<Self> {
+        let mut found = Self::default();
+        for (rank, node) in (0..).map(Rank::new).zip(node_of_rank) {
+            // Useful time, and all of it, by call site.
+            let mut times: BTreeMap<Option<LocationId>, (u64, u64)> = BTreeMap::new();
+            let mut site = None;
+            for (action, time) in trace.rank(rank).measured()? {
+                if let Action::Location(id) = action {
+                    site = Some(id);
+                }
+                let picos = time.map_or(0, SimDuration::as_picos);
+                let (useful, all) = times.entry(site).or_default();
+                *all += picos;
+                if matches!(action, Action::Compute { .. }) {
+                    *useful += picos;
+                }
+            }
+            for (site, (useful, all)) in times {
+                found.add(site.map(|site| site_name(trace, rank, site)), *node, useful, all);
+            }
+        }
+        Some(found)
+    }
+
     /// Adds the times of a rank in a region \[ps\].
     fn add(&mut self, site: Option<String>, node: u32, useful: u64, time: u64) {
         if time > 0 {
@@ -341,12 +366,10 @@ impl RegionTimes {
 /// Returns the efficiencies of the regions of a program, those that take most time first, from the run and from that on an ideal network.
 /// `flops` is their computation.
 pub(super) fn regions(
-    trace: &Trace,
-    [outcome, ideal]: [&Outcome; 2],
-    node_of_rank: &[u32],
+    run: RegionTimes,
+    ideal: &RegionTimes,
     flops: &BTreeMap<Option<String>, f64>,
 ) -> Vec<RegionEfficiency> {
-    let [run, ideal] = [outcome, ideal].map(|outcome| RegionTimes::of_outcome(trace, outcome, node_of_rank));
     let mut found: Vec<_> = run.0.into_iter().collect();
     // The sort is stable: regions with equal times keep the order of their names.
     found.sort_by_key(|(_, region)| std::cmp::Reverse(region.all));
