@@ -57,8 +57,10 @@ fn every_combination_is_a_run() {
     assert_eq!(relative[..2], [1.0, 0.003001 / 0.001003]);
     assert_eq!(column(&table, "error"), ["", "", "", ""]);
     let page = std::fs::read_to_string(folder.path("results/sweep.html")).unwrap();
-    assert!(page.contains("<svg") && page.contains("3.001 ms") && !page.contains("http-equiv"));
-    assert!(page.contains("Simulated time over network.latency_factor") && !page.contains(">raw<"));
+    assert!(page.contains("\"simulated_time_s\":0.003001,") && !page.contains("http-equiv"));
+    // The preset has one value, and is not named.
+    let axes = "\"axes\":[\"speed\",\"network.latency_factor\",\"network.preset\"],\"varying\":[0,1]";
+    assert!(page.contains(axes));
     assert_eq!(column(&table, "network.preset"), ["raw"; 4]);
     for picture in ["runs.svg", "over-network.latency_factor.svg"] {
         let picture = std::fs::read_to_string(folder.path(&format!("results/{picture}"))).unwrap();
@@ -139,6 +141,7 @@ fn the_sweep_of_the_documentation() {
         column(&table, "machine"),
         ["torus", "torus", "fat tree", "fat tree", "dragonfly", "dragonfly"]
     );
+    assert_eq!(column(&table, "cost"), ["30", "30", "45", "45", "38", "38"]);
     let documented = std::fs::read_to_string(repository().join("docs/sweeps.md")).unwrap();
-    assert!(documented.contains("{ label = \"dragonfly\", platform.file"));
+    assert!(documented.contains("{ label = \"dragonfly\", cost = 38, platform.file"));
 }

@@ -143,6 +143,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         );
     }
     let beside = directory_of(output);
+    std::fs::create_dir_all(&beside).with_context(|| beside.display().to_string())?;
     let folder =
         || tempfile::tempdir_in(&beside).with_context(|| format!("a directory beside {}", output.display()));
     let mut stage = folder()?;
@@ -202,6 +203,7 @@ impl ShardFolder {
     fn create(arguments: &AcquireArguments) -> Result<Self> {
         let Some(dir) = &arguments.shards else {
             let beside = directory_of(&arguments.output);
+            std::fs::create_dir_all(&beside).with_context(|| beside.display().to_string())?;
             let folder = tempfile::Builder::new().prefix("shards-").tempdir_in(&beside);
             return Ok(Self::Temporary(folder.with_context(|| beside.display().to_string())?));
         };
