@@ -3,6 +3,8 @@
 
 // Largest number of cables that are drawn as lines.
 const LINES = 450;
+// Colours of lines, from unused to most used: all of them are visible on any background.
+const HEAT = ["#a5aab2", "#b5a786", "#c6a559", "#d6a22d", "#e69f00", "#d97d0b", "#cc5b16", "#bf3a20", "#b2182b"];
 
 function showLinks() {
   const links = run.links;
@@ -47,7 +49,7 @@ function showAllLinks(parent, ends) {
   if (!rows.length) return;
   const columns = [
     { name: "link", value: (link) => ends.get(link)?.name || names?.[link] || `link ${link}` },
-    { name: "kind", value: (link) => { const cable = ends.get(link); return cable ? (cable.isHost ? "of a host" : "between switches") : "-"; } },
+    { name: "kind", value: (link) => { const cable = ends.get(link); return cable ? (cable.isHost ? "of a host" : data.networks[0].switches.length ? "between switches" : "between hosts") : "-"; } },
     { name: "carried", value: (link) => carried[link], text: bytes },
     { name: "used on average", value: (link) => utilisation[link], text: (part) => percent(part) },
   ];
@@ -114,10 +116,10 @@ function graph(parent, network, cables, most) {
     return [500 + radius * Math.sin(2 * Math.PI * at), 500 - radius * Math.cos(2 * Math.PI * at)];
   };
   chart(parent, "The network", starts ? 340 : 560, (colours) => {
-    const colour = (part) => { const scale = data.colours.sequential; return scale[Math.round((scale.length - 1) * (most ? part / most : 0))]; };
+    const colour = (part) => HEAT[Math.round((HEAT.length - 1) * (most ? part / most : 0))];
     return {
       tooltip: tooltip(colours, ({ dataType, data: item }) => (dataType === "edge" ? both(network, item.cable) : escaped(item.title))),
-      visualMap: { min: 0, max: most, orient: "horizontal", left: 0, top: 0, itemWidth: 12, itemHeight: 130, textStyle: { color: colours.soft }, formatter: (part) => percent(part), inRange: { color: data.colours.sequential }, seriesIndex: [], calculable: true },
+      visualMap: { min: 0, max: most, orient: "horizontal", left: 0, top: 0, itemWidth: 12, itemHeight: 130, textStyle: { color: colours.soft }, formatter: (part) => percent(part), inRange: { color: HEAT }, seriesIndex: [], calculable: true },
       series: [{
         type: "graph", layout: "none", roam: "move", left: 10, right: 10, top: 50, bottom: 16, emphasis: { focus: "adjacency" },
         data: Array.from({ length: stations }, (_, station) => {
