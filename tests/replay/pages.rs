@@ -308,12 +308,13 @@ fn a_page_shows_the_numbers_of_its_report() {
         const row = table("#ranks").rows[0];
         row.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
         const panel = document.querySelector("#rank h3").textContent;
-        const filter = document.querySelector("#matrix input");
+        const point = (box, index) => { box.instance.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: index }); return box.textContent; };
+        const tips = [point(document.querySelector("#ranks figure div"), 9), point(document.getElementById("strips"), 1)];
         const tree = cells(table("#calls"));
         const press = (key) => table("#calls").querySelector("[tabindex='0']").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
         press("ArrowDown"); press("ArrowLeft");
         const closed = table("#calls").rows.length;
-        return { all, closer, ranks: cells(table("#ranks")), panel, tree, closed, sorted: document.querySelectorAll("#ranks th")[1].getAttribute("aria-sort"),
+        return { tips, all, closer, ranks: cells(table("#ranks")), panel, tree, closed, sorted: document.querySelectorAll("#ranks th")[1].getAttribute("aria-sort"),
             strip: document.getElementById("strips").instance.getOption().series[0].data, links: cells(table("#links")) };
     "##;
     let shown = browser.run(&path, probe);
@@ -344,6 +345,12 @@ fn a_page_shows_the_numbers_of_its_report() {
     assert!(is_close(time(&row[1]), latest / 1e12), "{row}");
     assert_eq!(ends[rank].as_f64(), Some(latest));
     assert_eq!(found["panel"], format!("Rank {rank}"));
+    // Pointing at rank 9, and at the second bin of a link.
+    let tip = found["tips"][0].as_str().unwrap();
+    assert!(tip.starts_with("9: ") && tip.contains("compute: ") && tip.contains("transfer: "), "{tip}");
+    let of_rank = time(&json!(tip.split("compute").next().unwrap().trim_start_matches("9: ")));
+    assert!(is_close(of_rank, ends[9].as_f64().unwrap() / 1e12), "{tip}");
+    assert_eq!(found["tips"][1], "link_a1 us to 2 us: 100.0 % used");
     // The call tree.
     let total = report["breakdown"]["total"]["time_s"].as_f64().unwrap();
     assert!(is_close(time(&found["tree"][0][1]), total), "{}", found["tree"][0]);

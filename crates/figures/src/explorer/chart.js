@@ -70,7 +70,8 @@ const legendHeight = (colours, names) => {
   }
   return 14 + 21 * lines;
 };
-const escaped = (text) => echarts.encode(String(text));
+// Text for tooltips, which are HTML.
+const escaped = (text) => element("i", {}, String(text)).innerHTML;
 
 // Options of horizontal or vertical bars, stacked: `parts` have a `name`, a `colour`, a `hint` and `values`, one for each label.
 function stacked(colours, labels, parts, { format, axis, upright = false, label = null, shorten = 16 }) {
