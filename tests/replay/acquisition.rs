@@ -498,3 +498,36 @@ fn shards_must_belong_together() {
     let later = folder.write("later.shard", "# pdes-replay shard version=1 job=a\n");
     gather(&folder, &[&later]).code(FAILED).stderr(contains("version 1, expected 2"));
 }
+
+/// The programs whose traces are in `tests/data/hypotheses`, and of `benches/what-if/run`.
+#[test]
+fn the_heart_model_is_the_same_with_its_exchange_at_once_and_overlapped() {
+    let results = ["heart.c", "heart_overlapped.c"].map(|source| {
+        let program = Program::compile(source)?;
+        let (assert, run) = program.acquire("run", 4, &["16", "3"]);
+        let output = String::from_utf8(assert.code(DONE).get_output().stdout.clone()).unwrap();
+        run.check();
+        let sum = output.lines().find(|line| line.starts_with("sum of potentials: ")).unwrap().to_owned();
+        let info = command().args(["trace", "info"]).arg(run.archive()).assert().code(DONE);
+        // Three steps on a square of four ranks, each of which has two neighbours with 16 cells each.
+        info.stdout(contains("messages: 24 with 3072 bytes"));
+        let calls = run.calls(0);
+        Some((sum, calls.iter().filter(|call| call.starts_with("location halo ")).count()))
+    });
+    let [Some(one), Some(other)] = results else { return };
+    assert_eq!(one, other);
+    assert_eq!(one.1, 3);
+}
+
+#[test]
+fn a_master_takes_results_as_they_come() {
+    let Some(program) = Program::compile("waitany.c") else { return };
+    let run = program.record("run", 4, &["1"]);
+    run.expect(
+        2,
+        "location foo 0; location outside 0; location bar 0; location outside 0; send 0 1 8; barrier",
+    );
+    let calls = run.calls(0);
+    let waits: Vec<_> = calls.iter().filter(|call| call.starts_with("waitany ")).collect();
+    assert_eq!((waits.len(), waits[0].starts_with("waitany req=0-2 ")), (3, true), "{waits:?}");
+}

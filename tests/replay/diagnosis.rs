@@ -881,7 +881,7 @@ fn the_page_of_a_report_has_a_diagnosis() {
     for words in [
         "id=\"problems\"",
         "id=\"efficiencies\"",
-        "id=\"timeline\"",
+        "\"timeline\":{",
         "data-states=\"late_sender\"",
         "Seen on 9 of 9 ranks",
     ] {

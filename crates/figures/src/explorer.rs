@@ -7,8 +7,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::file::{WriteError, write_file};
-use crate::page::STYLE;
-use crate::{COLOURS, Scale};
+use crate::page::{STYLE, Section};
+use crate::{COLOURS, DrawingError, Scale};
 
 /// Apache ECharts; `vendor/echarts/README.md` says how it is built.
 const ECHARTS: &str = include_str!("../vendor/echarts/echarts.min.js");
@@ -30,6 +30,8 @@ pub struct Explorer<'a> {
     pub title: &'a str,
     /// Data, each part under its name, as JSON.
     pub data: &'a [(&'a str, Box<RawValue>)],
+    /// Sections that are there before the scripts run, which put them in their place: `rendered` returns them.
+    pub sections: &'a [Section],
     /// Scripts of the page, in order.
     pub scripts: &'a [&'a str],
     /// Text at the end, such as the program that wrote the page.
@@ -38,7 +40,11 @@ pub struct Explorer<'a> {
 
 impl Explorer<'_> {
     /// Returns the text of the page.
-    pub fn text(&self) -> String {
+    ///
+    /// # Errors
+    /// Returns an error if a figure of a section cannot be drawn.
+    pub fn text(&self) -> Result<String, DrawingError> {
+        let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
         let parts = self.data.iter().map(|(name, part)| format!("{}:{}", Value::from(*name), part.get()));
         let colours = COLOURS.map(|colour| format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2));
         let scale = |scale: Scale| {
@@ -67,6 +73,7 @@ impl Explorer<'_> {
                     nav {}
                     noscript { p.warning { "This page is drawn by scripts: allow them, or print the report as tables." } }
                     main {}
+                    div #rendered hidden { @for section in &sections { (section) } }
                     footer { p.note { (self.footer) } }
                     script type="application/json" id="data" { (PreEscaped(data)) }
                     script { (PreEscaped(ECHARTS)) }
@@ -74,14 +81,15 @@ impl Explorer<'_> {
                 }
             }
         };
-        page.into_string()
+        Ok(page.into_string())
     }
 
     /// Writes the page to a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// Returns an error if a figure of a section cannot be drawn, or the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        write_file(path, self.text().as_bytes())
+        let draw = |source| WriteError::Draw { name: "on the page".to_owned(), source };
+        write_file(path, self.text().map_err(draw)?.as_bytes())
     }
 }

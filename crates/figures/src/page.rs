@@ -43,15 +43,7 @@ impl Section {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
     }
 
-    /// Returns the section as HTML, to be shown on another page.
-    ///
-    /// # Errors
-    /// Returns an error if a figure cannot be drawn.
-    pub fn text(&self) -> Result<String, DrawingError> {
-        Ok(self.markup()?.into_string())
-    }
-
-    fn markup(&self) -> Result<Markup, DrawingError> {
+    pub(crate) fn markup(&self) -> Result<Markup, DrawingError> {
         let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
         Ok(html! {
             section id=(self.id) {

@@ -138,23 +138,26 @@ impl From<WriteError> for DiagnosisError {
 
 impl Diagnosis {
     /// Replays the trace of a job on the processes of a cluster, and once more on an ideal network, and applies rules. The first process
-    /// gets the diagnosis. Takes the time of two replays, of which the second is without contention, and a walk through the trace.
+    /// gets the diagnosis. Takes the time of two replays, of which the second is without contention, and a walk through the trace; on one
+    /// process both replays run at the same time.
     ///
     /// # Errors
     /// If a replay fails, or an expression of a rule has no value.
     pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
         let job = Job { waits: Some(true), ..job.without_outputs() };
         let ideal = job.on_ideal_network();
-        let (mut simulations, mut outcomes) = (Vec::new(), Vec::new());
-        for job in [&job, &ideal] {
-            let simulation = Simulation::load_on(cluster, job, &AtomicU64::new(0))?;
-            outcomes.extend(simulation.run(cluster, &Progress::new(job.threads))?);
-            simulations.push(simulation);
+        let [run, ideal] = if cluster.members() == 1 {
+            at_once(&job, &ideal)?
+        } else {
+            [replay_on(cluster, &job)?, replay_on(cluster, &ideal)?]
+        };
+        let ((simulation, Some(outcome)), (_, Some(ideal))) = (run, ideal) else { return Ok(None) };
+        if cluster.members() == 1 {
+            return Self::assemble(&simulation, simulation.trace(), [&outcome, &ideal], rules).map(Some);
         }
-        let [outcome, ideal] = &outcomes[..] else { return Ok(None) };
         // The processes of a cluster have loaded their own ranks only.
         let trace = trace_tools::load(&job.trace, &job.load_options())?;
-        Self::assemble(&simulations[0], &trace, [outcome, ideal], rules).map(Some)
+        Self::assemble(&simulation, &trace, [&outcome, &ideal], rules).map(Some)
     }
 
     fn assemble(
@@ -258,6 +261,26 @@ impl Diagnosis {
     pub fn write_json(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }
+}
+
+/// A simulation, and its outcome on the first process of a cluster.
+type Replayed = (Simulation, Option<Outcome>);
+
+fn replay_on(cluster: &mut Cluster, job: &Job) -> Result<Replayed, RunError> {
+    let simulation = Simulation::load_on(cluster, job, &AtomicU64::new(0))?;
+    let outcome = simulation.run(cluster, &Progress::new(job.threads))?;
+    Ok((simulation, outcome))
+}
+
+/// Replays two jobs on this process at the same time; of two errors, that of the first one counts.
+fn at_once(one: &Job, other: &Job) -> Result<[Replayed; 2], RunError> {
+    let replay = |job: &Job| replay_on(&mut Cluster::alone(), job);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| replay(other));
+        let one = replay(one);
+        let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok([one?, other?])
+    })
 }
 
 /// Returns the computation of a program by call site \[flop\].

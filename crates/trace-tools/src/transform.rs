@@ -52,6 +52,7 @@ pub use selector::{Selector, Subject};
 use std::fmt::Debug;
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::SendMode;
 
 use keys::Keys;
 
@@ -143,6 +144,8 @@ pub enum FoldedForm<'t> {
     Amounts(&'t dyn Pointwise),
     /// A change of messages with their receives.
     Sizes(&'t dyn SizeChange),
+    /// Another mode of sends.
+    Mode(SendMode),
     /// The computations of each rank are scaled alike, to the mean of all.
     EqualSums,
 }

@@ -13,12 +13,14 @@ function element(tag, attributes = {}, ...children) {
 }
 
 // Adds a section to the page, and its link.
-function section(id, title, note) {
-  const made = element("section", { id }, element("h2", {}, title), note && element("p", { class: "note" }, note));
+function addSection(made) {
   document.querySelector("main").append(made);
-  document.querySelector("nav").append(element("a", { href: `#${id}` }, title), " ");
+  document.querySelector("nav").append(element("a", { href: `#${made.id}` }, made.querySelector("h2").textContent), " ");
   return made;
 }
+const section = (id, title, note) => addSection(element("section", { id }, element("h2", {}, title), note && element("p", { class: "note" }, note)));
+// The sections that were there before the scripts.
+const rendered = () => [...document.querySelectorAll("#rendered > section")];
 
 // A labelled choice; calls `changed` with the index of the chosen name.
 function choice(label, names, changed, chosen = 0) {

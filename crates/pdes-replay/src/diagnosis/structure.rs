@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mpi_model::ActionKind;
 use pdes_core::{Bytes, Rank};
+use rustc_hash::FxHashMap;
 use trace_mmap::{Action, Call, Collective, CommIdx, FileCall, LocationId, RankTrace, SendMode, Slot, Trace};
 
 /// Messages below this size are small \[B\].
@@ -59,7 +60,7 @@ pub(super) type Counts = [u64; PROPERTIES];
 #[derive(Clone, Default)]
 pub(super) struct RankStructure {
     /// Numbers of all calls, by call site and kind.
-    pub(super) calls: BTreeMap<(Option<LocationId>, ActionKind), Counts>,
+    pub(super) calls: FxHashMap<(Option<LocationId>, ActionKind), Counts>,
     /// Computation of the program by call site \[flop\].
     pub(super) flops: BTreeMap<Option<LocationId>, f64>,
 }

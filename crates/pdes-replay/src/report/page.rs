@@ -57,7 +57,8 @@ impl Presentation {
     /// # Errors
     /// Returns an error if a figure of the diagnosis cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<(), WriteError> {
-        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref(), self.diagnosis.as_ref())
+        let sections = self.diagnosis.as_ref().map(Diagnosis::sections).unwrap_or_default();
+        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref(), &sections)
     }
 
     /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
@@ -76,7 +77,12 @@ impl Presentation {
         let run = &self.run;
         match &self.other {
             Some(other) => comparison::figures(run, other),
-            None => parts::figures(run).into_iter().chain(run.sections.figures(run)).collect(),
+            None => {
+                let diagnosis = self.diagnosis.iter().flat_map(Diagnosis::sections);
+                let diagnosis = diagnosis.flat_map(|section| section.figures);
+                let own = parts::figures(run).into_iter().chain(run.sections.figures(run));
+                diagnosis.chain(own).collect()
+            }
         }
     }
 }

@@ -69,9 +69,7 @@ impl WhatIfResults {
     fn times(&self, has_original: bool) -> Section {
         let mut section = Section::new("times", "Simulated time");
         let mut sorted = self.lines();
-        sorted.extend(
-            self.modified.as_ref().map(|modified| ("the program as it was modified".to_owned(), modified)),
-        );
+        sorted.extend(self.modified.as_ref().map(|modified| ("modified program".to_owned(), modified)));
         let is_main =
             |result: &HypothesisResult| self.hypotheses.iter().any(|main| std::ptr::eq(main, result));
         let name = |(title, result): &(String, &HypothesisResult)| -> Markup {

@@ -1,19 +1,20 @@
 //! Change of messages between two ranks: folded programs stay folded.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 
-use crate::action::SendRecv;
+use crate::action::{Action, SendRecv};
 use crate::archive::amounts::possible_changes;
 use crate::archive::convert::{encode_error, in_order};
 use crate::archive::cut::{RemovedRequests, damaged, encode_records, filter_records, folded_rank};
 use crate::archive::encode::Encoded;
 use crate::archive::{ArchiveWriter, ArchivedRank, ConvertOptions, Damage, MAX_DEPTH, Summary, WriteError};
 use crate::builder::LinkableRank;
-use crate::call::{Call, Indexed, Source, Visit};
+use crate::call::{Call, CallId, Indexed, SendMode, Source, Visit};
 use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::communicator::{CommId, CommIdx};
 use crate::error::TraceError;
@@ -48,7 +49,14 @@ pub trait MessageChange: Sync {
     fn selects(&self, message: &SentMessage) -> bool;
 
     /// Returns the new size of a message or of its buffer; `None` if the message disappears.
-    fn size(&self, bytes: Bytes) -> Option<Bytes>;
+    fn size(&self, bytes: Bytes) -> Option<Bytes> {
+        Some(bytes)
+    }
+
+    /// Returns the mode that sends get in place of a change of their size; combined sends and receives have none.
+    fn mode(&self) -> Option<SendMode> {
+        None
+    }
 }
 
 /// Writes an archive of a folded trace with changed messages, in its folded form; returns `None` where that is not possible, and
@@ -73,7 +81,8 @@ pub fn write_with_messages(
     let Some(channels) = Channels::find(trace, change)? else { return Ok(None) };
     let mut writer = ArchiveWriter::for_conversion(output, trace.ranks(), trace.provenance(), options)?;
     let prepare = |rank| {
-        let changed = ChangedMessages { channels: &channels, change, rank, trace: trace.rank(rank) };
+        let calls = RefCell::default();
+        let changed = ChangedMessages { channels: &channels, change, rank, trace: trace.rank(rank), calls };
         changed.encode()
     };
     in_order(options.load.threads, trace.ranks(), prepare, |rank, (encoded, linkable)| {
@@ -123,7 +132,8 @@ impl Channels {
                 return Ok(None);
             }
         }
-        for rank in ranks() {
+        // Receives have no mode.
+        for rank in ranks().filter(|_| change.mode().is_none()) {
             let of_rank = trace.rank(rank);
             let Some(body) = folded_rank(of_rank) else { return Ok(None) };
             let is_known = channels.fit_receives(of_rank, body, rank, change);
@@ -174,6 +184,9 @@ impl Channels {
                 (true, [place]) => *place == 1,
                 (true, _) => return Ok(false),
             };
+            if is_changed && record.kind() == SEND_RECV && change.mode().is_some() {
+                return Ok(false);
+            }
             let sizes = self.0.entry((rank, channel.peer, communicator, channel.tag)).or_default();
             let (sum, known) = sizes.0.entry(bytes).or_insert((0, is_changed));
             *sum += count;
@@ -296,24 +309,56 @@ struct ChangedMessages<'a> {
     change: &'a dyn MessageChange,
     rank: Rank,
     trace: &'a RankTrace,
+    /// New calls with their places behind those of the rank.
+    calls: RefCell<FxHashMap<Call, u32>>,
 }
 
 /// A side of a message: its size; `None` if it disappears.
 type Side = Option<Bytes>;
 
 impl ChangedMessages<'_> {
-    fn sent(&self, to: OutIdx, bytes: Bytes) -> Side {
+    /// Returns whether a message that the rank sends changes.
+    fn changes(&self, to: OutIdx, bytes: Bytes) -> bool {
         let sizes = self.channels.outgoing(self.trace, self.rank, to);
-        self.changed(sizes.is_some_and(|sizes| sizes.is_changed(bytes.get())), bytes)
+        sizes.is_some_and(|sizes| match self.change.mode() {
+            Some(_) => sizes.0.get(&bytes.get()).is_some_and(|(_, is_changed)| *is_changed),
+            None => sizes.is_changed(bytes.get()),
+        })
+    }
+
+    fn sent(&self, to: OutIdx, bytes: Bytes) -> Side {
+        self.changed(self.changes(to, bytes), bytes)
     }
 
     fn received(&self, from: InIdx, bytes: Bytes) -> Side {
+        if self.change.mode().is_some() {
+            return Some(bytes);
+        }
         let sizes = self.channels.incoming(self.trace, self.rank, from);
         self.changed(sizes.is_some_and(|sizes| sizes.is_changed(bytes.get())), bytes)
     }
 
     fn changed(&self, is_changed: bool, bytes: Bytes) -> Side {
         if is_changed { self.change.size(bytes) } else { Some(bytes) }
+    }
+
+    /// Returns a send in another mode.
+    fn with_mode(&self, record: Record, mode: SendMode) -> Record {
+        let (to, bytes) = (Some(OutIdx::new(record.index())), Bytes::new(record.amount()));
+        let channel = self.trace.outgoing.get(record.index() as usize);
+        let is_plain = mode == SendMode::Standard
+            && channel.is_some_and(|channel| channel.communicator == CommIdx::WORLD);
+        if is_plain {
+            return record;
+        }
+        let call = match record.kind() {
+            SEND => Call::Send { mode, to, bytes },
+            _ => Call::Isend { mode, to, bytes, slot: record.slot() },
+        };
+        let mut calls = self.calls.borrow_mut();
+        let next = self.trace.side_tables.calls.len() + calls.len();
+        let number = *calls.entry(call).or_insert(next as u32);
+        Record::encode(Action::Call(CallId::new(number)))
     }
 
     /// Returns a combined send and receive without the sides that disappear.
@@ -350,7 +395,21 @@ impl ChangedMessages<'_> {
             _ => return removed.follow(record, false).then_some(record),
         };
         removed.follow(record, side.is_none());
+        if let (SEND | ISEND, Some(mode)) = (record.kind(), self.change.mode())
+            && self.changes(OutIdx::new(record.index()), bytes)
+        {
+            return Some(self.with_mode(record, mode));
+        }
         side.map(|bytes| Record::from_words(record.head(), bytes.get()))
+    }
+
+    /// Returns the calls of the rank, and then the new ones.
+    fn all_calls(&self) -> Vec<Call> {
+        let new = self.calls.borrow();
+        let mut new: Vec<(&Call, u32)> = new.iter().map(|(call, number)| (call, *number)).collect();
+        new.sort_unstable_by_key(|(_, number)| *number);
+        let old = self.trace.side_tables.calls.iter();
+        old.chain(new.into_iter().map(|(call, _)| call)).cloned().collect()
     }
 
     fn encode(&self) -> Result<(Encoded, LinkableRank), WriteError> {
@@ -365,7 +424,7 @@ impl ChangedMessages<'_> {
             group_collectives: old.group_collectives.clone(),
             send_recvs: old.send_recvs.iter().map(|both| self.send_recv(both)).collect(),
             locations: old.locations.clone(),
-            calls: old.calls.clone(),
+            calls: self.all_calls(),
         };
         let encoded =
             encode_records(&records, body, &side, None).map_err(|error| encode_error(rank, error))?;

@@ -10,6 +10,7 @@ use super::messages::{
     received, sent, sent_bytes_mut,
 };
 use super::requests::{NewRequests, PerRequest, RemovedRequests};
+use super::selector::collective;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -17,7 +18,7 @@ pub(super) const KIND: TransformKind = TransformKind {
     subject: Subject::Messages,
     keys: &["count"],
     semantics: "With `count`, each `count` consecutive messages of a channel (source, destination, tag, communicator) become one message of the sum of their sizes; \
-                the last ones of a channel may be fewer. Without `count`, so do consecutive messages of one exchange between two ranks, whatever their tags: \
+                fewer ones do before a collective operation of the sender or the receiver, and at the end. Without `count`, so do consecutive messages of one exchange between two ranks, whatever their tags: \
                 on the side of the sender and on that of the receiver nothing between them waits, tests, probes or is a collective operation, nor receives \
                 on the side of the sender, and receives are posted in the order of the sends. The message is sent where the last one was, and received where \
                 the first one was, with its tag and its wait. A program that needs the first message before it sends the last one waits forever: its replay fails. Combined \
@@ -59,6 +60,14 @@ impl Aggregate {
         (from, to, communicator, self.count.map(|_| tag))
     }
 
+    /// Returns whether messages before and after an operation do not become one, on the side of their sender or receiver.
+    fn ends(&self, op: &Op, is_sender: bool) -> bool {
+        match self.count {
+            Some(_) => collective(op).is_some(),
+            None => ends_exchange(op) || (is_sender && is_blocking_receive(op)),
+        }
+    }
+
     /// Collects the selected messages, with the ends of exchanges on the side of their senders.
     fn sent_parts(&self, program: &Program<'_>, messages: &SelectedMessages) -> Result<Parts, Refusal> {
         let mut parts = Parts::default();
@@ -71,17 +80,14 @@ impl Aggregate {
                     let reason = "a combined send and receive, which cannot become one with others; select others (call)";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
-                exchange += u64::from(ends_exchange(&step.op) || received_blocking(&step));
+                exchange += u64::from(self.ends(&step.op, true));
                 let Some(Sent { to, tag, communicator, bytes, .. }) = sent(&step.op).filter(|_| sides.send)
                 else {
                     continue;
                 };
                 let series = self.series(rank, to, communicator, tag);
                 let list = parts.entry(series).or_default();
-                let is_first = match self.count {
-                    Some(count) => (list.len() as u64).is_multiple_of(count),
-                    None => last.insert(series, exchange) != Some(exchange),
-                };
+                let is_first = last.insert(series, exchange) != Some(exchange);
                 list.push(Part { tag, bytes: bytes.get(), is_first });
             }
         }
@@ -109,7 +115,7 @@ impl Aggregate {
                         receive = Some(received);
                     }
                 });
-                exchange += u64::from(ends_exchange(&step.op));
+                exchange += u64::from(self.ends(&step.op, false));
                 let Some(receive) = receive.filter(|_| sides.receive) else { continue };
                 let Some((from, tag, communicator)) = receive.named() else {
                     let reason =
@@ -120,12 +126,23 @@ impl Aggregate {
                 let Some(index) = receives.next(places, series, tag) else { continue };
                 let follows =
                     last.insert(series, (index, exchange)) == Some((index.wrapping_sub(1), exchange));
-                if let Some(list) = parts.get_mut(&series).filter(|_| !follows && self.count.is_none()) {
+                if let Some(list) = parts.get_mut(&series).filter(|_| !follows) {
                     list[index].is_first = true;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Begins a new message after each `count` parts of one.
+fn limit(parts: &mut Parts, count: u64) {
+    for list in parts.values_mut() {
+        let mut number = 0;
+        for part in list {
+            number = if part.is_first || number == count { 1 } else { number + 1 };
+            part.is_first = number == 1;
+        }
     }
 }
 
@@ -167,8 +184,8 @@ fn ends_exchange(op: &Op) -> bool {
     }
 }
 
-fn received_blocking(step: &Step) -> bool {
-    step.posted.is_none() && received(&step.op).is_some()
+fn is_blocking_receive(op: &Op) -> bool {
+    matches!(op, Op::Recv { .. } | Op::Call(CallOp::Recv { .. }))
 }
 
 impl Transform for Aggregate {
@@ -182,6 +199,9 @@ impl Transform for Aggregate {
         let mut parts = self.sent_parts(program, &messages)?;
         let places = places(&parts);
         self.check_receives(program, &messages, &places, &mut parts)?;
+        if let Some(count) = self.count {
+            limit(&mut parts, count);
+        }
         Ok(Box::new(Aggregated { messages, parts, places, has_count: self.count.is_some() }))
     }
 }

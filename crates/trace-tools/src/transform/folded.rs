@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{
-    AmountChange, ConvertOptions, MessageChange, SentMessage, Summary, Trace, TraceError, sum_amounts,
-    write_with_amounts, write_with_messages,
+    AmountChange, ConvertOptions, MessageChange, SendMode, SentMessage, Summary, Trace, TraceError,
+    sum_amounts, write_with_amounts, write_with_messages,
 };
 
 use super::messages::Sent;
@@ -59,6 +59,9 @@ impl Hypothesis {
                 FoldedForm::Sizes(change) => {
                     write_with_messages(&current, &path, &SelectedSizes(selector, *change), options)?
                 }
+                FoldedForm::Mode(mode) => {
+                    write_with_messages(&current, &path, &SelectedSends(selector, *mode), options)?
+                }
                 FoldedForm::EqualSums => write_balanced(&current, &path, selector, options)?,
             };
             if summary.is_none() {
@@ -97,12 +100,33 @@ impl MessageChange for SelectedSizes<'_> {
     }
 
     fn selects(&self, message: &SentMessage) -> bool {
-        let SentMessage { call, to, tag, communicator, bytes } = *message;
-        self.0.accepts_message(&Sent { call, to, tag, communicator, bytes })
+        accepts(self.0, message)
     }
 
     fn size(&self, bytes: Bytes) -> Option<Bytes> {
         self.1.size(bytes)
+    }
+}
+
+fn accepts(selector: &Selector, message: &SentMessage) -> bool {
+    let SentMessage { call, to, tag, communicator, bytes } = *message;
+    selector.accepts_message(&Sent { call, to, tag, communicator, bytes })
+}
+
+/// A mode of sends.
+struct SelectedSends<'h>(&'h Selector, SendMode);
+
+impl MessageChange for SelectedSends<'_> {
+    fn is_here(&self, rank: Rank, site: Option<&str>) -> bool {
+        self.0.selects_site(rank, site).unwrap_or_default()
+    }
+
+    fn selects(&self, message: &SentMessage) -> bool {
+        accepts(self.0, message)
+    }
+
+    fn mode(&self) -> Option<SendMode> {
+        Some(self.1)
     }
 }
 

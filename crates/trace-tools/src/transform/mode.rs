@@ -6,7 +6,7 @@ use trace_mmap::{CallOp, CommId, Op, SendMode, SendTo, Tag};
 use super::keys::Keys;
 use super::messages::{Endpoints, Event, sent};
 use super::selector::Tracker;
-use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+use super::{FoldedForm, Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "mode",
@@ -39,6 +39,10 @@ fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, Strin
 impl Transform for Mode {
     fn selector(&self) -> &Selector {
         &self.selector
+    }
+
+    fn folded(&self) -> Option<FoldedForm<'_>> {
+        Some(FoldedForm::Mode(self.mode))
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {

@@ -670,6 +670,8 @@ fn folded_programs_with_other_messages_stay_folded() {
         &["kind='resize'\nfactor=0.5\nbytes='100-'"],
         &["kind='resize'\nfactor=3\nregion='b'"],
         &["kind='eliminate'\nsite='a.c:*'"],
+        &["kind='mode'\nmode='synchronous'\ntag=1"],
+        &["kind='protocol'\nprotocol='eager'\nregion='b'\ncall='*send'\nbytes='0-900'\nranks=1"],
         &["kind='balance'\nover='sum'"],
         &[
             "kind='scale'\nfactor=2\nranks=1",
@@ -781,7 +783,7 @@ proptest! {
     fn folded_and_flat_programs_are_transformed_alike(steps in prop::collection::vec(step(), 0..12), repeated in 3..9_u8) {
         let steps = vec![Step::Loop { count: repeated, body: certain(steps) }];
         let program = random_text(&steps);
-        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'"] {
+        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'", "kind='mode'\nmode='buffered'\ncall='*send'"] {
             let expected = apply(from_text(&program).expect("a trace"), &[keys]).map(|changed| text(&changed));
             let found = written_folded(&program, &[keys]).map(|(_, written)| text(&written));
             prop_assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(|error| error.to_string()), "{}{}", program, keys);

@@ -8,6 +8,9 @@ const fn binary(apply: fn(f64, f64) -> f64, prio: i64) -> BinOp<f64> {
     BinOp { apply, prio, is_commutative: false }
 }
 
+// Numbers may have an exponent, which those of the library have not.
+literal_matcher_from_pattern!(Number, r"^\.?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?");
+
 /// The operators of expressions. All values are numbers: a comparison is 1 where it holds, and 0 elsewhere.
 #[derive(Clone, Debug)]
 struct RuleOperators;
@@ -31,13 +34,11 @@ impl MakeOperators<f64> for RuleOperators {
     }
 }
 
-literal_matcher_from_pattern!(Numbers, r"^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?");
-
 /// An expression over variables.
 #[derive(Clone, Debug)]
 pub(super) struct Expression {
     text: String,
-    parsed: FlatEx<f64, RuleOperators, Numbers>,
+    parsed: FlatEx<f64, RuleOperators, Number>,
 }
 
 impl Expression {

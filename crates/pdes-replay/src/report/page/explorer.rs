@@ -9,14 +9,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::part::COLOUR_INDICES;
 use super::{FOOTER, SavedReport, Timeline};
-use crate::diagnosis::Diagnosis;
 use crate::report::Parts;
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("words.js"),
     include_str!("summary.js"),
-    include_str!("diagnosis.js"),
     include_str!("ranks.js"),
     include_str!("call_tree.js"),
     include_str!("matrix.js"),
@@ -29,13 +27,13 @@ const SCRIPTS: [&str; 10] = [
 /// Largest number of parameters in the title of a comparison.
 const MAX_NAMED: usize = 3;
 
-/// Writes the page of one or two runs.
+/// Writes the page of one or two runs; `sections` follow the summary.
 pub(super) fn write(
     path: &Path,
     run: &SavedReport,
     other: Option<&SavedReport>,
     timeline: Option<&Timeline>,
-    diagnosis: Option<&Diagnosis>,
+    sections: &[Section],
 ) -> Result<(), WriteError> {
     let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
     let names = Parts::default().named().map(|(name, _)| name);
@@ -54,13 +52,8 @@ pub(super) fn write(
     if let Some(timeline) = timeline {
         data.push(("timeline", timeline.data().map_err(failed)?));
     }
-    if let Some(diagnosis) = diagnosis {
-        let draw = |source| WriteError::Draw { name: "of the diagnosis".to_owned(), source };
-        let sections = diagnosis.sections().iter().map(Section::text).collect::<Result<Vec<_>, _>>();
-        data.push(("diagnosis", to_raw_value(&sections.map_err(draw)?).map_err(failed)?));
-    }
     let title = other.map_or_else(|| title(run), |other| difference(run, other));
-    Explorer { title: &title, data: &data, scripts: &SCRIPTS, footer: FOOTER }.write(path)
+    Explorer { title: &title, data: &data, sections, scripts: &SCRIPTS, footer: FOOTER }.write(path)
 }
 
 fn title(run: &SavedReport) -> String {

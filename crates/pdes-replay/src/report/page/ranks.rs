@@ -46,9 +46,8 @@ fn columns(breakdown: Rc<Breakdown>) -> Figure {
 fn maps(breakdown: Rc<Breakdown>) -> Figure {
     Figure::new("rank-maps", "Each rank, part by part", move |width| {
         let parts = Part::occurring(&[&breakdown.total]);
-        let maps =
-            parts.iter().map(|part| map(part.name, &grid::means(&times(part.column(&breakdown.ranks)))));
-        let maps = maps.collect();
+        let map = |part: &Part| map(part.name, &grid::means(&times(part.column(&breakdown.ranks))));
+        let maps = parts.iter().map(map).collect();
         Maps { maps, scale: Scale::Sequential, ends: ("least".to_owned(), "most".to_owned()) }.draw(width)
     })
 }

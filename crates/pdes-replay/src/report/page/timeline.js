@@ -77,9 +77,9 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   let view = whole();
   let size = { width: 0, height: 0 };
   let marked = null;
+  let waiting = false;
   // Names of the states that stand out; without any, all are equal.
   let outstanding = new Set();
-  let waiting = false;
 
   const x = (at) => left + ((at - view.from) / (view.to - view.from)) * (size.width - left);
   const rowHeight = () => (size.height - below) / (view.last - view.first);
@@ -114,8 +114,8 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     }
     const drawn = (from, to, kind) => {
       if (kind < 0) return;
-      context.fillStyle = colours[kind];
       context.globalAlpha = outstanding.size === 0 || outstanding.has(data.timeline.names[kind]) ? 1 : 0.12;
+      context.fillStyle = colours[kind];
       context.fillRect(left + from, top, to - from, height);
     };
     let [kind, since] = [-1, 0];
@@ -129,7 +129,6 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
         [kind, since] = [found, pixel];
       }
     }
-    context.globalAlpha = 1;
   }
 
   function drawStates(context) {
@@ -142,6 +141,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
       const [top, bottom] = [Math.round(y(row)), Math.round(y(row + share))];
       drawLine(context, row, Math.min(last, row + share), top + gap, Math.max(1, bottom - top - 2 * gap), times);
     }
+    context.globalAlpha = 1;
   }
 
   function drawMessages(context, ink) {
@@ -250,23 +250,23 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const [span, height] = [(view.to - view.from) * part, (view.last - view.first) * rowsPart];
     show({ from: view.from + span, to: view.to + span, first: view.first + height, last: view.last + height });
   };
-  controls.append(
-    button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
-    button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", () => showAll()), told);
-
   const showAll = () => {
     outstanding.clear();
     show(whole());
   };
+  controls.append(
+    button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
+    button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", showAll), told);
   // Problems of a diagnosis are seen in some states.
-  for (const button of document.querySelectorAll("button[data-states]")) {
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      outstanding = new Set(button.dataset.states.split(" "));
+  for (const shown of document.querySelectorAll("button[data-states]")) {
+    shown.hidden = false;
+    shown.addEventListener("click", () => {
+      outstanding = new Set(shown.dataset.states.split(" "));
       show(whole());
       box.scrollIntoView({ block: "center" });
     });
   }
+
   const keys = {
     "+": () => zoomTime(0.5), "=": () => zoomTime(0.5), "-": () => zoomTime(2), "*": () => zoomRows(0.5), _: () => zoomRows(2), 0: showAll,
     ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25), ArrowUp: () => move(0, -0.25), ArrowDown: () => move(0, 0.25),
@@ -291,7 +291,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     if (event.shiftKey) zoomRows(factor, down);
     else zoomTime(factor, across);
   }, { passive: false });
-  canvas.addEventListener("dblclick", () => show(whole()));
+  canvas.addEventListener("dblclick", showAll);
 
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {

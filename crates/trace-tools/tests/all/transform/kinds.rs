@@ -83,6 +83,11 @@ fn messages_of_a_channel_become_one_by_number() {
         1 init\n1 recv 0 5 17\n1 compute 4\n1 compute 5\n1 recv 0 5 10\n";
     assert_eq!(changed(program, &["kind='aggregate'\ncount=2"]), written(expected));
     assert_eq!(changed(program, &["kind='aggregate'\ncount=1"]), written(program));
+    // Not across a collective operation.
+    let phases = program.replace("0 compute 2\n", "0 barrier\n").replace("1 compute 4\n", "1 barrier\n");
+    let expected = "0 init\n0 compute 1\n0 send 1 5 8\n0 barrier\n0 compute 3\n0 send 1 5 19\n\
+        1 init\n1 recv 0 5 8\n1 barrier\n1 recv 0 5 19\n1 compute 5\n";
+    assert_eq!(changed(&phases, &["kind='aggregate'\ncount=2"]), written(expected));
     // Requests of messages that are gone are neither waited for nor tested, and their slots are free.
     let requests = "0 init\n0 isend 1 5 8 6 req=0\n0 isend 1 5 8 6 req=1\n0 wait req=0\n0 isend 1 7 8 6 req=0\n0 waitall req=0,1\n\
         1 init\n1 irecv 0 5 8 6 req=3\n1 irecv 0 5 8 6 req=4\n1 waitany req=3,4 done=3\n1 wait req=4\n1 recv 0 7 8\n";
