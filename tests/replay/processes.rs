@@ -271,7 +271,8 @@ fn failures_are_told_once() {
     expect_failure(&replay(&missing, &platform, &[]), FAILED, "missing.txt: No such file");
     expect_failure(&replay(&damaged, &platform, &[]), FAILED, "nothing");
     expect_failure(&replay(&cycle, &platform, &["--threads=0"]), MISUSE, "--threads: found 0");
-    expect_failure(&replay(&cycle, &platform, &["--report=/nowhere/at/all.json"]), FAILED, "does not exist");
+    let below_a_file = format!("--report={cycle}/report.json");
+    expect_failure(&replay(&cycle, &platform, &[&below_a_file]), FAILED, "the directory of the report");
     let partition = text(&folder.write("partition.txt", "0\n1\n2\n0\n1\n3\n"));
     let partition = format!("--set=parallel.partition={partition}");
     expect_failure(&replay(&cycle, &platform, &[&partition]), FAILED, "partition.txt:6: found \"3\"");

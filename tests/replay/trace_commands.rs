@@ -127,10 +127,10 @@ fn a_failed_conversion_leaves_nothing() {
     let left: Vec<_> =
         std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["bad.txt"]);
-    let nowhere = folder.path("no/such/folder/out.pdt");
-    trace(&["convert", "--output"], &[&nowhere, &committed()])
+    let below_a_file = bad.join("out.pdt");
+    trace(&["convert", "--output"], &[&below_a_file, &committed()])
         .code(FAILED)
-        .stderr(contains("no/such/folder"));
+        .stderr(contains("bad.txt/out.pdt"));
 }
 
 /// Runs a command that cannot write files larger than 64 KiB, as on a full drive.
