@@ -5,6 +5,7 @@
 mod devices;
 mod disk;
 mod hard_disk;
+mod ssd;
 
 use std::fmt;
 
@@ -91,7 +92,7 @@ pub struct DeviceKind {
 }
 
 /// All kinds of devices, the default first.
-pub static DEVICE_KINDS: [DeviceKind; 2] = [
+pub static DEVICE_KINDS: [DeviceKind; 3] = [
     DeviceKind {
         key: "disk",
         description: "SimGrid's disk: simultaneous accesses share its bandwidths.",
@@ -101,6 +102,11 @@ pub static DEVICE_KINDS: [DeviceKind; 2] = [
         key: "hard-disk",
         description: "PIOsimHD's hard disk: one access after the other, each with the movement of the arm.",
         build: hard_disk::build,
+    },
+    DeviceKind {
+        key: "ssd",
+        description: "A solid-state disk: channels with a latency, and a write cache.",
+        build: ssd::build,
     },
 ];
 
@@ -197,7 +203,7 @@ pub struct StorageDescription {
     /// Whether all hosts see the device, and not its own alone.
     #[serde(default)]
     pub shared: bool,
-    /// Kind of device: `disk` or `hard-disk`.
+    /// Kind of device: `disk`, `hard-disk` or `ssd`.
     #[serde(default = "default_kind")]
     pub kind: String,
     /// Parameters of this kind.
@@ -219,7 +225,7 @@ impl StorageDescription {
             Err(builder.value_error(None, &owner, field, found, expected))
         };
         let Some(kind) = DEVICE_KINDS.iter().find(|row| row.key == kind) else {
-            return fail(builder, "kind", &kind, "disk or hard-disk");
+            return fail(builder, "kind", &kind, "disk, hard-disk or ssd");
         };
         if directory.is_empty() {
             return fail(builder, "directory", "", "the begin of the names of files, such as /scratch");

@@ -156,6 +156,32 @@ fn a_hard_disk_moves_its_arm() {
     assert_eq!(alone, SimDuration::try_from_secs_f64(far + data));
 }
 
+/// A solid-state disk of 4 channels of 100 MB/s each, a latency of 1 ms and pages of 100 kB.
+#[test]
+fn a_solid_state_disk_has_channels() {
+    let ssd = |more: &str| {
+        with_device(&format!(
+            "kind = 'ssd', read = '400MBps', write = '200MBps', latency = '1ms', channels = 4, page = '100kB'{more}"
+        ))
+    };
+    let platform = ssd("");
+    // One page takes a channel; five wait for the first free one; four pages take all channels.
+    let small = [(0.0, access(READ, 100_000)); 5];
+    assert_ends(platform.storage().idle(), &small, &[0.002, 0.002, 0.002, 0.002, 0.004]);
+    assert_ends(platform.storage().idle(), &[(0.0, access(READ, 4_000_000))], &[0.011]);
+    // Half the rate for writing: 2 pages, each 100 kB at 50 MB/s; two such writes fit side by side, the third waits.
+    let writes = [(0.0, access(WRITE, 200_000)); 3];
+    assert_ends(platform.storage().idle(), &writes, &[0.003, 0.003, 0.006]);
+    // A write cache of 300 kB takes the first, not the second; after 0.5 ms it has room for another 100 kB.
+    let cached = ssd(", write_cache = '300kB'");
+    let writes = [(0.0, 250_000), (0.0, 100_000), (0.0005, 100_000)];
+    let writes = writes.map(|(begin, bytes)| (begin, access(WRITE, bytes)));
+    assert_ends(cached.storage().idle(), &writes, &[0.001, 0.003, 0.0015]);
+    let alone = |platform: &Platform, access| platform.storage().duration_alone(DeviceId::new(0), &access);
+    assert_eq!(alone(&cached, access(WRITE, 300_000)), SimDuration::try_from_secs_f64(0.001));
+    assert_eq!(alone(&platform, access(READ, 4_000_000)), SimDuration::try_from_secs_f64(0.011));
+}
+
 /// A tape: a second for each access, whatever its size, one after the other. The seam of devices: this file, and a row.
 #[derive(Debug, Default)]
 struct Tape {
@@ -280,7 +306,7 @@ fn storage_in_toml_is_checked() {
         read("directory = '/s', host = 'node-1', shared = true, read = '1GBps', write = '1GBps'").unwrap();
     assert_eq!(shared.find_file(HostId::new(2), "/s/x").unwrap().1, HostId::new(1));
     for (storage, message) in [
-        ("directory = '/s', kind = 'tape'", "is \"tape\", expected disk or hard-disk"),
+        ("directory = '/s', kind = 'tape'", "is \"tape\", expected disk, hard-disk or ssd"),
         ("directory = '/s', read = '1GBps'", "missing field `write`"),
         ("directory = '/s', read = 1e9, write = 1e9, seek = 1", "unknown field `seek`"),
         ("directory = '/s', read = 0, write = 1e9", "more than zero"),
@@ -290,6 +316,8 @@ fn storage_in_toml_is_checked() {
             "directory = '/s', shared = true, read = 1e9, write = 1e9",
             "the host of a device that all hosts see",
         ),
+        ("directory = '/s', kind = 'ssd', read = 1e9, write = 1e9, channels = 0", "0 channels"),
+        ("directory = '/s', kind = 'ssd', read = 1e9, write = 0", "a bandwidth of 0 B/s"),
     ] {
         let error = read(storage).unwrap_err().to_string();
         assert!(error.contains(message), "{storage}: {error}");
