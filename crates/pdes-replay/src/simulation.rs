@@ -191,7 +191,6 @@ impl Simulation {
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let epochs = EpochPlan::new(job, &platform)?;
-        let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
             (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
             (Some(path), None) => {
@@ -205,6 +204,11 @@ impl Simulation {
         };
         let options = LoadOptions { progress: Some(actions), ..job.load_options() };
         let trace = trace_tools::open(&job.trace, &options)?;
+        let storage = platform.storage();
+        let is_ordered = trace.has_file_calls() && !storage.file_systems().is_empty()
+            || trace.has_shared_file_accesses() && !storage.is_empty();
+        let replaced = if is_ordered { job.model.in_time_order } else { None };
+        let model = epochs.as_ref().and(job.model.with_epochs).or(replaced).unwrap_or(job.model);
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,

@@ -1,0 +1,192 @@
+//! A solid-state disk: channels that work at the same time, each with a latency, and a write cache.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
+
+use super::{Access, AccessId, Device, Direction, read_state};
+use crate::ForeignState;
+use crate::flow::{PICOS, later};
+use crate::quantity::{Bandwidth, Seconds, Size};
+
+/// Parameters of a solid-state disk in TOML.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SsdParameters {
+    read: Bandwidth,
+    write: Bandwidth,
+    #[serde(default = "default_latency")]
+    latency: Seconds,
+    #[serde(default = "default_channels")]
+    channels: u32,
+    #[serde(default = "default_page")]
+    page: Size,
+    #[serde(default = "default_write_cache")]
+    write_cache: Size,
+}
+
+fn default_latency() -> Seconds {
+    Seconds(100e-6)
+}
+
+fn default_channels() -> u32 {
+    8
+}
+
+fn default_page() -> Size {
+    Size(16384.0)
+}
+
+fn default_write_cache() -> Size {
+    Size(0.0)
+}
+
+/// Largest number of channels.
+const MAX_CHANNELS: u32 = 1024;
+
+/// A solid-state disk. An access takes as many of the channels as it has pages, those that are free first; each of them needs the
+/// latency, and its share of the data at its share of the rate. A write that finds room in the write cache takes the latency alone; the
+/// cache empties at the rate of writing.
+#[derive(Clone, Debug)]
+struct Ssd {
+    /// Rates of all channels together [B/ps].
+    read: f64,
+    write: f64,
+    /// Latency \[ps\].
+    latency: f64,
+    page: u64,
+    write_cache: u64,
+    state: SsdState,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SsdState {
+    /// Instant from which each channel is free.
+    free_from: Vec<SimTime>,
+    /// Ends of accesses in progress, with the order of their begin.
+    ends: BinaryHeap<Reverse<(SimTime, u64, AccessId)>>,
+    begun: u64,
+    /// Amount in the write cache at an instant \[B\].
+    cached: f64,
+    cached_at: SimTime,
+}
+
+/// Makes a solid-state disk of its parameters.
+pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> {
+    let SsdParameters { read, write, latency, channels, page, write_cache } =
+        parameters.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    if let Some(found) = [read.0, write.0].into_iter().find(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(format!("a bandwidth of {found} B/s, expected more than zero"));
+    }
+    if !(1..=MAX_CHANNELS).contains(&channels) {
+        return Err(format!("{channels} channels, expected 1 to {MAX_CHANNELS}"));
+    }
+    if page.0 < 1.0 {
+        return Err("a page of 0 B, expected more than zero".to_owned());
+    }
+    let state = SsdState {
+        free_from: vec![SimTime::ZERO; channels as usize],
+        ends: BinaryHeap::new(),
+        begun: 0,
+        cached: 0.0,
+        cached_at: SimTime::ZERO,
+    };
+    let [read, write] = [read.0 / PICOS, write.0 / PICOS];
+    let (page, write_cache) = (page.0 as u64, write_cache.0 as u64);
+    Ok(Box::new(Ssd { read, write, latency: latency.0 * PICOS, page, write_cache, state }))
+}
+
+impl Ssd {
+    fn channels(&self) -> usize {
+        self.state.free_from.len()
+    }
+
+    /// Returns the number of channels that an access takes.
+    fn channels_of(&self, access: &Access) -> usize {
+        (access.bytes.div_ceil(self.page)).clamp(1, self.channels() as u64) as usize
+    }
+
+    /// Returns the time of a channel for its part of an access [ps].
+    fn duration(&self, access: &Access) -> f64 {
+        let rate = if access.direction == Direction::Read { self.read } else { self.write };
+        let share = access.bytes as f64 / self.channels_of(access) as f64;
+        self.latency + share / (rate / self.channels() as f64)
+    }
+
+    /// Puts a write into the write cache, if there is room.
+    fn cache(&mut self, now: SimTime, access: &Access) -> bool {
+        let now = now.max(self.state.cached_at);
+        let elapsed = (now - self.state.cached_at).as_picos() as f64;
+        let cached = (self.state.cached - elapsed * self.write).max(0.0);
+        (self.state.cached, self.state.cached_at) = (cached, now);
+        let fits =
+            access.direction == Direction::Write && cached + access.bytes as f64 <= self.write_cache as f64;
+        self.state.cached += if fits { access.bytes as f64 } else { 0.0 };
+        fits
+    }
+}
+
+impl Device for Ssd {
+    fn idle(&self) -> Box<dyn Device> {
+        let free_from = vec![SimTime::ZERO; self.channels()];
+        let state =
+            SsdState { free_from, ends: BinaryHeap::new(), begun: 0, cached: 0.0, cached_at: SimTime::ZERO };
+        Box::new(Self { state, ..self.clone() })
+    }
+
+    fn duration_alone(&self, access: &Access) -> Option<SimDuration> {
+        let is_cached = access.direction == Direction::Write && access.bytes <= self.write_cache;
+        SimDuration::try_from_picos_f64(if is_cached { self.latency } else { self.duration(access) })
+    }
+
+    fn begin(&mut self, now: SimTime, access: &Access, id: AccessId) {
+        let end = if self.cache(now, access) {
+            later(now, self.latency)
+        } else {
+            let duration = self.duration(access);
+            let count = self.channels_of(access);
+            let free_from = &mut self.state.free_from;
+            free_from.sort_unstable();
+            let taken = free_from.iter_mut().take(count);
+            let ends = taken.map(|free| {
+                *free = later(now.max(*free), duration);
+                *free
+            });
+            ends.max().unwrap_or(now)
+        };
+        self.state.ends.push(Reverse((end, self.state.begun, id)));
+        self.state.begun += 1;
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.state.ends.peek().map(|Reverse((end, ..))| *end)
+    }
+
+    fn advance(&mut self, now: SimTime, ended: &mut Vec<AccessId>) {
+        while let Some(Reverse((end, _, id))) = self.state.ends.peek().copied()
+            && end <= now
+        {
+            self.state.ends.pop();
+            ended.push(id);
+        }
+    }
+
+    fn concurrency(&self) -> u32 {
+        self.channels() as u32
+    }
+
+    fn save(&self) -> Vec<u8> {
+        postcard::to_allocvec(&self.state).expect("memory takes all")
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        let state: SsdState = read_state(state)?;
+        if state.free_from.len() != self.channels() || !(state.cached >= 0.0) {
+            return Err(ForeignState);
+        }
+        self.state = state;
+        Ok(())
+    }
+}
