@@ -84,6 +84,7 @@ static BUS: Model = Model {
         })
     }),
     with_epochs: None,
+    in_time_order: None,
 };
 
 /// Two messages of a kilobyte between four ranks, with their envelopes.

@@ -35,13 +35,15 @@ fn run_committed(settings: &[&str]) -> Result<Outcome, RunError> {
 
 /// Cases of SMPI's MPI-IO, and how far its ends may be from ours: it rounds the progress of each access to whole bytes at each step of
 /// its clock.
-const CASES: [(&str, f64); 6] = [
+const CASES: [(&str, f64); 8] = [
     ("io-indep", 2e-8),
     ("io-seq", 2e-8),
     ("io-all-contig", 1e-11),
     ("io-all-holes", 1e-11),
     ("io-all-overlap", 1e-9),
     ("io-ckpt8", 1e-11),
+    ("io-shared", 1e-11),
+    ("io-ordered", 1e-11),
 ];
 
 /// Independent and collective accesses, on local and on remote disks: the end of each rank.
@@ -70,7 +72,7 @@ fn files_take_simgrids_times() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 12 * 4 + 4);
+    assert_eq!(compared, 14 * 4 + 8);
 }
 
 /// Rank 0 has the shared disk of 100 MB/s at its own host; writing 10 MB takes it 0.1 s, and the others as long as the data take
@@ -122,6 +124,178 @@ fn files_are_deterministic() {
         replay_in_parts(config(&committed(), &data("storage/platform.toml"), &[]), &folder);
     assert_eq!(digest(&outcome.unwrap()), flow);
     assert!(parts > 2, "{parts} parts");
+}
+
+/// A file system on nodes 2 and 3 of a cluster without latencies; requests have no size.
+const SYSTEM: &str = "directory = '/fs', servers = ['node-2', 'node-3'], start = 0, stripe = '1MB', transfer = '1MB', request = 0, device = { read = '100MBps', write = '100MBps' }";
+
+/// Runs a program on a file system; returns the ends of its ranks [s].
+fn run_on_system(text: &str, system: &str, settings: &[&str]) -> Result<Vec<f64>, RunError> {
+    let outcome = run(on_system(&Folder::new().write("trace.txt", text), system, settings))?;
+    Ok(outcome.ends.iter().map(|end| end.as_secs_f64()).collect())
+}
+
+fn on_system(trace: &Path, system: &str, settings: &[&str]) -> Config {
+    let platform = "platform.topology={ kind = 'cluster', hosts = 5, speed = '1Gf', bandwidth = '1GBps', latency = '0s' }";
+    let system = format!("platform.file_system=[{{ {SYSTEM}, {system} }}]");
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    for setting in [&[platform, &system, "network.preset='raw'"], settings].concat() {
+        config.set(setting).unwrap();
+    }
+    config
+}
+
+/// Returns whether ends are as expected but for the messages of a few bytes that open and close files.
+fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    let are_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 2e-6);
+    assert!(found.len() == expected.len() && are_near, "{what}: {found:?}, expected {expected:?}");
+}
+
+const FREE: &str = "network.model='contention-free'";
+
+/// 4 MB are two stripes of 1 MB on each of two servers, in messages that take 1 ms without contention; a device takes 10 ms for each.
+#[test]
+fn accesses_go_through_servers() {
+    let write = "0 init\n0 io-open /fs/x\n0 io-write /fs/x 4000000\n";
+    let read = format!("{write}0 io-read_at /fs/x 0 4000000\n");
+    let again = format!("{read}0 io-read_at /fs/x 1000000 3000000\n");
+    let sync = format!("{write}0 io-sync /fs/x\n");
+    let check = |text: &str, system: &str, model: &str, expected: f64| {
+        let found = run_on_system(text, system, &[model]).unwrap();
+        assert_near(&found, &[expected], &format!("{text} {system} {model}"));
+    };
+    check(write, "", FREE, 0.021);
+    // With contention, four messages share the link of the client: all arrive after 4 ms.
+    check(write, "", "network.model='flow'", 0.024);
+    // One message under way with each server.
+    check(write, "transfers = 1", FREE, 0.022);
+    // The data of a read come after the device.
+    check(&read, "", FREE, 0.021 + 0.021);
+    // Two accesses on the device at once share its bandwidth: the first message comes as late as the second.
+    check(write, "threads = 2", FREE, 0.021);
+    // One request of 2 MB instead of two of 1 MB.
+    check(write, "scheduler = 'merging', stripe_count = 1", FREE, 0.041);
+    // Through a forwarder each message takes its time twice.
+    check(write, "forwarders = ['node-4']", FREE, 0.022);
+    check(&read, "forwarders = ['node-4']", FREE, 0.022 + 0.022);
+    // A cache acknowledges at once, reads from it take the messages only, and a sync waits for the devices.
+    let cache = "cache = { bytes = '8MB' }";
+    check(write, cache, FREE, 0.001);
+    check(&sync, cache, FREE, 0.021);
+    check(&again, cache, FREE, 0.003);
+    // Room for 1 MB of dirty data: the second message of each server waits until the first is on the device.
+    check(write, "cache = { bytes = '8MB', dirty = '1MB' }", FREE, 0.012);
+    // A cache of reads alone.
+    check(&again, "cache = { bytes = '8MB', dirty = 0 }", FREE, 0.021 + 0.001 + 0.001);
+    // A server on the host of the client.
+    check(write, "stripe_count = 1, start = 0, servers = ['node-0']", FREE, 0.04);
+}
+
+/// Two clients: queues of servers and of the metadata server are in the order of time, without contention, too.
+#[test]
+fn clients_wait_for_servers() {
+    let write = "0 init\n1 init\n0 io-open /fs/x\n1 io-open /fs/x\n0 io-write_at /fs/x 0 1000000\n1 io-write_at /fs/x 2000000 1000000\n";
+    for model in [FREE, "network.model='flow'"] {
+        let found = run_on_system(write, "", &[model]).unwrap();
+        let arrival = if model == FREE { 0.001 } else { 0.002 };
+        assert_near(&found, &[arrival + 0.01, arrival + 0.02], model);
+    }
+    // Each of the two ranks opens the file in 1 ms, one after the other.
+    let found = run_on_system(
+        write,
+        "metadata = { host = 'node-4', rate = 1000 }, cache = { bytes = '1GB' }",
+        &[FREE],
+    );
+    assert_near(&found.unwrap(), &[0.003, 0.003], "metadata");
+}
+
+/// A reader that goes through a file of 8 MB in steps of 1 MB on one server finds what was read ahead.
+#[test]
+fn sequential_reads_are_read_ahead() {
+    let mut text = "0 init\n0 io-open /fs/x\n".to_owned();
+    (0..8).for_each(|_| text.push_str("0 io-read /fs/x 1000000\n"));
+    let run = |more: &str| {
+        let system = format!("stripe_count = 1, files = {{ '/fs/x' = '8MB' }}{more}");
+        run_on_system(&text, &system, &[FREE]).unwrap()
+    };
+    assert_near(&run(""), &[8.0 * 0.011], "no cache");
+    assert_near(&run(", cache = { bytes = '1GB' }"), &[8.0 * 0.011], "no read-ahead");
+    // 1 MB, then 1 + 3 MB, then 1 + 2 MB up to the end of the file.
+    assert_near(&run(", cache = { bytes = '1GB', read_ahead = '3MB' }"), &[0.08 + 8.0 * 0.001], "read-ahead");
+}
+
+/// A read beyond the end is an error of the program, with its place and what to do, wherever the end is known.
+#[test]
+fn reads_beyond_the_end_are_errors() {
+    let error = |text: &str, system: &str| run_on_system(text, system, &[FREE]).unwrap_err().to_string();
+    let written = "0 init\n0 io-open /fs/x\n0 io-write /fs/x 4000000\n0 io-read_at /fs/x 3000000 1000001\n";
+    let message = error(written, "");
+    for words in [":4:", "rank 0, action 3", "reads beyond the end", "which has 4000000 B", "`files`"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    let read = "0 init\n0 io-open /fs/y\n0 io-read /fs/y 4000000\n";
+    assert!(error(read, "files = { '/fs/y' = 100 }").contains("which has 100 B"));
+    let collective = "0 init\n1 init\n0 io-read_at_all /fs/y 0 60\n1 io-read_at_all /fs/y 60 60\n";
+    assert!(error(collective, "files = { '/fs/y' = 100 }").contains("rank 1, action 1"));
+    // A file that the program reads first was there before.
+    run_on_system(read, "", &[FREE]).unwrap();
+}
+
+/// Accesses at a shared pointer of a file system come one after the other, each behind the last one.
+#[test]
+fn shared_pointers_move_in_the_order_of_time() {
+    let text = "0 init\n1 init\n0 io-open /fs/x\n1 io-open /fs/x\n0 compute 1000000\n0 io-write_shared /fs/x 1000000\n\
+                1 io-write_shared /fs/x 1000000\n0 io-read_at /fs/x 0 2000000\n";
+    // Rank 1 writes the first stripe up to 11 ms; then rank 0 writes the second, and reads both at once.
+    let found = run_on_system(text, "", &[FREE]).unwrap();
+    assert_near(&found, &[0.022 + 0.011, 0.011], "shared");
+}
+
+/// The trace of all kinds of calls has one digest on any number of threads, and from a checkpoint at any event, in both models.
+#[test]
+fn file_systems_are_deterministic() {
+    let text =
+        std::fs::read_to_string(committed()).unwrap().replace("/scratch", "/fs").replace("/tmp", "/fs/tmp");
+    let text = text.replace(
+        "0 io-read_all /fs/tmp/log 0\n",
+        "0 io-write_shared /fs/x 100000\n0 io-read_all /fs/tmp/log 0\n",
+    );
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &text);
+    let system = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, forwarders = ['node-4', 'node-3'], metadata = { host = 'node-4', rate = 1000 }, scheduler = 'by-offset', files = { '/fs/state' = '100MB' }";
+    let mut digests = Vec::new();
+    for model in [FREE, "network.model='flow'"] {
+        let at = |settings: &[&str]| run(on_system(&trace, system, &[&[model], settings].concat())).unwrap();
+        let one = digest(&at(&[]));
+        for threads in ["engine.threads=2", "engine.threads=3"] {
+            assert_eq!(digest(&at(&[threads])), one);
+        }
+        let parts_in = Folder::new();
+        let (outcome, parts) = replay_in_parts(on_system(&trace, system, &[model]), &parts_in);
+        assert_eq!(digest(&outcome.unwrap()), one, "{model}");
+        assert!(parts > 2, "{parts} parts");
+        digests.push(one);
+    }
+    assert_ne!(digests[0], digests[1]);
+}
+
+/// Without contention and without file systems, a replay in the order of time has the digest of one without that order.
+#[test]
+fn the_order_of_time_changes_nothing_without_contention() {
+    let text = "0 init\n1 init\n2 init\n0 compute 1e6\n1 compute 3.3e5\n0 isend 1 0 100000\n0 wait 0 1 0\n1 recv 0 0 100000\n0 allReduce 1000 1000\n\
+                1 allReduce 1000 1000\n2 allReduce 1000 1000\n2 sleep 0.01\n2 send 0 1 20\n0 recv 2 1 20\n0 barrier\n1 barrier\n2 barrier\n";
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", text);
+    let config = on_system(&trace, "", &[FREE]);
+    let mut job = config.resolve().unwrap();
+    let run = |job: &pdes_replay::Job| {
+        let simulation = Simulation::load(job).unwrap();
+        digest(&simulation.replay(&Progress::new(1)).unwrap())
+    };
+    let free = run(&job);
+    job.model = job.model.in_time_order.unwrap();
+    assert_eq!(run(&job), free);
 }
 
 /// What files do not work with is refused, or said, by name.

@@ -64,7 +64,7 @@ use reduce::Reduce;
 use reduce_scatter::ReduceScatter;
 use scatter::Scatter;
 
-use crate::machine::DeviceAccess;
+use crate::machine::FileAccess;
 pub use layout::Layout;
 pub use member::Member;
 pub use operation::Operation;
@@ -156,10 +156,10 @@ pub enum Step {
         /// Amount.
         flops: f64,
     },
-    /// A step of an access to the file of the call, on this device or of its data.
+    /// A step of an operation on the file of the call.
     Access {
         /// The access.
-        access: DeviceAccess,
+        access: FileAccess,
         /// Number of the step, from 0; the last ones may do nothing.
         number: u8,
     },

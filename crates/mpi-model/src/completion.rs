@@ -22,6 +22,8 @@ enum Waiters {
     Rendezvous { receiver: Rank, receive: RequestId, posted: SimTime, sender: Rank, send: RequestId },
     /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: Rank, id: EagerMessageId },
+    /// Message number `message` between clients and servers of files, on behalf of a rank, which does not wait for it itself.
+    Storage { me: Rank, message: u32 },
 }
 
 impl Completion {
@@ -45,10 +47,28 @@ impl Completion {
         Self(Waiters::Eager { receiver, id })
     }
 
+    /// Creates the completion of a message between clients and servers of files, on behalf of the owner of another one.
+    pub fn of_storage(self, message: u32) -> Self {
+        Self(Waiters::Storage { me: self.owner(), message })
+    }
+
+    /// Returns the number of a message between clients and servers of files.
+    pub fn storage_message(self) -> Option<u32> {
+        match self.0 {
+            Waiters::Storage { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Reports to the waiting rank that its read goes beyond the end of the file.
+    pub fn fail_read<O: Copy>(self, size: u64, outbox: &mut Outbox<Token, O>) {
+        outbox.send(self.owner(), Token::ReadBeyondEnd { size });
+    }
+
     /// Returns the rank on whose behalf the work is done; for a message, the receiver.
     pub fn owner(self) -> Rank {
         match self.0 {
-            Waiters::Work { me, .. } => me,
+            Waiters::Work { me, .. } | Waiters::Storage { me, .. } => me,
             Waiters::Detached { receiver, .. }
             | Waiters::Rendezvous { receiver, .. }
             | Waiters::Eager { receiver, .. } => receiver,
@@ -66,7 +86,9 @@ impl Completion {
                 state.value(&(u8::MAX - 1, receiver, receive, sender, send));
                 state.time(posted);
             }
-            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. }) => state.value(&waiters),
+            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Storage { .. }) => {
+                state.value(&waiters)
+            }
         }
     }
 
@@ -107,6 +129,7 @@ impl Completion {
                 send_token(sender, Token::Arrived { request: send, at, side });
             }
             Waiters::Eager { receiver, id } => send_token(receiver, Token::EagerArrived { id, at }),
+            Waiters::Storage { .. } => {}
         }
     }
 }
@@ -130,6 +153,7 @@ mod tests {
             Completion::detached(one, of_operation, Bytes::new(u64::MAX)),
             Completion::rendezvous((one, of_program), SimTime::MAX, (other, of_operation)),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
+            Completion::of_work(one, None).of_storage(u32::MAX),
         ];
         completions.iter().for_each(assert_round_trip);
     }
@@ -138,7 +162,7 @@ mod tests {
         /// Any bytes are either refused, or read as a completion that survives a round trip.
         #[test]
         fn any_bytes_are_a_completion_or_refused(
-            kind in 0_u8..5,
+            kind in 0_u8..6,
             rest in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();

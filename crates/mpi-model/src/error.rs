@@ -73,6 +73,14 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         #[source]
         source: E,
     },
+    /// A read goes beyond the end of its file.
+    #[error(
+        "this call reads beyond the end of the file, which has {size} B at that time; write them before, or give the file with its size in `files` of its file system"
+    )]
+    ReadBeyondEnd {
+        /// Size of the file \[B\].
+        size: u64,
+    },
     /// The machine has no route between two ranks.
     #[error("no route from rank {from} to rank {to}")]
     NoRoute {

@@ -75,7 +75,7 @@ pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
-pub use machine::{DeviceAccess, FilePlace, Machine, UncontendedTransfer, Work};
+pub use machine::{FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work};
 pub use observer::{
     ActionSpan, Analyses, Analysis, Carrier, Findings, Match, Network, ObservedRank, Observer, Peer,
     RankAnalyses, Sent, SentTime, UncontendedMessages, Wait,

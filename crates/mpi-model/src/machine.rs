@@ -1,9 +1,11 @@
 //! The machine on which a program runs, as the MPI library sees it: routes, transfer times, speeds.
 
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimDuration};
 use rustc_hash::FxHasher;
+use serde::{Deserialize, Serialize};
 use trace_mmap::FileDirection;
 
 use crate::completion::Completion;
@@ -73,7 +75,7 @@ pub trait Machine: Sync {
     }
 
     /// Returns the duration of an access, for machines that make no work request of it; `None` where it exceeds a [`SimDuration`].
-    fn access_time(&self, access: &DeviceAccess) -> Option<SimDuration> {
+    fn access_time(&self, access: &FileAccess) -> Option<SimDuration> {
         let _ = access;
         None
     }
@@ -118,8 +120,8 @@ pub enum Work<Route> {
         /// Number of floating-point operations.
         flops: f64,
     },
-    /// Access to a part of a file on a storage device.
-    Access(DeviceAccess),
+    /// Operation on a file.
+    Access(FileAccess),
     /// Delay.
     Sleep {
         /// Its length.
@@ -130,35 +132,94 @@ pub enum Work<Route> {
 /// Place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePlace<Route> {
-    /// Number of the device.
-    pub device: u32,
+    /// Device or file system.
+    pub storage: StorageKind,
+    /// Its number.
+    pub number: u32,
     /// Routes to and from the device, unless it belongs to the host of the rank.
     pub remote: Option<(Route, Route)>,
 }
 
-/// Access to a part of a file on a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceAccess {
-    /// Number of the device.
-    pub device: u32,
+/// Storage that a rank accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StorageKind {
+    /// A device: the rank transfers its data, and accesses it.
+    Device,
+    /// A file system: its clients and servers do all work of an access, and of opening and synchronising a file.
+    FileSystem,
+}
+
+/// Access to a part of a file, or another operation on the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileAccess {
+    /// Number of the device or of the file system.
+    pub number: u32,
     /// Hash of the name of the file.
     pub file: u32,
-    /// Direction.
-    pub direction: FileDirection,
-    /// First position in the file \[B\].
+    /// First position in the file \[B\]; the first position of a shared pointer.
     pub offset: u64,
     /// Size \[B\].
     pub bytes: u64,
+    /// Number of the pointer that ranks share, which decides the position; `None` for the position above.
+    pub shared_pointer: Option<NonZeroU32>,
+    /// Device or file system.
+    pub storage: StorageKind,
+    /// Operation.
+    pub operation: FileOperation,
 }
 
-impl DeviceAccess {
+const _: () = assert!(size_of::<FileAccess>() <= 32, "it is a part of all work");
+
+/// Operation on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileOperation {
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Opens the file.
+    Open,
+    /// Waits until all data are on devices.
+    Sync,
+}
+
+impl From<FileDirection> for FileOperation {
+    fn from(direction: FileDirection) -> Self {
+        match direction {
+            FileDirection::Read => Self::Read,
+            FileDirection::Write => Self::Write,
+        }
+    }
+}
+
+impl FileAccess {
     /// Maximum number of steps of an access: on the device, and a transfer of its data.
     pub(crate) const MAX_STEPS: u8 = 2;
 
-    /// Creates an access to a part of a file.
-    pub fn new(device: u32, file: &str, direction: FileDirection, offset: u64, bytes: Bytes) -> Self {
+    /// Creates an operation on a file, with an access to nothing.
+    pub(crate) fn new<Route>(place: &FilePlace<Route>, file: &str, operation: FileOperation) -> Self {
+        let &FilePlace { storage, number, .. } = place;
+        let file = Self::file_number(file);
+        Self { number, file, offset: 0, bytes: 0, shared_pointer: None, storage, operation }
+    }
+
+    /// Returns this access at another part of the file.
+    pub(crate) fn at(self, offset: u64, bytes: u64) -> Self {
+        Self { offset, bytes, ..self }
+    }
+
+    /// Returns the number of a file by its name.
+    pub fn file_number(file: &str) -> u32 {
         let mut hasher = FxHasher::default();
         file.hash(&mut hasher);
-        Self { device, file: hasher.finish() as u32, direction, offset, bytes: bytes.get() }
+        hasher.finish() as u32
+    }
+
+    /// Returns whether there is nothing to do.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self.operation {
+            FileOperation::Read | FileOperation::Write => self.bytes == 0,
+            FileOperation::Open | FileOperation::Sync => self.storage == StorageKind::Device,
+        }
     }
 }

@@ -20,7 +20,7 @@ use trace_mmap::Cursor;
 use crate::collective::runner::{CollectiveRunner, Means};
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::critical_path::CriticalPath;
-use crate::error::ReplayError;
+use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
@@ -338,6 +338,9 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
                     *done = true;
                 }
                 return Ok(Wake::Ready);
+            }
+            Token::ReadBeyondEnd { size } => {
+                return Err(context.fail(ReplayErrorKind::ReadBeyondEnd { size }));
             }
             Token::PathFragment { from, fragment } => {
                 context.observers.data_received(from, fragment);

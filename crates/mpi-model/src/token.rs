@@ -44,6 +44,11 @@ pub enum Token {
         /// Operation for which it was done; `None` for the program itself.
         operation: Option<OperationIndex>,
     },
+    /// A read of the rank goes beyond the end of its file.
+    ReadBeyondEnd {
+        /// Size of the file \[B\].
+        size: u64,
+    },
     /// A fragment of the critical path to a message, sent before the message. Only where critical paths are followed and the sender
     /// is in another process of the operating system.
     PathFragment {

@@ -49,6 +49,11 @@ identifier! {
 }
 
 identifier! {
+    /// A file system by its position in the platform's list.
+    pub FileSystemId
+}
+
+identifier! {
     /// A zone by its position in the platform's list.
     pub(crate) ZoneId
 }

@@ -89,6 +89,7 @@ mod resource;
 mod route_cost;
 pub mod storage;
 mod topology;
+mod uncontended_network;
 mod unit;
 mod xml;
 
@@ -98,7 +99,7 @@ pub use error::{Location, MissingRoute, NoStorage, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
 pub use flow::windows::{WindowMachine, WindowMessage, WindowRegion};
-pub use identifier::{DeviceId, HostId, LinkId};
+pub use identifier::{DeviceId, FileSystemId, HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
@@ -110,8 +111,11 @@ pub use platform::link_class::LinkClass;
 pub use platform::quantity;
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
-pub use storage::{Access, Device, Devices, Direction, Storage};
+pub use storage::{
+    Access, Device, Devices, Direction, FileOperation, FileRequest, FileServers, Storage, StoragePlace,
+};
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;
+pub use uncontended_network::UncontendedNetwork;
 pub use unit::UnitError;

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::storage::Storage;
+use crate::storage::{Storage, StoragePlace};
 use crate::{
-    DeviceId, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
-    RouteError, RoutingRule, xml,
+    Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError, RouteError,
+    RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -134,13 +134,13 @@ impl Platform {
         &self.storage
     }
 
-    /// Returns the device on which a host finds a file, and the host of the device.
+    /// Returns the place at which a host finds a file.
     ///
     /// # Errors
     /// If the host sees none.
-    pub fn find_file(&self, host: HostId, file: &str) -> Result<(DeviceId, HostId), RouteError> {
-        if let Some(device) = self.storage.find(host, file) {
-            return Ok((device, self.storage.host(device)));
+    pub fn find_file(&self, host: HostId, file: &str) -> Result<StoragePlace, RouteError> {
+        if let Some(place) = self.storage.find(host, file) {
+            return Ok(place);
         }
         let directories = self.storage.directories(host).map(str::to_owned).collect();
         let (host, file) = (self.host(host).name.clone(), file.to_owned());

@@ -2,10 +2,17 @@
 //!
 //! A kind of device is one file, which implements [`Device`], and one row of [`DEVICE_KINDS`].
 
+mod cache;
 mod devices;
 mod disk;
+mod file_system;
 mod hard_disk;
+pub mod scheduler;
+mod server;
+mod servers;
+mod slab;
 mod ssd;
+mod usage;
 
 use std::fmt;
 
@@ -14,11 +21,17 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::identifier::DeviceId;
+use crate::identifier::{DeviceId, FileSystemId};
 use crate::platform::builder::PlatformBuilder;
 use crate::{ForeignState, HostId, PlatformError};
+pub use cache::CacheSize;
 pub use devices::Devices;
 pub(crate) use disk::Disk;
+pub use file_system::{
+    CacheDescription, FileSystem, FileSystemDescription, MetadataDescription, Piece, Striping,
+};
+pub use servers::{BeyondEnd, Consequences, FileOperation, FileRequest, FileServers, ServerMessage};
+pub use usage::{Series, ServerUsage};
 
 /// Direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +53,13 @@ pub struct Access {
     pub offset: u64,
     /// Size \[B\].
     pub bytes: u64,
+}
+
+impl Access {
+    /// Returns the end of the part of the file \[B\].
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.bytes)
+    }
 }
 
 /// Number of an access in progress, which the caller of a [`Device`] chooses.
@@ -66,6 +86,11 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Advances to the next event, and appends the accesses that end then.
     fn advance(&mut self, now: SimTime, ended: &mut Vec<AccessId>);
 
+    /// Returns the number of accesses that the device does at the same time, without slowing each other down; 1 by default.
+    fn concurrency(&self) -> u32 {
+        1
+    }
+
     /// Returns the state of the device.
     fn save(&self) -> Vec<u8>;
 
@@ -77,7 +102,7 @@ pub trait Device: fmt::Debug + Send + Sync {
 }
 
 /// Reads the state of a device.
-fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
+pub(crate) fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
     postcard::from_bytes(state).map_err(|_| ForeignState)
 }
 
@@ -110,10 +135,11 @@ pub static DEVICE_KINDS: [DeviceKind; 3] = [
     },
 ];
 
-/// The devices of a platform, and the directories at which hosts see them.
+/// The devices and file systems of a platform, and the directories at which hosts see them.
 #[derive(Debug, Default)]
 pub struct Storage {
     devices: Vec<StorageDevice>,
+    file_systems: Vec<FileSystem>,
     mounts: Vec<Mount>,
 }
 
@@ -124,28 +150,42 @@ struct StorageDevice {
     device: Box<dyn Device>,
 }
 
-/// A directory at which a device is seen.
+/// Place of a file: a device, or a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoragePlace {
+    /// A device.
+    Device(DeviceId),
+    /// A file system.
+    FileSystem(FileSystemId),
+}
+
+/// A directory at which a device or a file system is seen.
 #[derive(Debug)]
 struct Mount {
     directory: String,
     /// The host that sees it; `None` for all.
     host: Option<HostId>,
-    device: DeviceId,
+    place: StoragePlace,
 }
 
 impl Storage {
-    /// Returns whether there are no devices.
+    /// Returns whether there are neither devices nor file systems.
     pub fn is_empty(&self) -> bool {
-        self.devices.is_empty()
+        self.devices.is_empty() && self.file_systems.is_empty()
     }
 
-    /// Returns the device on which a host finds a file: that of the longest directory that begins the name; `None` if there is none.
-    pub fn find(&self, host: HostId, file: &str) -> Option<DeviceId> {
+    /// Returns the file systems, in the order of their numbers.
+    pub fn file_systems(&self) -> &[FileSystem] {
+        &self.file_systems
+    }
+
+    /// Returns the place at which a host finds a file: that of the longest directory that begins the name; `None` if there is none.
+    pub fn find(&self, host: HostId, file: &str) -> Option<StoragePlace> {
         let is_seen = |mount: &&Mount| {
             mount.host.is_none_or(|seen_by| seen_by == host) && file.starts_with(&mount.directory)
         };
         let mounts = self.mounts.iter().filter(is_seen);
-        mounts.max_by_key(|mount| mount.directory.len()).map(|mount| mount.device)
+        mounts.max_by_key(|mount| mount.directory.len()).map(|mount| mount.place)
     }
 
     /// Returns the directories that a host sees.
@@ -182,7 +222,14 @@ impl Storage {
 
     /// Lets a host, or all, see a device at a directory.
     pub(crate) fn mount(&mut self, directory: String, host: Option<HostId>, device: DeviceId) {
-        self.mounts.push(Mount { directory, host, device });
+        self.mounts.push(Mount { directory, host, place: StoragePlace::Device(device) });
+    }
+
+    /// Adds a file system, which all hosts see.
+    pub(crate) fn add_file_system(&mut self, system: FileSystem) {
+        let place = StoragePlace::FileSystem(FileSystemId::new(self.file_systems.len() as u32));
+        self.mounts.push(Mount { directory: system.directory.clone(), host: None, place });
+        self.file_systems.push(system);
     }
 
     /// Returns the device of a host with a name.

@@ -171,8 +171,8 @@ impl Config {
     ) -> Result<(), ConfigError> {
         // Generating the schema takes as long as a small replay. It is only needed to explain an error, and to find one in an inline
         // platform, which is read later.
-        let is_inline =
-            section == "platform" && matches!(key, "topology" | "host" | "link" | "route" | "storage");
+        let is_inline = section == "platform"
+            && matches!(key, "topology" | "host" | "link" | "route" | "storage" | "file_system");
         if is_inline || read_entry(section, key, &value).is_err() {
             check_entry(section, key, &value).map_err(|error| error.at(&origin))?;
         }

@@ -1,14 +1,14 @@
 //! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
 
 use mpi_model::{
-    Completion, DeviceAccess, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token,
-    UncontendedTransfer, Work,
+    Completion, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer,
+    Work,
 };
 use netmodel::WindowMachine;
 use netmodel::epoch::{EpochError, EpochMachine};
 use netmodel::{
-    ContentionFree, Devices, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters,
-    Platform, Regions, RouteError,
+    ContentionFree, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform,
+    Regions, RouteError,
 };
 use pdes_core::{
     Bytes, Fault, Outbox, Rank, RegionBlocks, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter,
@@ -18,7 +18,7 @@ use pdes_core::{
 use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
-use crate::storage::{addressed, find_file};
+use crate::storage::{StorageResources, find_file};
 
 /// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
 #[derive(Debug)]
@@ -241,8 +241,8 @@ fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> Si
 #[derive(Debug)]
 pub struct Contention<'a, N> {
     network: N,
-    /// Storage devices, if there are any.
-    devices: Option<Devices<Completion>>,
+    /// Storage, if there is any.
+    storage: Option<StorageResources<'a>>,
     placement: &'a Placement,
     completions: Vec<Completion>,
 }
@@ -250,9 +250,8 @@ pub struct Contention<'a, N> {
 impl<'a, N> Contention<'a, N> {
     /// Creates the contention on an idle network between the hosts of a machine.
     pub fn new(machine: &SharedMachine<'a>, network: N) -> Self {
-        let storage = machine.platform.storage();
-        let devices = (!storage.is_empty()).then(|| storage.idle());
-        Self { network, devices, placement: machine.placement, completions: Vec::new() }
+        let storage = StorageResources::new(machine.platform, machine.placement);
+        Self { network, storage, placement: machine.placement, completions: Vec::new() }
     }
 
     /// Writes the state of the network at a cut; `eager_messages` returns the number of eager messages to a rank.
@@ -268,7 +267,7 @@ impl<'a, N> Contention<'a, N> {
     where
         N: NetworkModel<Completion>,
     {
-        (self.network.save(), self.devices.as_ref().map_or_else(Vec::new, Devices::save))
+        (self.network.save(), self.storage.as_ref().map_or_else(Vec::new, StorageResources::save))
     }
 
     /// Continues from states of the network and of the storage.
@@ -276,40 +275,41 @@ impl<'a, N> Contention<'a, N> {
     where
         N: NetworkModel<Completion>,
     {
-        if let Some(devices) = &mut self.devices {
-            devices.restore(storage)?;
+        if let Some(own) = &mut self.storage {
+            own.restore(storage)?;
         }
         self.network.restore(network)
     }
 
-    /// Submits an access to a storage device.
+    /// Advances the storage or the network to its next event, whichever comes first; returns the instant, and the reads that fail.
     #[cold]
-    fn submit_access(&mut self, at: SimTime, access: &DeviceAccess, tag: Completion) {
-        let (device, access) = addressed(access);
-        let devices = self.devices.as_mut().expect("a file is found where there is storage");
-        devices.submit(at, device, access, tag);
-    }
-
-    /// Returns the next event of the storage, if it comes before that of the network.
-    #[cold]
-    fn next_device_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
-        let at = self.devices.as_mut()?.next_event()?;
-        of_network.is_none_or(|other| at < other).then_some(at)
-    }
-
-    /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
-    #[cold]
-    fn advance_with_devices(&mut self) -> SimTime
+    fn advance_with_storage(&mut self) -> (SimTime, Vec<(Completion, u64)>)
     where
         N: NetworkModel<Completion>,
     {
-        let of_network = self.network.next_event();
-        if let Some((at, devices)) = self.next_device_event(of_network).zip(self.devices.as_mut()) {
-            devices.advance(at, &mut self.completions);
-            return at;
-        }
-        self.network.advance(&mut self.completions);
-        self.network.now()
+        let Self { network, storage, completions, .. } = self;
+        let storage = storage.as_mut().expect("there is storage");
+        let of_network = network.next_event();
+        let now = match storage.next_event(of_network) {
+            Some(at) => {
+                storage.advance(network, at);
+                at
+            }
+            None => {
+                network.advance(completions);
+                let now = network.now();
+                completions.retain(|completion| match completion.storage_message() {
+                    Some(number) => {
+                        storage.arrived(network, now, number);
+                        false
+                    }
+                    None => true,
+                });
+                now
+            }
+        };
+        completions.append(&mut storage.ended);
+        (now, std::mem::take(&mut storage.failed))
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
@@ -351,33 +351,40 @@ where
                 self.network.compute(at, self.placement.host(rank), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
-            Work::Access(access) => self.submit_access(at, &access, tag),
+            Work::Access(access) => {
+                let storage = self.storage.as_mut().expect("a file is found where there is storage");
+                storage.submit(&mut self.network, at, access, tag);
+            }
         }
     }
 
     #[inline]
     fn next_event_time(&mut self) -> Option<SimTime> {
         let of_network = self.network.next_event();
-        if self.devices.is_none() {
-            return of_network;
+        match &mut self.storage {
+            None => of_network,
+            Some(storage) => storage.next_event(of_network).or(of_network),
         }
-        self.next_device_event(of_network).or(of_network)
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        let at = match self.devices {
-            Some(_) => self.advance_with_devices(),
+        let at = match self.storage {
+            Some(_) => {
+                let (now, failed) = self.advance_with_storage();
+                failed.into_iter().for_each(|(completion, size)| completion.fail_read(size, outbox));
+                now
+            }
             None => {
                 self.network.advance(&mut self.completions);
                 self.network.now()
             }
         };
         if at == SimTime::MAX {
-            let devices = self.devices.iter().flat_map(Devices::unfinished);
-            return Err(end_of_time_error(self.network.unfinished().chain(devices)));
+            let files = self.storage.iter().flat_map(StorageResources::unfinished);
+            return Err(end_of_time_error(self.network.unfinished().chain(files)));
         }
         for completion in self.completions.drain(..) {
             completion.deliver(at, outbox);

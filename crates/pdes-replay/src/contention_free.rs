@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{DeviceAccess, FilePlace, Machine, UncontendedTransfer};
+use mpi_model::{FileAccess, FilePlace, Machine, UncontendedTransfer};
 use netmodel::{ContentionFree, PathCost, Platform, RouteError};
 use pdes_core::{Bytes, Rank, SimDuration};
 
@@ -47,7 +47,7 @@ impl Machine for ContentionFreeMachine<'_> {
         find_file(self.platform, host, file, |from, to| self.model.path_cost(self.platform, from, to))
     }
 
-    fn access_time(&self, access: &DeviceAccess) -> Option<SimDuration> {
+    fn access_time(&self, access: &FileAccess) -> Option<SimDuration> {
         let (device, access) = addressed(access);
         self.platform.storage().duration_alone(device, &access)
     }

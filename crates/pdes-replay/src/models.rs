@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Once;
 
 use mpi_model::Completion;
-use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel};
+use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel, UncontendedNetwork};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -28,6 +28,8 @@ pub struct Model {
     pub execution: Execution,
     /// The model that replaces this one if rates change at epoch boundaries only; `None` if there are no epochs.
     pub with_epochs: Option<&'static Model>,
+    /// The model that replaces this one if accesses to files need the order of time; `None` if it has that order, or cannot.
+    pub in_time_order: Option<&'static Model>,
 }
 
 /// Execution of the replays of a model.
@@ -70,7 +72,9 @@ pub static MODELS: [Model; 3] = [
                 Ok(Outcome { epochs: Some(network.summary()), ..outcome })
             }),
             with_epochs: None,
+            in_time_order: None,
         }),
+        in_time_order: None,
     },
     Model {
         key: "contention-free",
@@ -85,6 +89,18 @@ pub static MODELS: [Model; 3] = [
         },
         execution: Execution::Uncontended,
         with_epochs: None,
+        in_time_order: Some(&Model {
+            key: "contention-free",
+            former_key: None,
+            description: "No contention but that of file systems.",
+            capabilities: <UncontendedNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+            execution: Execution::InTimeOrder(|replay| {
+                let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
+                replay.on(network).map(|(outcome, _)| outcome)
+            }),
+            with_epochs: None,
+            in_time_order: None,
+        }),
     },
     Model {
         key: "loggops",
@@ -93,6 +109,7 @@ pub static MODELS: [Model; 3] = [
         capabilities: Capabilities { threads: true, ..Capabilities::NONE },
         execution: Execution::Schedules,
         with_epochs: None,
+        in_time_order: None,
     },
 ];
 

@@ -194,7 +194,6 @@ impl Simulation {
         if let Some(LinkScale { class, latency, bandwidth }) = job.link_scale {
             platform.scale_links(class, latency, bandwidth);
         }
-        let model = epochs.as_ref().and(job.model.with_epochs).unwrap_or(job.model);
         let region_costs = match (&job.region_costs, &epochs) {
             (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
             (Some(path), None) => {
@@ -208,6 +207,11 @@ impl Simulation {
         };
         let options = LoadOptions { progress: Some(actions), ..job.load_options() };
         let trace = trace_tools::open(&job.trace, &options)?;
+        let storage = platform.storage();
+        let is_ordered = trace.has_file_calls() && !storage.file_systems().is_empty()
+            || trace.has_shared_file_accesses() && !storage.is_empty();
+        let replaced = if is_ordered { job.model.in_time_order } else { None };
+        let model = epochs.as_ref().and(job.model.with_epochs).or(replaced).unwrap_or(job.model);
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,

@@ -1,8 +1,12 @@
-//! Files of ranks on the storage devices of a platform.
+//! Files of ranks on the storage of a platform.
 
-use mpi_model::{DeviceAccess, FilePlace};
-use netmodel::{Access, DeviceId, Direction, HostId, Platform, RouteError};
-use trace_mmap::FileDirection;
+mod resources;
+mod shared_pointers;
+
+use mpi_model::{FileAccess, FileOperation, FilePlace, StorageKind};
+use netmodel::{Access, DeviceId, Direction, HostId, Platform, RouteError, StoragePlace};
+
+pub(crate) use resources::StorageResources;
 
 /// Returns the place of a file as a host sees it; `None` if the platform has no storage. `route` returns the route between two hosts.
 pub(crate) fn find_file<Route>(
@@ -14,17 +18,24 @@ pub(crate) fn find_file<Route>(
     if platform.storage().is_empty() {
         return Ok(None);
     }
-    let (device, owner) = platform.find_file(host, file)?;
-    let remote = if owner == host { None } else { Some((route(host, owner)?, route(owner, host)?)) };
-    Ok(Some(FilePlace { device: device.get(), remote }))
+    Ok(Some(match platform.find_file(host, file)? {
+        StoragePlace::Device(device) => {
+            let owner = platform.storage().host(device);
+            let remote = if owner == host { None } else { Some((route(host, owner)?, route(owner, host)?)) };
+            FilePlace { storage: StorageKind::Device, number: device.get(), remote }
+        }
+        StoragePlace::FileSystem(system) => {
+            FilePlace { storage: StorageKind::FileSystem, number: system.get(), remote: None }
+        }
+    }))
 }
 
 /// Returns the device of an access, and the access as the device sees it.
-pub(crate) fn addressed(access: &DeviceAccess) -> (DeviceId, Access) {
-    let &DeviceAccess { device, file, direction, offset, bytes } = access;
-    let direction = match direction {
-        FileDirection::Read => Direction::Read,
-        FileDirection::Write => Direction::Write,
+pub(crate) fn addressed(access: &FileAccess) -> (DeviceId, Access) {
+    let &FileAccess { number, file, operation, offset, bytes, .. } = access;
+    let direction = match operation {
+        FileOperation::Write => Direction::Write,
+        FileOperation::Read | FileOperation::Open | FileOperation::Sync => Direction::Read,
     };
-    (DeviceId::new(device), Access { file, direction, offset, bytes })
+    (DeviceId::new(number), Access { file, direction, offset, bytes })
 }

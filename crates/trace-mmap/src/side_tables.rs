@@ -9,7 +9,7 @@ pub(crate) use valid::has_legal_sizes;
 use rkyv::rancor::Failure;
 
 use crate::action::{CollectiveId, SendRecv};
-use crate::call::Call;
+use crate::call::{Call, FileCall};
 use crate::collective::Collective;
 use crate::communicator::CommIdx;
 
@@ -33,6 +33,12 @@ impl SideTables {
     /// Returns whether some call is one on a file.
     pub(crate) fn has_file_calls(&self) -> bool {
         self.calls.iter().any(|call| matches!(call, Call::File { .. }))
+    }
+
+    /// Returns whether some call is an access at the shared pointer of a file in the order of time.
+    pub(crate) fn has_shared_accesses(&self) -> bool {
+        let is_shared = |call: &FileCall| matches!(call, FileCall::SharedAccess { is_ordered: false, .. });
+        self.calls.iter().any(|call| matches!(call, Call::File { call, .. } if is_shared(call)))
     }
 
     /// Reads the tables of a rank among `ranks` from their archived form; returns `None` if it is malformed.

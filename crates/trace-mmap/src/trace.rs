@@ -182,6 +182,11 @@ impl Trace {
         self.side_tables().flatten().any(SideTables::has_file_calls)
     }
 
+    /// Returns whether some rank accesses a file at its shared pointer in the order of time; a damaged table has no such calls.
+    pub fn has_shared_file_accesses(&self) -> bool {
+        self.side_tables().flatten().any(SideTables::has_shared_accesses)
+    }
+
     /// Calls a function with a rank, which is read temporarily if it is not loaded.
     ///
     /// # Errors

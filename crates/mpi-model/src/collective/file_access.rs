@@ -4,13 +4,16 @@
 //!
 //! Chunks overlap by a byte, and a part inside a chunk is not exchanged, as in SMPI.
 
+use pdes_core::Bytes;
 use trace_mmap::Datatype;
 
 use super::blocks::Blocks;
 use super::operation::Selectable;
 use super::steps::{Schedule, Steps as _};
-use super::{Allgather, Alltoall, Alltoallv, Elements, Member, Step, allgather, alltoall};
-use crate::machine::DeviceAccess;
+use super::{
+    Allgather, Alltoall, Alltoallv, Bcast, Elements, Member, Step, allgather, alltoall, bcast, scan,
+};
+use crate::machine::FileAccess;
 
 /// Part of a file \[B\]: begin and end.
 pub(crate) type Part = (u64, u64);
@@ -93,11 +96,7 @@ impl FileParts {
 }
 
 /// Returns the steps of a member of a collective access; `access` makes its steps on a part of the file.
-pub(crate) fn schedule<'a>(
-    member: Member<'a>,
-    parts: &'a FileParts,
-    access: impl Fn(u64, u64) -> DeviceAccess + Send + 'a,
-) -> Schedule<'a> {
+pub(crate) fn schedule<'a>(member: Member<'a>, parts: &'a FileParts, access: FileAccess) -> Schedule<'a> {
     let told = || {
         let (sent, blocks) = (Elements::new(8, Datatype::BYTE), Blocks::equal(8, Datatype::BYTE));
         Allgather::selected(member, allgather::Args { sent, blocks })
@@ -108,9 +107,9 @@ pub(crate) fn schedule<'a>(
         return Box::new(told);
     }
     if parts.are_side_by_side() {
-        return Box::new(told.then(access_steps(access(begin, end - begin))));
+        return Box::new(told.then(access_steps(access.at(begin, end - begin))));
     }
-    let own = access(parts.chunk(member.rank).0, parts.wanted_of_chunk(member.rank));
+    let own = access.at(parts.chunk(member.rank).0, parts.wanted_of_chunk(member.rank));
     let size = Blocks::equal(4, Datatype::BYTE);
     let sizes = Alltoall::selected(member, alltoall::Args { sent: size, received: size });
     let sent = Blocks::OfFile { parts, member: member.rank, are_sent: true };
@@ -119,10 +118,18 @@ pub(crate) fn schedule<'a>(
     Box::new(told.then(access_steps(own)).then(sizes).then(data))
 }
 
-/// Returns the steps of an access.
-fn access_steps(access: DeviceAccess) -> impl Iterator<Item = Step> + Send {
-    (0..DeviceAccess::MAX_STEPS)
-        .filter(move |_| access.bytes > 0)
+/// Returns the steps of a member of a collective access in the order of ranks: a prefix sum of 8 bytes finds the parts, and after the
+/// access the last rank broadcasts a byte.
+pub(crate) fn ordered<'a>(member: Member<'a>, parts: &'a FileParts, access: FileAccess) -> Schedule<'a> {
+    let last = bcast::Args { root: member.size - 1, data: Elements::new(1, Datatype::BYTE) };
+    let positions = scan::linear(member, Bytes::new(8));
+    Box::new(positions.then(schedule(member, parts, access)).then(Bcast::selected(member, last)))
+}
+
+/// Returns the steps of an operation on a file.
+pub(crate) fn access_steps(access: FileAccess) -> impl Iterator<Item = Step> + Send {
+    (0..FileAccess::MAX_STEPS)
+        .filter(move |_| !access.is_nothing())
         .map(move |number| Step::Access { access, number })
 }
 

@@ -129,12 +129,15 @@ impl ActionKind {
                 FileCall::Close => Self::FileClose,
                 FileCall::Sync => Self::FileSync,
                 FileCall::Seek { .. } => Self::Marker,
-                FileCall::Access { is_collective, direction, .. } => match (direction, is_collective) {
-                    (FileDirection::Read, false) => Self::FileRead,
-                    (FileDirection::Write, false) => Self::FileWrite,
-                    (FileDirection::Read, true) => Self::FileReadAll,
-                    (FileDirection::Write, true) => Self::FileWriteAll,
-                },
+                FileCall::Access { is_collective, direction, .. }
+                | FileCall::SharedAccess { is_ordered: is_collective, direction, .. } => {
+                    match (direction, is_collective) {
+                        (FileDirection::Read, false) => Self::FileRead,
+                        (FileDirection::Write, false) => Self::FileWrite,
+                        (FileDirection::Read, true) => Self::FileReadAll,
+                        (FileDirection::Write, true) => Self::FileWriteAll,
+                    }
+                }
             },
         }
     }

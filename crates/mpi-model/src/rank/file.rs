@@ -1,14 +1,17 @@
 //! Calls on files: MPI-IO as SMPI does it (`smpi_file.cpp`).
 //!
 //! `MPI_File_open` is an allgather and two broadcasts of 8 bytes, `MPI_File_close` three barriers and `MPI_File_sync` one. An access
-//! to a device of another host begins (a write) or ends (a read) with a transfer of its data. Where the machine has no storage, all
-//! calls on files take no time.
+//! to a device of another host begins (a write) or ends (a read) with a transfer of its data; what a file system does is up to the
+//! machine. Where the machine has no storage, all calls on files take no time.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank};
+use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Action, Call, CallId, CommId, FileCall, FileDirection, RankTrace, Trace};
+use trace_mmap::{Action, Call, CallId, CommId, FileCall, RankTrace, Trace};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -16,7 +19,7 @@ use crate::collective::file_access::{FileParts, Part};
 use crate::collective::runner::Origin;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
-use crate::machine::{DeviceAccess, FilePlace, Machine, Work};
+use crate::machine::{FileAccess, FileOperation, FilePlace, Machine, Work};
 use crate::observer::Analysis;
 use crate::point_to_point::OperationIndex;
 use crate::statistics::ActionKind;
@@ -26,31 +29,64 @@ use crate::statistics::ActionKind;
 pub(super) struct Files {
     /// Individual pointers \[B\].
     pointers: BTreeMap<Box<str>, u64>,
+    /// Phases of the shared pointers.
+    phases: BTreeMap<Box<str>, Phase>,
     /// Number of collective accesses on each communicator.
     collective_accesses: BTreeMap<CommId, u32>,
 }
 
+/// Number of the times that the shared pointer of a file was set, when the file was opened or accessed in the order of ranks. In a phase
+/// ranks move the pointer in the order of time.
+type Phase = u32;
+
+/// Place of an access in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// A part.
+    Part(Part),
+    /// At the shared pointer, in one of its phases.
+    Shared(Phase),
+    /// At the shared pointer, in the order of ranks.
+    Ordered(Phase),
+}
+
 impl Files {
-    /// Follows a call; returns the part of the file that it accesses.
-    fn follow(&mut self, file: &str, call: FileCall) -> Option<Part> {
+    /// Follows a call; returns the place of its access.
+    fn follow(&mut self, file: &str, call: FileCall) -> Option<Place> {
         let pointer = match self.pointers.get_mut(file) {
             Some(pointer) => pointer,
             None => self.pointers.entry(file.into()).or_default(),
         };
         match call {
-            FileCall::Open { .. } => *pointer = 0,
+            FileCall::Open { .. } => {
+                *pointer = 0;
+                self.next_phase(file);
+            }
             FileCall::Close | FileCall::Sync => {}
             FileCall::Seek { offset } => *pointer = offset,
             FileCall::Access { offset: Some(offset), bytes, .. } => {
-                return Some((offset, offset.saturating_add(bytes.get())));
+                return Some(Place::Part((offset, offset.saturating_add(bytes.get()))));
             }
             FileCall::Access { offset: None, bytes, .. } => {
                 let begin = *pointer;
                 *pointer = begin.saturating_add(bytes.get());
-                return Some((begin, *pointer));
+                return Some(Place::Part((begin, *pointer)));
+            }
+            FileCall::SharedAccess { is_ordered: true, .. } => {
+                return Some(Place::Ordered(self.next_phase(file)));
+            }
+            FileCall::SharedAccess { is_ordered: false, .. } => {
+                return Some(Place::Shared(self.phases.get(file).copied().unwrap_or(0)));
             }
         }
         None
+    }
+
+    /// Begins the next phase of the shared pointer of a file; returns the last one.
+    fn next_phase(&mut self, file: &str) -> Phase {
+        let phase = self.phases.entry(file.into()).or_default();
+        *phase += 1;
+        *phase - 1
     }
 
     /// Counts a collective access on a communicator; returns its number there, from 0.
@@ -61,47 +97,115 @@ impl Files {
     }
 }
 
-/// The collective accesses to files on each communicator.
+/// A phase of the shared pointer of a file of a communicator.
+type SharedPhase = (CommId, Box<str>, Phase);
+
+/// What all ranks do together with files: the parts of collective accesses on each communicator, and where phases of shared pointers
+/// begin.
 #[derive(Debug, Default)]
-pub(crate) struct CollectiveAccesses(BTreeMap<CommId, Vec<FileParts>>);
+pub(crate) struct CollectiveAccesses {
+    parts: BTreeMap<CommId, Vec<FileParts>>,
+    /// First position of phases that begin after an access in the order of ranks \[B\].
+    phase_begins: BTreeMap<SharedPhase, u64>,
+}
+
+/// A collective access, of which the parts of some ranks are known; before positions follow from the shared pointer, parts have
+/// the right sizes only.
+#[derive(Clone, Debug)]
+struct FoundAccess {
+    parts: Vec<Part>,
+    /// File and phase of an access in the order of ranks.
+    ordered: Option<(Box<str>, Phase)>,
+}
+
+#[derive(Debug, Default)]
+struct FoundAccesses {
+    accesses: BTreeMap<CommId, Vec<FoundAccess>>,
+    /// Amounts that ranks access in a phase of a shared pointer \[B\].
+    shared: BTreeMap<SharedPhase, u64>,
+}
 
 impl CollectiveAccesses {
     /// Finds the collective accesses of all ranks, loaded or not. Costs the actions of all ranks with calls on files.
     pub(crate) fn of(trace: &Trace) -> Self {
-        let mut found: BTreeMap<CommId, Vec<Vec<Part>>> = BTreeMap::new();
+        let mut found = FoundAccesses::default();
         for rank in (0..trace.ranks()).map(Rank::new) {
             // A damaged rank ends the run on the process that replays it.
-            let _ = trace.with_rank(rank, |rank| add_rank(rank, &mut found));
+            let _ = trace.with_rank(rank, |rank| found.add_rank(rank));
         }
-        let parts = |parts: Vec<Vec<Part>>| parts.into_iter().map(FileParts::new).collect();
-        Self(found.into_iter().map(|(communicator, accesses)| (communicator, parts(accesses))).collect())
+        let (mut parts, mut phase_begins) = (BTreeMap::new(), BTreeMap::new());
+        for (communicator, accesses) in found.accesses {
+            let placed = accesses.into_iter().map(|FoundAccess { parts, ordered }| {
+                let Some((file, phase)) = ordered else { return FileParts::new(parts) };
+                let mut key = (communicator, file, phase);
+                let begin: u64 = phase_begins.get(&key).copied().unwrap_or(0);
+                let begin = begin.saturating_add(found.shared.get(&key).copied().unwrap_or(0));
+                let (parts, end) = in_rank_order(begin, &parts);
+                key.2 += 1;
+                phase_begins.insert(key, end);
+                FileParts::new(parts)
+            });
+            let placed: Vec<FileParts> = placed.collect();
+            parts.insert(communicator, placed);
+        }
+        Self { parts, phase_begins }
     }
 
     /// Returns the parts of an access on a communicator.
     pub(crate) fn get(&self, communicator: CommId, number: u32) -> Option<&FileParts> {
-        self.0.get(&communicator)?.get(number as usize)
+        self.parts.get(&communicator)?.get(number as usize)
+    }
+
+    /// Returns the first position of a phase of a shared pointer \[B\].
+    fn phase_begin(&self, communicator: CommId, file: &str, phase: Phase) -> u64 {
+        self.phase_begins.get(&(communicator, file.into(), phase)).copied().unwrap_or(0)
     }
 }
 
-/// Adds the parts that a rank accesses together with others.
-fn add_rank(rank: &RankTrace, found: &mut BTreeMap<CommId, Vec<Vec<Part>>>) {
-    if !rank.has_file_calls() {
-        return;
-    }
-    let mut files = Files::default();
-    for action in rank.cursor() {
-        let Action::Call(id) = action else { continue };
-        let Call::File { communicator, file, call } = rank.call(id) else { continue };
-        let Some(part) = files.follow(file.as_str(), *call).filter(|_| call.is_collective()) else {
-            continue;
-        };
-        let communicator = &rank.communicators()[communicator.index()];
-        let number = files.next_collective_access(communicator.id) as usize;
-        let accesses = found.entry(communicator.id).or_default();
-        if accesses.len() <= number {
-            accesses.resize(number + 1, vec![(0, 0); communicator.group.len() as usize]);
+/// Returns parts of these sizes, and the end of the last one. As in SMPI, the part of rank 0 is at the pointer, and that of another one
+/// behind it by the sizes of all up to its own: parts of unequal sizes leave holes, or overlap.
+fn in_rank_order(pointer: u64, parts: &[Part]) -> (Vec<Part>, u64) {
+    let mut begin = pointer;
+    let placed = (0..).zip(parts).map(|(rank, (from, to))| {
+        begin = begin.saturating_add(if rank == 0 { 0 } else { to - from });
+        (begin, begin.saturating_add(to - from))
+    });
+    let placed: Vec<Part> = placed.collect();
+    let end = placed.last().map_or(pointer, |part| part.1);
+    (placed, end)
+}
+
+impl FoundAccesses {
+    /// Adds what a rank accesses together with others.
+    fn add_rank(&mut self, rank: &RankTrace) {
+        if !rank.has_file_calls() {
+            return;
         }
-        accesses[number][communicator.rank as usize] = part;
+        let mut files = Files::default();
+        for action in rank.cursor() {
+            let Action::Call(id) = action else { continue };
+            let Call::File { communicator, file, call } = rank.call(id) else { continue };
+            let (file, bytes) = (file.as_str(), call.access().map_or(0, |(_, bytes)| bytes.get()));
+            let communicator = &rank.communicators()[communicator.index()];
+            let (part, ordered) = match files.follow(file, *call) {
+                Some(Place::Part(part)) if call.is_collective() => (part, None),
+                Some(Place::Ordered(phase)) => ((0, bytes), Some((file.into(), phase))),
+                Some(Place::Shared(phase)) => {
+                    let amount = self.shared.entry((communicator.id, file.into(), phase)).or_default();
+                    *amount = amount.saturating_add(bytes);
+                    continue;
+                }
+                _ => continue,
+            };
+            let number = files.next_collective_access(communicator.id) as usize;
+            let accesses = self.accesses.entry(communicator.id).or_default();
+            if accesses.len() <= number {
+                let parts = vec![(0, 0); communicator.group.len() as usize];
+                accesses.resize(number + 1, FoundAccess { parts, ordered: None });
+            }
+            accesses[number].parts[communicator.rank as usize] = part;
+            accesses[number].ordered = ordered;
+        }
     }
 }
 
@@ -123,35 +227,66 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 let number = self.files.next_collective_access(communicator);
                 self.start_operation(Origin::FileAccess { call: id, number }, outbox)
             }
-            Some((begin, _)) => self.continue_access(id, begin, 0, outbox),
+            Some(Place::Part((begin, _))) => {
+                let access = self.context.access(id, begin);
+                self.continue_access(id, access, 0, outbox)
+            }
+            Some(Place::Shared(phase) | Place::Ordered(phase)) => {
+                let accesses = self.context.replay.collective_accesses();
+                let begin = accesses.phase_begin(communicator, file.as_str(), phase);
+                let access = FileAccess {
+                    shared_pointer: Some(pointer_number(communicator, phase)),
+                    ..self.context.access(id, begin)
+                };
+                self.continue_access(id, access, 0, outbox)
+            }
             None if call.is_collective() => self.start_operation(Origin::Call(id), outbox),
             None => Ok(self.end(kind)),
         }
     }
 
     /// Continues an independent access to a file of which some steps are done.
-    pub(super) fn continue_access(
+    fn continue_access(
         &mut self,
         id: CallId,
-        offset: u64,
+        access: FileAccess,
         mut steps_done: u8,
         outbox: &mut RankOutbox<M>,
     ) -> Outcome<M::Error> {
         let context = &mut self.context;
-        let call = context.trace.call(id);
-        let kind = ActionKind::of_call(call, context.trace);
-        let Call::File { call: FileCall::Access { bytes, .. }, .. } = call else {
-            unreachable!("the call is an access to a file")
-        };
-        let access = context.access(id, offset, bytes.get());
-        while steps_done < DeviceAccess::MAX_STEPS && access.bytes > 0 {
+        let kind = ActionKind::of_call(context.trace.call(id), context.trace);
+        while steps_done < FileAccess::MAX_STEPS && !access.is_nothing() {
             steps_done += 1;
             if context.start_access_step(id, &access, steps_done - 1, None, outbox)? {
+                // What the machine decides is one step, so the position of others is enough to continue.
+                let steps_done =
+                    if access.shared_pointer.is_some() { FileAccess::MAX_STEPS } else { steps_done };
+                let offset = access.offset;
                 return Ok(self.keep_pending(Pending::Access { call: id, offset, steps_done, done: false }));
             }
         }
         Ok(self.end(kind))
     }
+
+    /// Resumes an independent access to a part of a file.
+    pub(super) fn resume_access(
+        &mut self,
+        id: CallId,
+        offset: u64,
+        steps_done: u8,
+        outbox: &mut RankOutbox<M>,
+    ) -> Outcome<M::Error> {
+        let access = self.context.access(id, offset);
+        self.continue_access(id, access, steps_done, outbox)
+    }
+}
+
+/// Returns the number of the shared pointer of a communicator in a phase; different ones may have one number, with a probability of
+/// 2^-32.
+fn pointer_number(communicator: CommId, phase: Phase) -> NonZeroU32 {
+    let mut hasher = FxHasher::default();
+    (communicator, phase).hash(&mut hasher);
+    NonZeroU32::new(hasher.finish() as u32).unwrap_or(NonZeroU32::MIN)
 }
 
 impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
@@ -164,20 +299,24 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
         }
     }
 
-    /// Returns an access to a part of the file of a call.
-    pub(crate) fn access(&self, id: CallId, offset: u64, bytes: u64) -> DeviceAccess {
-        let Call::File { file, call: FileCall::Access { direction, .. }, .. } = self.trace.call(id) else {
-            unreachable!("the call is an access to a file")
-        };
-        let device = self.file_place(id).device;
-        DeviceAccess::new(device, file.as_str(), *direction, offset, Bytes::new(bytes))
+    /// Returns the access of a call, from a position on.
+    fn access(&self, id: CallId, offset: u64) -> FileAccess {
+        let Call::File { call, .. } = self.trace.call(id) else { unreachable!("the call is one on a file") };
+        let (direction, bytes) = call.access().expect("the call is an access to a file");
+        self.file_operation(id, direction.into()).at(offset, bytes.get())
+    }
+
+    /// Returns an operation on the file of a call, with an access to nothing.
+    pub(crate) fn file_operation(&self, id: CallId, operation: FileOperation) -> FileAccess {
+        let Call::File { file, .. } = self.trace.call(id) else { unreachable!("the call is one on a file") };
+        FileAccess::new(&self.file_place(id), file.as_str(), operation)
     }
 
     /// Starts a step of an access to the file of a call, of the program or of an operation; returns whether it has to be waited for.
     pub(crate) fn start_access_step(
         &mut self,
         id: CallId,
-        access: &DeviceAccess,
+        access: &FileAccess,
         number: u8,
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<M>,
@@ -198,13 +337,56 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
 
 impl<Route: Copy> FilePlace<Route> {
     /// Returns a step of an access, from 0.
-    fn step(&self, access: &DeviceAccess, number: u8) -> Option<Work<Route>> {
+    fn step(&self, access: &FileAccess, number: u8) -> Option<Work<Route>> {
         let transfer = |route| Work::Transfer { route, bytes: Bytes::new(access.bytes) };
-        let steps = match (access.direction, self.remote) {
-            (_, None) => [Some(Work::Access(*access)), None],
-            (FileDirection::Write, Some((to, _))) => [Some(transfer(to)), Some(Work::Access(*access))],
-            (FileDirection::Read, Some((_, from))) => [Some(Work::Access(*access)), Some(transfer(from))],
+        let whole = Some(Work::Access(*access));
+        let steps = match (access.operation, self.remote) {
+            // The machine does all steps of an access at a pointer whose position it decides.
+            _ if access.shared_pointer.is_some() => [whole, None],
+            (FileOperation::Write, Some((to, _))) => [Some(transfer(to)), whole],
+            (FileOperation::Read, Some((_, from))) => [whole, Some(transfer(from))],
+            _ => [whole, None],
         };
         steps.get(usize::from(number)).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_mmap::FileDirection;
+
+    use super::*;
+
+    /// SMPI adds the sizes up to a rank's own to the pointer: the second part of 20 bytes begins 20 bytes behind the first.
+    #[test]
+    fn ordered_parts_follow_a_prefix_sum() {
+        let (parts, end) = in_rank_order(100, &[(0, 10), (0, 20), (0, 0), (0, 5)]);
+        assert_eq!((parts, end), (vec![(100, 110), (120, 140), (120, 120), (125, 130)], 130));
+        assert_eq!(in_rank_order(7, &[]), (Vec::new(), 7));
+    }
+
+    /// The shared pointer begins anew when the file is opened, and after each access in the order of ranks.
+    #[test]
+    fn files_follow_their_pointers() {
+        let mut files = Files::default();
+        let bytes = Bytes::new(10);
+        let shared =
+            |is_ordered| FileCall::SharedAccess { is_ordered, direction: FileDirection::Write, bytes };
+        let individual =
+            FileCall::Access { is_collective: false, direction: FileDirection::Read, offset: None, bytes };
+        let calls =
+            [FileCall::Open { mode: 0 }, shared(false), individual, shared(true), shared(false), individual];
+        let places: Vec<_> = calls.iter().map(|call| files.follow("f", *call)).collect();
+        let part = |begin| Some(Place::Part((begin, begin + 10)));
+        let expected = [
+            None,
+            Some(Place::Shared(1)),
+            part(0),
+            Some(Place::Ordered(1)),
+            Some(Place::Shared(2)),
+            part(10),
+        ];
+        assert_eq!(places, expected);
+        assert_ne!(pointer_number(CommId::WORLD, 1), pointer_number(CommId::WORLD, 2));
     }
 }

@@ -76,7 +76,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
             pending @ Pending::Work { .. } => Ok(self.keep_pending(pending)),
             Pending::Access { call, offset, steps_done, done: true } => {
-                self.continue_access(call, offset, steps_done, outbox)
+                self.resume_access(call, offset, steps_done, outbox)
             }
             pending @ Pending::Access { .. } => Ok(self.keep_pending(pending)),
             Pending::Operation { index } => self.resume_blocking_operation(index, outbox),

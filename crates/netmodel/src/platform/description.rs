@@ -3,7 +3,7 @@
 //! Quantities are strings with the units of SimGrid's files (`"12.5GBps"`, `"100Mbps"`, `"1us"`, `"10Gf"`) or numbers
 //! in SI units: B/s, s, flop/s. An unknown field, or one that the topology cannot use, is an error.
 //!
-//! A platform is a table `topology`, perhaps a list of devices `storage` and, for a graph only, lists of hosts, links and routes. Fields of all topologies but
+//! A platform is a table `topology`, perhaps lists of devices `storage` and of file systems `file_system`, and, for a graph only, lists of hosts, links and routes. Fields of all topologies but
 //! the graph:
 //!
 //! | field | meaning | default |
@@ -78,7 +78,7 @@ use super::builder::PlatformBuilder;
 use super::quantity::{Bandwidth, Speed, Time, plain};
 use super::zone_builder::{RoutingKind, ZoneBuilder};
 use super::{Platform, cluster};
-use crate::storage::StorageDescription;
+use crate::storage::{FileSystemDescription, StorageDescription};
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
 use crate::{PlatformError, Sharing};
@@ -105,6 +105,9 @@ pub struct PlatformDescription {
     /// The storage devices.
     #[serde(default)]
     pub storage: Vec<StorageDescription>,
+    /// The parallel file systems.
+    #[serde(default)]
+    pub file_system: Vec<FileSystemDescription>,
 }
 
 /// The network between the hosts of a platform.
@@ -311,6 +314,7 @@ impl PlatformDescription {
     pub(crate) fn assemble(mut self, origin: &str) -> Result<Platform, PlatformError> {
         let mut builder = PlatformBuilder::new(origin);
         let storage = std::mem::take(&mut self.storage);
+        let file_systems = std::mem::take(&mut self.file_system);
         match &self.topology {
             TopologyDescription::Graph => self.assemble_graph(&mut builder)?,
             TopologyDescription::Cluster(description) => {
@@ -324,6 +328,7 @@ impl PlatformDescription {
             }
         }
         storage.into_iter().try_for_each(|device| device.add_to(&mut builder))?;
+        file_systems.into_iter().try_for_each(|system| system.add_to(&mut builder))?;
         builder.finish()
     }
 

@@ -173,6 +173,10 @@ impl Device for Ssd {
         }
     }
 
+    fn concurrency(&self) -> u32 {
+        self.channels() as u32
+    }
+
     fn save(&self) -> Vec<u8> {
         postcard::to_allocvec(&self.state).expect("memory takes all")
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use netmodel::storage::AccessId;
-use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform};
+use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace};
 use pdes_core::{SimDuration, SimTime};
 
 use crate::support::{present, repository, xml};
@@ -177,6 +177,7 @@ fn a_solid_state_disk_has_channels() {
     let writes = [(0.0, 250_000), (0.0, 100_000), (0.0005, 100_000)];
     let writes = writes.map(|(begin, bytes)| (begin, access(WRITE, bytes)));
     assert_ends(cached.storage().idle(), &writes, &[0.001, 0.003, 0.0015]);
+    assert_eq!(platform.storage().idle_devices()[0].concurrency(), 4);
     let alone = |platform: &Platform, access| platform.storage().duration_alone(DeviceId::new(0), &access);
     assert_eq!(alone(&cached, access(WRITE, 300_000)), SimDuration::try_from_secs_f64(0.001));
     assert_eq!(alone(&platform, access(READ, 4_000_000)), SimDuration::try_from_secs_f64(0.011));
@@ -280,7 +281,11 @@ fn hosts_see_their_disks_and_those_of_others() {
     };
     let found = platform("/scratch:D:b").unwrap();
     let [a, b] = [0, 1].map(HostId::new);
-    let find = |host, file| found.find_file(host, file).map(|(device, owner)| (device.get(), owner));
+    let find = |host, file| {
+        let place = found.find_file(host, file)?;
+        let StoragePlace::Device(device) = place else { panic!("{place:?}") };
+        Ok::<_, netmodel::RouteError>((device.get(), found.storage().host(device)))
+    };
     assert_eq!(find(a, "/scratch/data"), Ok((1, b)));
     assert_eq!(find(a, "/data"), Ok((0, a)));
     assert_eq!(find(b, "/home/data"), Ok((1, b)));
@@ -300,11 +305,15 @@ fn storage_in_toml_is_checked() {
         "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n";
     let read =
         |storage: &str| Platform::from_toml(&format!("{cluster}storage = [{{ {storage} }}]"), "p.toml");
+    let owner = |platform: &Platform, file| match platform.find_file(HostId::new(2), file) {
+        Ok(StoragePlace::Device(device)) => platform.storage().host(device),
+        other => panic!("{other:?}"),
+    };
     let own = read("directory = '/tmp', read = '1GBps', write = '1GBps'").unwrap();
-    assert_eq!(own.find_file(HostId::new(2), "/tmp/x").unwrap().1, HostId::new(2));
+    assert_eq!(owner(&own, "/tmp/x"), HostId::new(2));
     let shared =
         read("directory = '/s', host = 'node-1', shared = true, read = '1GBps', write = '1GBps'").unwrap();
-    assert_eq!(shared.find_file(HostId::new(2), "/s/x").unwrap().1, HostId::new(1));
+    assert_eq!(owner(&shared, "/s/x"), HostId::new(1));
     for (storage, message) in [
         ("directory = '/s', kind = 'tape'", "is \"tape\", expected disk, hard-disk or ssd"),
         ("directory = '/s', read = '1GBps'", "missing field `write`"),
@@ -321,5 +330,59 @@ fn storage_in_toml_is_checked() {
     ] {
         let error = read(storage).unwrap_err().to_string();
         assert!(error.contains(message), "{storage}: {error}");
+    }
+}
+
+/// What is wrong with a file system is said by its field, with what was found and what was expected.
+#[test]
+fn file_systems_in_toml_are_checked() {
+    let cluster =
+        "topology = { kind = 'cluster', hosts = 6, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n";
+    let read = |system: &str| {
+        let system = format!("file_system = [{{ directory = '/fs', {system} }}]");
+        Platform::from_toml(&format!("{cluster}{system}"), "p.toml")
+    };
+    let device = "device = { read = '1GBps', write = '1GBps' }";
+    let good = read(&format!(
+        "servers = ['node-[2-5]'], {device}, cache = {{ bytes = '1GB' }}, metadata = {{ host = 'node-1', rate = 1000 }}, files = {{ '/fs/x' = '2GB' }}"
+    ));
+    let good = good.unwrap();
+    let [system] = good.storage().file_systems() else { panic!("one file system") };
+    assert_eq!(system.servers, [2, 3, 4, 5].map(HostId::new));
+    assert_eq!((system.striping.count, system.striping.bytes, system.threads), (4, 1 << 20, 1));
+    assert_eq!(
+        system.cache.map(|cache| (cache.bytes, cache.dirty_bytes)),
+        Some((1_000_000_000, 500_000_000))
+    );
+    assert_eq!(system.metadata, Some((HostId::new(1), SimDuration::try_from_secs_f64(1e-3).unwrap())));
+    assert_eq!(system.files["/fs/x"], 2_000_000_000);
+    assert!(matches!(good.find_file(HostId::new(0), "/fs/x"), Ok(StoragePlace::FileSystem(_))));
+    for (system, message) in [
+        (format!("servers = [], {device}"), "servers"),
+        (format!("servers = ['node-9'], {device}"), "is \"node-9\", expected the name of a host"),
+        (format!("servers = ['node-[4-7]'], {device}"), "\"node-6\""),
+        ("servers = ['node-1'], device = { kind = 'tape' }".to_owned(), "expected disk, hard-disk or ssd"),
+        ("servers = ['node-1'], device = { kind = 3 }".to_owned(), "the kind of device 3"),
+        ("servers = ['node-1'], device = { read = 0, write = 1e9 }".to_owned(), "more than zero"),
+        (format!("servers = ['node-1'], stripe = 0, {device}"), "stripe"),
+        (format!("servers = ['node-1'], stripe_count = 2, {device}"), "one to the number of servers"),
+        (format!("servers = ['node-1'], start = 1, {device}"), "the number of a server"),
+        (format!("servers = ['node-1'], scheduler = 'random', {device}"), "in-order, by-offset or merging"),
+        (format!("servers = ['node-1'], transfers = 0, {device}"), "transfers"),
+        (format!("servers = ['node-1'], threads = 0, {device}"), "threads"),
+        (format!("servers = ['node-1'], forwarders = ['x'], {device}"), "forwarders"),
+        (
+            format!("servers = ['node-1'], cache = {{ bytes = 10, dirty = 11 }}, {device}"),
+            "at most the size of the cache",
+        ),
+        (
+            format!("servers = ['node-1'], metadata = {{ host = 'node-1', rate = 0 }}, {device}"),
+            "operations per second",
+        ),
+        (format!("servers = ['node-1'], metadata = {{ host = 'x', rate = 1 }}, {device}"), "metadata.host"),
+        (format!("servers = ['node-1'], raid = 5, {device}"), "unknown field `raid`"),
+    ] {
+        let error = read(&system).unwrap_err().to_string();
+        assert!(error.contains(message), "{system}: {error}");
     }
 }

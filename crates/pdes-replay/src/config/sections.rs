@@ -11,7 +11,7 @@ use mpi_model::{Outcomes, Parameters};
 use netmodel::description::{HostDescription, LinkDescription, RouteDescription, TopologyDescription};
 use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
-use netmodel::storage::StorageDescription;
+use netmodel::storage::{FileSystemDescription, StorageDescription};
 use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,6 +87,9 @@ pub(super) struct PlatformSection {
     /// Storage devices of a `topology`.
     #[schemars(with = "Vec<StorageDescription>", extend("x-default" = "none", "x-page" = "storage.md"))]
     storage: Option<toml::Value>,
+    /// Parallel file systems of a `topology`.
+    #[schemars(with = "Vec<FileSystemDescription>", extend("x-default" = "none", "x-page" = "storage.md"))]
+    file_system: Option<toml::Value>,
     /// Hosts file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
     #[schemars(extend("x-default" = "rank `i` on host `i`, cyclically"))]
     pub(super) hosts: Option<PathBuf>,
@@ -358,8 +361,13 @@ impl PlatformSection {
         let Some(topology) = &self.topology else { return Ok(None) };
         let mut table = toml::Table::new();
         table.insert("topology".to_owned(), toml::Value::Table(topology.clone()));
-        let lists =
-            [("host", &self.host), ("link", &self.link), ("route", &self.route), ("storage", &self.storage)];
+        let lists = [
+            ("host", &self.host),
+            ("link", &self.link),
+            ("route", &self.route),
+            ("storage", &self.storage),
+            ("file_system", &self.file_system),
+        ];
         for (key, value) in lists {
             table.extend(value.clone().map(|value| (key.to_owned(), value)));
         }

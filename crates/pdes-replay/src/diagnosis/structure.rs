@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mpi_model::ActionKind;
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
-use trace_mmap::{Action, Call, Collective, CommIdx, FileCall, LocationId, RankTrace, SendMode, Slot, Trace};
+use trace_mmap::{Action, Call, Collective, CommIdx, LocationId, RankTrace, SendMode, Slot, Trace};
 
 /// Messages below this size are small \[B\].
 const SMALL: u64 = 1024;
@@ -224,8 +224,9 @@ impl<'a> Counter<'a> {
             Call::NeighborAlltoall { slot: Some(_), .. } => {
                 self.started.get_or_insert(false);
             }
-            Call::File { call: FileCall::Access { bytes, .. }, .. } => {
-                self.count(kind, Property::Bytes, bytes.get());
+            Call::File { call, .. } => {
+                let bytes = call.access().map_or(0, |(_, bytes)| bytes.get());
+                self.count(kind, Property::Bytes, bytes);
             }
             _ => {}
         }

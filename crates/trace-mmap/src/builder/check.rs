@@ -51,7 +51,7 @@ impl Visit<'_, Named> for NumberCheck<'_> {
     }
 
     fn file_call(&mut self, call: FileCall) {
-        if let FileCall::Access { bytes, .. } = call {
+        if let Some((_, bytes)) = call.access() {
             self.bytes(bytes);
         }
         let found = call.offset().unwrap_or(0);

@@ -51,6 +51,16 @@ pub enum FileCall {
         /// Size.
         bytes: Bytes,
     },
+    /// `MPI_File_read_shared` or `MPI_File_write_shared`, at the pointer that all ranks share and one moves after the other; or
+    /// `MPI_File_read_ordered` or `MPI_File_write_ordered`, collective, in the order of ranks.
+    SharedAccess {
+        /// Whether all ranks of the communicator access the file together, in their order.
+        is_ordered: bool,
+        /// Whether the rank writes or reads.
+        direction: FileDirection,
+        /// Size.
+        bytes: Bytes,
+    },
 }
 
 /// Direction of an access to a file.
@@ -72,13 +82,24 @@ impl FileCall {
             Self::Open { .. } | Self::Close | Self::Sync => true,
             Self::Seek { .. } => false,
             Self::Access { is_collective, .. } => is_collective,
+            Self::SharedAccess { is_ordered, .. } => is_ordered,
+        }
+    }
+
+    /// Returns direction and size of an access.
+    pub fn access(self) -> Option<(FileDirection, Bytes)> {
+        match self {
+            Self::Access { direction, bytes, .. } | Self::SharedAccess { direction, bytes, .. } => {
+                Some((direction, bytes))
+            }
+            _ => None,
         }
     }
 
     /// Returns the position that the call names.
     pub(crate) fn offset(self) -> Option<u64> {
         match self {
-            Self::Open { .. } | Self::Close | Self::Sync => None,
+            Self::Open { .. } | Self::Close | Self::Sync | Self::SharedAccess { .. } => None,
             Self::Seek { offset } => Some(offset),
             Self::Access { offset, .. } => offset,
         }
@@ -95,6 +116,9 @@ impl Number for FileCall {
             Self::Access { is_collective, direction, offset, .. } => {
                 let bits = [direction == FileDirection::Write, offset.is_some(), is_collective];
                 4 + (0..).zip(bits).map(|(bit, is_set)| usize::from(is_set) << bit).sum::<usize>()
+            }
+            Self::SharedAccess { is_ordered, direction, .. } => {
+                12 + 2 * usize::from(is_ordered) + usize::from(direction == FileDirection::Write)
             }
         }
     }

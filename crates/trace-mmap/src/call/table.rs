@@ -238,7 +238,8 @@ calls! {
     File [
         0: b"io-open", 1: b"io-close", 2: b"io-sync", 3: b"io-seek",
         4: b"io-read", 5: b"io-write", 6: b"io-read_at", 7: b"io-write_at",
-        8: b"io-read_all", 9: b"io-write_all", 10: b"io-read_at_all", 11: b"io-write_at_all"
+        8: b"io-read_all", 9: b"io-write_all", 10: b"io-read_at_all", 11: b"io-write_at_all",
+        12: b"io-read_shared", 13: b"io-write_shared", 14: b"io-read_ordered", 15: b"io-write_ordered"
     ] by call | call {
         names {
             communicator: CommIdx => communicator: CommId = communicator,

@@ -103,7 +103,7 @@ impl Visit<'_, Indexed> for CallValues {
     }
 
     fn file_call(&mut self, call: FileCall) {
-        if let FileCall::Access { bytes, .. } = call {
+        if let Some((_, bytes)) = call.access() {
             self.bytes(bytes);
         }
         self.are_valid &= call.offset().is_none_or(|offset| offset <= MAX_OFFSET);
@@ -226,6 +226,7 @@ mod tests {
                 offset: Some(1 << 40),
                 bytes,
             }),
+            file(FileCall::SharedAccess { is_ordered: true, direction: FileDirection::Read, bytes }),
             Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }

@@ -105,7 +105,9 @@ impl<'a> Visit<'a, Named> for FieldWriter<'_, '_> {
             FileCall::Open { mode } => write!(f, " {mode}"),
             FileCall::Close | FileCall::Sync => Ok(()),
             FileCall::Seek { offset } => write!(f, " {offset}"),
-            FileCall::Access { offset: None, bytes, .. } => write!(f, " {}", bytes.get()),
+            FileCall::Access { offset: None, bytes, .. } | FileCall::SharedAccess { bytes, .. } => {
+                write!(f, " {}", bytes.get())
+            }
             FileCall::Access { offset: Some(offset), bytes, .. } => write!(f, " {offset} {}", bytes.get()),
         });
     }

@@ -6,7 +6,7 @@ use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, 
 
 use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
 use crate::context::RankContext;
-use crate::machine::{DeviceAccess, Machine};
+use crate::machine::{FileOperation, Machine};
 use crate::observer::Analysis;
 use crate::statistics::ActionKind;
 
@@ -51,7 +51,7 @@ fn file_operations(call: FileCall) -> &'static [Collective] {
         FileCall::Open { .. } => &OPEN,
         FileCall::Close => &BARRIERS,
         FileCall::Sync => &BARRIERS[..1],
-        FileCall::Seek { .. } | FileCall::Access { .. } => &[],
+        FileCall::Seek { .. } | FileCall::Access { .. } | FileCall::SharedAccess { .. } => &[],
     }
 }
 
@@ -68,12 +68,15 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
     let (kind, on, slot, operation) = match origin {
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
         Origin::FileAccess { call: id, number } => {
-            let Call::File { communicator, .. } = trace.call(id) else { return None };
+            let Call::File { communicator, call, .. } = trace.call(id) else { return None };
             let communicator = &trace.communicators()[communicator.index()];
             let parts = replay.collective_accesses().get(communicator.id, number)?;
-            let access = context.access(id, 0, 0);
-            let at = move |offset, bytes| DeviceAccess { offset, bytes, ..access };
-            let schedule = file_access::schedule(member(communicator), parts, at);
+            let (direction, _) = call.access()?;
+            let access = context.file_operation(id, direction.into());
+            let schedule = match call {
+                FileCall::SharedAccess { .. } => file_access::ordered(member(communicator), parts, access),
+                _ => file_access::schedule(member(communicator), parts, access),
+            };
             let kind = ActionKind::of_call(trace.call(id), trace);
             return Some(OperationPlan { kind, communicator, schedule, slot: None });
         }
@@ -97,13 +100,16 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 let member = member(communicator);
                 let operations = file_operations(*call).iter();
                 let schedules = operations.map(move |operation| collective::schedule(member, operation));
+                let own = match call {
+                    FileCall::Sync => FileOperation::Sync,
+                    _ => FileOperation::Open,
+                };
+                let access = context.file_operation(id, own);
+                let own = file_access::access_steps(access).filter(|_| !matches!(call, FileCall::Close));
+                let own: Schedule<'t> = Box::new(own);
                 let kind = ActionKind::of_call(trace.call(id), trace);
-                return Some(OperationPlan {
-                    kind,
-                    communicator,
-                    schedule: concatenate(schedules),
-                    slot: None,
-                });
+                let schedule = concatenate([own].into_iter().chain(schedules));
+                return Some(OperationPlan { kind, communicator, schedule, slot: None });
             }
             _ => return None,
         },

@@ -145,6 +145,9 @@ impl ReadCall for CallReader<'_, '_, '_> {
             1 => FileCall::Close,
             2 => FileCall::Sync,
             3 => FileCall::Seek { offset: self.offset()? },
+            number @ 12.. => {
+                FileCall::SharedAccess { is_ordered: number >= 14, direction, bytes: self.file_bytes()? }
+            }
             number => {
                 let offset = if number & 2 == 0 { None } else { Some(self.offset()?) };
                 FileCall::Access { is_collective: number >= 8, direction, offset, bytes: self.file_bytes()? }

@@ -1,0 +1,531 @@
+//! Clients and I/O servers: what an access to a file of a file system sends over the network, and when.
+//!
+//! An access becomes transfers of at most so many bytes with each server of its file, of which so many are under way at once:
+//!
+//! | step | write | read | sync | open |
+//! |---|---|---|---|---|
+//! | client to server | request | request | request | request to the metadata server |
+//! | server | waits for room in the cache | cache or device | waits until the file's data are on the device | waits for its turn |
+//! | server to client | grant | data | acknowledgement | answer |
+//! | client to server | data | | | |
+//! | server | cache, or device | | | |
+//! | server to client | acknowledgement | | | |
+//!
+//! The caller sends the messages over its network, and reports their arrival. A message to the same host arrives at once.
+
+use std::collections::BTreeMap;
+
+use pdes_core::{Bytes, SimTime};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::server::{Effect, Server, TransferId};
+use super::slab::Slab;
+use super::usage::ServerUsage;
+use super::{Access, Devices, Direction, FileSystem, Storage, read_state};
+use crate::flow::event_queue::EventQueue;
+use crate::{DeviceId, FileSystemId, ForeignState, HostId};
+
+/// Operation on a file of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileOperation {
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Opens the file, at the metadata server.
+    Open,
+    /// Waits until all data that were written before are on the devices.
+    Sync,
+}
+
+/// Request of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRequest {
+    /// File system.
+    pub system: FileSystemId,
+    /// Host of the client.
+    pub client: HostId,
+    /// Number of the file; different files may have one number, with a probability of 2^-32.
+    pub file: u32,
+    /// Operation.
+    pub operation: FileOperation,
+    /// First position in the file \[B\].
+    pub offset: u64,
+    /// Size \[B\].
+    pub bytes: u64,
+}
+
+/// A message that the caller has to send now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerMessage<T> {
+    /// Host that sends it.
+    pub from: HostId,
+    /// Host that receives it.
+    pub to: HostId,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Its number, with which its arrival is reported.
+    pub number: u32,
+    /// Tag of the access.
+    pub tag: T,
+}
+
+/// A read goes beyond the end of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeyondEnd {
+    /// The read.
+    pub request: FileRequest,
+    /// Size of the file at that time \[B\].
+    pub size: u64,
+}
+
+/// What follows from an event.
+#[derive(Debug)]
+pub struct Consequences<T> {
+    /// Messages to send now.
+    pub messages: Vec<ServerMessage<T>>,
+    /// Tags of operations that end now.
+    pub ended: Vec<T>,
+    /// Reads beyond the end of their files.
+    pub failed: Vec<(T, BeyondEnd)>,
+}
+
+impl<T> Default for Consequences<T> {
+    fn default() -> Self {
+        Self { messages: Vec::new(), ended: Vec::new(), failed: Vec::new() }
+    }
+}
+
+/// The I/O servers of a machine with their clients; `T` is the tag that the caller attaches to an operation, and gets back on its end.
+#[derive(Debug)]
+pub struct FileServers<'a, T> {
+    systems: &'a [FileSystem],
+    /// Number of the first server of each file system.
+    bases: Vec<u32>,
+    /// Devices of the servers, with the number of the server and of the access there.
+    devices: Devices<(u32, u32)>,
+    state: State<T>,
+    effects: Vec<Effect>,
+    accesses_ended: Vec<(u32, u32)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct State<T> {
+    servers: Vec<Server>,
+    operations: Slab<Operation<T>>,
+    transfers: Slab<Transfer>,
+    messages: Slab<UnderWay>,
+    events: EventQueue<Event>,
+    /// Sizes of files; `None` if a file existed before the run, and its size is not known.
+    sizes: BTreeMap<(u32, u32), Option<u64>>,
+    /// Instant from which each metadata server is free.
+    metadata_free_from: Vec<SimTime>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Operation<T> {
+    request: FileRequest,
+    tag: T,
+    shares: Vec<Share>,
+    /// Number of shares that are not complete.
+    left: u32,
+}
+
+/// The share of a server in an operation.
+#[derive(Debug, Serialize, Deserialize)]
+struct Share {
+    server: u32,
+    /// Begin of the next transfer, and end of the last one, in the part of the file that the server has \[B\].
+    next: u64,
+    end: u64,
+    under_way: u32,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Transfer {
+    operation: u32,
+    share: u32,
+    offset: u64,
+    bytes: u64,
+}
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct UnderWay {
+    content: Content,
+    bytes: u64,
+    /// Host to which it goes now.
+    at: HostId,
+    /// Host to which it goes from there.
+    then: Option<HostId>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Content {
+    Request(TransferId),
+    Grant(TransferId),
+    Data(TransferId),
+    Reply(TransferId),
+    OpenRequest(u32),
+    OpenReply(u32),
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Event {
+    Begin(u32),
+    Arrival(u32),
+    Opened(u32),
+}
+
+impl<'a, T: Copy> FileServers<'a, T> {
+    /// Creates idle servers. `number` returns the number of a file by its name.
+    pub fn new(storage: &'a Storage, number: impl Fn(&str) -> u32) -> Self {
+        let systems = storage.file_systems();
+        let mut state = State {
+            servers: Vec::new(),
+            operations: Slab::default(),
+            transfers: Slab::default(),
+            messages: Slab::default(),
+            events: EventQueue::default(),
+            sizes: BTreeMap::new(),
+            metadata_free_from: vec![SimTime::ZERO; systems.len()],
+        };
+        let (mut bases, mut devices) = (Vec::new(), Vec::new());
+        for (system, of) in (0..).zip(systems) {
+            bases.push(state.servers.len() as u32);
+            state.servers.extend(of.servers.iter().map(|&host| Server::new(host)));
+            devices.extend(of.servers.iter().map(|_| of.device.idle()));
+            state.sizes.extend(of.files.iter().map(|(name, size)| ((system, number(name)), Some(*size))));
+        }
+        let devices = Devices::new(devices);
+        Self { systems, bases, devices, state, effects: Vec::new(), accesses_ended: Vec::new() }
+    }
+
+    /// Submits an operation that begins at an instant, which is not before the last event.
+    pub fn submit(&mut self, at: SimTime, request: FileRequest, tag: T) {
+        let operation = Operation { request, tag, shares: Vec::new(), left: 0 };
+        let id = self.state.operations.insert(operation);
+        self.state.events.add(at, Event::Begin(id));
+    }
+
+    /// Returns the time of the next event, unless a message arrives before.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        [self.devices.next_event(), self.state.events.next()].into_iter().flatten().min()
+    }
+
+    /// Advances to the next event.
+    pub fn advance(&mut self, now: SimTime, found: &mut Consequences<T>) {
+        while self.next_event().is_some_and(|at| at <= now) {
+            self.devices.advance(now, &mut self.accesses_ended);
+            for (server, running) in std::mem::take(&mut self.accesses_ended) {
+                let system = self.system_of(server);
+                let Some(of) = self.state.servers.get_mut(server as usize) else { continue };
+                of.access_ended(system, now, running, &mut self.effects);
+                self.apply(now, server, found);
+            }
+            let end = now.saturating_add(pdes_core::SimDuration::from_picos(1));
+            while let Some((_, event)) = self.state.events.pop_before(end) {
+                match event {
+                    Event::Begin(operation) => self.begin(now, operation, found),
+                    Event::Arrival(message) => self.arrived(now, message, found),
+                    Event::Opened(operation) => self.opened(now, operation, found),
+                }
+            }
+        }
+    }
+
+    /// Takes the arrival of a message.
+    pub fn arrived(&mut self, now: SimTime, message: u32, found: &mut Consequences<T>) {
+        let Some(UnderWay { content, bytes, at, then }) = self.state.messages.remove(message) else { return };
+        if let Some(then) = then {
+            return self.send_hop(now, UnderWay { content, bytes, at: then, then: None }, at, found);
+        }
+        match content {
+            Content::Request(transfer) => self.requested(now, transfer, found),
+            Content::Grant(transfer) => self.send_to_server(now, transfer, true, found),
+            Content::Data(transfer) => {
+                let Some((server, request, access)) = self.access(transfer) else { return };
+                let system = self.system(request.system);
+                let of = &mut self.state.servers[server as usize];
+                of.written(system, now, (transfer, access), &mut self.effects);
+                self.apply(now, server, found);
+            }
+            Content::Reply(transfer) => self.complete(now, transfer, found),
+            Content::OpenRequest(operation) => {
+                let Some(request) = self.state.operations.get(operation).map(|operation| operation.request)
+                else {
+                    return;
+                };
+                let Some((_, time)) = self.system(request.system).metadata else { return };
+                let free_from = &mut self.state.metadata_free_from[request.system.index()];
+                *free_from = now.max(*free_from).saturating_add(time);
+                self.state.events.add(*free_from, Event::Opened(operation));
+            }
+            Content::OpenReply(operation) => self.end(operation, found),
+        }
+    }
+
+    fn system(&self, id: FileSystemId) -> &'a FileSystem {
+        &self.systems[id.index()]
+    }
+
+    fn system_of(&self, server: u32) -> &'a FileSystem {
+        &self.systems[self.bases.partition_point(|base| *base <= server) - 1]
+    }
+
+    fn begin(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
+        let Some(operation) = self.state.operations.get_mut(id) else { return };
+        let (request, tag) = (operation.request, operation.tag);
+        let system = &self.systems[request.system.index()];
+        let base = self.bases[request.system.index()];
+        let (begin, end) = (request.offset, request.offset.saturating_add(request.bytes));
+        match request.operation {
+            FileOperation::Open => match system.metadata {
+                Some((host, _)) => {
+                    let content = Content::OpenRequest(id);
+                    self.send(now, (request.client, host), content, system.request.get(), request, found);
+                }
+                None => self.end(id, found),
+            },
+            FileOperation::Sync => {
+                let server = |server| Share { server: base + server, next: 0, end: 1, under_way: 0 };
+                operation.shares = system.striping.servers_of(request.file).map(server).collect();
+                self.start_shares(now, id, found);
+            }
+            FileOperation::Read | FileOperation::Write => {
+                if let Err(size) = resize(&mut self.state.sizes, &request, end) {
+                    self.state.operations.remove(id);
+                    return found.failed.push((tag, BeyondEnd { request, size }));
+                }
+                let pieces = system.striping.pieces(request.file, begin, end);
+                let share = |piece: super::Piece| Share {
+                    server: base + piece.server,
+                    next: piece.begin,
+                    end: piece.end,
+                    under_way: 0,
+                };
+                operation.shares = pieces.map(share).collect();
+                self.start_shares(now, id, found);
+            }
+        }
+    }
+
+    fn start_shares(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
+        let Some(operation) = self.state.operations.get_mut(id) else { return };
+        let shares = operation.shares.len() as u32;
+        operation.left = shares;
+        if shares == 0 {
+            return self.end(id, found);
+        }
+        (0..shares).for_each(|share| self.start_transfers(now, id, share, found));
+    }
+
+    /// Starts transfers of a share while it may have more of them under way.
+    fn start_transfers(&mut self, now: SimTime, id: u32, number: u32, found: &mut Consequences<T>) {
+        let Some(operation) = self.state.operations.get_mut(id) else { return };
+        let system = &self.systems[operation.request.system.index()];
+        let share = &mut operation.shares[number as usize];
+        let mut started = Vec::new();
+        while share.next < share.end && share.under_way < system.transfers {
+            let bytes = system.transfer_bytes.min(share.end - share.next);
+            let transfer = Transfer { operation: id, share: number, offset: share.next, bytes };
+            share.next += bytes;
+            share.under_way += 1;
+            started.push(self.state.transfers.insert(transfer));
+        }
+        started.into_iter().for_each(|transfer| self.send_to_server(now, transfer, false, found));
+    }
+
+    /// Sends the request of a transfer to its server, or its data.
+    fn send_to_server(&mut self, now: SimTime, id: TransferId, has_data: bool, found: &mut Consequences<T>) {
+        let Some((server, request, access)) = self.access(id) else { return };
+        let (content, bytes) = match has_data {
+            true => (Content::Data(id), access.bytes),
+            false => (Content::Request(id), self.system(request.system).request.get()),
+        };
+        let hosts = (request.client, self.state.servers[server as usize].host);
+        self.send(now, hosts, content, bytes, request, found);
+    }
+
+    /// Returns the server of a transfer, the request of its operation, and its access there.
+    fn access(&self, id: TransferId) -> Option<(u32, FileRequest, Access)> {
+        let transfer = self.state.transfers.get(id)?;
+        let operation = self.state.operations.get(transfer.operation)?;
+        let request = operation.request;
+        let direction = match request.operation {
+            FileOperation::Write => Direction::Write,
+            _ => Direction::Read,
+        };
+        let access = Access { file: request.file, direction, offset: transfer.offset, bytes: transfer.bytes };
+        Some((operation.shares.get(transfer.share as usize)?.server, request, access))
+    }
+
+    fn requested(&mut self, now: SimTime, id: TransferId, found: &mut Consequences<T>) {
+        let Some((server, request, access)) = self.access(id) else { return };
+        let system = self.system(request.system);
+        let of = &mut self.state.servers[server as usize];
+        match request.operation {
+            FileOperation::Write => of.write_requested(system, (id, access.bytes), &mut self.effects),
+            FileOperation::Read => {
+                let size = self.state.sizes.get(&(request.system.get(), request.file)).copied().flatten();
+                let local = server - self.bases[request.system.index()];
+                let size = size.map(|size| system.striping.part(request.file, local, size));
+                of.read_requested(system, now, (id, access), size, &mut self.effects);
+            }
+            FileOperation::Sync => of.sync_requested((id, request.file), &mut self.effects),
+            FileOperation::Open => {}
+        }
+        self.apply(now, server, found);
+    }
+
+    /// Carries out what a server has caused.
+    fn apply(&mut self, now: SimTime, server: u32, found: &mut Consequences<T>) {
+        let host = self.state.servers[server as usize].host;
+        for effect in std::mem::take(&mut self.effects) {
+            let (id, is_done) = match effect {
+                Effect::Access { access, running } => {
+                    self.devices.submit(now, DeviceId::new(server), access, (server, running));
+                    continue;
+                }
+                Effect::Granted(id) => (id, false),
+                Effect::Done(id) => (id, true),
+            };
+            let Some((_, request, access)) = self.access(id) else { continue };
+            let has_data = is_done && request.operation == FileOperation::Read;
+            let bytes = if has_data { access.bytes } else { self.system(request.system).request.get() };
+            let content = if is_done { Content::Reply(id) } else { Content::Grant(id) };
+            self.send(now, (host, request.client), content, bytes, request, found);
+        }
+    }
+
+    /// Completes a transfer at its client.
+    fn complete(&mut self, now: SimTime, id: TransferId, found: &mut Consequences<T>) {
+        let Some(transfer) = self.state.transfers.remove(id) else { return };
+        let Some(operation) = self.state.operations.get_mut(transfer.operation) else { return };
+        let share = &mut operation.shares[transfer.share as usize];
+        share.under_way -= 1;
+        if share.next < share.end {
+            return self.start_transfers(now, transfer.operation, transfer.share, found);
+        }
+        if share.under_way == 0 {
+            operation.left -= 1;
+            if operation.left == 0 {
+                self.end(transfer.operation, found);
+            }
+        }
+    }
+
+    fn opened(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
+        let Some(request) = self.state.operations.get(id).map(|operation| operation.request) else { return };
+        let system = self.system(request.system);
+        if let Some((host, _)) = system.metadata {
+            let bytes = system.request.get();
+            self.send(now, (host, request.client), Content::OpenReply(id), bytes, request, found);
+        }
+    }
+
+    fn end(&mut self, id: u32, found: &mut Consequences<T>) {
+        found.ended.extend(self.state.operations.remove(id).map(|operation| operation.tag));
+    }
+
+    /// Sends a message between a client and a server, through the forwarder of the client if it has one.
+    fn send(
+        &mut self,
+        now: SimTime,
+        (from, to): (HostId, HostId),
+        content: Content,
+        bytes: u64,
+        request: FileRequest,
+        found: &mut Consequences<T>,
+    ) {
+        let forwarders = &self.system(request.system).forwarders;
+        let forwarder = forwarders.get(request.client.index() % forwarders.len().max(1)).copied();
+        let message = match forwarder.filter(|via| *via != from && *via != to) {
+            Some(via) => UnderWay { content, bytes, at: via, then: Some(to) },
+            None => UnderWay { content, bytes, at: to, then: None },
+        };
+        self.send_hop(now, message, from, found);
+    }
+
+    fn send_hop(&mut self, now: SimTime, message: UnderWay, from: HostId, found: &mut Consequences<T>) {
+        let operation = match message.content {
+            Content::Request(transfer)
+            | Content::Grant(transfer)
+            | Content::Data(transfer)
+            | Content::Reply(transfer) => {
+                self.state.transfers.get(transfer).map_or(u32::MAX, |transfer| transfer.operation)
+            }
+            Content::OpenRequest(operation) | Content::OpenReply(operation) => operation,
+        };
+        let Some(tag) = self.state.operations.get(operation).map(|operation| operation.tag) else { return };
+        let number = self.state.messages.insert(message);
+        if message.at == from {
+            self.state.events.add(now, Event::Arrival(number));
+        } else {
+            let bytes = Bytes::new(message.bytes);
+            found.messages.push(ServerMessage { from, to: message.at, bytes, number, tag });
+        }
+    }
+
+    /// Returns the tags of all operations that have not ended.
+    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.state.operations.iter().map(|operation| operation.tag)
+    }
+
+    /// Returns the file system, the host and the use of each server.
+    pub fn usage(&self) -> impl Iterator<Item = (FileSystemId, HostId, &ServerUsage)> {
+        let system = |server: usize| self.bases.partition_point(|base| *base as usize <= server) - 1;
+        let servers = self.state.servers.iter().enumerate();
+        servers.map(move |(number, server)| {
+            (FileSystemId::new(system(number) as u32), server.host, &server.usage)
+        })
+    }
+
+    /// Returns the state of all servers and operations.
+    pub fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        postcard::to_allocvec(&(self.devices.save(), &self.state)).expect("memory takes all")
+    }
+
+    /// Continues from a state of the same servers.
+    ///
+    /// # Errors
+    /// If the bytes are no such state.
+    pub fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        let (devices, state): (Vec<u8>, State<T>) = read_state(state)?;
+        let hosts = |servers: &[Server]| servers.iter().map(|server| server.host).collect::<Vec<_>>();
+        let is_same = hosts(&state.servers) == hosts(&self.state.servers)
+            && state.metadata_free_from.len() == self.systems.len()
+            && state.operations.iter().all(|operation| {
+                operation.request.system.index() < self.systems.len()
+                    && operation.shares.iter().all(|share| (share.server as usize) < state.servers.len())
+            });
+        if !is_same {
+            return Err(ForeignState);
+        }
+        self.devices.restore(&devices)?;
+        self.state = state;
+        Ok(())
+    }
+}
+
+/// Follows the size of the file of a read or a write up to `end`; a read beyond it gets the size.
+fn resize(sizes: &mut BTreeMap<(u32, u32), Option<u64>>, request: &FileRequest, end: u64) -> Result<(), u64> {
+    let key = (request.system.get(), request.file);
+    if request.operation == FileOperation::Write {
+        if let Some(size) = sizes.entry(key).or_insert(Some(0)) {
+            *size = end.max(*size);
+        }
+        return Ok(());
+    }
+    match *sizes.entry(key).or_insert(None) {
+        Some(size) if end > size => Err(size),
+        _ => Ok(()),
+    }
+}

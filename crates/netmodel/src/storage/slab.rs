@@ -1,0 +1,49 @@
+//! Values with numbers that are used again.
+
+use serde::{Deserialize, Serialize};
+
+/// Values by their numbers; a new value gets the number that became free last.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Slab<V> {
+    values: Vec<Option<V>>,
+    free: Vec<u32>,
+}
+
+impl<V> Default for Slab<V> {
+    fn default() -> Self {
+        Self { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<V> Slab<V> {
+    pub(super) fn insert(&mut self, value: V) -> u32 {
+        if let Some(number) = self.free.pop()
+            && let Some(place) = self.values.get_mut(number as usize)
+        {
+            *place = Some(value);
+            return number;
+        }
+        self.values.push(Some(value));
+        self.values.len() as u32 - 1
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&V> {
+        self.values.get(number as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut V> {
+        self.values.get_mut(number as usize)?.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, number: u32) -> Option<V> {
+        let value = self.values.get_mut(number as usize)?.take();
+        if value.is_some() {
+            self.free.push(number);
+        }
+        value
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &V> {
+        self.values.iter().flatten()
+    }
+}

@@ -1,0 +1,130 @@
+//! Use of I/O servers: amounts, queues, hits of caches, and amounts over time.
+
+use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
+
+use super::{Access, Direction};
+
+/// Maximum number of intervals of a series.
+const MAX_INTERVALS: usize = 256;
+
+/// Use of an I/O server up to an instant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerUsage {
+    /// Amounts read from and written to the device \[B\], what was merged or read ahead included.
+    pub read_bytes: u64,
+    /// See `read_bytes`.
+    pub written_bytes: u64,
+    /// Number of requests to the device.
+    pub requests: u64,
+    /// Amounts that reads found in the cache, and did not find there \[B\].
+    pub hit_bytes: u64,
+    /// See `hit_bytes`.
+    pub missed_bytes: u64,
+    /// Largest number of requests that waited for the device.
+    pub longest_queue: u64,
+    /// Integral of the number of waiting requests over time [ps].
+    queue_ps: u128,
+    queue: u64,
+    queue_since: SimTime,
+    /// Amounts read and written over time.
+    pub read: Series,
+    /// See `read`.
+    pub written: Series,
+}
+
+impl ServerUsage {
+    /// Notes the number of requests that wait from now on.
+    pub(super) fn queued(&mut self, now: SimTime, queue: u64) {
+        let elapsed = now.as_picos().saturating_sub(self.queue_since.as_picos());
+        self.queue_ps += u128::from(elapsed) * u128::from(self.queue);
+        (self.queue, self.queue_since) = (queue, now);
+        self.longest_queue = self.longest_queue.max(queue);
+    }
+
+    /// Notes an access that has ended.
+    pub(super) fn accessed(&mut self, now: SimTime, access: &Access) {
+        self.requests += 1;
+        let (sum, series) = match access.direction {
+            Direction::Read => (&mut self.read_bytes, &mut self.read),
+            Direction::Write => (&mut self.written_bytes, &mut self.written),
+        };
+        *sum += access.bytes;
+        series.add(now, access.bytes);
+    }
+
+    /// Notes a look for an amount in the cache.
+    pub(super) fn looked_up(&mut self, bytes: u64, is_hit: bool) {
+        *(if is_hit { &mut self.hit_bytes } else { &mut self.missed_bytes }) += bytes;
+    }
+
+    /// Returns the mean number of requests that waited, from the begin to an instant.
+    pub fn mean_queue(&self, end: SimTime) -> f64 {
+        let last = end.as_picos().saturating_sub(self.queue_since.as_picos());
+        let sum = self.queue_ps + u128::from(last) * u128::from(self.queue);
+        if end == SimTime::ZERO { 0.0 } else { sum as f64 / end.as_picos() as f64 }
+    }
+}
+
+/// Amounts over time, in at most 256 intervals of one length, a power of two of picoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Binary logarithm of the length of an interval.
+    log_width: u32,
+    /// Amount in each interval from time 0 on.
+    amounts: Vec<u64>,
+}
+
+impl Series {
+    fn add(&mut self, at: SimTime, amount: u64) {
+        let mut interval = at.as_picos() >> self.log_width.min(63);
+        while interval >= MAX_INTERVALS as u64 {
+            self.log_width += 1;
+            self.amounts = self.amounts.chunks(2).map(|pair| pair.iter().sum()).collect();
+            interval /= 2;
+        }
+        let interval = interval as usize;
+        if self.amounts.len() <= interval {
+            self.amounts.resize(interval + 1, 0);
+        }
+        self.amounts[interval] += amount;
+    }
+
+    /// Returns the length of an interval \[ps\].
+    pub fn width_ps(&self) -> u64 {
+        1 << self.log_width.min(63)
+    }
+
+    /// Returns the amount in each interval from time 0 on \[B\].
+    pub fn amounts(&self) -> &[u64] {
+        &self.amounts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_get_coarser_and_lose_nothing() {
+        let mut series = Series::default();
+        let add = |series: &mut Series, at, amount| series.add(SimTime::from_picos(at), amount);
+        add(&mut series, 3, 5);
+        add(&mut series, 255, 1);
+        assert_eq!((series.width_ps(), series.amounts().len()), (1, 256));
+        add(&mut series, 256, 7);
+        assert_eq!((series.width_ps(), series.amounts().len()), (2, 129));
+        assert_eq!((series.amounts()[1], series.amounts()[127], series.amounts()[128]), (5, 1, 7));
+        add(&mut series, 1 << 40, 2);
+        assert_eq!(series.amounts().iter().sum::<u64>(), 15);
+        assert!(series.amounts().len() <= 256);
+    }
+
+    #[test]
+    fn queues_have_means_over_time() {
+        let mut usage = ServerUsage::default();
+        usage.queued(SimTime::from_picos(100), 4);
+        usage.queued(SimTime::from_picos(200), 1);
+        assert_eq!((usage.mean_queue(SimTime::from_picos(400)), usage.longest_queue), (1.5, 4));
+    }
+}

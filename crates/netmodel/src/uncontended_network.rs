@@ -1,0 +1,106 @@
+//! A network without contention that is simulated event by event, for machines of which other parts need the order of time.
+
+use rustc_hash::FxHashMap;
+
+use pdes_core::{SimDuration, SimTime};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::flow::event_queue::EventQueue;
+use crate::storage::read_state;
+use crate::{
+    Capabilities, ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, PathCost,
+    Platform, RouteError,
+};
+
+/// The contention-free model as a network: each message takes the time of [`ContentionFree`], each computation has a core for itself.
+#[derive(Debug)]
+pub struct UncontendedNetwork<'a, T> {
+    platform: &'a Platform,
+    model: ContentionFree,
+    /// Costs of the routes that messages have taken.
+    costs: FxHashMap<(HostId, HostId), PathCost>,
+    state: State<T>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct State<T> {
+    ends: EventQueue<T>,
+    now: SimTime,
+}
+
+impl<'a, T> UncontendedNetwork<'a, T> {
+    /// Creates an idle network.
+    pub fn new(platform: &'a Platform, parameters: &NetworkParameters) -> Self {
+        let state = State { ends: EventQueue::default(), now: SimTime::ZERO };
+        Self { platform, model: ContentionFree::new(parameters), costs: FxHashMap::default(), state }
+    }
+}
+
+/// Returns the end of work that takes a time; the end of simulated time if that is beyond it.
+fn end(at: SimTime, duration: Option<SimDuration>) -> SimTime {
+    duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)
+}
+
+impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
+    const CAPABILITIES: Capabilities = Capabilities { checkpoint: true, ..Capabilities::NONE };
+
+    fn send(&mut self, Message { at, src, dst, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
+        let cost = match self.costs.get(&(src, dst)) {
+            Some(cost) => *cost,
+            None => {
+                let cost = self.model.path_cost(self.platform, src, dst)?;
+                self.costs.insert((src, dst), cost);
+                cost
+            }
+        };
+        self.state.ends.add(end(at, self.model.try_duration(cost, size)), tag);
+        Ok(())
+    }
+
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        // As ranks without contention compute.
+        let picos_per_flop = 1e12 / self.platform.host(host).speed;
+        self.state.ends.add(end(at, SimDuration::try_from_picos_f64(flops * picos_per_flop)), tag);
+    }
+
+    fn schedule(&mut self, at: SimTime, tag: T) {
+        self.state.ends.add(at, tag);
+    }
+
+    fn next_event(&mut self) -> Option<SimTime> {
+        self.state.ends.next()
+    }
+
+    fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.state.ends.next() else { return };
+        self.state.now = now;
+        let after = now.saturating_add(SimDuration::from_picos(1));
+        while let Some((_, tag)) = self.state.ends.pop_before(after) {
+            done.push(tag);
+        }
+    }
+
+    fn now(&self) -> SimTime {
+        self.state.now
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.state.ends.iter().copied()
+    }
+
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        postcard::to_allocvec(&self.state).expect("memory takes all")
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        self.state = read_state(state)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! The storage of a machine in the order of time: devices, file systems, and pointers that ranks share.
+
+use std::collections::BTreeMap;
+
+use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
+use netmodel::storage::Consequences;
+use netmodel::{
+    Devices, FileOperation, FileRequest, FileServers, FileSystemId, ForeignState, HostId, Message,
+    NetworkModel, Platform,
+};
+use pdes_core::{Bytes, Rank, SimTime};
+use serde::{Deserialize, Serialize};
+
+use super::addressed;
+use super::shared_pointers::{SharedAccess, SharedPointers};
+use crate::Placement;
+
+/// Bit that is set in the numbers of messages of accesses at shared pointers; the rest is the rank.
+const SHARED_BIT: u32 = 1 << 31;
+
+/// Waiter for an access to a device or a file system.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Waiter {
+    /// A rank, or an operation of it.
+    Rank(Completion),
+    /// The access of a rank at a shared pointer.
+    Shared(Rank),
+}
+
+/// An access at a shared pointer, from its begin in the rank to its end.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct RunningAccess {
+    shared: SharedAccess,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Step {
+    /// The access waits for its begin, or for the pointer.
+    Begin,
+    /// Its data are on the way to the device.
+    TransferBefore,
+    /// The device or the file system does the access.
+    Access,
+    /// Its data are on the way back.
+    TransferAfter,
+}
+
+/// Devices, servers and shared pointers, with the accesses of all ranks.
+#[derive(Debug)]
+pub(crate) struct StorageResources<'a> {
+    platform: &'a Platform,
+    placement: &'a Placement,
+    devices: Devices<Waiter>,
+    servers: FileServers<'a, Waiter>,
+    state: State,
+    consequences: Consequences<Waiter>,
+    device_ends: Vec<Waiter>,
+    /// Completions of accesses that have ended.
+    pub(crate) ended: Vec<Completion>,
+    /// Accesses that read beyond the end of their file, with its size.
+    pub(crate) failed: Vec<(Completion, u64)>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    pointers: SharedPointers,
+    /// Accesses at shared pointers by their ranks, each of which has one.
+    running: BTreeMap<Rank, RunningAccess>,
+}
+
+impl<'a> StorageResources<'a> {
+    /// Creates the idle storage of a platform; `None` if it has none.
+    pub(crate) fn new(platform: &'a Platform, placement: &'a Placement) -> Option<Self> {
+        let storage = platform.storage();
+        (!storage.is_empty()).then(|| Self {
+            platform,
+            placement,
+            devices: storage.idle(),
+            servers: FileServers::new(storage, FileAccess::file_number),
+            state: State::default(),
+            consequences: Consequences::default(),
+            device_ends: Vec::new(),
+            ended: Vec::new(),
+            failed: Vec::new(),
+        })
+    }
+
+    /// Submits an access that begins at an instant.
+    #[cold]
+    pub(crate) fn submit<N: NetworkModel<Completion>>(
+        &mut self,
+        network: &mut N,
+        at: SimTime,
+        access: FileAccess,
+        tag: Completion,
+    ) {
+        if access.shared_pointer.is_none() {
+            return self.start(at, &access, tag.owner(), Waiter::Rank(tag));
+        }
+        let rank = tag.owner();
+        let running = RunningAccess { shared: SharedAccess { access, tag }, step: Step::Begin };
+        self.state.running.insert(rank, running);
+        network.schedule(at, tag.of_storage(SHARED_BIT | rank.get()));
+    }
+
+    /// Starts an access on its device, or in its file system.
+    fn start(&mut self, at: SimTime, access: &FileAccess, rank: Rank, waiter: Waiter) {
+        if access.storage == StorageKind::Device {
+            let (device, access) = addressed(access);
+            return self.devices.submit(at, device, access, waiter);
+        }
+        let operation = match access.operation {
+            Operation::Read => FileOperation::Read,
+            Operation::Write => FileOperation::Write,
+            Operation::Open => FileOperation::Open,
+            Operation::Sync => FileOperation::Sync,
+        };
+        let &FileAccess { number, file, offset, bytes, .. } = access;
+        let (system, client) = (FileSystemId::new(number), self.placement.host(rank));
+        let request = FileRequest { system, client, file, operation, offset, bytes };
+        self.servers.submit(at, request, waiter);
+    }
+
+    /// Returns the next event, if it comes before that of the network.
+    pub(crate) fn next_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
+        let at = [self.devices.next_event(), self.servers.next_event()].into_iter().flatten().min()?;
+        of_network.is_none_or(|other| at < other).then_some(at)
+    }
+
+    /// Advances to the next event.
+    pub(crate) fn advance<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
+        self.devices.advance(now, &mut self.device_ends);
+        for waiter in std::mem::take(&mut self.device_ends) {
+            self.access_ended(network, now, waiter);
+        }
+        self.servers.advance(now, &mut self.consequences);
+        self.follow(network, now);
+    }
+
+    /// Takes the arrival of a message between clients and servers, or of data at a shared pointer.
+    pub(crate) fn arrived<N: NetworkModel<Completion>>(
+        &mut self,
+        network: &mut N,
+        now: SimTime,
+        number: u32,
+    ) {
+        if number & SHARED_BIT == 0 {
+            self.servers.arrived(now, number, &mut self.consequences);
+            return self.follow(network, now);
+        }
+        let rank = Rank::new(number & !SHARED_BIT);
+        let Some(RunningAccess { shared, step }) = self.state.running.get(&rank).copied() else { return };
+        match step {
+            Step::Begin => {
+                if let Some(first) = self.state.pointers.submit(shared) {
+                    self.begin_shared(network, now, first);
+                }
+            }
+            Step::TransferBefore => self.access_shared(now, shared),
+            Step::Access | Step::TransferAfter => self.end_shared(network, now, shared),
+        }
+    }
+
+    /// Carries out what the servers have caused.
+    fn follow<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
+        let Consequences { messages, ended, failed } = std::mem::take(&mut self.consequences);
+        for message in messages {
+            let tag = self.tag(message.tag).of_storage(message.number);
+            send(network, now, (message.from, message.to), message.bytes, tag);
+        }
+        ended.into_iter().for_each(|waiter| self.access_ended(network, now, waiter));
+        for (waiter, beyond) in failed {
+            let tag = self.tag(waiter);
+            self.failed.push((tag, beyond.size));
+        }
+    }
+
+    fn tag(&self, waiter: Waiter) -> Completion {
+        match waiter {
+            Waiter::Rank(tag) => tag,
+            Waiter::Shared(rank) => self.state.running[&rank].shared.tag,
+        }
+    }
+
+    fn access_ended<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, waiter: Waiter) {
+        let rank = match waiter {
+            Waiter::Rank(tag) => return self.ended.push(tag),
+            Waiter::Shared(rank) => rank,
+        };
+        let Some(RunningAccess { shared, .. }) = self.state.running.get(&rank).copied() else { return };
+        match self.remote(&shared).filter(|_| shared.access.operation == Operation::Read) {
+            Some((client, owner)) => {
+                self.state.running.insert(rank, RunningAccess { shared, step: Step::TransferAfter });
+                let (bytes, tag) = (Bytes::new(shared.access.bytes), shared.tag);
+                send(network, now, (owner, client), bytes, tag.of_storage(SHARED_BIT | rank.get()));
+            }
+            None => self.end_shared(network, now, shared),
+        }
+    }
+
+    /// Returns the hosts of a rank and of its device, if these are two.
+    fn remote(&self, shared: &SharedAccess) -> Option<(HostId, HostId)> {
+        let access = &shared.access;
+        let client = self.placement.host(shared.tag.owner());
+        let is_device = access.storage == StorageKind::Device;
+        let owner = is_device.then(|| self.platform.storage().host(addressed(access).0))?;
+        (owner != client).then_some((client, owner))
+    }
+
+    /// Begins an access that has got its pointer.
+    fn begin_shared<N: NetworkModel<Completion>>(
+        &mut self,
+        network: &mut N,
+        now: SimTime,
+        shared: SharedAccess,
+    ) {
+        match self.remote(&shared).filter(|_| shared.access.operation == Operation::Write) {
+            Some(hosts) => {
+                let rank = shared.tag.owner();
+                self.state.running.insert(rank, RunningAccess { shared, step: Step::TransferBefore });
+                let tag = shared.tag.of_storage(SHARED_BIT | rank.get());
+                send(network, now, hosts, Bytes::new(shared.access.bytes), tag);
+            }
+            None => self.access_shared(now, shared),
+        }
+    }
+
+    fn access_shared(&mut self, now: SimTime, shared: SharedAccess) {
+        let rank = shared.tag.owner();
+        self.state.running.insert(rank, RunningAccess { shared, step: Step::Access });
+        self.start(now, &shared.access, rank, Waiter::Shared(rank));
+    }
+
+    /// Ends an access at a shared pointer, and begins the next one.
+    fn end_shared<N: NetworkModel<Completion>>(
+        &mut self,
+        network: &mut N,
+        now: SimTime,
+        shared: SharedAccess,
+    ) {
+        self.state.running.remove(&shared.tag.owner());
+        self.ended.push(shared.tag);
+        if let Some(next) = self.state.pointers.end(&shared.access) {
+            self.begin_shared(network, now, next);
+        }
+    }
+
+    /// Returns the completions of all accesses that have not ended.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = Completion> + '_ {
+        let of_ranks = self.devices.unfinished().chain(self.servers.unfinished());
+        let of_ranks = of_ranks.filter_map(|waiter| match waiter {
+            Waiter::Rank(tag) => Some(tag),
+            Waiter::Shared(_) => None,
+        });
+        of_ranks.chain(self.state.running.values().map(|running| running.shared.tag))
+    }
+
+    /// Returns the state of all accesses.
+    pub(crate) fn save(&self) -> Vec<u8> {
+        let state = (self.devices.save(), self.servers.save(), &self.state);
+        postcard::to_allocvec(&state).expect("memory takes all")
+    }
+
+    /// Continues from a state of the same storage.
+    pub(crate) fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        let (devices, servers, state): (Vec<u8>, Vec<u8>, State) =
+            postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        self.devices.restore(&devices)?;
+        self.servers.restore(&servers)?;
+        self.state = state;
+        Ok(())
+    }
+}
+
+/// Sends data or a request between two hosts, without an envelope.
+fn send<N: NetworkModel<Completion>>(
+    network: &mut N,
+    now: SimTime,
+    (src, dst): (HostId, HostId),
+    size: Bytes,
+    tag: Completion,
+) {
+    let message = Message { at: now, order: 0, submitter: tag.owner(), src, dst, size, tag };
+    network.send(message).expect("routes between clients and servers are checked before the replay");
+}
