@@ -332,11 +332,6 @@ impl<'a, N> Contention<'a, N> {
     pub fn into_network(self) -> N {
         self.network
     }
-
-    /// Returns the storage, if there is any.
-    pub(crate) fn storage(&self) -> Option<&StorageResources<'a>> {
-        self.storage.as_ref()
-    }
 }
 
 impl<'a, N> SharedResource<RankProcess<'_, SharedMachine<'a>>> for Contention<'a, N>

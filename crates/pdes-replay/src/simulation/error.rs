@@ -42,6 +42,14 @@ pub enum RunError {
         "the trace has calls on files, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
     )]
     FilesWithEpochs,
+    /// A client cannot reach a file system, or the other way round.
+    #[error("the file system {directory:?}: {source}")]
+    FileSystemRoute {
+        /// Directory of the file system.
+        directory: String,
+        /// The missing route.
+        source: RouteError,
+    },
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),

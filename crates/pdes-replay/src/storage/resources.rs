@@ -256,11 +256,6 @@ impl<'a> StorageResources<'a> {
         of_ranks.chain(self.state.running.values().map(|running| running.shared.tag))
     }
 
-    /// Returns the servers with their use.
-    pub(crate) fn servers(&self) -> &FileServers<'a, impl Copy> {
-        &self.servers
-    }
-
     /// Returns the state of all accesses.
     pub(crate) fn save(&self) -> Vec<u8> {
         let state = (self.devices.save(), self.servers.save(), &self.state);
