@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mpi_model::ReplayError;
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{Platform, RouteError};
+use netmodel::{HostId, Layout, Platform, RouteError};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
@@ -216,6 +216,9 @@ impl Simulation {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,
         };
+        if is_ordered {
+            check_routes(&platform, &placement, trace.ranks())?;
+        }
         let mut job = job.clone();
         if trace.has_graphs() {
             check_analyses_of_graphs(&job)?;
@@ -349,6 +352,9 @@ impl Simulation {
         if threads == 1 {
             return Err(WindowObstacle::OneThread);
         }
+        if self.uses_storage() {
+            return Err(WindowObstacle::Files);
+        }
         if !self.model.capabilities.windows {
             return Err(WindowObstacle::Model);
         }
@@ -357,9 +363,6 @@ impl Simulation {
         }
         if self.job.checkpoints.is_some() {
             return Err(WindowObstacle::Checkpoints);
-        }
-        if self.uses_storage() {
-            return Err(WindowObstacle::Files);
         }
         let window = window(&self.platform, &self.job.network)?;
         Ok(WindowPlan::new(window, &self.platform, &self.placement, ranks, threads))
@@ -379,6 +382,35 @@ impl Simulation {
         };
         RunError::Replay { place, error }
     }
+}
+
+/// Checks that clients and servers of all file systems reach each other.
+fn check_routes(platform: &Platform, placement: &Placement, ranks: u32) -> Result<(), RunError> {
+    // In one cluster all hosts do.
+    if Layout::of(platform).is_some() {
+        return Ok(());
+    }
+    let clients: BTreeSet<HostId> = (0..ranks).map(|rank| placement.host(Rank::new(rank))).collect();
+    for system in platform.storage().file_systems() {
+        let metadata = system.metadata.map(|(host, _)| host);
+        let servers: BTreeSet<HostId> = system.servers.iter().copied().chain(metadata).collect();
+        let forwarders: BTreeSet<HostId> = system.forwarders.iter().copied().collect();
+        let near = if forwarders.is_empty() { &servers } else { &forwarders };
+        let pairs = clients.iter().flat_map(|client| near.iter().map(move |host| (*client, *host)));
+        let behind = forwarders.iter().flat_map(|via| servers.iter().map(move |host| (*via, *host)));
+        // A forwarder that is a client or a server itself is left out.
+        let direct = clients.intersection(&forwarders);
+        let direct = direct.flat_map(|client| servers.iter().map(move |host| (*client, *host)));
+        for (one, other) in pairs.chain(behind).chain(direct).filter(|(one, other)| one != other) {
+            for (from, to) in [(one, other), (other, one)] {
+                platform.route(from, to, &mut Vec::new()).map_err(|source| RunError::FileSystemRoute {
+                    directory: system.directory.clone(),
+                    source,
+                })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.

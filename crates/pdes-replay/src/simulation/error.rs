@@ -50,6 +50,14 @@ pub enum RunError {
         /// Key of the configuration.
         key: &'static str,
     },
+    /// A client cannot reach a file system, or the other way round.
+    #[error("the file system {directory:?}: {source}")]
+    FileSystemRoute {
+        /// Directory of the file system.
+        directory: String,
+        /// The missing route.
+        source: RouteError,
+    },
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),

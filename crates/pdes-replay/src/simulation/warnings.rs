@@ -43,9 +43,12 @@ impl Simulation {
             && let Err(why) = self.window_plan()
         {
             let (threads, setting) = (self.job.threads, self.model.setting_for_threads());
-            warnings.push(format!(
-                "the exact model {key:?} runs on one thread: {why}; for {threads} threads take {setting}"
-            ));
+            // No other setting helps files.
+            let advice = match self.uses_storage() {
+                true => String::new(),
+                false => format!("; for {threads} threads take {setting}"),
+            };
+            warnings.push(format!("the exact model {key:?} runs on one thread: {why}{advice}"));
         }
         warnings
     }
