@@ -174,7 +174,7 @@ pub struct MetadataDescription {
 }
 
 fn device_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "properties": { "kind": { "type": "string" } } })
+    json_schema!({ "type": "object", "properties": { "kind": { "description": "Kind of device.", "type": "string" } } })
 }
 
 fn mebibyte() -> Size {
