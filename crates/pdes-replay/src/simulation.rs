@@ -405,7 +405,7 @@ fn check_routes(platform: &Platform, placement: &Placement, ranks: u32) -> Resul
             for (from, to) in [(one, other), (other, one)] {
                 platform.route(from, to, &mut Vec::new()).map_err(|source| RunError::FileSystemRoute {
                     directory: system.directory.clone(),
-                    source,
+                    source: source.into(),
                 })?;
             }
         }

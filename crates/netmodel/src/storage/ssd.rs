@@ -183,7 +183,7 @@ impl Device for Ssd {
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
         let state: SsdState = read_state(state)?;
-        if state.free_from.len() != self.channels() || !(state.cached >= 0.0) {
+        if state.free_from.len() != self.channels() || state.cached.is_nan() || state.cached < 0.0 {
             return Err(ForeignState);
         }
         self.state = state;

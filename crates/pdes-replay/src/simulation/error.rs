@@ -56,7 +56,7 @@ pub enum RunError {
         /// Directory of the file system.
         directory: String,
         /// The missing route.
-        source: RouteError,
+        source: Box<RouteError>,
     },
     /// Ranks cannot be placed.
     #[error(transparent)]
