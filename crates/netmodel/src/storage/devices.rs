@@ -23,9 +23,11 @@ use crate::{DeviceId, ForeignState};
 /// let mut devices = platform.storage().idle();
 /// let access = Access { file: 0, direction: Direction::Write, offset: 0, bytes: 50_000_000 };
 /// devices.submit(SimTime::ZERO, DeviceId::new(0), access, "checkpoint");
+/// let mut ended = Vec::new();
+/// // The access begins, and ends half a second later.
+/// devices.advance(SimTime::ZERO, &mut ended);
 /// let half_a_second = SimTime::from_picos(500_000_000_000);
 /// assert_eq!(devices.next_event(), Some(half_a_second));
-/// let mut ended = Vec::new();
 /// devices.advance(half_a_second, &mut ended);
 /// assert_eq!(ended, ["checkpoint"]);
 /// # Ok::<(), netmodel::PlatformError>(())
