@@ -163,7 +163,7 @@ impl<'t> Analysis for Analyses<'t> {
     }
 }
 
-/// Of critical paths and of recorded events nothing is saved: these need the whole replay.
+/// Samples of histograms are saved. Critical paths and recorded events are not: they need the whole replay.
 impl Observer for RankAnalyses<'_> {
     type Saved = Option<Box<Samples>>;
 

@@ -144,7 +144,7 @@ impl Observer for WaitStates {
         *self = saved;
     }
 
-    /// What the program does with a message comes before the next one: after a computation or a collective operation, and after many
+    /// The program uses a message before it receives the next one: after a computation or a collective operation, and after many
     /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {

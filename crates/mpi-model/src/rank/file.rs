@@ -100,8 +100,8 @@ impl Files {
 /// A phase of the shared pointer of a file of a communicator.
 type SharedPhase = (CommId, Box<str>, Phase);
 
-/// What all ranks do together with files: the parts of collective accesses on each communicator, and where phases of shared pointers
-/// begin.
+/// Accesses to files that ranks do together: the parts of collective accesses on each communicator, and the begins of phases of
+/// shared pointers.
 #[derive(Debug, Default)]
 pub(crate) struct CollectiveAccesses {
     parts: BTreeMap<CommId, Vec<FileParts>>,

@@ -193,7 +193,7 @@ fn default_scheduler() -> String {
     SCHEDULERS[0].key.to_owned()
 }
 
-/// What is wrong with a value: its field, what was found, and what was expected.
+/// Error in a value: its field, the value found, and the one expected.
 type Wrong = (&'static str, String, &'static str);
 
 impl FileSystemDescription {

@@ -80,7 +80,7 @@ pub struct BeyondEnd {
     pub size: u64,
 }
 
-/// What follows from an event.
+/// Consequences of an event.
 #[derive(Debug)]
 pub struct Consequences<T> {
     /// Messages to send now.

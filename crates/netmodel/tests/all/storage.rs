@@ -333,7 +333,7 @@ fn storage_in_toml_is_checked() {
     }
 }
 
-/// What is wrong with a file system is said by its field, with what was found and what was expected.
+/// An error in a file system names its field, the value found and the one expected.
 #[test]
 fn file_systems_in_toml_are_checked() {
     let cluster =

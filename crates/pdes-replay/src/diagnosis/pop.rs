@@ -302,7 +302,7 @@ pub(super) struct RegionTimes(BTreeMap<Option<String>, RegionTime>);
 #[derive(Default)]
 pub(super) struct RegionTime {
     balance: Balance,
-    /// Of all ranks \[ps\].
+    /// Sum over all ranks \[ps\].
     all: u128,
     /// Longest time of a rank \[ps\].
     longest: u64,

@@ -65,7 +65,7 @@ pub trait MessageChange: Sync {
 /// change.
 ///
 /// Messages that change disappear with their receives, and with waits and tests for these requests, or both sides have another size.
-/// Where messages of a channel change and others do not, their sizes tell which: as many receives as messages have each size, so
+/// If some messages of a channel change and others do not, their sizes tell which: as many receives as messages have each size, so
 /// that in a program without truncated messages each receive has the size of its message.
 ///
 /// The cost is linear in the length of the programs of all ranks, not in the number of actions.

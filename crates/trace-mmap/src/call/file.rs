@@ -54,9 +54,9 @@ pub enum FileCall {
     /// `MPI_File_read_shared` or `MPI_File_write_shared`, at the pointer that all ranks share and one moves after the other; or
     /// `MPI_File_read_ordered` or `MPI_File_write_ordered`, collective, in the order of ranks.
     SharedAccess {
-        /// Whether all ranks of the communicator access the file together, in their order.
+        /// True if all ranks of the communicator access the file together, in their order.
         is_ordered: bool,
-        /// Whether the rank writes or reads.
+        /// Direction of the data.
         direction: FileDirection,
         /// Size.
         bytes: Bytes,

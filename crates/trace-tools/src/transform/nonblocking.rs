@@ -7,7 +7,7 @@ use trace_mmap::{CallOp, CommId, Op, RequestName, Slot};
 
 use super::keys::Keys;
 use super::overlap::{Reach, is_computation, is_local};
-use super::remove::check_collectives;
+use super::remove::check_selected_collectives;
 use super::requests::NewRequests;
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
@@ -38,13 +38,7 @@ impl Transform for Nonblocking {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        check_collectives(program, |rank| {
-            let mut tracker = Tracker::new(&self.selector, rank);
-            move |op| {
-                tracker.follow(op);
-                tracker.is_here() && self.selector.accepts_collective(op)
-            }
-        })?;
+        check_selected_collectives(program, &self.selector)?;
         Ok(Box::new(self.clone()))
     }
 }

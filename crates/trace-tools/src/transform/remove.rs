@@ -64,19 +64,24 @@ pub(super) fn check_collectives<F: FnMut(&Op) -> bool>(
     Ok(())
 }
 
+/// Checks that a selector selects collective operations on all ranks of their communicators, or on none.
+pub(super) fn check_selected_collectives(program: &Program<'_>, selector: &Selector) -> Result<(), Refusal> {
+    check_collectives(program, |rank| {
+        let mut tracker = Tracker::new(selector, rank);
+        move |op| {
+            tracker.follow(op);
+            tracker.is_here() && selector.accepts_collective(op)
+        }
+    })
+}
+
 impl Transform for Remove {
     fn selector(&self) -> &Selector {
         &self.selector
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        check_collectives(program, |rank| {
-            let mut tracker = Tracker::new(&self.selector, rank);
-            move |op| {
-                tracker.follow(op);
-                tracker.is_here() && self.selector.accepts_collective(op)
-            }
-        })?;
+        check_selected_collectives(program, &self.selector)?;
         Ok(Box::new(self.clone()))
     }
 }
