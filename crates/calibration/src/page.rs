@@ -29,7 +29,7 @@ impl Machine {
         let notes = measurements.notes.iter().map(|(key, value)| vec![key.clone(), value.clone()]);
         origin.rest = table(&["note", "value"], 2, &notes.collect::<Vec<_>>());
         sections.push(origin);
-        Page { title, lead: self.summary(), sections: &sections, scripts: &[], footer: "" }.text()
+        Page { title, lead: self.summary(), sections: &sections, footer: "" }.text()
     }
 
     fn computation_section(&self) -> Section {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{PreEscaped, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::file::{WriteError, write_file};
-use crate::page::{STYLE, Section};
-use crate::{COLOURS, DrawingError, Scale};
+use crate::page::document;
+use crate::{COLOURS, Scale};
 
 /// Apache ECharts; `vendor/echarts/README.md` says how it is built.
 const ECHARTS: &str = include_str!("../vendor/echarts/echarts.min.js");
@@ -30,8 +30,6 @@ pub struct Explorer<'a> {
     pub title: &'a str,
     /// Data, each part under its name, as JSON.
     pub data: &'a [(&'a str, Box<RawValue>)],
-    /// Sections that are there before the scripts run, which put them in their place: `rendered` returns them.
-    pub sections: &'a [Section],
     /// Scripts of the page, in order.
     pub scripts: &'a [&'a str],
     /// Text at the end, such as the program that wrote the page.
@@ -40,11 +38,7 @@ pub struct Explorer<'a> {
 
 impl Explorer<'_> {
     /// Returns the text of the page.
-    ///
-    /// # Errors
-    /// Returns an error if a figure of a section cannot be drawn.
-    pub fn text(&self) -> Result<String, DrawingError> {
-        let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
+    fn text(&self) -> String {
         let parts = self.data.iter().map(|(name, part)| format!("{}:{}", Value::from(*name), part.get()));
         let colours = COLOURS.map(|colour| format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2));
         let scale = |scale: Scale| {
@@ -58,38 +52,24 @@ impl Explorer<'_> {
         let parts = parts.chain([format!("\"colours\":{colours}")]);
         // The data must not contain a tag that ends the script element.
         let data = format!("{{{}}}", parts.collect::<Vec<_>>().join(",")).replace('<', "\\u003c");
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (self.title) }
-                    style { (PreEscaped(STYLE)) (PreEscaped(CONTROLS)) }
-                }
-                body.explorer {
-                    header { h1 { (self.title) } }
-                    nav {}
-                    noscript { p.warning { "This page is drawn by scripts: allow them, or print the report as tables." } }
-                    main {}
-                    div #rendered hidden { @for section in &sections { (section) } }
-                    footer { p.note { (self.footer) } }
-                    script type="application/json" id="data" { (PreEscaped(data)) }
-                    script { (PreEscaped(ECHARTS)) }
-                    @for script in TOOLS.iter().chain(self.scripts) { script { (PreEscaped(script)) } }
-                }
-            }
+        let body = html! {
+            header { h1 { (self.title) } }
+            nav {}
+            noscript { p.warning { "This page is drawn by scripts: allow them, or print the report as tables." } }
+            main {}
+            footer { p.note { (self.footer) } }
+            script type="application/json" id="data" { (PreEscaped(data)) }
+            script { (PreEscaped(ECHARTS)) }
+            @for script in TOOLS.iter().chain(self.scripts) { script { (PreEscaped(script)) } }
         };
-        Ok(page.into_string())
+        document(self.title, CONTROLS, &body)
     }
 
     /// Writes the page to a file.
     ///
     /// # Errors
-    /// Returns an error if a figure of a section cannot be drawn, or the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        let draw = |source| WriteError::Draw { name: "on the page".to_owned(), source };
-        write_file(path, self.text().map_err(draw)?.as_bytes())
+        write_file(path, self.text().as_bytes())
     }
 }

@@ -3,7 +3,8 @@
 //! A chart is a struct with its data, such as [`Bars`] or [`Lines`]; its `draw` returns an [`Svg`] of any width. A
 //! [`Figure`] is a chart with a name and a title. A [`Page`] shows [`Section`]s with figures, each of which it draws twice,
 //! for wide and for narrow screens, in the colours of a light or a dark background; [`write_figures`] writes them as
-//! files. An [`Explorer`] is a page whose scripts show data by charts of Apache ECharts and by tables that sort and filter. The module [`quantity`] formats quantities with units, and needs no feature.
+//! files. An [`Explorer`] is a page whose scripts show data by charts of Apache ECharts and by tables that sort and filter.
+//! The module [`quantity`] formats quantities with units, and needs no feature.
 //!
 //! Drawings depend on their data only: equal data give equal bytes on every machine.
 //!
@@ -26,7 +27,7 @@
 //! section.rest = table(&["phase", "time"], 1, &times.map(|(name, time)| vec![name.into(), seconds(time)]));
 //! section.figures.push(figure);
 //! let page =
-//!     Page { title: "A run", lead: Default::default(), sections: &[section], scripts: &[], footer: "example 1.0" };
+//!     Page { title: "A run", lead: Default::default(), sections: &[section], footer: "example 1.0" };
 //! let text = page.text()?;
 //! assert!(text.starts_with("<!DOCTYPE html>") && text.contains("<td class=\"number\">1.500 s</td>"));
 //! assert_eq!(text.matches("<svg").count(), 2);

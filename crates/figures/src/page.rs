@@ -1,13 +1,10 @@
 //! Self-contained HTML pages, which need no network and no other file.
 
-use std::path::Path;
-
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::drawing::{DrawingError, Figure, NARROW, WIDE};
-use crate::file::{WriteError, write_file};
 
-pub(crate) const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("page/style.css");
 
 /// A section of a page.
 pub struct Section {
@@ -31,8 +28,6 @@ pub struct Page<'a> {
     pub lead: Markup,
     /// Sections.
     pub sections: &'a [Section],
-    /// Scripts that the page runs.
-    pub scripts: &'a [&'a str],
     /// Text at the end, such as the program that wrote the page; may be empty.
     pub footer: &'a str,
 }
@@ -43,7 +38,7 @@ impl Section {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
     }
 
-    pub(crate) fn markup(&self) -> Result<Markup, DrawingError> {
+    fn markup(&self) -> Result<Markup, DrawingError> {
         let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
         Ok(html! {
             section id=(self.id) {
@@ -54,6 +49,24 @@ impl Section {
             }
         })
     }
+}
+
+/// Returns the document of any page: `more_style` follows the style of all pages.
+pub(crate) fn document(title: &str, more_style: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(more_style)) }
+            }
+            body { (body) }
+        }
+    };
+    page.into_string()
 }
 
 /// Renders a figure twice: for wide and for narrow screens.
@@ -76,38 +89,15 @@ impl Page<'_> {
     /// Returns an error if a figure cannot be drawn.
     pub fn text(&self) -> Result<String, DrawingError> {
         let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (self.title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    header { h1 { (self.title) } (self.lead) }
-                    @if self.sections.len() > 3 {
-                        nav { @for section in self.sections { a href={ "#" (section.id) } { (section.title) } " " } }
-                    }
-                    main { @for section in &sections { (section) } }
-                    @if !self.footer.is_empty() { footer { p.note { (self.footer) } } }
-                    @for script in self.scripts { script { (PreEscaped(script)) } }
-                }
+        let body = html! {
+            header { h1 { (self.title) } (self.lead) }
+            @if self.sections.len() > 3 {
+                nav { @for section in self.sections { a href={ "#" (section.id) } { (section.title) } " " } }
             }
+            main { @for section in &sections { (section) } }
+            @if !self.footer.is_empty() { footer { p.note { (self.footer) } } }
         };
-        Ok(page.into_string())
-    }
-
-    /// Writes the page to a file.
-    ///
-    /// # Errors
-    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
-        let draw = |source| WriteError::Draw { name: "on the page".to_owned(), source };
-        let text = self.text().map_err(draw)?;
-        write_file(path, text.as_bytes())
+        Ok(document(self.title, "", &body))
     }
 }
 

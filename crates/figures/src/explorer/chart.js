@@ -119,3 +119,22 @@ function heat(colours, { columns, rows, cells, scale = "linear", format, hint, m
     }],
   };
 }
+
+// The side of a map: the divisor closest to a square, as in process grids, or else the root.
+function side(cells) {
+  const root = Math.max(1, Math.ceil(Math.sqrt(cells)));
+  for (let width = root; width <= 2 * root; width++) if (cells % width === 0) return width;
+  return root;
+}
+
+// Options of a map of ranks, from left to right and then line by line; with fewer values than ranks, each is the mean of neighbours.
+function cellMap(colours, ranks, values, { format, scale = "linear" }) {
+  const share = Math.ceil(ranks / values.length);
+  const width = side(values.length);
+  const cells = values.map((value, cell) => [cell % width, Math.floor(cell / width), value, cell * share]);
+  const name = (first) => (share === 1 ? `rank ${first}` : `ranks ${first} to ${Math.min(ranks, first + share) - 1}, mean`);
+  return heat(colours, {
+    columns: Array.from({ length: width }, (_, index) => index * share), rows: Array.from({ length: Math.ceil(values.length / width) }, (_, row) => row * width * share), cells, scale, format, least: scale === "linear" ? Math.min(...values) : 0,
+    hint: (_, cell) => `<b>${name(cell[3])}</b>: ${format(cell[2])}`, yName: "first rank of a line",
+  });
+}

@@ -19,8 +19,11 @@ function addSection(made) {
   return made;
 }
 const section = (id, title, note) => addSection(element("section", { id }, element("h2", {}, title), note && element("p", { class: "note" }, note)));
-// The sections that were there before the scripts.
-const rendered = () => [...document.querySelectorAll("#rendered > section")];
+
+// Large numbers with their names.
+function cards(parent, items) {
+  parent.append(element("div", { class: "cards" }, ...items.map(([name, value]) => element("div", {}, element("b", {}, value), element("span", {}, name)))));
+}
 
 // A labelled choice; calls `changed` with the index of the chosen name.
 function choice(label, names, changed, chosen = 0) {
@@ -35,16 +38,16 @@ const button = (text, title, pressed) => element("button", { type: "button", tit
 const ROWS = 15;
 const MORE_ROWS = 200;
 
-// Adds a table. A column has a `name`, a `value` of a row, its `text` (numbers are right-aligned) and perhaps a `title`. The rows are
-// sorted by the column `sorted`, in descending order if it has numbers. `chosen` is called with a row that is clicked.
-function table(parent, columns, rows, { sorted = null, descending = true, chosen = null, filters = rows.length > ROWS } = {}) {
+// Adds a table. A column has a `name`, a `value` of a row, its `text` (numbers are right-aligned), and perhaps a `title`, and the
+// attributes of a cell and the address of its link for a row. The rows are sorted by the column `sorted`, in descending order if it has numbers. `chosen` is called with a row that is clicked.
+function table(parent, columns, rows, { sorted = null, descending = true, chosen = null, filters = rows.length > ROWS, all = false } = {}) {
   let order = { column: sorted, descending };
-  let shown = ROWS;
+  let shown = all ? rows.length : ROWS;
   let words = "";
   const body = element("tbody");
   const note = element("p", { class: "note" });
   const text = (column, row) => (column.text ? column.text(column.value(row), row) : String(column.value(row) ?? ""));
-  const isNumber = (column) => rows.length > 0 && typeof column.value(rows[0]) === "number";
+  const isNumber = (column) => rows.length > 0 && rows.some((row) => typeof column.value(row) === "number");
   const heads = columns.map((column, index) => {
     const sort = () => {
       order = { column: index, descending: order.column === index ? !order.descending : isNumber(column) };
@@ -58,7 +61,7 @@ function table(parent, columns, rows, { sorted = null, descending = true, chosen
     if (order.column !== null) {
       const { value } = columns[order.column];
       const sign = order.descending ? -1 : 1;
-      const compare = (one, other) => (typeof one === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
+      const compare = (one, other) => (typeof one === "number" || typeof other === "number" ? (one ?? Infinity) - (other ?? Infinity) || 0 : String(one).localeCompare(String(other), "en", { numeric: true }));
       const keyed = matching.map((row) => [value(row), row]);
       matching = keyed.sort((one, other) => sign * compare(one[0], other[0])).map(([, row]) => row);
     }
@@ -66,7 +69,11 @@ function table(parent, columns, rows, { sorted = null, descending = true, chosen
       head.setAttribute("aria-sort", index !== order.column ? "none" : order.descending ? "descending" : "ascending");
     });
     body.replaceChildren(...matching.slice(0, shown).map((row) => {
-      const cells = columns.map((column) => element("td", { class: isNumber(column) && "number" }, text(column, row)));
+      const cells = columns.map((column) => {
+        const address = column.link?.(row);
+        const words = text(column, row);
+        return element("td", { class: isNumber(column) && "number", ...column.cell?.(row) }, address ? element("a", { href: address }, words) : words);
+      });
       const choose = chosen && (() => chosen(row));
       const press = (event) => event.key === "Enter" && choose();
       return choose ? element("tr", { tabindex: 0, class: "chosen", onclick: choose, onkeydown: press }, ...cells) : element("tr", {}, ...cells);

@@ -7,7 +7,7 @@ mod grid;
 pub(super) mod histograms;
 pub(super) mod links;
 pub(super) mod network;
-mod part;
+pub(crate) mod part;
 mod parts;
 pub(super) mod ranks;
 pub(super) mod sites;
@@ -55,10 +55,9 @@ impl Presentation {
     /// Writes the HTML page.
     ///
     /// # Errors
-    /// Returns an error if a figure of the diagnosis cannot be drawn, or the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<(), WriteError> {
-        let sections = self.diagnosis.as_ref().map(Diagnosis::sections).unwrap_or_default();
-        explorer::write(path, &self.run, self.other.as_ref(), self.timeline.as_ref(), &sections)
+        explorer::write(self, path)
     }
 
     /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
@@ -78,8 +77,7 @@ impl Presentation {
         match &self.other {
             Some(other) => comparison::figures(run, other),
             None => {
-                let diagnosis = self.diagnosis.iter().flat_map(Diagnosis::sections);
-                let diagnosis = diagnosis.flat_map(|section| section.figures);
+                let diagnosis = self.diagnosis.iter().flat_map(Diagnosis::figures);
                 let own = parts::figures(run).into_iter().chain(run.sections.figures(run));
                 diagnosis.chain(own).collect()
             }

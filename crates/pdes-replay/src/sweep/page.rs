@@ -35,8 +35,7 @@ impl SweepResults {
             ("varying", to_raw_value(&self.varying()).map_err(failed)?),
             ("rows", to_raw_value(&self.rows).map_err(failed)?),
         ];
-        Explorer { title, data: &data, sections: &[], scripts: &[include_str!("page.js")], footer: FOOTER }
-            .write(path)
+        Explorer { title, data: &data, scripts: &[include_str!("page.js")], footer: FOOTER }.write(path)
     }
 
     /// Returns the name of a row: its values of these axes.

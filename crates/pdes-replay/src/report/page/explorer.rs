@@ -3,22 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use figures::{COLOURS, Explorer, Section, WriteError};
+use figures::{Explorer, WriteError};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::part::COLOUR_INDICES;
-use super::{FOOTER, SavedReport, Timeline};
-use crate::report::Parts;
+use super::{FOOTER, Presentation, SavedReport, part};
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("words.js"),
     include_str!("summary.js"),
     include_str!("ranks.js"),
     include_str!("call_tree.js"),
     include_str!("matrix.js"),
     include_str!("network.js"),
+    include_str!("../../diagnosis/page.js"),
     include_str!("timeline.js"),
     include_str!("comparison.js"),
     include_str!("report.js"),
@@ -27,33 +26,25 @@ const SCRIPTS: [&str; 9] = [
 /// Largest number of parameters in the title of a comparison.
 const MAX_NAMED: usize = 3;
 
-/// Writes the page of one or two runs; `sections` follow the summary.
-pub(super) fn write(
-    path: &Path,
-    run: &SavedReport,
-    other: Option<&SavedReport>,
-    timeline: Option<&Timeline>,
-    sections: &[Section],
-) -> Result<(), WriteError> {
+/// Writes the page of one or two runs.
+pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError> {
+    let (run, other) = (&shown.run, shown.other.as_ref());
     let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
-    let names = Parts::default().named().map(|(name, _)| name);
-    let colour = |index: usize| {
-        let colour = COLOURS[index];
-        format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
-    };
-    let parts: Vec<_> = names.into_iter().zip(COLOUR_INDICES.map(colour)).collect();
     let runs: Vec<&RawValue> = [Some(run), other].into_iter().flatten().map(|run| &*run.text).collect();
     let networks: Vec<_> = [Some(run), other].into_iter().flatten().map(network).collect();
     let mut data = vec![
         ("runs", to_raw_value(&runs).map_err(failed)?),
-        ("parts", to_raw_value(&parts).map_err(failed)?),
+        ("parts", to_raw_value(&part::colours()).map_err(failed)?),
         ("networks", to_raw_value(&networks).map_err(failed)?),
     ];
-    if let Some(timeline) = timeline {
+    if let Some(timeline) = &shown.timeline {
         data.push(("timeline", timeline.data().map_err(failed)?));
     }
+    if let Some(diagnosis) = &shown.diagnosis {
+        data.push(("diagnosis", to_raw_value(&diagnosis.page_data()).map_err(failed)?));
+    }
     let title = other.map_or_else(|| title(run), |other| difference(run, other));
-    Explorer { title: &title, data: &data, sections, scripts: &SCRIPTS, footer: FOOTER }.write(path)
+    Explorer { title: &title, data: &data, scripts: &SCRIPTS, footer: FOOTER }.write(path)
 }
 
 fn title(run: &SavedReport) -> String {

@@ -5,7 +5,7 @@ use figures::{COLOURS, RGBColor};
 use super::super::{Parts, RankParts};
 
 /// Index of the colour of each part, in the order of [`Parts::named`].
-pub(super) const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
+const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
 
 /// A part of a breakdown.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,20 @@ impl Part {
             None => ranks.waiting()[self.index - own.len()].1,
         }
     }
+}
+
+/// Returns the name and the colour of each part, in the form that scripts of pages need.
+pub(crate) fn colours() -> Vec<(&'static str, String)> {
+    let colour = |index: usize| {
+        let colour = COLOURS[index];
+        format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
+    };
+    Parts::default()
+        .named()
+        .into_iter()
+        .zip(COLOUR_INDICES)
+        .map(|((name, _), index)| (name, colour(index)))
+        .collect()
 }
 
 /// Returns names and colours, in the form that drawings need.

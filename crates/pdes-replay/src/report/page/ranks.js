@@ -12,28 +12,14 @@ const selectRank = (rank) => followers.forEach((follow) => follow(rank));
 const column = (breakdown, part) => breakdown.ranks[`${part.key}_ps`];
 const waited = (breakdown, rank) => sum(WAITS.map((part) => column(breakdown, part)[rank]));
 
-// The side of a map: the divisor closest to a square, as in process grids, or else the root.
-function side(cells) {
-  const root = Math.max(1, Math.ceil(Math.sqrt(cells)));
-  for (let width = root; width <= 2 * root; width++) if (cells % width === 0) return width;
-  return root;
-}
-
 // A map with a cell for each rank, or for neighbours as their mean.
-function rankMap(colours, value, { format, scale = "linear" }) {
+function rankMap(colours, value, options) {
   const share = Math.ceil(run.ranks / CELLS);
-  const number = Math.ceil(run.ranks / share);
-  const width = side(number);
-  const cells = Array.from({ length: number }, (_, cell) => {
+  const mean = (cell) => {
     const ranks = Array.from({ length: Math.min(share, run.ranks - cell * share) }, (_, index) => cell * share + index);
-    return [cell % width, Math.floor(cell / width), sum(ranks.map(value)) / ranks.length, cell * share];
-  });
-  const name = (first) => (share === 1 ? `rank ${first}` : `ranks ${first} to ${Math.min(run.ranks, first + share) - 1}, mean`);
-  const options = heat(colours, {
-    columns: Array.from({ length: width }, (_, index) => index * share), rows: Array.from({ length: Math.ceil(number / width) }, (_, row) => row * width * share), cells, scale, format, least: scale === "linear" ? Math.min(...cells.map((cell) => cell[2])) : 0,
-    hint: (_, cell) => `<b>${name(cell[3])}</b>: ${format(cell[2])}`, yName: "first rank of a line",
-  });
-  return options;
+    return sum(ranks.map(value)) / ranks.length;
+  };
+  return cellMap(colours, run.ranks, Array.from({ length: Math.ceil(run.ranks / share) }, (_, cell) => mean(cell)), options);
 }
 
 function showRanks() {

@@ -1,9 +1,10 @@
 // Summary, parts of the time, calls, critical path, histograms, parameters.
 "use strict";
 
-function cards(parent, items) {
-  parent.append(element("div", { class: "cards" }, ...items.map(([name, value]) => element("div", {}, element("b", {}, value), element("span", {}, name)))));
-}
+const runs = data.runs;
+const isPair = runs.length === 2;
+const run = runs[0];
+const LETTERS = ["A", "B"];
 
 function facts(parent, rows) {
   const lines = rows.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "mono" }, value)));

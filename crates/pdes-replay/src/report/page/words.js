@@ -16,10 +16,6 @@ const MEANINGS = {
 };
 const PARTS = data.parts.map(([name, colour]) => ({ key: name, name: spaced(name), colour, hint: MEANINGS[name] }));
 const WAITS = PARTS.slice(4);
-const runs = data.runs;
-const isPair = runs.length === 2;
-const run = runs[0];
-const LETTERS = ["A", "B"];
 
 // The parts that occur in any of these totals.
 const occurring = (totals) => PARTS.filter((part) => totals.some((total) => total && total[`${part.key}_s`] > 0));
