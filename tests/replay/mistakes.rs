@@ -86,6 +86,16 @@ fn the_model_of_schedules_has_no_platform() {
     assert_eq!(stderr(MISUSE, &[&run[..], &["--platform=no/such/file.xml"]].concat()), hint);
     let ignored = stderr(DONE, &[&run[..], &["--set=mpi.test_s=1"]].concat());
     assert_eq!(ignored, " WARN [mpi] has no effect with the model loggops\n");
+    // The trace of an MPI program, as text and as an archive.
+    let trace = folder.write("pair.txt", "0 init\n0 compute 1e6\n0 finalize\n");
+    let archive = folder.path("pair.pdt");
+    command().args(["trace", "convert", "-q"]).arg(&trace).arg("-o").arg(&archive).assert().code(DONE);
+    for path in [&trace, &archive] {
+        let found = stderr(FAILED, &["run", text(path), "--model=loggops", "-q"]);
+        let hint = "is not a GOAL schedule, and the model loggops replays these only: for the trace of an MPI program, leave --model loggops out, and \
+                    name a platform with --platform\n";
+        assert_eq!(found, format!("pdes-replay: {} {hint}", path.display()));
+    }
 }
 
 #[test]

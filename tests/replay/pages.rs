@@ -2,6 +2,8 @@
 
 #[path = "pages/browser.rs"]
 mod browser;
+#[path = "pages/explored.rs"]
+mod explored;
 
 use std::path::{Path, PathBuf};
 

@@ -78,7 +78,7 @@ fn hypotheses_are_compared_with_the_program() {
 
     let page = std::fs::read_to_string(folder.path("results/what-if.html")).unwrap();
     for words in
-        ["even foo saves most: 33.30 %", "href=\"reports/even%20foo.html\"", "late sender", "exchange"]
+        ["even foo saves most: 33.30 %", "\"page\":\"reports/even%20foo.html\"", "late_sender", "exchange"]
     {
         assert!(page.contains(words), "{words}");
     }

@@ -1,12 +1,12 @@
 //! GOAL schedules: conversion, and replay with the model LogGOPS (Hoefler et al., LogGOPSim, 2010).
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use netmodel::quantity::{Nanoseconds, Size};
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
 use serde::Serialize;
@@ -64,6 +64,12 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     large_pages::set_large_pages(true);
     tracing::info!("reading {}", path.display());
     let start = Instant::now();
+    if path.is_dir() || has_other_content(&path) {
+        let path = path.display();
+        bail!(
+            "{path} is not a GOAL schedule, and the model loggops replays these only: for the trace of an MPI program, leave --model loggops out, and name a platform with --platform"
+        );
+    }
     let schedule = Schedule::load(&path, threads).context("the schedule")?;
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
@@ -78,6 +84,13 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let mut text = if quiet { String::new() } else { report.summary() };
     writeln!(text, "simulated time: {:.9} s", pdes_core::SimTime::from_picos(outcome.end()))?;
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Returns true if a file is there and its first bytes are neither those of a schedule nor a comment before one.
+fn has_other_content(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && !::goal::is_schedule(&head) && !head.trim_ascii_start().starts_with(b"/")
 }
 
 /// Converts a schedule in text or binary form to an archive.

@@ -20,11 +20,12 @@ function showTimes() {
   }
   table(box, [
     { name: "hypothesis", value: (line) => line.title, link: (line) => line.page },
-    { name: "simulated time", value: ({ result }) => result.simulated_time_s, text: (time, { result }) => (time === null ? result.error : seconds(time)) },
+    { name: "simulated time", value: ({ result }) => result.simulated_time_s, text: (time) => (time === null ? "failed" : seconds(time)) },
     { name: "change", value: ({ result }) => result.change, text: (_, line) => (line === original || line.result.error ? "" : line.change) },
     ...(original.total ? [{ name: "waiting of all ranks", value: ({ total }) => total?.waiting_s ?? null, text: (time) => (time === null ? "-" : seconds(time)) }] : []),
   ], lines, { all: lines.length < 40 });
   for (const { title, result } of lines) {
+    if (result.error) box.append(element("p", { class: "warning" }, `${title} failed: ${result.error}`));
     box.append(...result.warnings.map((warning) => element("p", { class: "warning" }, `${title}: ${warning}`)));
     const hops = result.hop_bytes;
     if (hops) box.append(element("p", { class: "note" }, `${title}: messages between two ranks, bytes times links: ${count(hops.before)} before, ${count(hops.after)} after.`));

@@ -55,6 +55,9 @@ fn title(run: &SavedReport) -> String {
 fn difference(run: &SavedReport, other: &SavedReport) -> String {
     let names = ["trace", "platform"].map(|key| [run, other].map(|run| file_name(run, key)));
     let [[trace, second_trace], [platform, second_platform]] = &names;
+    if trace != second_trace && platform == second_platform {
+        return format!("{trace} and {second_trace} on {platform}");
+    }
     if trace != second_trace {
         return format!("{} and {}", title(run), title(other));
     }

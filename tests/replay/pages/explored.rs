@@ -1,0 +1,147 @@
+//! The pages of a diagnosis, of hypotheses, and of a large run, with the numbers of their JSON.
+
+use serde_json::Value;
+
+use super::{Browser, TRACE, page, report, sections, time};
+use crate::command_line::{DONE, Folder, command};
+
+/// Two hosts of 1 Gflop/s, 1 us apart.
+const PAIR: &str = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\n[platform.topology]\nkind = 'cluster'\n\
+    hosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+/// Largest size of a page without its data \[B\].
+const MAX_PAGE: u64 = 2_000_000;
+/// Returns the text of each cell of the tables in a section.
+const CELLS: &str = "const cells = (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => \
+    [...row.cells].map((cell) => cell.textContent)); charts.forEach((box) => box.draw());";
+
+fn json(path: &std::path::Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Two times agree to the four digits of a page.
+fn agree(cell: &Value, seconds: &Value) {
+    let (cell, seconds) = (time(cell), seconds.as_f64().unwrap());
+    assert!((cell - seconds).abs() <= 1e-3 * seconds.abs(), "{cell} {seconds}");
+}
+
+#[test]
+fn a_diagnosis_is_explored() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    folder.write("trace.txt", TRACE);
+    let run = folder.write("run.toml", PAIR);
+    let [path, found] = ["page.html", "found.json"].map(|name| folder.path(name));
+    let mut diagnose = command();
+    diagnose.arg("diagnose").arg(&run).args(["--gain", "--tolerance", "--page"]).arg(&path);
+    diagnose.arg("--json").arg(&found).assert().code(DONE);
+    let probe = format!(
+        "{CELLS} const problem = document.querySelector('#problems > .scroll tbody tr'); \
+         document.querySelectorAll('#problems > details').forEach((panel) => {{ panel.open = false; }}); \
+         problem.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }})); \
+         const open = document.querySelector('#problems > details[open] b').textContent; \
+         const before = cells('#problems > .scroll').map((row) => row[0]); \
+         document.querySelectorAll('#problems > .scroll th button')[1].click(); \
+         return {{ open, before, problems: cells('#problems > .scroll'), tree: cells('#efficiencies'), bars: charts[0].instance.getOption().series[0].data }};"
+    );
+    let shown = browser.run(&path, &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    assert_eq!(sections(&shown.dom), ["efficiencies", "problems", "regions", "tolerance"]);
+    let (shown, found) = (shown.result(), json(&found));
+    let problems = found["problems"].as_array().unwrap();
+    let names: Vec<&Value> = problems.iter().map(|problem| &problem["name"]).collect();
+    assert_eq!(shown["before"].as_array().unwrap().iter().collect::<Vec<_>>(), names);
+    assert_eq!(&shown["open"], names[0]);
+    // A click on a head sorts, the longest time first.
+    let mut sorted: Vec<&Value> = problems.iter().collect();
+    let duration = |problem: &Value| problem["duration_s"].as_f64().unwrap();
+    sorted.sort_by(|one, other| duration(other).total_cmp(&duration(one)));
+    let rows = shown["problems"].as_array().unwrap();
+    assert!(rows.len() == problems.len() && rows.len() > 1);
+    rows.iter().zip(sorted).for_each(|(row, problem)| agree(&row[1], &problem["duration_s"]));
+    let efficiency = format!("{:.1} %", 100.0 * found["pop"]["parallel_efficiency"].as_f64().unwrap());
+    assert_eq!(shown["tree"][0][1], efficiency);
+    let gains = problems.iter().filter_map(|problem| problem["gain_s"].as_f64()).map(|gain| gain.max(0.0));
+    let bars = shown["bars"].as_array().unwrap().iter().map(|bar| bar.as_f64().unwrap());
+    assert!(bars.eq(gains), "{}", shown["bars"]);
+}
+
+#[test]
+fn hypotheses_are_explored() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    folder.write("trace.txt", TRACE);
+    let run = folder.write("run.toml", PAIR);
+    let hypotheses = "[[hypothesis]]\nname = 'half'\ntransform = [{ kind = 'scale', factor = 0.5 }]\n\
+        [[hypothesis]]\nname = 'never'\ntransform = [{ kind = 'scale', factor = 1e30 }]\n";
+    let mut what_if = command();
+    what_if.arg("what-if").arg(folder.write("h.toml", hypotheses)).arg("--config").arg(&run);
+    what_if.arg("-o").arg(folder.path("results")).assert().code(crate::command_line::FAILED);
+    let probe = format!(
+        "{CELLS} return {{ times: cells('#times'), waits: cells('#waits'), sites: cells('#sites'), \
+         failure: document.querySelector('#times .warning').textContent, link: document.querySelector('#times a').getAttribute('href'), bars: charts[0].instance.getOption().series[0].data }};"
+    );
+    let shown = browser.run(&folder.path("results/what-if.html"), &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    assert_eq!(sections(&shown.dom)[..3], ["times", "waits", "sites"]);
+    let (shown, found) = (shown.result(), json(&folder.path("results/summary.json")));
+    let [original, half] = [0, 1].map(|index| &found["hypotheses"][index]);
+    agree(&shown["times"][0][1], &original["simulated_time_s"]);
+    agree(&shown["times"][1][1], &half["simulated_time_s"]);
+    let change = format!("{:+.2} %", 100.0 * half["change"].as_f64().unwrap());
+    assert_eq!((&shown["times"][1][0], &shown["times"][1][2]), (&Value::from("half"), &change.into()));
+    assert_eq!(shown["times"][2][1], "failed");
+    assert_eq!(
+        shown["failure"],
+        format!("never failed: {}", found["hypotheses"][2]["error"].as_str().unwrap())
+    );
+    assert_eq!(shown["link"], "reports/half.html");
+    assert_eq!(shown["bars"], serde_json::json!([original["simulated_time_s"], half["simulated_time_s"]]));
+    let waits = shown["waits"].as_array().unwrap();
+    let late = waits.iter().find(|row| row[0] == "late sender").unwrap();
+    agree(&late[1], &original["wait_states"]["late_sender"]);
+    assert_eq!(shown["sites"][0][0], "a.c:2");
+}
+
+/// A page of 16,384 ranks is small, opens, and has the numbers of its report.
+#[test]
+fn a_page_of_many_ranks_has_the_numbers_of_its_report() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let trace = folder.path("halo.pdt");
+    let generate = ["trace", "generate", "halo3d", "--ranks", "32,32,16", "--iterations", "1"];
+    command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
+    let platform = "platform.topology={ kind = 'torus', dims = [32, 32, 16], speed = '1Gf', bandwidth = '1GBps', latency = '1us', \
+        loopback = { bandwidth = '1GBps', latency = '1us' } }";
+    let large = report(&folder, "large.json", &trace, &[platform, "analysis.matrix=true"]);
+    let path = page(&folder, "large.html", &[&large]);
+    let size = |path: &std::path::Path| std::fs::metadata(path).unwrap().len();
+    assert!(size(&path) < MAX_PAGE + size(&large), "{} of {}", size(&path), size(&large));
+    let probe = format!(
+        "{CELLS} const bars = charts.find((box) => box.closest('#ranks')).instance.getOption().series; \
+         const matrix = document.getElementById('matrix-map').instance.getOption().series[0].data; \
+         const rows = cells('#ranks'); \
+         return {{ rows, bars: bars.map((part) => part.data), names: bars.map((part) => part.name), \
+         bytes: matrix.reduce((all, tile) => all + 10 ** tile[2], 0), cards: document.querySelector('#summary .cards b').textContent }};"
+    );
+    let shown = browser.run(&path, &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let expected = ["summary", "time", "ranks", "calls", "matrix", "histograms", "parameters"];
+    assert_eq!(sections(&shown.dom), expected);
+    let (shown, found) = (shown.result(), json(&large));
+    agree(&shown["cards"], &found["simulated_time_s"]);
+    assert!((shown["bytes"].as_f64().unwrap() / found["message_bytes"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    // A bar is the mean of 128 ranks: each part's bars have its time in sum.
+    let series = shown["names"].as_array().unwrap().iter().zip(shown["bars"].as_array().unwrap());
+    for (name, bars) in series {
+        let sum: f64 = bars.as_array().unwrap().iter().map(|bar| bar.as_f64().unwrap() * 128.0).sum();
+        let key = format!("{}_s", name.as_str().unwrap().replace(' ', "_"));
+        let total = found["breakdown"]["total"][key].as_f64().unwrap();
+        assert!(
+            bars.as_array().unwrap().len() == 128 && (sum / total - 1.0).abs() < 1e-9,
+            "{name}: {sum} of {total}"
+        );
+    }
+    let rank: usize = shown["rows"][0][0].as_str().unwrap().parse().unwrap();
+    let end = found["breakdown"]["ranks"]["end_ps"][rank].as_f64().unwrap();
+    agree(&shown["rows"][0][1], &(end / 1e12).into());
+}
