@@ -10,7 +10,7 @@ const PAIR: &str = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\n[pla
     hosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
 /// Largest size of a page without its data \[B\].
 const MAX_PAGE: u64 = 2_000_000;
-/// Returns the text of each cell of the tables in a section.
+/// A function for scripts, which returns the text of each cell of the tables in a section.
 const CELLS: &str = "const cells = (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => \
     [...row.cells].map((cell) => cell.textContent)); charts.forEach((box) => box.draw());";
 
