@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, RunError, Simulation};
+use pdes_replay::{Config, Outcome, Report, RunError, Simulation};
 use predicates::str::contains;
 
 use crate::checkpoints::replay_in_parts;
@@ -213,6 +213,48 @@ fn clients_wait_for_servers() {
     assert_near(&found.unwrap(), &[0.003, 0.003], "metadata");
 }
 
+/// The report has what the devices of servers carried, what reads found in caches, and who waited.
+#[test]
+fn the_report_has_the_use_of_servers() {
+    let folder = Folder::new();
+    // Stripes of 1 MB from node 2 on, 4 and 1 MB: node 2 has 3 MB, node 3 has 2 MB; all of it is read again, half of it from the cache.
+    let text = "0 init\n0 io-open /fs/x\n0 io-write /fs/x 5000000\n0 io-read_at /fs/x 0 5000000\n";
+    let trace = folder.write("trace.txt", text);
+    let run = |system: &str| {
+        let simulation = Simulation::load(&on_system(&trace, system, &[FREE]).resolve().unwrap()).unwrap();
+        let outcome = simulation.replay(&Progress::new(1)).unwrap();
+        (
+            Report::new(&simulation, &outcome).sections.file_servers.unwrap(),
+            outcome.simulated_time().as_picos(),
+        )
+    };
+    let (servers, end) = run("");
+    assert_eq!(
+        (&servers.hosts[..], &servers.directories[0][..]),
+        (&["node-2".into(), "node-3".into()][..], "/fs")
+    );
+    assert_eq!(
+        (&servers.written_bytes[..], &servers.read_bytes[..]),
+        (&[3_000_000, 2_000_000][..], &[3_000_000, 2_000_000][..])
+    );
+    assert_eq!(
+        (&servers.hit_bytes[..], &servers.missed_bytes[..]),
+        (&[0, 0][..], &[0, 0][..]),
+        "there is no cache"
+    );
+    // Three messages of a server come together; two, then one, wait for 10 ms each, of reads as of writes.
+    assert_eq!(&servers.longest_queue[..], [2, 1]);
+    for (queue, waited) in servers.mean_queue.iter().zip([6e10, 2e10]) {
+        assert!((queue - waited / end as f64).abs() < 1e-3, "{queue}, expected {waited} of {end} ps");
+    }
+    for (series, bytes) in servers.series.iter().zip([6_000_000, 4_000_000]) {
+        assert_eq!(series.iter().sum::<u64>(), bytes);
+        assert!(series.len() as u64 <= end / servers.bin_ps + 1);
+    }
+    let (cached, _) = run("cache = { bytes = '8MB' }");
+    assert_eq!((&cached.hit_bytes[..], &cached.missed_bytes[..]), (&[3_000_000, 2_000_000][..], &[0, 0][..]));
+}
+
 /// A reader that goes through a file of 8 MB in steps of 1 MB on one server finds what was read ahead.
 #[test]
 fn sequential_reads_are_read_ahead() {
@@ -321,7 +363,7 @@ fn file_systems_need_routes_and_one_order() {
     assert!(warnings.iter().any(|warning| warning.ends_with(expected)), "{warnings:?}");
 }
 
-/// What files do not work with is refused, or said, by name.
+/// Combinations in which files do not work are refused, or warned of, by name.
 #[test]
 fn what_files_cannot_do_is_said() {
     let error = run_committed(&["network.epoch_s='auto'"]).unwrap_err().to_string();

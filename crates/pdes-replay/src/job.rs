@@ -35,6 +35,8 @@ pub struct Job {
     pub link_scale: Option<LinkScale>,
     /// The network model.
     pub model: &'static Model,
+    /// Section of the configuration that belongs to the model alone; empty if there is none.
+    pub model_parameters: toml::Table,
     /// Preset of the network's parameters.
     pub preset: Preset,
     /// Parameters of the network.

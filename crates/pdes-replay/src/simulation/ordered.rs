@@ -32,6 +32,11 @@ impl<'a> OrderedReplay<'a> {
         &self.simulation.job.network
     }
 
+    /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
+    pub fn model_parameters(&self) -> &'a toml::Table {
+        &self.simulation.job.model_parameters
+    }
+
     /// Returns the epochs, which a model with epochs has.
     pub(crate) fn epochs(&self) -> &'a EpochPlan {
         self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
@@ -81,8 +86,9 @@ impl<'a> OrderedReplay<'a> {
         let sources = (&world, spool.as_ref(), ranks);
         let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
+        let file_servers = contention.server_use();
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok((Outcome { links, fast_forward, checkpoints, ..outcome }, network))
+        Ok((Outcome { links, file_servers, fast_forward, checkpoints, ..outcome }, network))
     }
 }

@@ -12,13 +12,14 @@ use super::{FOOTER, SavedReport, Timeline};
 use crate::report::Parts;
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("words.js"),
     include_str!("summary.js"),
     include_str!("ranks.js"),
     include_str!("call_tree.js"),
     include_str!("matrix.js"),
     include_str!("network.js"),
+    include_str!("file_servers.js"),
     include_str!("timeline.js"),
     include_str!("comparison.js"),
     include_str!("report.js"),

@@ -6,5 +6,5 @@ const showDiagnosis = () => rendered().forEach(addSection);
 
 const sections = isPair
   ? [showDifference, showChangedParameters, showChangedTimes, showChangedRanks, showCallTree, showMatrix, showChangedPath]
-  : [showSummary, showDiagnosis, showTime, showRanks, showCallTree, showMatrix, showWaits, showPath, showLinks, showNetwork, showHistograms, showTimeline, showParameters];
+  : [showSummary, showDiagnosis, showTime, showRanks, showCallTree, showMatrix, showWaits, showPath, showLinks, showNetwork, showFileServers, showHistograms, showTimeline, showParameters];
 for (const show of sections) show();
