@@ -263,6 +263,11 @@ impl<'a, N> Contention<'a, N> {
         self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
     }
 
+    /// Lets reads of file systems go beyond the end of files.
+    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
+        self.storage.iter_mut().for_each(StorageResources::allow_reads_beyond_the_end);
+    }
+
     /// Returns the use of each I/O server.
     pub(crate) fn server_use(&self) -> Vec<ServerUse> {
         self.storage.iter().flat_map(StorageResources::server_use).collect()

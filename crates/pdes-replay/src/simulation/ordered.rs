@@ -57,6 +57,10 @@ impl<'a> OrderedReplay<'a> {
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let mut contention = Contention::new(&machine, network);
+        if simulation.trace.provenance().work_metric.is_some() {
+            // The amounts are those of buffers, and some accesses are not modelled.
+            contention.allow_reads_beyond_the_end();
+        }
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut checkpoints = None;

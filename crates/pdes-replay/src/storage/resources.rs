@@ -87,6 +87,11 @@ impl<'a> StorageResources<'a> {
         })
     }
 
+    /// Lets reads of file systems go beyond the end of files.
+    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
+        self.servers.allow_reads_beyond_the_end();
+    }
+
     /// Submits an access that begins at an instant.
     #[cold]
     pub(crate) fn submit<N: NetworkModel<Completion>>(
