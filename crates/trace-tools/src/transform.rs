@@ -14,6 +14,9 @@
 
 mod aggregate;
 mod balance;
+mod coalesce;
+mod collective;
+mod communicators;
 mod compress;
 mod computations;
 mod eliminate;
@@ -29,18 +32,21 @@ mod neighborhood;
 mod nonblocking;
 mod overlap;
 mod place;
+mod point_to_point;
 mod program;
 mod protocol;
 mod relocate;
 mod remove;
 mod requests;
 mod resize;
+mod reuse;
 mod scale;
 mod selector;
 mod set;
 mod shift;
 mod smooth;
 mod split;
+mod wait;
 mod waitany;
 
 pub use error::{Refusal, TransformError};
@@ -74,7 +80,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 20] = [
+pub static TRANSFORMS: [TransformKind; 25] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -93,6 +99,11 @@ pub static TRANSFORMS: [TransformKind; 20] = [
     protocol::KIND,
     remove::KIND,
     nonblocking::KIND,
+    point_to_point::KIND,
+    wait::KIND,
+    reuse::KIND,
+    collective::KIND,
+    coalesce::KIND,
     keep::KIND,
     place::KIND,
 ];

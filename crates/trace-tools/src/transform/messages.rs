@@ -22,10 +22,10 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     /// The source; `None` for any.
-    from: Option<Rank>,
+    pub(super) from: Option<Rank>,
     /// The tag; `None` for any.
-    tag: Option<Tag>,
-    communicator: CommId,
+    pub(super) tag: Option<Tag>,
+    pub(super) communicator: CommId,
 }
 
 impl Received {
@@ -98,7 +98,7 @@ fn sent_to(to: &SendTo, bytes: Bytes, call: &'static str) -> Option<Sent> {
     Some(Sent { call, to: to.peer?, tag: to.tag, communicator: to.communicator, bytes })
 }
 
-fn received_from(from: &RecvFrom) -> Option<Received> {
+pub(super) fn received_from(from: &RecvFrom) -> Option<Received> {
     let source = match from.peer {
         Peer::ProcNull => return None,
         Peer::Rank(rank) => Some(rank),

@@ -107,7 +107,7 @@ impl Rewrite for LateWaits<'_> {
         if !is_local(&step.op) || self.plan.late.ends_at(&step.op) {
             out.extend(self.waits.drain(..).map(|(wait, _)| wait));
         }
-        let is_selected = self.tracker.is_here() && self.plan.selector.accepts_collective(&step.op);
+        let is_selected = self.tracker.is_here() && self.plan.selector.accepts_call(&step.op);
         if is_selected && is_blocking(&step.op) {
             let name = self.requests.next();
             let call = started(step.op.clone(), name);

@@ -1,6 +1,7 @@
 //! Hypotheses about programs of a few lines.
 
 mod kinds;
+mod structure;
 mod untimed;
 
 use std::path::Path;
