@@ -4,6 +4,7 @@
 mod page;
 mod placement;
 mod result;
+mod schema;
 mod verification;
 
 #[cfg(feature = "pictures")]
@@ -11,6 +12,7 @@ pub use page::PageError;
 pub use placement::HopBytes;
 pub(crate) use placement::place;
 pub use result::{HypothesisResult, WhatIfResults};
+pub use schema::hypotheses_schema;
 pub use verification::{Deviation, Verification};
 
 use std::path::{Path, PathBuf};

@@ -25,6 +25,7 @@ mod folded;
 mod hypothesis;
 mod instances;
 mod keep;
+mod key;
 mod keys;
 mod messages;
 mod mode;
@@ -51,6 +52,7 @@ mod waitany;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
+pub use key::{Key, KeyValues};
 pub use place::Placement;
 pub use program::{Program, Step};
 pub use selector::{Selector, Subject};
@@ -73,7 +75,7 @@ pub struct TransformKind {
     /// The operations that it changes.
     pub subject: Subject,
     /// Its keys, beside those of the selector.
-    pub keys: &'static [&'static str],
+    pub keys: &'static [Key],
     /// The change.
     pub semantics: &'static str,
     read: ReadTransform,

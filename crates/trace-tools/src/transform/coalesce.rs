@@ -6,6 +6,7 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{CallOp, CommId, FileCall, FileDirection, FileName, Op};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
@@ -13,7 +14,11 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "coalesce",
     subject: Subject::Accesses,
-    keys: &["count"],
+    keys: &[Key::optional(
+        "count",
+        KeyValues::Whole(1, u64::MAX),
+        "Largest number of accesses that become one; by default all.",
+    )],
     semantics: "Consecutive accesses of a rank to a file, in one direction, each of which begins where the last one ended, become one access of the sum of their sizes, of up to \
                 `count` of them (by default all): where the last write was, or the first read. Between them the rank only computes, sleeps, or comes to another place.",
     read,

@@ -2,6 +2,7 @@
 
 use toml::Value;
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 use pdes_core::Rank;
@@ -9,7 +10,11 @@ use pdes_core::Rank;
 pub(super) const KIND: TransformKind = TransformKind {
     key: "place",
     subject: Subject::Ranks,
-    keys: &["order", "mapping", "per_host"],
+    keys: &[
+        Key::optional("order", KeyValues::Ranks, "For each rank the one on whose host it runs."),
+        Key::optional("mapping", KeyValues::Choice(&["greedy", "bisection"]), "Method of the mapping."),
+        Key::optional("per_host", KeyValues::Whole(1, u32::MAX as u64), "Number of ranks on each host."),
+    ],
     semantics: "Ranks run elsewhere; the program stays. `order`, a list of all ranks: rank i on the host where the i-th rank of the list was. `mapping = \"greedy\"` or \
                 `\"bisection\"`: on the same hosts, as many on each, so that messages between two ranks, bytes times links of their route, add up to little. Greedy \
                 places the rank with most bytes to placed ranks where it adds least; bisection halves the ranks, with few bytes between the halves, and the \

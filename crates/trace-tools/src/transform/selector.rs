@@ -7,6 +7,7 @@ use pdes_core::Rank;
 use trace_mmap::table::CallKind;
 use trace_mmap::{CallOp, CommId, FileCall, Op};
 
+use super::key::Key;
 use super::keys::{Keys, Numbers, Patterns, nearest};
 use super::messages::{Endpoints, Event, Sent};
 use super::{Program, Refusal};
@@ -48,6 +49,11 @@ impl Subject {
             Self::Visits => "visits",
             Self::Ranks => "ranks",
         }
+    }
+
+    /// Returns the descriptions of the keys of a selector.
+    pub fn described_keys(self) -> impl Iterator<Item = Key> {
+        self.keys().iter().map(|name| Key::of_selector(name))
     }
 
     /// Returns the keys of a selector.
@@ -233,10 +239,8 @@ impl Selector {
             program.steps(rank).any(|step| {
                 tracker.follow(&step.op);
                 let mut is_selected = false;
-                if tracker.is_here() {
-                    self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
-                }
-                is_selected
+                self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
+                is_selected && tracker.is_here()
             })
         };
         program.ranks().filter(|rank| self.selects_rank(*rank)).any(selects)

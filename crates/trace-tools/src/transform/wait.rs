@@ -2,7 +2,7 @@
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
-use trace_mmap::{CallOp, Direction, Op, Peer, Request};
+use trace_mmap::{CallOp, Direction, Op, Peer, Request, Slot};
 
 use super::keys::Keys;
 use super::selector::Tracker;
@@ -14,7 +14,7 @@ pub(super) const KIND: TransformKind = TransformKind {
     keys: &[],
     semantics: "Failed tests and probes disappear, and the one that succeeds becomes a wait: `test` a `wait`, `testall` a `waitall`, `testany` a `waitany` and `testsome` a \
                 `waitsome` with the same requests and outcome, `iprobe` a `probe`; a `request_get_status` that succeeds stays. Computations between failed tests stay, before the wait. \
-                Tests without a recorded outcome disappear if a wait for the request follows, or else the last one becomes the wait; without a number, no other \
+                Tests without a recorded outcome disappear if the program waits for the request later, or names it again, or else the last one becomes the wait; without a number, no other \
                 pending request may have the name of the request.",
     read,
 };
@@ -41,8 +41,33 @@ impl Wait {
             if let (Some(slot), Some(request)) = (step.posted, request(&step.op)) {
                 pending.insert(slot.get(), request);
             }
+            let slot = step.awaited.map(Slot::get);
+            match &step.op {
+                Op::Wait(_) | Op::Test(_) => {
+                    slot.into_iter().for_each(|slot| {
+                        last.remove(&slot);
+                    });
+                    if let (Op::Wait(_), Some(slot)) = (&step.op, slot) {
+                        pending.remove(&slot);
+                    }
+                }
+                Op::WaitAll => {
+                    pending.clear();
+                    last.clear();
+                }
+                Op::Call(CallOp::Free { request }) => {
+                    last.remove(&request.get());
+                }
+                Op::Call(call) => {
+                    // A request that the program names again had not completed.
+                    let named = call.completion().map_or(&[][..], |completion| completion.requests);
+                    named.iter().for_each(|name| {
+                        last.remove(&name.get());
+                    });
+                }
+                _ => {}
+            }
             if tracker.is_here() && is_undecided(&step.op) && self.selector.accepts_call(&step.op) {
-                let slot = step.awaited.map(trace_mmap::Slot::get);
                 if let Op::Test(name) = &step.op
                     && pending
                         .iter()
@@ -53,29 +78,6 @@ impl Wait {
                 }
                 last.extend(slot.map(|slot| (slot, number)));
                 number += 1;
-            }
-            match &step.op {
-                Op::Wait(_) => {
-                    let slot = step.awaited.map(trace_mmap::Slot::get);
-                    slot.into_iter().for_each(|slot| {
-                        pending.remove(&slot);
-                        last.remove(&slot);
-                    });
-                }
-                Op::WaitAll => {
-                    pending.clear();
-                    last.clear();
-                }
-                Op::Call(CallOp::Free { request }) => {
-                    last.remove(&request.get());
-                }
-                Op::Call(call) => {
-                    let done = call.completion().map_or(&[][..], |completion| completion.done());
-                    done.iter().for_each(|name| {
-                        last.remove(&name.get());
-                    });
-                }
-                _ => {}
             }
         }
         let mut numbers: Vec<u64> = last.into_values().collect();

@@ -53,7 +53,7 @@ fn collective_operations_become_messages() {
             ]),
         ),
         (
-            all("reduce 2 7 2"),
+            all("reduce 2 7 2 0"),
             program([
                 &(exchange(&[], &[(2, 16)], 0) + "compute 7"),
                 &(exchange(&[], &[(2, 16)], 0) + "compute 7"),
@@ -178,7 +178,7 @@ fn messages_of_collective_operations_meet_no_others() {
     );
     let nonblocking = program(["ibcast 4 0 6 req=1;wait req=1"; 2]);
     let refused = refusal(&nonblocking, &["kind='point_to_point'"]);
-    assert!(refused.contains("rank 0, action 1: bcast does not block"), "{refused}");
+    assert!(refused.contains("rank 0, action 1: ibcast does not block"), "{refused}");
     let refused = refusal(&program(["barrier"; 2]), &["kind='point_to_point'\nranks=1"]);
     assert!(refused.contains("rank 1, action 1: barrier is operation 0 on communicator 0"), "{refused}");
     // A receive of any tag could take a message, unless none comes from there.
@@ -228,6 +228,11 @@ fn tests_without_outcomes_become_waits_if_none_follows() {
     let expected = "irecv 1 1 8 6 req=0;compute 1;wait req=0;compute 2";
     let rank = "send 0 1 8";
     assert_eq!(changed(&program([named, rank]), &["kind='wait'"]), written(&program([expected, rank])));
+    // The program names the request again, so that it was not complete.
+    let again = "irecv 1 1 8 6 req=0;irecv 1 2 8 6 req=1;test req=0;testany req=0,1 done=1";
+    let expected = "irecv 1 1 8 6 req=0;irecv 1 2 8 6 req=1;waitany req=0,1 done=1";
+    let rank = "send 0 1 8;send 0 2 8";
+    assert_eq!(changed(&program([again, rank]), &["kind='wait'"]), written(&program([expected, rank])));
     let alike = program(["irecv 1 1 8;irecv 1 1 8;test 1 0 1;waitall", "send 0 1 8;send 0 1 8"]);
     let refused = refusal(&alike, &["kind='wait'"]);
     assert!(refused.contains("rank 0, action 3: a test of one of several pending requests"), "{refused}");
