@@ -104,7 +104,7 @@ fn the_schema_of_hypotheses_agrees_with_the_program() {
         let others = match kind.key {
             "keep" => "region = 'r'\niterations = 0\n",
             "neighborhood" | "move" => "region = 'r'\n",
-            "overlap" => "early = 1\n",
+            "overlap" => "late = 1\n",
             "place" => "per_host = 1\n",
             _ => "",
         };

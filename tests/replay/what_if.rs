@@ -1,5 +1,6 @@
 //! Hypotheses about programs, as a user tests them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use predicates::prelude::PredicateBooleanExt;
@@ -304,4 +305,57 @@ fn hypotheses_place_ranks_and_change_the_machine() {
     let (with, input, output) = (folder.path("h.toml"), folder.path("trace.txt"), folder.path("out.pdt"));
     let arguments: &[&Path] = &[&with, &input, Path::new("--output"), &output];
     trace(&["transform", "--with"], arguments).code(MISUSE).stderr(contains("not part of a trace"));
+}
+
+/// SimGrid's default algorithms of these operations are the linear ones: the same messages in the same order. So a replay of the program
+/// with messages in place of an operation ends at the same time, whatever the network.
+#[test]
+fn collective_operations_take_as_long_as_their_messages() {
+    let operations = [
+        "barrier",
+        "reduce 30000 5000 2 6",
+        "gather 900 900 1 6 6",
+        "gatherv S 3000 1 70000 900 20 3 6 6",
+        "scatter 900 900 1 6 6",
+        "scatterv 3000 1 70000 900 20 S 3 6 6",
+        "alltoallv 9 3000 1 70000 900 20 9 S S S S S 6 6",
+        "reducescatter 700 700 700 700 700 0 6",
+        "scan 3000 500 6",
+        "exscan 90000 500 6",
+        "neighbor_alltoallv 6 6 to=NEXT scounts=100000 from=LAST rcounts=100000",
+        "allgather 3000 3000 6 6",
+    ];
+    let sizes = ["3000", "1", "70000", "900", "20"];
+    let mut trace = String::new();
+    for rank in 0..5_usize {
+        writeln!(trace, "{rank} init").unwrap();
+        for (number, operation) in operations.iter().enumerate() {
+            let (next, last) = (((rank + 1) % 5).to_string(), ((rank + 4) % 5).to_string());
+            let operation = operation.replace("NEXT", &next).replace("LAST", &last).replace('S', sizes[rank]);
+            // Ranks come at different times.
+            let flops = 1e5 * ((rank * 7 + number * 3) % 5) as f64;
+            writeln!(trace, "{rank} location op{number} 0\n{rank} compute {flops}\n{rank} {operation}")
+                .unwrap();
+        }
+    }
+    let hypothesis = |number: usize| {
+        format!(
+            "[[hypothesis]]\nname = '{number}'\ntransform = [{{ kind = 'point_to_point', region = 'op{number}' }}]\n"
+        )
+    };
+    let folder = folder(&(0..operations.len()).map(hypothesis).collect::<String>());
+    folder.write("trace.txt", &trace);
+    for model in ["contention-free", "flow"] {
+        let machine = CONFIG.replace("hosts = 2", "hosts = 5");
+        folder.write(
+            "run.toml",
+            &machine.replace("preset = 'raw'", &format!("preset = 'raw'\nmodel = '{model}'")),
+        );
+        what_if(&folder).assert().code(DONE);
+        let found = summary(&folder);
+        for (operation, result) in operations.iter().zip(&found[1..]) {
+            assert_eq!(result["simulated_time_ps"], found[0]["simulated_time_ps"], "{model}: {operation}");
+            assert!(result["is_same"] == false, "{model}: {operation}");
+        }
+    }
 }
