@@ -327,11 +327,11 @@ fn collective_operations_take_as_long_as_their_messages() {
     ];
     let sizes = ["3000", "1", "70000", "900", "20"];
     let mut trace = String::new();
-    for rank in 0..5_usize {
+    for (rank, size) in sizes.iter().enumerate() {
         writeln!(trace, "{rank} init").unwrap();
         for (number, operation) in operations.iter().enumerate() {
             let (next, last) = (((rank + 1) % 5).to_string(), ((rank + 4) % 5).to_string());
-            let operation = operation.replace("NEXT", &next).replace("LAST", &last).replace('S', sizes[rank]);
+            let operation = operation.replace("NEXT", &next).replace("LAST", &last).replace('S', size);
             // Ranks come at different times.
             let flops = 1e5 * ((rank * 7 + number * 3) % 5) as f64;
             writeln!(trace, "{rank} location op{number} 0\n{rank} compute {flops}\n{rank} {operation}")
