@@ -4,14 +4,14 @@ mod phases;
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, SendMode, SendTo, Slot, Tag};
+use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Slot, Tag};
 
-use self::phases::{Phase, phases};
+use self::phases::{Phase, is_one_exchange, phases};
 use super::communicators::Communicators;
 use super::keys::Keys;
 use super::messages::{Endpoints, Event, Received, received_from};
 use super::remove::check_selected_collectives;
-use super::requests::NewRequests;
+use super::requests::{NewRequests, PerRequest, RemovedRequests};
 use super::selector::{Tracker, collective};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
@@ -19,12 +19,13 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "point_to_point",
     subject: Subject::Collectives,
     keys: &[],
-    semantics: "Blocking collective operations become messages between two ranks, in the linear form, on all ranks of their communicators: each rank posts an `irecv` \
+    semantics: "Collective operations become messages between two ranks, in the linear form, on all ranks of their communicators: each rank posts an `irecv` \
                 for all that it receives, then an `isend` for all that it sends, in the order of ranks, and a `waitall`; blocks of no bytes, and those for the rank itself, \
                 are no messages. The root sends to all (`bcast`, `scatter`, `scatterv`) or receives from all (`reduce`, `gather`, `gatherv`), all ranks send to all \
                 (`alltoall`, `allgather`, their `v` forms), to their neighbours (`neighbor_alltoall`) or to those of higher number (`scan`, `exscan`). In `barrier`, \
                 `allreduce` and `reducescatter` all send to rank 0, which waits, and then sends to all. Each rank computes the amount of a reduction after its \
-                (first) `waitall`. Messages are on the same communicator, with the largest tag that the program does not use; receives and probes of any tag there must not be able \
+                (first) `waitall`. Nonblocking operations without a computation, other than these three, have the request of the first message, and a `waitall` for the others \
+                after what completes it. Messages are on the same communicator, with the largest tag that the program does not use; receives and probes of any tag there must not be able \
                 to take them.",
     read,
 };
@@ -73,7 +74,7 @@ impl<'s> Operations<'s> {
     /// Follows an operation; returns it if it is selected.
     ///
     /// # Errors
-    /// Fails if it does not block.
+    /// Fails if it does not block, but would as messages.
     fn follow(&mut self, step: &Step) -> Result<Option<Operation>, Refusal> {
         self.tracker.follow(&step.op);
         self.communicators.follow(&step.op);
@@ -87,12 +88,13 @@ impl<'s> Operations<'s> {
             let reason = format!("{name} on communicator {communicator}, which the rank has not made");
             return Err(Refusal::at(self.rank, step.action, reason));
         };
-        let Some(mut phases) = phases(&step.op, me, group.len()) else {
+        let mut phases = phases(&step.op, me, group.len()).unwrap_or_default();
+        if step.posted.is_some() && !is_one_exchange(&step.op) {
             let reason = format!(
-                "{name} does not block: only blocking operations become messages; select others (call)"
+                "{name} does not block, but its messages depend on each other, or it computes: select others (call)"
             );
             return Err(Refusal::at(self.rank, step.action, reason));
-        };
+        }
         for (rank, _) in phases.iter_mut().flat_map(|phase| phase.receives.iter_mut().chain(&mut phase.sends))
         {
             *rank = group.member(*rank).get();
@@ -250,6 +252,8 @@ impl Plan for AsMessages {
             operations: Operations::new(&self.selector, &program, rank),
             tag: self.tag,
             requests: program.new_requests(),
+            others: PerRequest::default(),
+            removed: RemovedRequests::default(),
         })
     }
 }
@@ -262,42 +266,75 @@ struct Exchanges<'p> {
     operations: Operations<'p>,
     tag: Tag,
     requests: NewRequests,
+    /// Requests of the messages after the first one of an operation that does not block, by the slot of that one.
+    others: PerRequest<Vec<RequestName>>,
+    /// Requests of such operations without messages.
+    removed: RemovedRequests,
+}
+
+/// Returns an operation in place of another one.
+fn in_place_of(step: &Step, op: Op, posted: Option<Slot>) -> Step {
+    Step { op, posted, awaited: None, nanos: None, ..step.clone() }
 }
 
 impl Exchanges<'_> {
-    fn phase(&mut self, step: &Step, communicator: CommId, phase: Phase, out: &mut Vec<Step>) {
-        let mut requests = Vec::new();
-        let new = |op, posted| Step { op, posted, awaited: None, nanos: None, ..step.clone() };
-        for (from, bytes) in phase.receives {
-            let name = self.requests.next();
-            let from = RecvFrom { peer: Peer::Rank(Rank::new(from)), tag: Some(self.tag), communicator };
-            let call = CallOp::Irecv { from, request: Some(name), bytes: Bytes::new(bytes) };
-            out.push(new(Op::Call(call), Some(Slot::new(name.get()))));
-            requests.push(name);
+    /// Appends the messages of a phase; the first one has the request `first`, if there is one. Returns the requests.
+    fn post(
+        &mut self,
+        step: &Step,
+        (communicator, phase): (CommId, &Phase),
+        mut first: Option<RequestName>,
+        out: &mut Vec<Step>,
+    ) -> Vec<RequestName> {
+        let mut names = Vec::new();
+        let mut post = |call: &dyn Fn(Option<RequestName>) -> CallOp| {
+            let name = first.take().unwrap_or_else(|| self.requests.next());
+            let posted = in_place_of(step, Op::Call(call(Some(name))), Some(Slot::new(name.get())));
+            out.extend(self.removed.keep(posted));
+            names.push(name);
+        };
+        for (from, bytes) in &phase.receives {
+            let (peer, bytes) = (Peer::Rank(Rank::new(*from)), Bytes::new(*bytes));
+            let from = RecvFrom { peer, tag: Some(self.tag), communicator };
+            post(&|request| CallOp::Irecv { from, request, bytes });
         }
-        for (to, bytes) in phase.sends {
-            let name = self.requests.next();
-            let to = SendTo { peer: Some(Rank::new(to)), tag: self.tag, communicator };
-            let (request, mode, bytes) = (Some(name), SendMode::Standard, Bytes::new(bytes));
-            out.push(new(Op::Call(CallOp::Isend { to, request, mode, bytes }), Some(Slot::new(name.get()))));
-            requests.push(name);
+        for (to, bytes) in &phase.sends {
+            let to = SendTo { peer: Some(Rank::new(*to)), tag: self.tag, communicator };
+            let (mode, bytes) = (SendMode::Standard, Bytes::new(*bytes));
+            post(&|request| CallOp::Isend { to, request, mode, bytes });
         }
-        if !requests.is_empty() {
-            out.push(new(Op::Call(CallOp::Waitall { requests }), None));
-        }
-        if phase.flops > 0.0 {
-            out.push(new(Op::Compute { flops: phase.flops }, None));
-        }
+        names
     }
+}
+
+/// Returns a wait for requests in place of an operation, or after it; `None` if there are none.
+fn wait_for(step: &Step, requests: Vec<RequestName>) -> Option<Step> {
+    (!requests.is_empty()).then(|| in_place_of(step, Op::Call(CallOp::Waitall { requests }), None))
 }
 
 impl Rewrite for Exchanges<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
         // What cannot be a message has been refused.
-        match self.operations.follow(&step).ok().flatten() {
-            None => out.push(step),
-            Some(Operation { communicator, phases, .. }) => {
-                phases.into_iter().for_each(|phase| self.phase(&step, communicator, phase, out));
+        let Some(operation) = self.operations.follow(&step).ok().flatten() else {
+            let completed = self.others.completed(&step).concat();
+            let wait = if step.op == Op::WaitAll { None } else { wait_for(&step, completed) };
+            out.extend(self.removed.keep(step));
+            out.extend(wait);
+            return;
+        };
+        let request = step.posted.map(|slot| RequestName::new(slot.get()));
+        for phase in &operation.phases {
+            let mut names = self.post(&step, (operation.communicator, phase), request, out);
+            if request.is_none() {
+                out.extend(wait_for(&step, names));
+            } else if names.is_empty() {
+                self.removed.add(&step);
+            } else {
+                names.remove(0);
+                self.others.add(&step, names);
+            }
+            if phase.flops > 0.0 {
+                out.push(in_place_of(&step, Op::Compute { flops: phase.flops }, None));
             }
         }
     }

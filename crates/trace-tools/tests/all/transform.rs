@@ -724,7 +724,8 @@ proptest! {
             "kind='aggregate'\ncall='*send'",
             "kind='mode'\nmode='synchronous'\ncall='start'",
             "kind='point_to_point'\ncall=['barrier', 'bcast', 'reduce', 'allreduce', 'alltoall', 'gather', 'neighbor*']",
-            "kind='point_to_point'\ncommunicator='0-1'\ncall='bcast'",
+            "kind='point_to_point'\ncommunicator='0-1'\ncall='*bcast'",
+            "kind='point_to_point'\ncall='*alltoallv'",
             "kind='wait'",
             "kind='reuse'",
         ] {

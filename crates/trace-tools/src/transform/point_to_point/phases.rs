@@ -42,13 +42,13 @@ impl Phase {
     }
 }
 
-/// Returns the phases of rank `me` of `size` in an operation; `None` for operations that are not collective, or do not block.
+/// Returns the phases of rank `me` of `size` in an operation; `None` for operations that are not collective.
 pub(super) fn phases(op: &Op, me: u32, size: u32) -> Option<Vec<Phase>> {
     match op {
-        Op::Collective(operation) | Op::Call(CallOp::Collective { operation, request: None, .. }) => {
+        Op::Collective(operation) | Op::Call(CallOp::Collective { operation, .. }) => {
             Some(of_collective(operation, me, size))
         }
-        Op::Call(CallOp::NeighborAlltoall { to, from, request: None, .. }) => {
+        Op::Call(CallOp::NeighborAlltoall { to, from, .. }) => {
             let others = |list: &[(u32, pdes_core::Bytes)]| -> Vec<(u32, u64)> {
                 let others = list.iter().filter(|(rank, _)| *rank != me);
                 others.map(|(rank, bytes)| (*rank, bytes.get())).collect()
@@ -56,6 +56,17 @@ pub(super) fn phases(op: &Op, me: u32, size: u32) -> Option<Vec<Phase>> {
             Some(vec![Phase::exchange(others(from), others(to)).of_data()])
         }
         _ => None,
+    }
+}
+
+/// Returns whether a collective operation is one phase without a computation on all ranks, so that it need not block.
+pub(super) fn is_one_exchange(op: &Op) -> bool {
+    match op {
+        Op::Collective(operation) | Op::Call(CallOp::Collective { operation, .. }) => match operation {
+            Collective::Barrier | Collective::Allreduce { .. } | Collective::ReduceScatter { .. } => false,
+            operation => operation.flops().is_none_or(|flops| flops == 0.0),
+        },
+        _ => true,
     }
 }
 

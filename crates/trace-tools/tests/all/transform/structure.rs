@@ -176,9 +176,12 @@ fn messages_of_collective_operations_meet_no_others() {
             && refused.contains("rank 1, which expects none"),
         "{refused}"
     );
-    let nonblocking = program(["ibcast 4 0 6 req=1;wait req=1"; 2]);
+    let nonblocking = program(["iallreduce 4 0 6 req=1;wait req=1"; 2]);
     let refused = refusal(&nonblocking, &["kind='point_to_point'"]);
-    assert!(refused.contains("rank 0, action 1: ibcast does not block"), "{refused}");
+    assert!(refused.contains("rank 0, action 1: iallreduce does not block, but its messages"), "{refused}");
+    let computing = program(["ireduce 4 3 0 6 req=1;wait req=1"; 2]);
+    let refused = refusal(&computing, &["kind='point_to_point'"]);
+    assert!(refused.contains("rank 0, action 1: ireduce does not block"), "{refused}");
     let refused = refusal(&program(["barrier"; 2]), &["kind='point_to_point'\nranks=1"]);
     assert!(refused.contains("rank 1, action 1: barrier is operation 0 on communicator 0"), "{refused}");
     // A receive of any tag could take a message, unless none comes from there.
@@ -188,6 +191,36 @@ fn messages_of_collective_operations_meet_no_others() {
     let refused = refusal(&any(0), &["kind='point_to_point'"]);
     assert!(refused.contains("rank 1, action 2: a receive or a probe of any tag could take"), "{refused}");
     assert!(changed(&any(1), &["kind='point_to_point'"]).contains("0 irecv 1 2147483647 4"));
+}
+
+/// The request of the operation is that of its first message; a rank without messages has none.
+#[test]
+fn messages_of_nonblocking_operations_are_waited_for_later() {
+    let with = program([
+        "ialltoallv 9 0 3 4 9 0 1 2 6 6 req=7;compute 1;test req=7 done=-;wait req=7;irecv 1 9 8 6 req=7;wait req=7;\
+         iallgatherv 0 0 0 0 6 6 req=7;wait req=7;ibarrier req=7;wait req=7",
+        "ialltoallv 9 1 0 0 9 3 0 0 6 6 req=7;compute 1;waitany req=7 done=7;send 0 9 8;\
+         iallgatherv 0 0 0 0 6 6 req=7;wait req=7;ibarrier req=7;wait req=7",
+        "ialltoallv 9 2 0 0 9 4 0 0 6 6 req=7;waitall req=7;iallgatherv 0 0 0 0 6 6 req=7;compute 2;testany req=7 done=7;\
+         ibarrier req=7;wait req=7",
+    ]);
+    let t = i32::MAX;
+    let without = program([
+        &format!(
+            "irecv 1 {t} 1 6 req=7;irecv 2 {t} 2 6 req=101;isend 1 {t} 3 6 req=102;isend 2 {t} 4 6 req=103;compute 1;test req=7 done=-;\
+             wait req=7;waitall req=101,102,103;irecv 1 9 8 6 req=7;wait req=7;ibarrier req=7;wait req=7"
+        ),
+        &format!(
+            "irecv 0 {t} 3 6 req=7;isend 0 {t} 1 6 req=101;compute 1;waitany req=7 done=7;waitall req=101;send 0 9 8;ibarrier req=7;wait req=7"
+        ),
+        &format!(
+            "irecv 0 {t} 4 6 req=7;isend 0 {t} 2 6 req=101;waitall req=7;waitall req=101;compute 2;ibarrier req=7;wait req=7"
+        ),
+    ]);
+    assert_eq!(
+        changed(&with, &["kind='point_to_point'\ncall=['ialltoallv', 'iallgatherv']"]),
+        written(&without)
+    );
 }
 
 #[test]
