@@ -359,3 +359,25 @@ fn collective_operations_take_as_long_as_their_messages() {
         }
     }
 }
+
+/// With outcomes as recorded, a program whose calls cannot depend on time is replayed once.
+#[test]
+fn only_programs_that_may_depend_on_time_are_replayed_twice() {
+    let folder = folder("[[hypothesis]]\nname = 'identity'\n");
+    let any_source = TRACE.replace("1 recv 0 5 984", "1 recv -555 5 984 source=0");
+    let test = TRACE.replace("1 recv 0 5 984", "1 irecv 0 5 984 6 req=1\n1 testall req=1 done=all");
+    for (trace, depends_on_time) in [(TRACE, false), (&any_source, true), (&test, true)] {
+        folder.write("trace.txt", trace);
+        what_if(&folder)
+            .arg("--set=mpi.outcomes=recorded")
+            .assert()
+            .code(DONE)
+            .stdout(contains("changes nothing"));
+        let other = folder.path("results/reports/reenact");
+        assert_eq!(other.join("identity.json").exists(), depends_on_time, "{trace}");
+        for result in summary(&folder) {
+            assert_eq!(result["outcomes"], "recorded");
+            assert_eq!(result["other_outcomes"].is_null(), !depends_on_time, "{trace}{result}");
+        }
+    }
+}
