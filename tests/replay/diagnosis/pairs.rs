@@ -327,6 +327,18 @@ fn each_problem_is_found_where_it_is_and_only_there() {
     assert_eq!(tested, known);
 }
 
+/// A program whose problem has a place, and after it the same calls at another place, where they are no problem.
+fn at_place(problem: &str, elsewhere: &str) -> String {
+    let lines = |program: &str, rank: u32| -> String {
+        let own = format!("{rank} ");
+        let lines = program.lines().filter_map(|line| line.strip_prefix(&own).filter(|line| *line != "init"));
+        lines.map(|line| format!("{line};")).collect()
+    };
+    program(8, |rank| {
+        format!("location here 0;{}location there 0;{}", lines(problem, rank), lines(elsewhere, rank))
+    })
+}
+
 /// Programs that have a problem, and those that follow the advice: the gain is what the latter save. The hypotheses change the trace to
 /// the same messages and accesses, so that nothing else is between the two but the rounding of times to picoseconds.
 #[test]
@@ -334,13 +346,30 @@ fn gains_are_what_following_the_advice_saves() {
     let hard_disk = &[
         "platform.storage=[{ directory = '/d', kind = 'hard-disk', bandwidth = '1GBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200, shared = true, host = 'node-0' }]",
     ];
-    let cases: [(&str, String, String, &str, &[&str]); 7] = [
+    let dense = alltoall(|_| true);
+    let many = gather(|_| true);
+    let cases: [(&str, String, String, &str, &[&str]); 9] = [
         ("polling", polls(300), polls(0), CLUSTER, &[]),
         ("sparse alltoall", alltoall(|distance| distance == 1), ring_of_messages(), CLUSTER, &[]),
         (
             "collective operation of too many ranks",
             gather(|rank| rank == 1),
             one_of_eight_sends(),
+            CLUSTER,
+            &[],
+        ),
+        // What is not at the place of the problem stays.
+        (
+            "sparse alltoall",
+            at_place(&alltoall(|distance| distance == 1), &dense),
+            at_place(&ring_of_messages(), &dense),
+            CLUSTER,
+            &[],
+        ),
+        (
+            "collective operation of too many ranks",
+            at_place(&gather(|rank| rank == 1), &many),
+            at_place(&one_of_eight_sends(), &many),
             CLUSTER,
             &[],
         ),
