@@ -307,6 +307,55 @@ fn hypotheses_place_ranks_and_change_the_machine() {
     trace(&["transform", "--with"], arguments).code(MISUSE).stderr(contains("not part of a trace"));
 }
 
+/// Partners four ranks apart exchange data by collective operations of communicators of two, on a ring of eight hosts; the messages
+/// between two ranks say little, and the contrary: neighbours talk to each other.
+#[test]
+fn mappings_count_messages_of_collective_operations() {
+    let place = |name: &str, keys: &str| {
+        format!("[[hypothesis]]\nname = '{name}'\ntransform = [{{ kind = 'place', mapping = {keys} }}]\n")
+    };
+    let folder = folder(
+        &(place("messages", "'greedy'")
+            + &place("greedy", "'greedy', traffic = 'all'")
+            + &place("bisection", "'bisection', traffic = 'all'")),
+    );
+    let rank = |rank: u32| {
+        let (pair, next, last) = (rank % 4, (rank + 1) % 8, (rank + 7) % 8);
+        format!(
+            "{rank} init\n{rank} comm_split new={} members={pair},{}\n{rank} irecv {last} 1 4\n{rank} send {next} 1 4\n{rank} waitall\n\
+             {rank} alltoall 1000 1000 6 6 comm={}\n",
+            pair + 1,
+            pair + 4,
+            pair + 1
+        )
+    };
+    folder.write("trace.txt", &(0..8).map(rank).collect::<String>());
+    let torus = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\nmodel = 'contention-free'\n[platform.topology]\nkind = 'torus'\n\
+        dims = [8]\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n[mpi]\ncommunicators_cost = false\n";
+    folder.write("run.toml", torus);
+    what_if(&folder).assert().code(DONE);
+    let found = summary(&folder);
+    let hops = |place: usize| {
+        let hops = &found[place]["hop_bytes"];
+        (hops["before"].as_u64().unwrap(), hops["after"].as_u64().unwrap())
+    };
+    // Eight messages of four bytes, each over one link, and eight of 1000, each over four.
+    assert_eq!(hops(1), (32, 32));
+    assert_eq!([hops(2).0, hops(3).0], [32 + 4 * 8000; 2]);
+    // Partners are neighbours.
+    assert!(hops(2).1 < 8000 + 4 * 32 && hops(3).1 < 8000 + 4 * 32, "{:?} {:?}", hops(2), hops(3));
+    let time = |place: usize| found[place]["simulated_time_ps"].as_u64().unwrap();
+    assert!(time(2) < time(0) && time(1) == time(0), "{} {} {}", time(0), time(1), time(2));
+    for (keys, message) in [
+        ("per_host = 1, traffic = 'all'", "place: traffic is what a mapping counts: add mapping"),
+        ("mapping = 'greedy', traffic = 'none'", "expected \"messages\" or \"all\""),
+    ] {
+        let text = format!("[[hypothesis]]\nname = 'a'\ntransform = [{{ kind = 'place', {keys} }}]\n");
+        folder.write("h.toml", &text);
+        what_if(&folder).assert().code(MISUSE).stderr(contains(message));
+    }
+}
+
 /// SimGrid's default algorithms of these operations are the linear ones: the same messages in the same order. So a replay of the program
 /// with messages in place of an operation ends at the same time, whatever the network.
 #[test]

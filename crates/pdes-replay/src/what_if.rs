@@ -73,6 +73,7 @@ impl WhatIfError {
                 | Self::FixedSetting { .. }
                 | Self::TooFewHosts { .. }
                 | Self::TooManyHosts { .. }
+                | Self::TooManyRanks { .. }
         )
     }
 }
@@ -158,6 +159,16 @@ pub enum WhatIfError {
         found: usize,
         /// Largest number.
         limit: usize,
+    },
+    /// The program has too many ranks to count all messages between them.
+    #[error(
+        "place: traffic = \"all\" takes up to {limit} ranks, the program has {found}: take traffic = \"messages\""
+    )]
+    TooManyRanks {
+        /// Number of ranks.
+        found: u32,
+        /// Largest number.
+        limit: u32,
     },
     /// A hypothesis does not fit the program, or its trace cannot be written.
     #[error(transparent)]

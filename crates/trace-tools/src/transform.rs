@@ -53,7 +53,7 @@ mod waitany;
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
 pub use key::{Key, KeyValues};
-pub use place::Placement;
+pub use place::{CountedTraffic, Placement};
 pub use program::{Program, Step};
 pub use selector::{Selector, Subject};
 
