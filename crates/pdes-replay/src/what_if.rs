@@ -336,7 +336,7 @@ impl Run {
                 let hop_bytes = self.hop_bytes;
                 let is_timed = |name: &str| TIMED_ACTIONS.contains(&name);
                 let may_depend_on_time = self.has_open_receives
-                    || report.time_by_action.iter().any(|total| total.count > 0 && is_timed(&total.action));
+                    || report.time_by_action.iter().any(|total| total.count > 0 && is_timed(total.action));
                 let result = HypothesisResult { hop_bytes, ..HypothesisResult::new(&self.name, report) };
                 Ok((result, may_depend_on_time))
             }

@@ -210,6 +210,9 @@ impl Selector {
         if self.subject == Subject::Ranks || self.matches_any(program) {
             return Ok(());
         }
+        if self.single_keys().next().is_none() {
+            return Err(Refusal::Nothing { subject });
+        }
         let (key, nearest) = match self.single_keys().find(|(_, _, alone)| !alone.matches_any(program)) {
             Some((key, value, alone)) => (Some((key, value)), alone.alternatives(key, program)),
             None => (None, Vec::new()),

@@ -241,6 +241,8 @@ fn polls_become_waits() {
     assert_eq!(changed(&with, &["kind='wait'"]), written(&without));
     let probes = with.replace("0 iprobe 1 5 done=no\n", "").replace("0 iprobe 1 5 done=yes", "0 probe 1 5");
     assert_eq!(changed(&with, &["kind='wait'\ncall='iprobe'"]), written(&probes));
+    let refused = refusal(&program(["compute 1"]), &["kind='wait'"]);
+    assert!(refused.contains("transformation 1 (wait): the program has no tests and probes"), "{refused}");
     let refused = refusal(&with, &["kind='wait'\nranks=1"]);
     assert!(refused.contains("ranks = \"1\" matches no tests and probes"), "{refused}");
 }
