@@ -767,6 +767,7 @@ proptest! {
             &["kind='overlap'\nearly=9\nlate=9\nindependent=true"],
             &["kind='point_to_point'\ncall=['barrier', 'bcast', 'reduce', 'allreduce', 'alltoall', 'gather']"],
             &["kind='wait'", "kind='reuse'"],
+            &["kind='reuse'", "kind='point_to_point'\ncall='alltoallv'", "kind='point_to_point'\ncall=['bcast', 'barrier']", "kind='overlap'\nlate=2"],
         ] {
             match apply(trace(), transforms) {
                 Ok(changed) => {
