@@ -99,4 +99,7 @@ pub use timeline::TimelinePlan;
 pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};
 #[cfg(feature = "pictures")]
 pub use what_if::PageError;
-pub use what_if::{Deviation, HopBytes, HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults};
+pub use what_if::{
+    Deviation, HopBytes, HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults,
+    hypotheses_schema,
+};
