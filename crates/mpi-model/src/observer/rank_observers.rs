@@ -4,6 +4,7 @@ use pdes_core::SimTime;
 
 use super::composition::forward_events;
 use super::{Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
+use crate::cause::Cause;
 use crate::point_to_point::RequestId;
 use crate::statistics::{ActionKind, Statistics};
 
@@ -79,6 +80,12 @@ impl<O: Observer> RankObservers<O> {
         {
             self.statistics.add_wrong_order(late.region, late.kind, time);
         }
+    }
+
+    /// Returns what the rank is late by, where an analysis needs it.
+    #[inline(always)]
+    pub(crate) fn cause(&self) -> Cause {
+        self.wait_states.as_ref().map_or(Cause::default(), |wait_states| wait_states.activity().cause)
     }
 
     pub(crate) fn messages_charged(&mut self, kind: ActionKind, messages: &UncontendedMessages) {

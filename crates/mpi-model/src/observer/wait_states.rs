@@ -2,9 +2,11 @@
 
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
+use trace_mmap::LocationId;
 
 use super::request_table::RequestTable;
 use super::{ActionSpan, Carrier, Match, ObservedRank, Observer, Sent, Wait};
+use crate::cause::{Activity, Cause};
 use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Message;
@@ -22,6 +24,8 @@ pub(crate) struct WaitStates {
     last: Peer,
     /// Last wait of the program for a late message, if what it receives next could have been received instead.
     late: Option<LateMessage>,
+    /// What the rank is late by.
+    activity: Activity,
 }
 
 /// Wait for a message that has been sent late.
@@ -51,12 +55,25 @@ pub struct Peer {
     pub state: WaitState,
     /// The peer, where it was late: where `ready` is after the begin of the wait.
     pub rank: Rank,
+    /// What it was late by.
+    pub cause: Cause,
 }
 
 /// A peer that has always been ready.
 impl Default for Peer {
     fn default() -> Self {
-        Self { ready: SimTime::ZERO, state: WaitState::LateSender, rank: Rank::new(0) }
+        Self {
+            ready: SimTime::ZERO,
+            state: WaitState::LateSender,
+            rank: Rank::new(0),
+            cause: Cause::default(),
+        }
+    }
+}
+
+impl Peer {
+    fn sender(message: &Message) -> Self {
+        Self { ready: message.posted, cause: message.cause, ..Self::default() }
     }
 }
 
@@ -68,12 +85,19 @@ impl WaitStates {
             operation: None,
             last: Peer::default(),
             late: None,
+            activity: Activity::of_rank(rank.rank),
         }
     }
 
     /// Returns the last late message, whose order matters for what is to come.
     pub(crate) fn late(&self) -> Option<LateMessage> {
         self.late
+    }
+
+    /// Returns what the rank is late by.
+    #[inline]
+    pub(crate) fn activity(&self) -> Activity {
+        self.activity
     }
 
     /// The program receives the message of one request: returns the late message for which it waited before, and the time that it
@@ -110,10 +134,11 @@ impl WaitStates {
     /// Returns the peer for which the program has waited; a non-blocking operation only keeps it.
     #[inline(always)]
     pub(super) fn classify(&mut self, wait: &Wait, region: usize) -> Option<Peer> {
-        let Peer { ready, state, rank } = wait.request.map_or(self.last, |request| self.get(request));
+        let Peer { ready, state, rank, cause } = wait.request.map_or(self.last, |request| self.get(request));
         let (ready, state) = (ready.max(wait.begin).min(wait.end), state.in_operation(wait.kind));
-        let peer = Peer { ready, state, rank };
+        let peer = Peer { ready, state, rank, cause };
         let Some(operation) = self.operation else {
+            self.activity.wait(ready - wait.begin, cause);
             if state == WaitState::LateSender && ready > wait.begin {
                 self.late =
                     Some(LateMessage { begin: wait.begin, sent: ready, kind: wait.kind, region, age: 0 });
@@ -148,6 +173,7 @@ impl Observer for WaitStates {
     /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
+        self.activity.end(action.kind, action.end - action.begin);
         if let Some(late) = &mut self.late {
             late.age += 1;
             let is_message = action.kind < ActionKind::Barrier;
@@ -156,6 +182,10 @@ impl Observer for WaitStates {
                 self.late = None;
             }
         }
+    }
+
+    fn region_entered(&mut self, site: LocationId) {
+        self.activity.enter(site);
     }
 
     #[inline]
@@ -176,19 +206,17 @@ impl Observer for WaitStates {
 
     #[inline(always)]
     fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
-        *self.peers.get_mut(matched.request) =
-            Peer { ready: matched.message.posted, state: WaitState::LateSender, rank: matched.from };
+        *self.peers.get_mut(matched.request) = Peer { rank: matched.from, ..Peer::sender(matched.message) };
     }
 
     fn message_probed(&mut self, request: RequestId, from: Rank, _: crate::ReceiveQueue, message: &Message) {
-        *self.peers.get_mut(request) =
-            Peer { ready: message.posted, state: WaitState::LateSender, rank: from };
+        *self.peers.get_mut(request) = Peer { rank: from, ..Peer::sender(message) };
     }
 
     #[inline(always)]
     fn send_completed(&mut self, request: RequestId, received: SimTime) {
         let peer = self.peers.get_mut(request);
-        *peer = Peer { ready: received, state: WaitState::LateReceiver, ..*peer };
+        *peer = Peer { ready: received, state: WaitState::LateReceiver, cause: Cause::default(), ..*peer };
     }
 
     /// The time is later than that at which the member sent it, by the duration of the data.
@@ -196,7 +224,7 @@ impl Observer for WaitStates {
         let delay = SimDuration::from_picos(message.bytes.get());
         let since_start = message.posted.checked_since(SimTime::ZERO + delay).unwrap_or(SimDuration::ZERO);
         *self.peers.get_mut(request) =
-            Peer { ready: SimTime::ZERO + since_start, state: WaitState::LateSender, rank: from };
+            Peer { ready: SimTime::ZERO + since_start, rank: from, ..Peer::sender(message) };
     }
 
     fn operation_started(&mut self, operation: OperationIndex) {
