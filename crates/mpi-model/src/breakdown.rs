@@ -22,8 +22,8 @@ pub struct Breakdown {
     regions: Vec<Region>,
     /// Index of the region of each call site.
     region_of_site: Vec<Option<NonZeroU32>>,
-    /// Waiting by region, kind of action, and what the late rank did.
-    delays: BTreeMap<(u32, ActionKind, Cause), SimDuration>,
+    /// Waiting by region, kind of action, and what the late rank did, on request.
+    delays: Option<BTreeMap<(u32, ActionKind, Cause), SimDuration>>,
     /// Index of the current region.
     current: usize,
     /// Totals of the rank when it entered the current region.
@@ -76,7 +76,7 @@ impl Default for Breakdown {
         Self {
             regions: vec![Region::new(None)],
             region_of_site: Vec::new(),
-            delays: BTreeMap::new(),
+            delays: None,
             current: 0,
             totals_at_entry: Totals::default(),
         }
@@ -93,18 +93,22 @@ impl PartialEq for Breakdown {
 impl Eq for Breakdown {}
 
 impl Breakdown {
+    pub(crate) fn new(has_causes: bool) -> Self {
+        Self { delays: has_causes.then(BTreeMap::new), ..Self::default() }
+    }
+
     /// Returns the regions, in the order of first entry.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.iter()
     }
 
-    /// Returns the waiting for other ranks, without that for receivers: call site and kind of the action that waits, and what
+    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes), without that for receivers: call site and kind of the action that waits, and what
     /// the other rank was late by. Of more than 256 combinations, the later ones are counted without the latter.
     pub fn delays(&self) -> impl Iterator<Item = (Option<LocationId>, ActionKind, Cause, SimDuration)> {
         let delay = |(&(region, kind, cause), &time): (&(u32, ActionKind, Cause), &SimDuration)| {
             (self.regions[region as usize].site, kind, cause, time)
         };
-        self.delays.iter().map(delay)
+        self.delays.iter().flatten().map(delay)
     }
 
     /// Returns the composition of the time of a kind, over all regions.
@@ -175,9 +179,10 @@ impl Breakdown {
 
     /// Adds a wait of an action of this kind for a rank that was late by something.
     pub(crate) fn add_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
+        let Some(delays) = &mut self.delays else { return };
         let key = |cause| (self.current as u32, kind, cause);
-        let is_full = self.delays.len() >= MAX_DELAYS && !self.delays.contains_key(&key(cause));
-        *self.delays.entry(key(if is_full { Cause::default() } else { cause })).or_default() += waiting;
+        let is_full = delays.len() >= MAX_DELAYS && !delays.contains_key(&key(cause));
+        *delays.entry(key(if is_full { Cause::default() } else { cause })).or_default() += waiting;
     }
 
     /// Adds to the time of a region in which messages were received in the wrong order.
@@ -201,8 +206,9 @@ impl Breakdown {
                 *share = share.extrapolate(&earlier, times)?;
             }
         }
-        for (key, time) in &mut later.delays {
-            let earlier = before.delays.get(key).copied().unwrap_or_default();
+        for (key, time) in later.delays.iter_mut().flatten() {
+            let earlier =
+                before.delays.as_ref().and_then(|delays| delays.get(key)).copied().unwrap_or_default();
             *time = extrapolate_time(*time, earlier, times)?;
         }
         later.totals_at_entry = self.totals_at_entry.extrapolate(&before.totals_at_entry, times)?;

@@ -164,7 +164,7 @@ impl Diagnosis {
     /// # Errors
     /// If a replay fails, or an expression of a rule has no value.
     pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
-        let job = Job { waits: Some(true), ..job.without_outputs() };
+        let job = Job { waits: Some(true), causes: true, ..job.without_outputs() };
         let ideal = job.on_ideal_network();
         let [run, ideal] = if cluster.members() == 1 {
             at_once(&job, &ideal)?

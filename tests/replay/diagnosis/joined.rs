@@ -71,9 +71,9 @@ fn operations_name_the_last_rank() {
         let found = diagnose(&trace(3.0), CLUSTER, settings);
         let wait = problem(&found, "wait at NxN");
         let first = shown(&wait.pairs[0]);
-        // Seven ranks wait 2 ms, three times.
+        // Seven ranks wait 2 ms, three times; beside that the messages take some microseconds.
         assert_eq!((&first.0[..], &first.1[..]), ("allreduce sum.c:2", "compute rare.c:1"));
-        assert!((first.2 - 420).abs() <= 4, "{:?}", wait.pairs);
+        assert!((first.2 - 420).abs() <= 12, "{:?}", wait.pairs);
         assert!(wait.recommendation.contains("compute at rare.c:1"), "{}", wait.recommendation);
         let twin = diagnose(&trace(1.0), CLUSTER, settings);
         assert!(twin.problems.iter().all(|problem| problem.name != "wait at NxN"), "{:?}", twin.problems);

@@ -24,8 +24,8 @@ pub(crate) struct WaitStates {
     last: Peer,
     /// Last wait of the program for a late message, if what it receives next could have been received instead.
     late: Option<LateMessage>,
-    /// What the rank is late by.
-    activity: Activity,
+    /// What the rank is late by, on request.
+    activity: Option<Activity>,
 }
 
 /// Wait for a message that has been sent late.
@@ -78,14 +78,14 @@ impl Peer {
 }
 
 impl WaitStates {
-    pub(super) fn new(rank: &ObservedRank<'_>) -> Self {
+    pub(super) fn new(rank: &ObservedRank<'_>, needs_causes: bool) -> Self {
         Self {
             peers: RequestTable::new(rank),
             of_operations: Vec::new(),
             operation: None,
             last: Peer::default(),
             late: None,
-            activity: Activity::of_rank(rank.rank),
+            activity: needs_causes.then(|| Activity::of_rank(rank.rank)),
         }
     }
 
@@ -94,9 +94,9 @@ impl WaitStates {
         self.late
     }
 
-    /// Returns what the rank is late by.
+    /// Returns what the rank is late by, where that is needed.
     #[inline]
-    pub(crate) fn activity(&self) -> Activity {
+    pub(crate) fn activity(&self) -> Option<Activity> {
         self.activity
     }
 
@@ -138,7 +138,9 @@ impl WaitStates {
         let (ready, state) = (ready.max(wait.begin).min(wait.end), state.in_operation(wait.kind));
         let peer = Peer { ready, state, rank, cause };
         let Some(operation) = self.operation else {
-            self.activity.wait(ready - wait.begin, cause);
+            if let Some(activity) = &mut self.activity {
+                activity.wait(ready - wait.begin, cause);
+            }
             if state == WaitState::LateSender && ready > wait.begin {
                 self.late =
                     Some(LateMessage { begin: wait.begin, sent: ready, kind: wait.kind, region, age: 0 });
@@ -173,7 +175,9 @@ impl Observer for WaitStates {
     /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
-        self.activity.end(action.kind, action.end - action.begin);
+        if let Some(activity) = &mut self.activity {
+            activity.end(action.kind, action.end - action.begin);
+        }
         if let Some(late) = &mut self.late {
             late.age += 1;
             let is_message = action.kind < ActionKind::Barrier;
@@ -185,7 +189,9 @@ impl Observer for WaitStates {
     }
 
     fn region_entered(&mut self, site: LocationId) {
-        self.activity.enter(site);
+        if let Some(activity) = &mut self.activity {
+            activity.enter(site);
+        }
     }
 
     #[inline]

@@ -129,7 +129,7 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         let region = self.context.observers.statistics.current_region();
         encode(&(region, self.compute_factor, &self.files), &mut rest);
         let wait_states = self.context.observers.wait_states.as_deref().filter(|_| !has_ended);
-        encode(&wait_states.map(WaitStates::activity), &mut rest);
+        encode(&wait_states.and_then(WaitStates::activity), &mut rest);
         let late = wait_states.and_then(WaitStates::late);
         if let Some(LateMessage { begin, sent, kind, region, age }) = late {
             encode(&(kind, region, age), &mut rest);
