@@ -76,7 +76,9 @@ fn operations_name_the_last_rank() {
         assert!((first.2 - 420).abs() <= 12, "{:?}", wait.pairs);
         assert!(wait.recommendation.contains("compute at rare.c:1"), "{}", wait.recommendation);
         let twin = diagnose(&trace(1.0), CLUSTER, settings);
-        assert!(twin.problems.iter().all(|problem| problem.name != "wait at NxN"), "{:?}", twin.problems);
+        // What is left are the messages of the operation itself.
+        let left = twin.problems.iter().find(|problem| problem.name == "wait at NxN");
+        assert!(left.is_none_or(|left| left.duration_s < 2e-3), "{left:?}");
     }
 }
 
