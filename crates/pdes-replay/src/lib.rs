@@ -71,8 +71,8 @@ pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use diagnosis::{
-    ClassTolerance, Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError,
-    Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
+    ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
+    Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use digest::Digest;
 pub use fast_forward::FastForward;

@@ -104,6 +104,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         run_ahead: run_ahead(&engine)?,
         fast_forward,
         waits,
+        causes: false,
         histograms,
         matrix_groups,
         critical_path,

@@ -6,7 +6,7 @@ use figures::quantity::{percent, seconds};
 use figures::{Bar, Bars, COLOURS, Figure, Map, Maps, Page, Scale, Section, WriteError, table};
 use maud::{Markup, html};
 
-use super::{Diagnosis, Place, Pop, Problem, RegionEfficiency, Sensitivity, ToleranceLimit};
+use super::{Diagnosis, Place, PlacePair, Pop, Problem, RegionEfficiency, Sensitivity, ToleranceLimit};
 use crate::report::{FOOTER, page};
 
 /// Largest number of rows of a table.
@@ -121,6 +121,7 @@ impl Diagnosis {
                     }
                 }
                 @if !problem.places.is_empty() { (places(&problem.places)) }
+                @if !problem.pairs.is_empty() { (pairs(&problem.pairs)) }
             }
         };
         section
@@ -211,6 +212,19 @@ fn places(places: &[Place]) -> Markup {
     };
     let rows: Vec<_> = places.iter().take(MAX_ROWS).map(row).collect();
     html! { (table(&["place", "call", "time"], 2, &rows)) (rest(places.len())) }
+}
+
+fn pairs(pairs: &[PlacePair]) -> Markup {
+    let site = |site: &Option<String>| site.clone().unwrap_or("-".to_owned());
+    let call = |call: &Option<String>| call.clone().unwrap_or("not known".to_owned());
+    let row = |pair: &PlacePair| {
+        let [one, other] = [(&pair.site, &pair.call), (&pair.other_site, &pair.other_call)]
+            .map(|(at, of)| [site(at), call(of)]);
+        one.into_iter().chain(other).chain([seconds(pair.duration_s)]).collect()
+    };
+    let rows: Vec<Vec<String>> = pairs.iter().take(MAX_ROWS).map(row).collect();
+    let head = ["waits at", "call", "because of", "call", "time"];
+    html! { (table(&head, 4, &rows)) (rest(pairs.len())) }
 }
 
 /// Says how many rows of a table are left out.
