@@ -98,7 +98,12 @@ fn settings_follow_a_schema() {
 /// Pages show whole files of `configs`.
 #[test]
 fn files_are_shown_as_they_are() {
-    for (page, name) in [("what-if.md", "hypotheses.toml"), ("diagnosis.md", "rules.toml")] {
+    let shown = [
+        ("what-if.md", "hypotheses.toml"),
+        ("diagnosis.md", "rules.toml"),
+        ("diagnosis.md", "rules-pairs.toml"),
+    ];
+    for (page, name) in shown {
         let file = read(&repository().join("configs").join(name));
         let (_, text) = file.split_once('\n').unwrap();
         let shown = format!("# configs/{name}\n{}", text.trim_end());

@@ -45,12 +45,20 @@ fn the_fields_of_platforms_are_those_of_the_program() {
 fn the_transformations_are_those_of_the_program() {
     let mut text = String::from("| kind | of | keys | change |\n|---|---|---|---|\n");
     for kind in &TRANSFORMS {
-        let keys: Vec<String> = kind.keys.iter().map(|key| format!("`{key}`")).collect();
+        let keys: Vec<String> = kind.keys.iter().map(|key| format!("`{}`", key.name)).collect();
         let (key, of, change) = (kind.key, kind.subject.name(), kind.semantics);
         writeln!(text, "| `{key}` | {of} | {} | {change} |", keys.join(", ")).unwrap();
     }
     text.push('\n');
-    for subject in [Subject::Computations, Subject::Messages, Subject::Collectives, Subject::Visits] {
+    for subject in [
+        Subject::Computations,
+        Subject::Messages,
+        Subject::Collectives,
+        Subject::Polls,
+        Subject::Creations,
+        Subject::Accesses,
+        Subject::Visits,
+    ] {
         let keys: Vec<String> = subject.keys().iter().map(|key| format!("`{key}`")).collect();
         writeln!(text, "- Keys of selectors of {}: {}.", subject.name(), keys.join(", ")).unwrap();
     }

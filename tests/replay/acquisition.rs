@@ -192,12 +192,12 @@ fn calls_without_a_model_are_recorded_with_their_arguments() {
              unmodelled MPI_Rput target=1 disp=3 bytes=4 win=0 req=other-0; unmodelled MPI_Wait req=other-0 done=other-0; \
              unmodelled MPI_Win_unlock target=1 win=0; unmodelled MPI_Win_post ranks=1 assert=0 win=0; \
              unmodelled MPI_Win_start ranks=1 assert=0 win=0; unmodelled MPI_Win_complete win=0; unmodelled MPI_Win_wait win=0; \
-             unmodelled MPI_Win_free win=0; unmodelled MPI_File_open name={escaped} mode=create+rdwr comm=0 new=0; \
-             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 file=0; \
-             unmodelled MPI_File_write_at_all offset=0 bytes=80 file=0; unmodelled MPI_File_seek offset=2 whence=set file=0; \
-             unmodelled MPI_File_read bytes=24 file=0; unmodelled MPI_File_iwrite_at offset=0 bytes=8 file=0 req=other-0; \
-             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_read_all_begin bytes=8 file=0; \
-             unmodelled MPI_File_read_all_end file=0; unmodelled MPI_File_sync file=0; unmodelled MPI_File_close file=0; \
+             unmodelled MPI_Win_free win=0; io-open {escaped}; \
+             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 file={escaped}; \
+             io-write_at_all {escaped} 8 80; io-seek {escaped} 24; io-read {escaped} 24; \
+             unmodelled MPI_File_iwrite_at offset=0 bytes=8 file={escaped} req=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_read_all_begin bytes=8 file={escaped}; \
+             unmodelled MPI_File_read_all_end file={escaped}; io-sync {escaped}; io-close {escaped}; \
              unmodelled MPI_File_open name=/no/such/folder/a%20file mode=rdonly comm=self new=-; \
              comm_split comm=0 new=1 members=0; \
              unmodelled MPI_Intercomm_create comm=1 leader=0 peer_comm=0 remote_leader=1 tag=5 new=other-0; \
@@ -215,7 +215,7 @@ fn calls_without_a_model_are_recorded_with_their_arguments() {
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(row("MPI_Put"), "4 calls, 16 B");
-    assert_eq!(row("MPI_File_write_at_all"), "2 calls, 160 B");
+    assert_eq!(row("MPI_File_iwrite_at"), "2 calls, 16 B");
     assert_eq!(row("MPI_Win_fence"), "8 calls, 0 B");
     // The text is the trace again, arguments and times included.
     let text = folder.path("text");
@@ -262,10 +262,10 @@ fn calls_without_a_model_are_recorded_in_fortran() {
         &format!(
             "unmodelled MPI_Win_create size=16 unit=4 comm=0 new=0; unmodelled MPI_Win_fence assert=0 win=0; \
              unmodelled MPI_Put target=0 disp=2 bytes=4 win=0; unmodelled MPI_Win_fence assert=nosucceed win=0; \
-             unmodelled MPI_Win_free win=0; unmodelled MPI_File_open name={} mode=create+wronly comm=0 new=0; \
-             unmodelled MPI_File_iwrite_at offset=16 bytes=16 file=0 req=other-0; \
-             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_close file=0",
-            file.display()
+             unmodelled MPI_Win_free win=0; io-open {file}; \
+             unmodelled MPI_File_iwrite_at offset=16 bytes=16 file={file} req=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; io-close {file}",
+            file = file.display()
         ),
     );
 }

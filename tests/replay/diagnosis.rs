@@ -1,5 +1,7 @@
 //! Diagnoses: programs that have a problem, and twins that have not; efficiencies with closed forms; rules of users; the command.
 
+#[path = "diagnosis/joined.rs"]
+mod joined;
 #[path = "diagnosis/pairs.rs"]
 mod pairs;
 
@@ -176,6 +178,33 @@ fn rules_are_checked_when_they_are_read() {
             rule("recommendation = 'See {site}.'"),
             "recommendation: there is no variable \"site\"; expected sites, or of time,",
         ),
+        (
+            "[[event]]\nname = 'a'\nwith = 'b'\nby = 'delayed_by'\nwhen = '1'\n".to_owned()
+                + &rule("of = 'a'"),
+            "[[event]] \"a\": with: there is no event \"b\"",
+        ),
+        (
+            "[[event]]\nname = 'a'\nwith = 'a'\nby = 'delayed_by'\nwhen = '1'\n".to_owned() + &rule(""),
+            "[[event]] \"a\": with: the event depends on itself: a of a",
+        ),
+        (
+            "[[event]]\nname = 'a'\nwith = 'place'\nby = 'near'\nwhen = '1'\n".to_owned() + &rule(""),
+            "by: there is no relation \"near\"; expected of delayed_by, same_site",
+        ),
+        (
+            "[[event]]\nname = 'a'\nwith = 'link'\nby = 'same_site'\nwhen = '1'\n".to_owned() + &rule(""),
+            "with: only events of places are joined",
+        ),
+        (
+            "[[event]]\nname = 'a'\nwith = 'place'\nwhen = '1'\n".to_owned() + &rule(""),
+            "by: a relation is needed",
+        ),
+        (
+            "[[event]]\nname = 'a'\nby = 'same_site'\nwhen = '1'\n".to_owned() + &rule(""),
+            "with: an event is needed",
+        ),
+        (rule("when = 'other_time > 0'"), "there is no variable \"other_time\""),
+        (rule("recommendation = 'See {other_sites}.'"), "there is no variable \"other_sites\""),
         (rule("least_share = 2"), "least_share is 2, expected 0 to 1"),
         (rule("hypothesis = [{ kind = 'unbalance' }]"), "there is no kind \"unbalance\""),
         (rule("") + &rule(""), "[[problem]] \"p\": the name occurs twice"),

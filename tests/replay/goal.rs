@@ -70,7 +70,9 @@ fn parameters_come_from_file_and_flags() {
     run("loggops.G=0.0001").code(2).stderr(contains("at most three decimals"));
     run("loggops.K=1").code(2).stderr(contains("has no key \"K\"; expected \"L\", "));
     run("network.modle=x").code(2).stderr(contains("did you mean \"model\"?"));
-    run("network.model=flow").code(2).stderr(contains("this section is for GOAL schedules"));
+    run("network.model=flow")
+        .code(2)
+        .stderr(contains("[loggops]: this section is for the model \"loggops\", not for \"flow\""));
 }
 
 #[test]

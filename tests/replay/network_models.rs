@@ -5,13 +5,16 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
 use pdes_core::{Progress, SimDuration, SimTime};
-use pdes_replay::{Config, Execution, MODELS, Model, Outcome, Report, RunError, Simulation};
+use pdes_replay::{Config, Execution, MODELS, Model, ModelSection, Outcome, Report, RunError, Simulation};
 use predicates::str::contains;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::command_line::{DONE, Folder, command};
 
-/// A bus of 1 GB/s without latency, on which messages queue in the order of their submission; computations take no time.
+/// A bus without latency, on which messages queue in the order of their submission; computations take no time.
 struct Bus<T> {
+    picos_per_byte: u64,
     now: SimTime,
     idle_from: SimTime,
     /// Order numbers of pending work, by its end.
@@ -23,9 +26,10 @@ struct Bus<T> {
 }
 
 impl<T> Bus<T> {
-    fn new() -> Self {
+    fn new(section: &BusSection) -> Self {
         let (now, idle_from) = (SimTime::ZERO, SimTime::ZERO);
-        Self { now, idle_from, ends: BinaryHeap::new(), tags: VecDeque::new(), first: 0, messages: 0 }
+        let (ends, tags) = (BinaryHeap::new(), VecDeque::new());
+        Self { picos_per_byte: section.picos_per_byte, now, idle_from, ends, tags, first: 0, messages: 0 }
     }
 }
 
@@ -33,7 +37,8 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
     const CAPABILITIES: Capabilities = Capabilities::NONE;
 
     fn send(&mut self, Message { at, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
-        self.idle_from = self.idle_from.max(at).saturating_add(SimDuration::from_picos(1000 * size.get()));
+        self.idle_from =
+            self.idle_from.max(at).saturating_add(SimDuration::from_picos(self.picos_per_byte * size.get()));
         self.messages += 1;
         self.schedule(self.idle_from, tag);
         Ok(())
@@ -71,14 +76,22 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
     }
 }
 
+/// The section `[bus]` of the configuration.
+#[derive(Deserialize, JsonSchema)]
+struct BusSection {
+    picos_per_byte: u64,
+}
+
 /// The row.
 static BUS: Model = Model {
     key: "bus",
     former_key: None,
     description: "One message at a time.",
     capabilities: Capabilities::NONE,
+    section: Some(ModelSection::of::<BusSection>()),
     execution: Execution::InTimeOrder(|replay| {
-        replay.on(Bus::new()).map(|(outcome, bus)| {
+        let section = replay.model_parameters().clone().try_into().expect("the section was checked");
+        replay.on(Bus::new(&section)).map(|(outcome, bus)| {
             let statistics = serde_json::json!({ "messages": bus.messages });
             Outcome { model_statistics: Some(statistics), ..outcome }
         })
@@ -102,6 +115,7 @@ fn load(model: &'static Model, settings: &[&str]) -> Result<Simulation, RunError
     }
     let mut job = config.resolve().unwrap();
     job.model = model;
+    job.model_parameters.insert("picos_per_byte".to_owned(), 1000.into());
     Simulation::load(&job)
 }
 

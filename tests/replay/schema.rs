@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use trace_tools::transform::Hypothesis;
+use trace_tools::transform::{Hypothesis, KeyValues, TRANSFORMS};
 
 use crate::command_line::{DONE, command};
 use crate::reference::repository;
@@ -19,6 +19,8 @@ fn validator(document: &str) -> Validator {
 fn document(path: &Path, table: &toml::Table) -> &'static str {
     if path.parent().unwrap().ends_with("platforms") {
         "platform"
+    } else if table.contains_key("hypothesis") {
+        "hypotheses"
     } else if table.contains_key("config") {
         "sweep"
     } else {
@@ -43,11 +45,8 @@ fn every_file_of_configs_follows_its_schema() {
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let table: toml::Table = toml::from_str(&text).unwrap();
-            // Hypotheses and rules have no schema: what reads them checks them.
-            if table.contains_key("hypothesis") {
-                Hypothesis::from_text(&text, &path).unwrap();
-                continue;
-            } else if table.contains_key("problem") {
+            // Rules have no schema: what reads them checks them.
+            if table.contains_key("problem") {
                 pdes_replay::Rule::own_and_from_path(&path).unwrap();
                 continue;
             }
@@ -56,7 +55,7 @@ fn every_file_of_configs_follows_its_schema() {
             seen.push(document);
         }
     }
-    for document in ["config", "sweep", "platform"] {
+    for document in ["config", "sweep", "platform", "hypotheses"] {
         assert!(seen.contains(&document), "configs/ has no {document}");
     }
 }
@@ -89,6 +88,93 @@ fn the_schema_refuses_what_a_run_refuses() {
     assert_eq!(errors(&validator("platform"), graph).len(), 2);
 }
 
+/// What the schema of hypotheses accepts and refuses is what the program accepts and refuses, for each kind and each key.
+#[test]
+fn the_schema_of_hypotheses_agrees_with_the_program() {
+    let schema = validator("hypotheses");
+    let agrees = |transform: &str| {
+        let text = format!("[[hypothesis]]\nname = 'a'\n[[hypothesis.transform]]\n{transform}");
+        let read = Hypothesis::from_text(&text, Path::new("h.toml"));
+        let errors = errors(&schema, &text);
+        assert_eq!(read.is_ok(), errors.is_empty(), "{transform}: {read:?} {errors:?}");
+        read.is_ok()
+    };
+    for kind in &TRANSFORMS {
+        // Keys beside each other that the program wants, and the schema cannot tell.
+        let others = match kind.key {
+            "keep" => "region = 'r'\niterations = 0\n",
+            "neighborhood" | "move" => "region = 'r'\n",
+            "overlap" => "late = 1\n",
+            "place" => "per_host = 1\n",
+            _ => "",
+        };
+        let needed = |left_out: &str| -> String {
+            let keys = kind.keys.iter().filter(|key| key.is_required && key.name != left_out);
+            let values = keys.map(|key| format!("{} = {}\n", key.name, good_and_bad(key.values).0[0]));
+            format!("kind = '{}'\n{others}", kind.key) + &values.collect::<String>()
+        };
+        assert!(agrees(&needed("")), "{}", kind.key);
+        assert!(!agrees(&format!("{}colour = 1\n", needed(""))), "{}", kind.key);
+        for key in kind.keys {
+            if key.is_required {
+                assert!(!agrees(&needed(key.name)), "{} needs {}", kind.key, key.name);
+            }
+            let is_given = others.starts_with(key.name) || kind.key == "place";
+            let (good, bad) = good_and_bad(key.values);
+            let needed = |left_out: &str| match (kind.key, key.name) {
+                ("place", "traffic") => "kind = 'place'\nmapping = 'greedy'\n".to_owned(),
+                _ => needed(left_out),
+            };
+            let is_given = is_given && key.name != "traffic";
+            let with = |value: &&str| match is_given {
+                true => format!("kind = '{}'\n{} = {value}\n", kind.key, key.name),
+                false => format!("{}{} = {value}\n", needed(key.name), key.name),
+            };
+            assert!(good.iter().all(|value| agrees(&with(value))), "{} {}", kind.key, key.name);
+            assert!(!bad.iter().any(|value| agrees(&with(value))), "{} {}", kind.key, key.name);
+        }
+    }
+    for (selector, is_good) in [
+        ("bytes = '1-8, 9,10-'", true),
+        ("tag = [1, '2-3']", true),
+        ("call = ['send', 'i*']", true),
+        ("bytes = 'x'", false),
+        ("tag = -1", false),
+        ("call = ''", false),
+        ("call = []", false),
+    ] {
+        assert_eq!(agrees(&format!("kind = 'eliminate'\n{selector}")), is_good, "{selector}");
+    }
+    for (text, count) in [
+        ("[[hypothesis]]\nname = 'half the latency'\nset = ['network.latency_factor=0.5']", 0),
+        ("[[hypothesis]]\nname = 'original'", 1),
+        ("[[hypothesis]]\nname = 'a/b'", 1),
+        ("[[hypothesis]]\nset = []", 1),
+        ("hypothesis = []", 1),
+    ] {
+        assert_eq!(errors(&schema, text).len(), count, "{text}");
+        assert_eq!(Hypothesis::from_text(text, Path::new("h.toml")).is_ok(), count == 0, "{text}");
+    }
+}
+
+/// Values that a key takes, and ones that it does not.
+fn good_and_bad(values: KeyValues) -> (Vec<&'static str>, Vec<&'static str>) {
+    match values {
+        KeyValues::Amount(1.0) => (vec!["0.5", "1"], vec!["-1", "1.5", "'x'"]),
+        KeyValues::Amount(_) => (vec!["0.5", "3"], vec!["-1", "'x'"]),
+        KeyValues::Whole(..) => (vec!["2"], vec!["0", "1.5", "-1", "'x'"]),
+        KeyValues::Choice(names) => {
+            let quoted: Vec<&str> = names.iter().map(|name| &*format!("'{name}'").leak()).collect();
+            (quoted, vec!["'x'", "1"])
+        }
+        KeyValues::Reach => (vec!["1", "'place'"], vec!["-1", "'x'", "1.5"]),
+        KeyValues::Flag => (vec!["true", "false"], vec!["1"]),
+        KeyValues::Names => (vec!["'x'", "['x', 'y']"], vec!["''", "1", "[]"]),
+        KeyValues::Numbers => (vec!["1", "'0-1'"], vec!["-1", "'x'", "[]"]),
+        KeyValues::Ranks => (vec!["[1, 0]"], vec!["[1, 1]", "1", "[-1]"]),
+    }
+}
+
 /// Every key can be written in a file: a schema with a key that the program does not read would mislead editors, and the reverse
 /// would hide a key.
 #[test]
@@ -99,10 +185,17 @@ fn every_key_has_a_meaning() {
             assert!(schema["description"].is_string(), "{place} has no description");
             descend(schema, &place);
             descend(&schema["items"], &place);
+            for schema in schema["items"]["oneOf"].as_array().into_iter().flatten() {
+                descend(schema, &format!("{place}.{}", schema["properties"]["kind"]["const"]));
+            }
         }
     }
-    for schema in [pdes_replay::config_schema(), pdes_replay::sweep_schema(), pdes_replay::platform_schema()]
-    {
+    for schema in [
+        pdes_replay::config_schema(),
+        pdes_replay::sweep_schema(),
+        pdes_replay::platform_schema(),
+        pdes_replay::hypotheses_schema(),
+    ] {
         descend(&schema, schema["title"].as_str().unwrap());
     }
 }

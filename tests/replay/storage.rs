@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, RunError, Simulation};
+use pdes_core::{Bytes, Progress, Rank};
+use pdes_replay::{Config, Outcome, Report, RunError, Simulation};
 use predicates::str::contains;
+use trace_mmap::{ArchiveWriter, FileName};
+use trace_tools::generate::{Generator, Ior, IorParameters};
 
 use crate::checkpoints::replay_in_parts;
 use crate::command_line::{DONE, FAILED, Folder, command};
@@ -213,6 +215,48 @@ fn clients_wait_for_servers() {
     assert_near(&found.unwrap(), &[0.003, 0.003], "metadata");
 }
 
+/// The report has what the devices of servers carried, what reads found in caches, and who waited.
+#[test]
+fn the_report_has_the_use_of_servers() {
+    let folder = Folder::new();
+    // Stripes of 1 MB from node 2 on, 4 and 1 MB: node 2 has 3 MB, node 3 has 2 MB; all of it is read again, half of it from the cache.
+    let text = "0 init\n0 io-open /fs/x\n0 io-write /fs/x 5000000\n0 io-read_at /fs/x 0 5000000\n";
+    let trace = folder.write("trace.txt", text);
+    let run = |system: &str| {
+        let simulation = Simulation::load(&on_system(&trace, system, &[FREE]).resolve().unwrap()).unwrap();
+        let outcome = simulation.replay(&Progress::new(1)).unwrap();
+        (
+            Report::new(&simulation, &outcome).sections.file_servers.unwrap(),
+            outcome.simulated_time().as_picos(),
+        )
+    };
+    let (servers, end) = run("");
+    assert_eq!(
+        (&servers.hosts[..], &servers.directories[0][..]),
+        (&["node-2".into(), "node-3".into()][..], "/fs")
+    );
+    assert_eq!(
+        (&servers.written_bytes[..], &servers.read_bytes[..]),
+        (&[3_000_000, 2_000_000][..], &[3_000_000, 2_000_000][..])
+    );
+    assert_eq!(
+        (&servers.hit_bytes[..], &servers.missed_bytes[..]),
+        (&[0, 0][..], &[0, 0][..]),
+        "there is no cache"
+    );
+    // Three messages of a server come together; two, then one, wait for 10 ms each, of reads as of writes.
+    assert_eq!(&servers.longest_queue[..], [2, 1]);
+    for (queue, waited) in servers.mean_queue.iter().zip([6e10, 2e10]) {
+        assert!((queue - waited / end as f64).abs() < 1e-3, "{queue}, expected {waited} of {end} ps");
+    }
+    for (series, bytes) in servers.series.iter().zip([6_000_000, 4_000_000]) {
+        assert_eq!(series.iter().sum::<u64>(), bytes);
+        assert!(series.len() as u64 <= end / servers.bin_ps + 1);
+    }
+    let (cached, _) = run("cache = { bytes = '8MB' }");
+    assert_eq!((&cached.hit_bytes[..], &cached.missed_bytes[..]), (&[3_000_000, 2_000_000][..], &[0, 0][..]));
+}
+
 /// A reader that goes through a file of 8 MB in steps of 1 MB on one server finds what was read ahead.
 #[test]
 fn sequential_reads_are_read_ahead() {
@@ -321,7 +365,7 @@ fn file_systems_need_routes_and_one_order() {
     assert!(warnings.iter().any(|warning| warning.ends_with(expected)), "{warnings:?}");
 }
 
-/// What files do not work with is refused, or said, by name.
+/// Combinations in which files do not work are refused, or warned of, by name.
 #[test]
 fn what_files_cannot_do_is_said() {
     let error = run_committed(&["network.epoch_s='auto'"]).unwrap_err().to_string();
@@ -358,4 +402,68 @@ fn what_files_cannot_do_is_said() {
     run(&["--platform", other.to_str().unwrap()]).code(FAILED).stderr(contains(
         "the host \"node-0\" has no storage for the file \"/scratch/state\": it sees /other",
     ));
+}
+
+/// IOR on one file system after another: clients, servers, sizes and levels of access.
+///
+/// No write is faster than the devices of the servers that the file has, than the interfaces of its clients, or than those of its servers.
+#[test]
+fn no_access_is_faster_than_its_bounds() {
+    const DEVICE: f64 = 100e6;
+    const INTERFACE: f64 = 1e9;
+    const STRIPE: u64 = 64 << 10;
+    let folder = Folder::new();
+    for (clients, servers) in [(1, 1), (2, 1), (5, 5), (10, 4), (10, 20_u64)] {
+        let hosts = clients + servers;
+        let topology = format!(
+            "platform.topology={{ kind = 'cluster', hosts = {hosts}, speed = '1Gf', bandwidth = '1GBps', latency = '10us' }}"
+        );
+        let system = format!(
+            "platform.file_system=[{{ directory = '/fs', servers = ['node-[{clients}-{}]'], stripe = '64KiB', start = 0, device = {{ read = '100MBps', write = '100MBps' }} }}]",
+            hosts - 1
+        );
+        for bytes in [10 << 10, 1 << 20, 100 << 20] {
+            for (segments, collective) in [(1, false), (1, true), (8, false), (8, true)] {
+                let block = Bytes::new(bytes / segments);
+                let parameters = IorParameters {
+                    ranks: clients as u32,
+                    segments,
+                    block,
+                    transfer: block,
+                    file: FileName::new("/fs/ior").unwrap(),
+                    collective,
+                    read: false,
+                    ..IorParameters::default()
+                };
+                let trace = folder.path("ior.pdt");
+                let ior = Ior::new(parameters).unwrap();
+                let mut writer = ArchiveWriter::create(&trace, ior.ranks(), 1).unwrap();
+                for rank in (0..ior.ranks()).map(Rank::new) {
+                    writer.write_rank(rank, &ior.rank(rank)).unwrap();
+                }
+                writer.finish().unwrap();
+                let mut config = Config::default();
+                config.set_path("trace", "path", &trace);
+                for setting in [&*topology, &system, "network.preset='raw'", "network.model='flow'"] {
+                    config.set(setting).unwrap();
+                }
+                let time = run(config).unwrap().simulated_time().as_secs_f64();
+                let of_client = (block.get() * segments) as f64;
+                // The stripes of the server that has most.
+                let (stripes, rest) =
+                    (block.get() * segments * clients / STRIPE, block.get() * segments * clients % STRIPE);
+                let last = if stripes % servers > 0 { STRIPE } else { rest };
+                let of_server = (stripes / servers * STRIPE + last) as f64;
+                let bound = (of_server / DEVICE).max(of_client / INTERFACE);
+                let case = format!(
+                    "{clients} clients, {servers} servers, {bytes} B, {segments} segments, collective: {collective}"
+                );
+                assert!(time >= bound * (1.0 - 1e-9), "{case}: {time} s, bound {bound} s");
+                if segments == 1 && bytes >= 1 << 20 {
+                    // In large pieces, what is lost is the way of the first data, and what servers wait for at the end.
+                    assert!(time <= bound * 1.3, "{case}: {time} s, bound {bound} s");
+                }
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Hypotheses about programs, as a user tests them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use predicates::prelude::PredicateBooleanExt;
@@ -304,4 +305,128 @@ fn hypotheses_place_ranks_and_change_the_machine() {
     let (with, input, output) = (folder.path("h.toml"), folder.path("trace.txt"), folder.path("out.pdt"));
     let arguments: &[&Path] = &[&with, &input, Path::new("--output"), &output];
     trace(&["transform", "--with"], arguments).code(MISUSE).stderr(contains("not part of a trace"));
+}
+
+/// Partners four ranks apart exchange data by collective operations of communicators of two, on a ring of eight hosts; the messages
+/// between two ranks say little, and the contrary: neighbours talk to each other.
+#[test]
+fn mappings_count_messages_of_collective_operations() {
+    let place = |name: &str, keys: &str| {
+        format!("[[hypothesis]]\nname = '{name}'\ntransform = [{{ kind = 'place', mapping = {keys} }}]\n")
+    };
+    let folder = folder(
+        &(place("messages", "'greedy'")
+            + &place("greedy", "'greedy', traffic = 'all'")
+            + &place("bisection", "'bisection', traffic = 'all'")),
+    );
+    let rank = |rank: u32| {
+        let (pair, next, last) = (rank % 4, (rank + 1) % 8, (rank + 7) % 8);
+        format!(
+            "{rank} init\n{rank} comm_split new={} members={pair},{}\n{rank} irecv {last} 1 4\n{rank} send {next} 1 4\n{rank} waitall\n\
+             {rank} alltoall 1000 1000 6 6 comm={}\n",
+            pair + 1,
+            pair + 4,
+            pair + 1
+        )
+    };
+    folder.write("trace.txt", &(0..8).map(rank).collect::<String>());
+    let torus = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\nmodel = 'contention-free'\n[platform.topology]\nkind = 'torus'\n\
+        dims = [8]\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n[mpi]\ncommunicators_cost = false\n";
+    folder.write("run.toml", torus);
+    what_if(&folder).assert().code(DONE);
+    let found = summary(&folder);
+    let hops = |place: usize| {
+        let hops = &found[place]["hop_bytes"];
+        (hops["before"].as_u64().unwrap(), hops["after"].as_u64().unwrap())
+    };
+    // Eight messages of four bytes, each over one link, and eight of 1000, each over four.
+    assert_eq!(hops(1), (32, 32));
+    assert_eq!([hops(2).0, hops(3).0], [32 + 4 * 8000; 2]);
+    // Partners are neighbours.
+    assert!(hops(2).1 < 8000 + 4 * 32 && hops(3).1 < 8000 + 4 * 32, "{:?} {:?}", hops(2), hops(3));
+    let time = |place: usize| found[place]["simulated_time_ps"].as_u64().unwrap();
+    assert!(time(2) < time(0) && time(1) == time(0), "{} {} {}", time(0), time(1), time(2));
+    for (keys, message) in [
+        ("per_host = 1, traffic = 'all'", "place: traffic is what a mapping counts: add mapping"),
+        ("mapping = 'greedy', traffic = 'none'", "expected \"messages\" or \"all\""),
+    ] {
+        let text = format!("[[hypothesis]]\nname = 'a'\ntransform = [{{ kind = 'place', {keys} }}]\n");
+        folder.write("h.toml", &text);
+        what_if(&folder).assert().code(MISUSE).stderr(contains(message));
+    }
+}
+
+/// SimGrid's default algorithms of these operations are the linear ones: the same messages in the same order. So a replay of the program
+/// with messages in place of an operation ends at the same time, whatever the network.
+#[test]
+fn collective_operations_take_as_long_as_their_messages() {
+    let operations = [
+        "barrier",
+        "reduce 30000 5000 2 6",
+        "gather 900 900 1 6 6",
+        "gatherv S 3000 1 70000 900 20 3 6 6",
+        "scatter 900 900 1 6 6",
+        "scatterv 3000 1 70000 900 20 S 3 6 6",
+        "alltoallv 9 3000 1 70000 900 20 9 S S S S S 6 6",
+        "reducescatter 700 700 700 700 700 0 6",
+        "scan 3000 500 6",
+        "exscan 90000 500 6",
+        "neighbor_alltoallv 6 6 to=NEXT scounts=100000 from=LAST rcounts=100000",
+        "allgather 3000 3000 6 6",
+    ];
+    let sizes = ["3000", "1", "70000", "900", "20"];
+    let mut trace = String::new();
+    for (rank, size) in sizes.iter().enumerate() {
+        writeln!(trace, "{rank} init").unwrap();
+        for (number, operation) in operations.iter().enumerate() {
+            let (next, last) = (((rank + 1) % 5).to_string(), ((rank + 4) % 5).to_string());
+            let operation = operation.replace("NEXT", &next).replace("LAST", &last).replace('S', size);
+            // Ranks come at different times.
+            let flops = 1e5 * ((rank * 7 + number * 3) % 5) as f64;
+            writeln!(trace, "{rank} location op{number} 0\n{rank} compute {flops}\n{rank} {operation}")
+                .unwrap();
+        }
+    }
+    let hypothesis = |number: usize| {
+        format!(
+            "[[hypothesis]]\nname = '{number}'\ntransform = [{{ kind = 'point_to_point', region = 'op{number}' }}]\n"
+        )
+    };
+    let folder = folder(&(0..operations.len()).map(hypothesis).collect::<String>());
+    folder.write("trace.txt", &trace);
+    for model in ["contention-free", "flow"] {
+        let machine = CONFIG.replace("hosts = 2", "hosts = 5");
+        folder.write(
+            "run.toml",
+            &machine.replace("preset = 'raw'", &format!("preset = 'raw'\nmodel = '{model}'")),
+        );
+        what_if(&folder).assert().code(DONE);
+        let found = summary(&folder);
+        for (operation, result) in operations.iter().zip(&found[1..]) {
+            assert_eq!(result["simulated_time_ps"], found[0]["simulated_time_ps"], "{model}: {operation}");
+            assert!(result["is_same"] == false, "{model}: {operation}");
+        }
+    }
+}
+
+/// With outcomes as recorded, a program whose calls cannot depend on time is replayed once.
+#[test]
+fn only_programs_that_may_depend_on_time_are_replayed_twice() {
+    let folder = folder("[[hypothesis]]\nname = 'identity'\n");
+    let any_source = TRACE.replace("1 recv 0 5 984", "1 recv -555 5 984 source=0");
+    let test = TRACE.replace("1 recv 0 5 984", "1 irecv 0 5 984 6 req=1\n1 testall req=1 done=all");
+    for (trace, depends_on_time) in [(TRACE, false), (&any_source, true), (&test, true)] {
+        folder.write("trace.txt", trace);
+        what_if(&folder)
+            .arg("--set=mpi.outcomes=recorded")
+            .assert()
+            .code(DONE)
+            .stdout(contains("changes nothing"));
+        let other = folder.path("results/reports/reenact");
+        assert_eq!(other.join("identity.json").exists(), depends_on_time, "{trace}");
+        for result in summary(&folder) {
+            assert_eq!(result["outcomes"], "recorded");
+            assert_eq!(result["other_outcomes"].is_null(), !depends_on_time, "{trace}{result}");
+        }
+    }
 }

@@ -137,7 +137,7 @@ fn ranks_that_share_hosts() {
     check(&trace, &[&torus, PRESETS[0][0]]);
 }
 
-/// What depends on the global order of events is replayed on one thread.
+/// A program that depends on the global order of events is replayed on one thread.
 #[test]
 fn conditional_events_need_one_thread() {
     let folder = Folder::new();

@@ -1,11 +1,13 @@
 //! Breakdown of the time of a rank by call site, kind of action and wait state.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use pdes_core::SimDuration;
 use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
+use crate::cause::Cause;
 use crate::statistics::{ActionKind, Totals, extrapolate, extrapolate_time};
 use crate::wait_state::WaitState;
 
@@ -20,6 +22,8 @@ pub struct Breakdown {
     regions: Vec<Region>,
     /// Index of the region of each call site.
     region_of_site: Vec<Option<NonZeroU32>>,
+    /// Waiting by region, kind of action, and what the late rank did, on request.
+    delays: Option<BTreeMap<(u32, ActionKind, Cause), SimDuration>>,
     /// Index of the current region.
     current: usize,
     /// Totals of the rank when it entered the current region.
@@ -39,6 +43,9 @@ pub struct Region {
     /// Shares in the order in which kinds first occurred.
     shares: Vec<(ActionKind, Share)>,
 }
+
+/// Number of combinations of a wait and its cause that a rank tells apart.
+const MAX_DELAYS: usize = 256;
 
 /// One more than the index of a share; there are fewer than 255 kinds.
 type ShareNumber = std::num::NonZeroU8;
@@ -69,6 +76,7 @@ impl Default for Breakdown {
         Self {
             regions: vec![Region::new(None)],
             region_of_site: Vec::new(),
+            delays: None,
             current: 0,
             totals_at_entry: Totals::default(),
         }
@@ -78,16 +86,29 @@ impl Default for Breakdown {
 /// Compares the regions only, not the state of an unfinished rank.
 impl PartialEq for Breakdown {
     fn eq(&self, other: &Self) -> bool {
-        self.regions == other.regions
+        self.regions == other.regions && self.delays == other.delays
     }
 }
 
 impl Eq for Breakdown {}
 
 impl Breakdown {
+    pub(crate) fn new(has_causes: bool) -> Self {
+        Self { delays: has_causes.then(BTreeMap::new), ..Self::default() }
+    }
+
     /// Returns the regions, in the order of first entry.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.iter()
+    }
+
+    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes), without that for receivers: call site and kind of the action that waits, and what
+    /// the other rank was late by. Of more than 256 combinations, the later ones are counted without the latter.
+    pub fn delays(&self) -> impl Iterator<Item = (Option<LocationId>, ActionKind, Cause, SimDuration)> {
+        let delay = |(&(region, kind, cause), &time): (&(u32, ActionKind, Cause), &SimDuration)| {
+            (self.regions[region as usize].site, kind, cause, time)
+        };
+        self.delays.iter().flatten().map(delay)
     }
 
     /// Returns the composition of the time of a kind, over all regions.
@@ -156,6 +177,14 @@ impl Breakdown {
         share.transfer += transfer;
     }
 
+    /// Adds a wait of an action of this kind for a rank that was late by something.
+    pub(crate) fn add_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
+        let Some(delays) = &mut self.delays else { return };
+        let key = |cause| (self.current as u32, kind, cause);
+        let is_full = delays.len() >= MAX_DELAYS && !delays.contains_key(&key(cause));
+        *delays.entry(key(if is_full { Cause::default() } else { cause })).or_default() += waiting;
+    }
+
     /// Adds to the time of a region in which messages were received in the wrong order.
     #[cold]
     pub(crate) fn add_wrong_order(&mut self, region: usize, kind: ActionKind, time: SimDuration) {
@@ -176,6 +205,11 @@ impl Breakdown {
                 let earlier = earlier.and_then(|region| region.share(*kind)).copied().unwrap_or_default();
                 *share = share.extrapolate(&earlier, times)?;
             }
+        }
+        for (key, time) in later.delays.iter_mut().flatten() {
+            let earlier =
+                before.delays.as_ref().and_then(|delays| delays.get(key)).copied().unwrap_or_default();
+            *time = extrapolate_time(*time, earlier, times)?;
         }
         later.totals_at_entry = self.totals_at_entry.extrapolate(&before.totals_at_entry, times)?;
         Some(later)

@@ -46,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 mod breakdown;
+mod cause;
 pub mod collective;
 mod communication_matrix;
 mod completion;
@@ -68,6 +69,7 @@ mod token;
 mod wait_state;
 
 pub use breakdown::{Breakdown, Region, Share, region_name};
+pub use cause::Cause;
 pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
 pub use communication_matrix::{CommunicationMatrix, Traffic};

@@ -56,6 +56,11 @@ pub trait Analysis: Sync {
     fn needs_wait_states(&self) -> bool {
         false
     }
+
+    /// Returns whether, beside wait states, [`Peer::cause`] is needed. `false` by default.
+    fn needs_causes(&self) -> bool {
+        false
+    }
 }
 
 /// A rank that is to be observed.

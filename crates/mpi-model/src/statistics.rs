@@ -171,9 +171,9 @@ pub struct OutcomeCount {
 }
 
 impl Statistics {
-    /// Creates statistics with a breakdown of the time.
-    pub(crate) fn with_breakdown() -> Self {
-        Self { breakdown: Some(Box::default()), ..Self::default() }
+    /// Creates statistics with a breakdown of the time, and perhaps with the causes of waits.
+    pub(crate) fn with_breakdown(has_causes: bool) -> Self {
+        Self { breakdown: Some(Box::new(Breakdown::new(has_causes))), ..Self::default() }
     }
 
     /// Returns the breakdown of the time, where [requested](crate::Replay::with_breakdowns).
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn totals_survive_a_round_trip() {
-        for mut totals in [Statistics::default(), Statistics::with_breakdown()] {
+        for mut totals in [Statistics::default(), Statistics::with_breakdown(true)] {
             totals.add_action(ActionKind::Send, SimDuration::from_picos(5));
             totals.add_action(ActionKind::Finalize, SimDuration::ZERO);
             totals.totals.add(ActionKind::Wait, 0, SimDuration::from_picos(u64::MAX / 2));

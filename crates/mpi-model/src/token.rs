@@ -6,6 +6,7 @@ use pdes_core::{Bytes, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
+use crate::cause::Cause;
 use crate::point_to_point::{OperationIndex, RequestId};
 
 /// A timestamped message from one logical process to another.
@@ -110,6 +111,8 @@ pub struct Message {
     pub reply: Option<RequestId>,
     /// Number of this post among those of the sender at this instant, from 1.
     pub round: u32,
+    /// What the sender was late by; unknown where no analysis needs it.
+    pub cause: Cause,
 }
 
 const _: () = assert!(size_of::<Token>() <= 48);
@@ -133,6 +136,7 @@ mod tests {
     use super::*;
     use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
+    use crate::statistics::ActionKind;
 
     fn message(queue: ReceiveQueue, reply: Option<RequestId>) -> Token {
         let message = Message {
@@ -142,6 +146,7 @@ mod tests {
             communicator: CommId::new(7),
             reply,
             round: 3,
+            cause: Cause::of_place(Rank::new(4), None, ActionKind::Compute),
         };
         Token::Message { queue, message }
     }

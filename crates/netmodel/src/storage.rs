@@ -247,7 +247,7 @@ pub struct StorageDescription {
     pub directory: String,
     /// The host that has the device; without it, each host has one of its own.
     pub host: Option<String>,
-    /// Whether all hosts see the device, and not its own alone.
+    /// True if all hosts see the device, false if its own alone does.
     #[serde(default)]
     pub shared: bool,
     /// Kind of device: `disk`, `hard-disk` or `ssd`.

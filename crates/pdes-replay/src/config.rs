@@ -92,6 +92,14 @@ pub enum ConfigError {
         /// The value found, the values expected, and the remedy.
         message: String,
     },
+    /// A section does not belong to the run.
+    #[error("[{section}]: {message}")]
+    Section {
+        /// The section.
+        section: String,
+        /// Error message.
+        message: String,
+    },
     /// An error about an entry of known origin.
     #[error("{origin}: {error}")]
     At {
@@ -241,7 +249,7 @@ impl Config {
     /// # Errors
     /// Returns an error if there are any.
     pub fn check_keys(&self) -> Result<(), ConfigError> {
-        self.sections().map(|_| ())
+        self.sections().map(drop)
     }
 
     /// Returns the section for GOAL schedules.
@@ -336,9 +344,6 @@ fn check_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), Conf
 /// Reads a single entry, to find out whether it can be read.
 fn read_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), toml::de::Error> {
     let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
-    if section == "loggops" {
-        return keys.try_into::<LogGopsSection>().map(drop);
-    }
     toml::Table::from_iter([(section.to_owned(), keys.into())]).try_into::<Sections>().map(drop)
 }
 

@@ -18,6 +18,7 @@ use pdes_core::{
 use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
+use crate::simulation::ServerUse;
 use crate::storage::{StorageResources, find_file};
 
 /// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
@@ -260,6 +261,16 @@ impl<'a, N> Contention<'a, N> {
         N: NetworkModel<Completion>,
     {
         self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
+    }
+
+    /// Lets reads of file systems go beyond the end of files.
+    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
+        self.storage.iter_mut().for_each(StorageResources::allow_reads_beyond_the_end);
+    }
+
+    /// Returns the use of each I/O server.
+    pub(crate) fn server_use(&self) -> Vec<ServerUse> {
+        self.storage.iter().flat_map(StorageResources::server_use).collect()
     }
 
     /// Returns the states of the network and of the storage at a cut.

@@ -1,5 +1,6 @@
 //! Diagnosis of a run: efficiencies, and problems that rules find, with the gain of mending them.
 
+mod delays;
 mod gain;
 #[cfg(feature = "pictures")]
 mod page;
@@ -25,12 +26,13 @@ use crate::concurrent::run_all;
 use crate::job::Job;
 use crate::report::{site_name, write_json};
 use crate::simulation::{Outcome, RunError, Simulation};
+use delays::{Delay, Member};
 pub use pop::{Pop, RegionEfficiency, Scaling};
 use pop::{RegionTimes, Useful};
-pub use rules::{Rule, RuleError, Scope};
+pub use rules::{Relation, Rule, RuleError, Scope};
 use structure::RankStructure;
 pub use tolerance::{ClassTolerance, Sensitivity, Tolerance, ToleranceLimit};
-use variables::{Part, Variables};
+use variables::Part;
 
 /// A diagnosis, as written in JSON.
 ///
@@ -81,6 +83,9 @@ pub struct Problem {
     pub sites: Vec<String>,
     /// Calls at these sites, or links.
     pub places: Vec<Place>,
+    /// The same time by the places of those for whom ranks wait, of problems of pairs of places; else empty.
+    #[serde(default)]
+    pub pairs: Vec<PlacePair>,
     /// Number of ranks that make these calls; of all for a problem of the run or of links.
     pub ranks: usize,
     /// Time of each rank in these calls, or of computation for a problem of the run \[s\]; above 1,024 ranks, the mean of as many
@@ -100,6 +105,21 @@ pub struct Place {
     /// Name of the action in a trace; null for links.
     pub call: Option<String>,
     /// Time of the problem here \[s\].
+    pub duration_s: f64,
+}
+
+/// Two places of a problem, such as that of a wait, and that of what the late rank did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlacePair {
+    /// Site of the first place, as in [`Place::site`].
+    pub site: Option<String>,
+    /// Name of its action.
+    pub call: Option<String>,
+    /// Site of the other place.
+    pub other_site: Option<String>,
+    /// Name of its action; null where the place is not known.
+    pub other_call: Option<String>,
+    /// Time of the problem of this pair \[s\].
     pub duration_s: f64,
 }
 
@@ -144,7 +164,7 @@ impl Diagnosis {
     /// # Errors
     /// If a replay fails, or an expression of a rule has no value.
     pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
-        let job = Job { waits: Some(true), ..job.without_outputs() };
+        let job = Job { waits: Some(true), causes: true, ..job.without_outputs() };
         let ideal = job.on_ideal_network();
         let [run, ideal] = if cluster.members() == 1 {
             at_once(&job, &ideal)?
@@ -179,6 +199,7 @@ impl Diagnosis {
         let measured = Useful::measured(trace);
         let run = variables::of_run(outcome, &pop, pop.nodes);
         let places = variables::places(trace, outcome, &structure, &run);
+        let delays = delays::delays(trace, outcome, &places);
         let links = variables::links(simulation, outcome, &run);
         let whole = [Part { site: None, call: None, variables: run }];
         let all = pop.time_s * ranks.len() as f64;
@@ -189,7 +210,7 @@ impl Diagnosis {
                 Scope::Link => (&links[..], pop.time_s),
                 Scope::Run => (&whole[..], all),
             };
-            let found = Problem::find(rule, parts, time);
+            let found = Problem::find(rule, parts, &delays, time);
             problems
                 .extend(found.map_err(|message| DiagnosisError::Rule { rule: rule.name.clone(), message })?);
         }
@@ -303,20 +324,9 @@ fn flops_of_sites(trace: &Trace, structure: &[RankStructure]) -> BTreeMap<Option
 
 impl Problem {
     /// Applies a rule to parts of a run, whose time is given \[s\]; returns `None` if the problem is not there, or too short.
-    fn find(rule: &Rule, parts: &[Part], time: f64) -> Result<Option<Self>, String> {
-        let mut found: Vec<(Place, Variables)> = Vec::new();
-        for Part { site, call, variables } in parts {
-            let mut variables = variables.clone();
-            if let Some(duration_s) =
-                rule.examine(*call, &mut variables)?.filter(|duration_s| *duration_s > 0.0)
-            {
-                let place = Place { site: site.clone(), call: call.map(str::to_owned), duration_s };
-                found.push((place, variables));
-            }
-        }
-        // The sort is stable: places with equal times keep their order.
-        found.sort_by(|(one, _), (other, _)| other.duration_s.total_cmp(&one.duration_s));
-        let durations = found.iter().map(|(place, _)| place.duration_s);
+    fn find(rule: &Rule, parts: &[Part], delays: &[Delay], time: f64) -> Result<Option<Self>, String> {
+        let found = delays::members(rule, parts, delays)?;
+        let durations = found.iter().map(|member| member.duration_s);
         let duration_s = match rule.scope {
             // Links are full at the same time.
             Scope::Link => durations.fold(0.0, f64::max),
@@ -326,25 +336,24 @@ impl Problem {
         if found.is_empty() || share < rule.least_share {
             return Ok(None);
         }
-        let (mut places, variables): (Vec<Place>, Vec<Variables>) = found.into_iter().unzip();
+        let mut places = places_of(&found);
         let hypothesis = gain::hypothesis(rule, &places)?;
         if rule.scope == Scope::Run {
             places.clear();
         }
-        let mut sites: Vec<String> = Vec::new();
-        for site in places.iter().filter_map(|place| place.site.as_ref()) {
-            if !sites.contains(site) {
-                sites.push(site.clone());
-            }
-        }
-        let mut states: Vec<String> = rule.duration_variables().to_vec();
-        states.retain(|name| WaitState::ALL.iter().any(|state| state.name() == name));
+        let sites = unique(places.iter().filter_map(|place| place.site.as_ref()));
+        let is_state = |name: &&&String| WaitState::ALL.iter().any(|state| state.name() == name.as_str());
+        let states = rule.variables().map(|names| unique(names.iter().filter(is_state).copied()));
+        let mut states = states.into_iter().find(|states| !states.is_empty()).unwrap_or_default();
         if states.is_empty() {
             states.extend(places.iter().filter_map(|place| place.call.clone()));
             states.sort();
             states.dedup();
         }
-        let recommendation = text::advice(&rule.recommendation, &sites, &places, &variables[0]);
+        let pairs: Vec<PlacePair> =
+            if rule.join().is_some() { found.iter().map(PlacePair::of).collect() } else { Vec::new() };
+        let names = [text::names(&sites, &places), text::other_names(&pairs)];
+        let recommendation = text::advice(&rule.recommendation, &names, &found[0].variables);
         Ok(Some(Self {
             name: rule.name.clone(),
             description: rule.description.clone(),
@@ -354,10 +363,54 @@ impl Problem {
             recommendation,
             sites,
             places,
+            pairs,
             ranks: 0,
             rank_times_s: Vec::new(),
             states,
             hypothesis,
         }))
     }
+}
+
+impl PlacePair {
+    fn of(member: &Member) -> Self {
+        let other = member.other;
+        Self {
+            site: member.part.site.clone(),
+            call: member.part.call.map(str::to_owned),
+            other_site: other.and_then(|other| other.site.clone()),
+            other_call: other.and_then(|other| other.call).map(str::to_owned),
+            duration_s: member.duration_s,
+        }
+    }
+}
+
+/// Returns the places of the members of a problem, the first ones of pairs, with the sums of their durations, the longest first.
+fn places_of(members: &[Member]) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut numbers = BTreeMap::new();
+    for Member { part, duration_s, .. } in members {
+        let number = *numbers.entry((&part.site, part.call)).or_insert(places.len());
+        match places.get_mut(number) {
+            Some(place) => place.duration_s += duration_s,
+            None => places.push(Place {
+                site: part.site.clone(),
+                call: part.call.map(str::to_owned),
+                duration_s: *duration_s,
+            }),
+        }
+    }
+    places.sort_by(|one, other| other.duration_s.total_cmp(&one.duration_s));
+    places
+}
+
+/// Returns different names, in the order of their first occurrence.
+fn unique<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut different: Vec<String> = Vec::new();
+    for name in names {
+        if !different.contains(name) {
+            different.push(name.clone());
+        }
+    }
+    different
 }

@@ -35,6 +35,8 @@ pub struct Job {
     pub link_scale: Option<LinkScale>,
     /// The network model.
     pub model: &'static Model,
+    /// Section of the configuration that belongs to the model alone; empty if there is none.
+    pub model_parameters: toml::Table,
     /// Preset of the network's parameters.
     pub preset: Preset,
     /// Parameters of the network.
@@ -64,6 +66,8 @@ pub struct Job {
     pub fast_forward: bool,
     /// Analysis of wait states: time per cause and per peer; by default on unless there are many ranks.
     pub waits: Option<bool>,
+    /// Causes of waits, for a diagnosis.
+    pub(crate) causes: bool,
     /// Histograms of messages by size and of waits by length.
     pub histograms: bool,
     /// Communication matrix with at most this number of groups of ranks, if requested.
@@ -119,6 +123,7 @@ impl Job {
             histograms: false,
             matrix_groups: None,
             critical_path: false,
+            causes: false,
             ..self.without_outputs()
         }
     }

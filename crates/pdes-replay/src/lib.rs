@@ -71,27 +71,27 @@ pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use diagnosis::{
-    ClassTolerance, Diagnosis, DiagnosisError, Place, Pop, Problem, RegionEfficiency, Rule, RuleError,
-    Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
+    ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
+    Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use digest::Digest;
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
 pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
-pub use models::{Execution, MODELS, Model, Replayer};
+pub use models::{Execution, MODELS, Model, ModelSection, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
-    CriticalPath, CsvTable, Epochs, Fractions, Histogram, Histograms, Imbalance, Links, Parts, PathCall,
-    PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError,
-    SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
+    CriticalPath, CsvTable, Epochs, FileServers, Fractions, Histogram, Histograms, Imbalance, Links, Parts,
+    PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report,
+    ReportError, SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};
-pub use simulation::{OrderedReplay, Outcome, RunError, Simulation};
+pub use simulation::{OrderedReplay, Outcome, RunError, ServerUse, Simulation};
 #[cfg(feature = "parquet")]
 pub use sweep::write_parquet;
 pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
@@ -99,4 +99,7 @@ pub use timeline::TimelinePlan;
 pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};
 #[cfg(feature = "pictures")]
 pub use what_if::PageError;
-pub use what_if::{Deviation, HopBytes, HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults};
+pub use what_if::{
+    Deviation, HopBytes, HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults,
+    hypotheses_schema,
+};

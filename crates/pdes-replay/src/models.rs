@@ -3,15 +3,19 @@
 //!
 //! A model with contention is one file, which implements [`NetworkModel`], and one row.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Once;
 
 use mpi_model::Completion;
 use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel, UncontendedNetwork};
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
+use crate::config::LogGopsSection;
+use crate::config::schema::generate;
 use crate::simulation::{OrderedReplay, Outcome, RunError};
 
 /// A row of the registry.
@@ -24,12 +28,30 @@ pub struct Model {
     pub description: &'static str,
     /// Abilities, on which warnings and refusals depend.
     pub capabilities: Capabilities,
+    /// Section of the configuration with parameters of this model only, named like the model; `None` if it has those of `[network]` only.
+    pub section: Option<ModelSection>,
     /// Execution of a replay.
     pub execution: Execution,
     /// The model that replaces this one if rates change at epoch boundaries only; `None` if there are no epochs.
     pub with_epochs: Option<&'static Model>,
     /// The model that replaces this one if accesses to files need the order of time; `None` if it has that order, or cannot.
     pub in_time_order: Option<&'static Model>,
+}
+
+/// Section of the configuration that belongs to one model: a type that is read from it.
+#[derive(Clone, Copy)]
+pub struct ModelSection {
+    /// Returns the JSON schema, whose description is the section's.
+    pub(crate) schema: fn() -> Value,
+    /// Reads the section, to find out whether it can be read.
+    pub(crate) check: fn(toml::Table) -> Result<(), toml::de::Error>,
+}
+
+impl ModelSection {
+    /// Returns the section that a type describes.
+    pub const fn of<T: JsonSchema + DeserializeOwned>() -> Self {
+        Self { schema: generate::<T>, check: |table| table.try_into::<T>().map(drop) }
+    }
 }
 
 /// Execution of the replays of a model.
@@ -57,6 +79,7 @@ pub static MODELS: [Model; 3] = [
         former_key: None,
         description: "Messages share links, computations share cores.",
         capabilities: <FlowNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+        section: None,
         execution: Execution::InTimeOrder(|replay| {
             let network = FlowNetwork::new(replay.platform(), replay.parameters());
             replay.on(network).map(|(outcome, _)| outcome)
@@ -66,6 +89,7 @@ pub static MODELS: [Model; 3] = [
             former_key: None,
             description: "Rates change at epoch boundaries only.",
             capabilities: <EpochNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+            section: None,
             execution: Execution::ByRegions(|replay| {
                 let network = replay.epochs().network(replay.platform(), replay.parameters())?;
                 let (outcome, network) = replay.on(network)?;
@@ -87,6 +111,7 @@ pub static MODELS: [Model; 3] = [
             fast_forward: true,
             ..Capabilities::NONE
         },
+        section: None,
         execution: Execution::Uncontended,
         with_epochs: None,
         in_time_order: Some(&Model {
@@ -94,6 +119,7 @@ pub static MODELS: [Model; 3] = [
             former_key: None,
             description: "No contention but that of file systems.",
             capabilities: <UncontendedNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
+            section: None,
             execution: Execution::InTimeOrder(|replay| {
                 let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
                 replay.on(network).map(|(outcome, _)| outcome)
@@ -107,6 +133,7 @@ pub static MODELS: [Model; 3] = [
         former_key: None,
         description: "GOAL schedules with the costs of LogGOPSim.",
         capabilities: Capabilities { threads: true, ..Capabilities::NONE },
+        section: Some(ModelSection::of::<LogGopsSection>()),
         execution: Execution::Schedules,
         with_epochs: None,
         in_time_order: None,
@@ -124,6 +151,11 @@ impl Model {
             });
             Some(model)
         })
+    }
+
+    /// Returns the sections of the configuration that belong to one model, by name.
+    pub(crate) fn sections() -> impl Iterator<Item = (&'static str, ModelSection)> {
+        MODELS.iter().filter_map(|model| Some((model.key, model.section?)))
     }
 
     /// Returns the first model without contention.
@@ -166,6 +198,20 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<
     Model::find(&name)
         .map(Some)
         .ok_or_else(|| serde::de::Error::custom(format!("there is no model {name:?}")))
+}
+
+/// Reads the sections of single models.
+pub(crate) fn deserialize_sections<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<BTreeMap<String, toml::Table>, D::Error> {
+    let sections: BTreeMap<String, toml::Table> = BTreeMap::deserialize(input)?;
+    for (name, table) in &sections {
+        let (_, section) = Model::sections()
+            .find(|(key, _)| key == name)
+            .ok_or_else(|| serde::de::Error::custom(format!("there is no section [{name}]")))?;
+        (section.check)(table.clone()).map_err(|error| serde::de::Error::custom(error.message()))?;
+    }
+    Ok(sections)
 }
 
 /// Returns the schema of the name of a model; `x-former` maps former names, which are accepted, to present ones.

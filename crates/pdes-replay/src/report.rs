@@ -6,6 +6,7 @@ mod column;
 mod communication;
 mod critical_path;
 mod epochs;
+mod file_servers;
 mod histograms;
 mod links;
 #[cfg(feature = "pictures")]
@@ -39,6 +40,7 @@ pub use column::{Column, Fractions};
 pub use communication::Communication;
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use epochs::Epochs;
+pub use file_servers::FileServers;
 pub use histograms::{Histogram, Histograms};
 pub use links::{AllLinks, ContendedLink, Links};
 #[cfg(feature = "pictures")]

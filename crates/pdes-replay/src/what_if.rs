@@ -4,6 +4,7 @@
 mod page;
 mod placement;
 mod result;
+mod schema;
 mod verification;
 
 #[cfg(feature = "pictures")]
@@ -11,6 +12,7 @@ pub use page::PageError;
 pub use placement::HopBytes;
 pub(crate) use placement::place;
 pub use result::{HypothesisResult, WhatIfResults};
+pub use schema::hypotheses_schema;
 pub use verification::{Deviation, Verification};
 
 use std::path::{Path, PathBuf};
@@ -71,6 +73,7 @@ impl WhatIfError {
                 | Self::FixedSetting { .. }
                 | Self::TooFewHosts { .. }
                 | Self::TooManyHosts { .. }
+                | Self::TooManyRanks { .. }
         )
     }
 }
@@ -85,6 +88,8 @@ struct Run {
     job: Job,
     /// Set where ranks are placed otherwise.
     hop_bytes: Option<HopBytes>,
+    /// True if the original program has receives from any source, or cancelled ones.
+    has_open_receives: bool,
 }
 
 /// The reason why hypotheses cannot be compared.
@@ -155,6 +160,16 @@ pub enum WhatIfError {
         /// Largest number.
         limit: usize,
     },
+    /// The program has too many ranks to count all messages between them.
+    #[error(
+        "place: traffic = \"all\" takes up to {limit} ranks, the program has {found}: take traffic = \"messages\""
+    )]
+    TooManyRanks {
+        /// Number of ranks.
+        found: u32,
+        /// Largest number.
+        limit: u32,
+    },
     /// A hypothesis does not fit the program, or its trace cannot be written.
     #[error(transparent)]
     Transform(#[from] TransformError),
@@ -195,7 +210,10 @@ impl WhatIf {
         std::fs::create_dir_all(directory).map_err(failed)?;
         let traces = tempfile::Builder::new().prefix(".traces-").tempdir_in(directory).map_err(failed)?;
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
-        let mut runs = vec![Run { name: ORIGINAL.to_owned(), job: job.clone(), hop_bytes: None }];
+        let has_open_receives =
+            trace.loaded_ranks().any(|rank| trace.rank(rank).has_timing_dependent_matching());
+        let name = ORIGINAL.to_owned();
+        let mut runs = vec![Run { name, job: job.clone(), hop_bytes: None, has_open_receives }];
         for hypothesis in hypotheses {
             let name = hypothesis.name().to_owned();
             let mut job = without_outputs(with_settings(config, hypothesis)?);
@@ -213,12 +231,13 @@ impl WhatIf {
                 write(&path, std::fs::write(&path, hosts.join("\n") + "\n"))?;
                 (job.hosts, hop_bytes) = (Some(path), Some(found));
             }
-            runs.push(Run { name, job, hop_bytes });
+            runs.push(Run { name, job, hop_bytes, has_open_receives });
         }
         let modified = modified.map(|path| Run {
             name: MODIFIED.to_owned(),
             job: Job { trace: path.to_path_buf(), ..job },
             hop_bytes: None,
+            has_open_receives,
         });
         Ok(Self { directory: directory.to_path_buf(), runs, modified, _traces: traces })
     }
@@ -244,7 +263,7 @@ impl WhatIf {
         let all: Vec<&Run> = self.runs.iter().chain(&self.modified).collect();
         let replay =
             |run: &&Run| match self.modified.as_ref().is_some_and(|modified| std::ptr::eq(modified, *run)) {
-                true => run.replay(run.job.mpi.outcomes, &self.directory),
+                true => Ok(run.replay(run.job.mpi.outcomes, &self.directory)?.0),
                 false => run.replay_both(&reports),
             };
         let mut hypotheses: Vec<HypothesisResult> = run_all(&all, at_once, done, replay)?;
@@ -258,6 +277,9 @@ impl WhatIf {
 
 /// Largest number of actions of a program whose critical path is analysed without being asked for.
 const MAX_PATH_ACTIONS: u64 = 10_000_000;
+
+/// Actions, beside receives from any source, whose outcomes may depend on time.
+const TIMED_ACTIONS: [&str; 6] = ["test", "waitany", "waitsome", "probe", "iprobe", "cancel"];
 
 /// Sections of the configuration that a hypothesis cannot change.
 const FIXED_SECTIONS: [&str; 3] = ["trace", "output", "engine"];
@@ -285,14 +307,15 @@ impl Run {
     /// Replays the program with the configured source of outcomes and, if its course depends on time, with the other one.
     fn replay_both(&self, reports: &Path) -> Result<HypothesisResult, WhatIfError> {
         let configured = self.job.mpi.outcomes;
-        let mut result = self.replay(configured, reports)?;
+        let (mut result, may_depend_on_time) = self.replay(configured, reports)?;
         let other = match configured {
             Outcomes::Reenact => Outcomes::Recorded,
             Outcomes::Recorded => Outcomes::Reenact,
         };
         // Outcomes are counted where they are decided by simulated time.
-        if configured == Outcomes::Recorded || result.error.is_some() || result.decided_outcomes > 0 {
-            let replayed = self.replay(other, &reports.join(other.name()))?;
+        let is_unknown = configured == Outcomes::Recorded && may_depend_on_time;
+        if is_unknown || result.error.is_some() || result.decided_outcomes > 0 {
+            let (replayed, _) = self.replay(other, &reports.join(other.name()))?;
             let depends_on_time = result.decided_outcomes + replayed.decided_outcomes > 0;
             if replayed.error.is_none() && (depends_on_time || result.error.is_some()) {
                 result.other_outcomes = Some(Box::new(replayed));
@@ -301,8 +324,9 @@ impl Run {
         Ok(result)
     }
 
-    /// Replays the program, and writes the report into a directory.
-    fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<HypothesisResult, WhatIfError> {
+    /// Replays the program, and writes the report into a directory. Returns false beside the result if the program has no calls that
+    /// depend on time.
+    fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<(HypothesisResult, bool), WhatIfError> {
         let job = Job { mpi: Parameters { outcomes, ..self.job.mpi.clone() }, ..self.job.clone() };
         match job.replay() {
             Ok(report) => {
@@ -310,9 +334,13 @@ impl Run {
                 let path = directory.join(format!("{}.json", self.name));
                 write(&path, report.write(&path))?;
                 let hop_bytes = self.hop_bytes;
-                Ok(HypothesisResult { hop_bytes, ..HypothesisResult::new(&self.name, report) })
+                let is_timed = |name: &str| TIMED_ACTIONS.contains(&name);
+                let may_depend_on_time = self.has_open_receives
+                    || report.time_by_action.iter().any(|total| total.count > 0 && is_timed(total.action));
+                let result = HypothesisResult { hop_bytes, ..HypothesisResult::new(&self.name, report) };
+                Ok((result, may_depend_on_time))
             }
-            Err(error) => Ok(HypothesisResult::failed(&self.name, outcomes.name(), &error)),
+            Err(error) => Ok((HypothesisResult::failed(&self.name, outcomes.name(), &error), true)),
         }
     }
 }

@@ -61,13 +61,19 @@ F_CALL(File_sync, file_sync, (I f), (f), FILE_OF("file", FILE_C(f)))
 C_CALL(File_set_atomicity, (MPI_File f, int flag), (f, flag), NUMBER("atomic", flag != 0), FILE_OF("file", f))
 F_CALL(File_set_atomicity, file_set_atomicity, (I f, I flag), (f, flag), NUMBER("atomic", *flag != 0),
        FILE_OF("file", FILE_C(f)))
-#define SEEK(Name, name)                                                                             \
-    C_CALL(Name, (MPI_File f, MPI_Offset o, int w), (f, o, w), NUMBER("offset", o), TEXT("whence", whence(w)), \
-           FILE_OF("file", f))                                                                       \
-    F_CALL(Name, name, (I f, MPI_Offset *o, I w), (f, o, w), NUMBER("offset", *o), TEXT("whence", whence(*w)), \
-           FILE_OF("file", FILE_C(f)))
-SEEK(File_seek, file_seek)
-SEEK(File_seek_shared, file_seek_shared)
+/* The pointer after the call, in units of the elementary type. */
+static MPI_Offset position(MPI_File f) {
+    MPI_Offset position = 0;
+    PMPI_File_get_position(f, &position);
+    return position;
+}
+C_MAKER(File_seek, (MPI_File f, MPI_Offset o, int w), (f, o, w), NUMBER("position", position(f)), FILE_OF("file", f))
+F_MAKER(File_seek, file_seek, (I f, MPI_Offset *o, I w), (f, o, w), NUMBER("position", position(FILE_C(f))),
+        FILE_OF("file", FILE_C(f)))
+C_CALL(File_seek_shared, (MPI_File f, MPI_Offset o, int w), (f, o, w), NUMBER("offset", o), TEXT("whence", whence(w)),
+       FILE_OF("file", f))
+F_CALL(File_seek_shared, file_seek_shared, (I f, MPI_Offset *o, I w), (f, o, w), NUMBER("offset", *o),
+       TEXT("whence", whence(*w)), FILE_OF("file", FILE_C(f)))
 
 /* A file view: displacement, size and extent of its types, and data representation. */
 static int64_t extent(MPI_Datatype type) {

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod completion;
+mod files;
 mod messages;
 mod regions;
 mod unmodelled;
@@ -18,6 +19,7 @@ use crate::communicators::Communicators;
 use crate::phrases::{Channel, Phrases};
 use crate::requests::{RequestEntry, Requests};
 use crate::shard::ShardFile;
+use files::OpenFile;
 use unmodelled::{Objects, function};
 
 /// The peer `MPI_PROC_NULL`.
@@ -66,6 +68,8 @@ pub struct Recorder {
     /// Requests of unmodelled calls, numbered separately.
     unmodelled_requests: Requests,
     objects: Objects,
+    /// Files on which calls are recorded as actions, by handle.
+    files: FxHashMap<i64, OpenFile>,
     /// Source, tag and communicator of matched messages by handle (`MPI_Mprobe`).
     matched: FxHashMap<i64, (i32, i32, i64)>,
     /// Names of the current regions, outermost first.
@@ -90,6 +94,7 @@ impl Recorder {
             requests: Requests::default(),
             unmodelled_requests: Requests::default(),
             objects: Objects::default(),
+            files: FxHashMap::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
             phrase: Phrase::default(),
@@ -188,6 +193,7 @@ impl Recorder {
     pub fn free_communicator(&mut self, name: &str, handle: i64) {
         match self.communicators.remove(handle) {
             Some(number) => {
+                self.forget_files_of(number);
                 self.begin_call("comm_free");
                 self.phrase.named("comm", number.into());
                 self.write_call();

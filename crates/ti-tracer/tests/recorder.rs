@@ -291,11 +291,12 @@ fn unmodelled_calls_have_arguments_and_separate_numbers() {
     assert_eq!(
         calls,
         [
-            "unmodelled MPI_File_open name=/a%20b%25%c3%a9 mode=create+rdwr comm=self new=0",
+            "comm_create_group comm=0 new=2 members=1",
+            "io-open /a%20b%25%c3%a9 comm=2",
             "isend 0 7 8 req=0",
-            "unmodelled MPI_File_iwrite file=0 req=other-0",
+            "unmodelled MPI_File_iwrite file=/a%20b%25%c3%a9 req=other-0",
             "waitall req=0",
-            "unmodelled MPI_File_iread file=0 req=other-0",
+            "unmodelled MPI_File_iread file=/a%20b%25%c3%a9 req=other-0",
             "unmodelled MPI_Test req=other-0 done=-",
             "unmodelled MPI_Waitany req=other-0 done=other-0",
             "unmodelled MPI_File_open mode=0 new=0",
@@ -340,4 +341,70 @@ fn phrases_stand_once_and_memory_stays_bounded() {
     assert_eq!(lines[320_002], "1 send 2 7 64");
     let phrases = 20_000 * (16 + 64) + 10_000;
     assert!(len(&path) < 16 * 320_000 + phrases, "{}", len(&path));
+}
+
+/// Offsets in the trace are bytes from the begin of the file, also behind calls that have no action.
+#[test]
+fn calls_on_files_are_actions() {
+    let calls = record(|recorder| {
+        let call = |recorder: &mut Recorder, name: &str, numbers: &[(&str, i64)]| {
+            let numbers = numbers.iter().map(|(key, number)| (*key, Argument::Number(*number)));
+            let arguments: Vec<_> = numbers.chain([("file", Argument::File(9))]).collect();
+            recorder.unmodelled(&format!("MPI_File_{name}"), &arguments);
+        };
+        let seek = |recorder: &mut Recorder, position| call(recorder, "seek", &[("position", position)]);
+        let (name, on) = (("name", Argument::Text(b"/f")), ("comm", Argument::Communicator(WORLD)));
+        recorder.unmodelled("MPI_File_open", &[name, on, ("new", Argument::File(9))]);
+        call(recorder, "write", &[("bytes", 10)]);
+        call(recorder, "write_all", &[("bytes", 20)]);
+        seek(recorder, 25);
+        call(recorder, "read", &[("bytes", 5)]);
+        let view = |extent| [("disp", 100), ("etype", 8), ("filetype", 16), ("extent", extent)];
+        call(recorder, "set_view", &view(16));
+        call(recorder, "read_at", &[("offset", 2), ("bytes", 16)]);
+        // The pointer is at the begin of the view.
+        call(recorder, "read", &[("bytes", 8)]);
+        let posted = recorder.unmodelled_request(
+            "MPI_File_iread",
+            &[("bytes", Argument::Number(8)), ("file", Argument::File(9))],
+        );
+        recorder.bind(Some(posted), 71, 2, false);
+        call(recorder, "read", &[("bytes", 8)]);
+        call(recorder, "write_ordered", &[("bytes", 8)]);
+        seek(recorder, 1);
+        // A view with holes: 16 bytes of data in 24.
+        call(recorder, "set_view", &view(24));
+        call(recorder, "write_at", &[("offset", 3), ("bytes", 8)]);
+        call(recorder, "write_all", &[("bytes", 16)]);
+        call(recorder, "write_all", &[("bytes", 16)]);
+        call(recorder, "sync", &[]);
+        call(recorder, "close", &[]);
+        call(recorder, "sync", &[]);
+    });
+    let expected = [
+        "io-open /f",
+        "io-write /f 10",
+        "io-write_all /f 20",
+        "io-seek /f 25",
+        "io-read /f 5",
+        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=16 file=/f",
+        "io-read_at /f 116 16",
+        "io-seek /f 100",
+        "io-read /f 8",
+        "unmodelled MPI_File_iread bytes=8 file=/f req=other-0",
+        "io-seek /f 116",
+        "io-read /f 8",
+        "io-write_ordered /f 8",
+        "io-seek /f 108",
+        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=24 file=/f",
+        "io-write_at /f 132 8",
+        "io-seek /f 100",
+        "io-write_all /f 16",
+        "io-seek /f 124",
+        "io-write_all /f 16",
+        "io-sync /f",
+        "io-close /f",
+        "unmodelled MPI_File_sync file=0",
+    ];
+    assert_eq!(calls, expected);
 }

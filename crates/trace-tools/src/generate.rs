@@ -26,6 +26,9 @@
 //! | [`RandomSparse`] | a few random partners per step | per step |
 //! | [`AllreduceLoop`] | a reduction per iteration | per iteration |
 //! | [`MasterWorker`] | tasks to workers, results from any of them | per task |
+//! | [`Ior`] | blocks of a shared file, or of files of each rank, are written and read | per access |
+//! | [`CheckpointRestart`] | iterations with an allreduce, and checkpoints | per checkpoint |
+//! | [`Mdtest`] | files of each rank are opened and closed | none |
 //!
 //! [`Jitter`] adds seeded noise to any of them.
 //!
@@ -37,10 +40,13 @@
 
 mod allreduce_loop;
 mod alltoall_fft;
+mod checkpoint_restart;
 mod error;
 mod halo3d;
+mod ior;
 mod jitter;
 mod master_worker;
+mod mdtest;
 mod npb_lu;
 mod program;
 mod random;
@@ -49,10 +55,13 @@ mod ring;
 
 pub use allreduce_loop::{AllreduceLoop, AllreduceLoopParameters};
 pub use alltoall_fft::{AlltoallFft, AlltoallFftParameters};
+pub use checkpoint_restart::{CheckpointRestart, CheckpointRestartParameters};
 pub use error::GenerateError;
 pub use halo3d::{Halo3d, Halo3dParameters};
+pub use ior::{Ior, IorParameters};
 pub use jitter::{Jitter, JitterScope};
 pub use master_worker::{MasterWorker, MasterWorkerParameters};
+pub use mdtest::{Mdtest, MdtestParameters};
 pub use npb_lu::{Class, NpbLu, NpbLuParameters, Recording};
 pub use random_sparse::{RandomSparse, RandomSparseParameters};
 pub use ring::{Ring, RingParameters};

@@ -14,6 +14,9 @@
 
 mod aggregate;
 mod balance;
+mod coalesce;
+mod collective;
+mod communicators;
 mod compress;
 mod computations;
 mod eliminate;
@@ -22,6 +25,7 @@ mod folded;
 mod hypothesis;
 mod instances;
 mod keep;
+mod key;
 mod keys;
 mod messages;
 mod mode;
@@ -29,23 +33,27 @@ mod neighborhood;
 mod nonblocking;
 mod overlap;
 mod place;
+mod point_to_point;
 mod program;
 mod protocol;
 mod relocate;
 mod remove;
 mod requests;
 mod resize;
+mod reuse;
 mod scale;
 mod selector;
 mod set;
 mod shift;
 mod smooth;
 mod split;
+mod wait;
 mod waitany;
 
 pub use error::{Refusal, TransformError};
 pub use hypothesis::{Hypothesis, ORIGINAL, TransformedTrace};
-pub use place::Placement;
+pub use key::{Key, KeyValues};
+pub use place::{CountedTraffic, Placement};
 pub use program::{Program, Step};
 pub use selector::{Selector, Subject};
 
@@ -67,14 +75,14 @@ pub struct TransformKind {
     /// The operations that it changes.
     pub subject: Subject,
     /// Its keys, beside those of the selector.
-    pub keys: &'static [&'static str],
+    pub keys: &'static [Key],
     /// The change.
     pub semantics: &'static str,
     read: ReadTransform,
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 20] = [
+pub static TRANSFORMS: [TransformKind; 25] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -93,6 +101,11 @@ pub static TRANSFORMS: [TransformKind; 20] = [
     protocol::KIND,
     remove::KIND,
     nonblocking::KIND,
+    point_to_point::KIND,
+    wait::KIND,
+    reuse::KIND,
+    collective::KIND,
+    coalesce::KIND,
     keep::KIND,
     place::KIND,
 ];

@@ -2,9 +2,16 @@
 
 use std::fmt::Write as _;
 
-use pdes_replay::Rule;
+use pdes_core::Cluster;
+use pdes_replay::{Diagnosis, Rule};
 
-use super::{CLUSTER, TREE, compute, diagnose, program};
+use super::{CLUSTER, TREE, compute, config, diagnose, program};
+use crate::command_line::Folder;
+
+/// A disk that all hosts share.
+const DISK: &[&str] = &[
+    "platform.storage=[{ directory = '/d', read = '1GBps', write = '1GBps', shared = true, host = 'node-0' }]",
+];
 
 /// A problem, a program that has it, and a twin that has not.
 struct Pair {
@@ -137,6 +144,38 @@ fn crossing(to: impl Fn(u32) -> u32) -> String {
     })
 }
 
+/// The exchange of 10 kB with the next rank, by messages.
+fn ring_of_messages() -> String {
+    program(8, |rank| {
+        let (from, to) = ((rank + 7) % 8, (rank + 1) % 8);
+        compute(0.1) + &format!("irecv {from} 0 10000 req=1;isend {to} 0 10000 req=2;waitall req=1,2")
+    })
+}
+
+/// Rank 1 alone sends 1 MB to rank 0.
+fn one_of_eight_sends() -> String {
+    program(8, |rank| {
+        compute(1.0)
+            + match rank {
+                0 => "recv 1 0 1000000",
+                1 => "send 0 0 1000000",
+                _ => "",
+            }
+    })
+}
+
+/// Two ranks, of which one tests many times for the message of the other.
+fn polls(count: usize) -> String {
+    program(2, |rank| match rank {
+        0 => compute(1.0) + "send 1 0 8",
+        _ => "irecv 0 0 8;".to_owned() + &"test 0 1 0;".repeat(count) + "wait 0 1 0",
+    })
+}
+
+fn communicators(count: u32) -> String {
+    program(2, |_| compute(1.0) + &(1..=count).map(|new| format!("comm_dup new={new};")).collect::<String>())
+}
+
 fn writes(count: u64, bytes: u64) -> String {
     program(2, |rank| {
         let write =
@@ -146,21 +185,10 @@ fn writes(count: u64, bytes: u64) -> String {
 }
 
 fn pairs() -> Vec<Pair> {
-    let polls = |count: usize| {
-        program(2, |rank| match rank {
-            0 => compute(1.0) + "send 1 0 8",
-            _ => "irecv 0 0 8;".to_owned() + &"test 0 1 0;".repeat(count) + "wait 0 1 0",
-        })
-    };
     let stream = |count: usize, bytes: u32| {
         program(2, |rank| {
             let line = if rank == 0 { format!("send 1 0 {bytes};") } else { format!("recv 0 0 {bytes};") };
             compute(0.01) + &line.repeat(count)
-        })
-    };
-    let communicators = |count: u32| {
-        program(2, |_| {
-            compute(1.0) + &(1..=count).map(|new| format!("comm_dup new={new};")).collect::<String>()
         })
     };
     vec![
@@ -266,9 +294,7 @@ fn pairs() -> Vec<Pair> {
             ..pair("links contended by placement", None, crossing(|rank| rank ^ 4), crossing(|rank| rank ^ 1))
         },
         Pair {
-            settings: &[
-                "platform.storage=[{ directory = '/d', read = '1GBps', write = '1GBps', shared = true, host = 'node-0' }]",
-            ],
+            settings: DISK,
             ..pair("small independent file accesses", None, writes(50, 4096), writes(1, 50 * 4096))
         },
     ]
@@ -299,4 +325,69 @@ fn each_problem_is_found_where_it_is_and_only_there() {
     tested.sort();
     known.sort();
     assert_eq!(tested, known);
+}
+
+/// A program whose problem has a place, and after it the same calls at another place, where they are no problem.
+fn at_place(problem: &str, elsewhere: &str) -> String {
+    let lines = |program: &str, rank: u32| -> String {
+        let own = format!("{rank} ");
+        let lines = program.lines().filter_map(|line| line.strip_prefix(&own).filter(|line| *line != "init"));
+        lines.map(|line| format!("{line};")).collect()
+    };
+    program(8, |rank| {
+        format!("location here 0;{}location there 0;{}", lines(problem, rank), lines(elsewhere, rank))
+    })
+}
+
+/// Programs that have a problem, and those that follow the advice: the gain is what the latter save. The hypotheses change the trace to
+/// the same messages and accesses, so that nothing else is between the two but the rounding of times to picoseconds.
+#[test]
+fn gains_are_what_following_the_advice_saves() {
+    let hard_disk = &[
+        "platform.storage=[{ directory = '/d', kind = 'hard-disk', bandwidth = '1GBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200, shared = true, host = 'node-0' }]",
+    ];
+    let dense = alltoall(|_| true);
+    let many = gather(|_| true);
+    let cases: [(&str, String, String, &str, &[&str]); 9] = [
+        ("polling", polls(300), polls(0), CLUSTER, &[]),
+        ("sparse alltoall", alltoall(|distance| distance == 1), ring_of_messages(), CLUSTER, &[]),
+        (
+            "collective operation of too many ranks",
+            gather(|rank| rank == 1),
+            one_of_eight_sends(),
+            CLUSTER,
+            &[],
+        ),
+        // What is not at the place of the problem stays.
+        (
+            "sparse alltoall",
+            at_place(&alltoall(|distance| distance == 1), &dense),
+            at_place(&ring_of_messages(), &dense),
+            CLUSTER,
+            &[],
+        ),
+        (
+            "collective operation of too many ranks",
+            at_place(&gather(|rank| rank == 1), &many),
+            at_place(&one_of_eight_sends(), &many),
+            CLUSTER,
+            &[],
+        ),
+        ("communicators in a loop", communicators(30), communicators(1), CLUSTER, &[]),
+        ("small independent file accesses", writes(50, 4096), writes(1, 50 * 4096), CLUSTER, DISK),
+        ("small independent file accesses", writes(50, 4096), writes(1, 50 * 4096), CLUSTER, hard_disk),
+        // Bisection finds the pairs of ranks that talk to each other, and puts each at one leaf.
+        ("links contended by placement", crossing(|rank| rank ^ 4), crossing(|rank| rank ^ 1), TREE, &[]),
+    ];
+    for (problem, with, mended, topology, settings) in cases {
+        let folder = Folder::new();
+        let mut config = config(&folder, &with, topology);
+        settings.iter().for_each(|setting| config.set(setting).unwrap());
+        let job = config.resolve().unwrap();
+        let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+        found.simulate_gains(&job).unwrap();
+        let gain = found.problems.iter().find(|found| found.name == problem).unwrap().gain_s.unwrap();
+        let saved = found.simulated_time_s - diagnose(&mended, topology, settings).simulated_time_s;
+        assert!(saved > 0.0 && (gain - saved).abs() < 1e-9, "{problem}: gain {gain} s, saved {saved} s");
+    }
 }

@@ -23,6 +23,7 @@ use crate::timeline::Recording;
 #[derive(Debug, Default)]
 pub struct Analyses<'t> {
     pub(crate) has_breakdowns: bool,
+    pub(crate) has_causes: bool,
     /// Critical paths in flight with messages.
     pub(crate) path_stores: Option<PathStores>,
     pub(crate) histograms: Option<SharedHistograms>,
@@ -68,6 +69,13 @@ impl<'t, M: Machine> Replay<'t, M> {
     /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
     pub fn with_breakdowns(mut self, has_breakdowns: bool) -> Self {
         self.analysis.has_breakdowns = has_breakdowns;
+        self
+    }
+
+    /// Requests the causes of waits, which need [breakdowns](Replay::with_breakdowns): see
+    /// [`Breakdown::delays`](crate::Breakdown::delays).
+    pub fn with_causes(mut self, has_causes: bool) -> Self {
+        self.analysis.has_causes = has_causes;
         self
     }
 
@@ -160,6 +168,10 @@ impl<'t> Analysis for Analyses<'t> {
 
     fn needs_wait_states(&self) -> bool {
         self.has_breakdowns
+    }
+
+    fn needs_causes(&self) -> bool {
+        self.has_causes
     }
 }
 

@@ -108,6 +108,10 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     fn needs_wait_states(&self) -> bool {
         self.0.needs_wait_states() || self.1.needs_wait_states()
     }
+
+    fn needs_causes(&self) -> bool {
+        self.0.needs_causes() || self.1.needs_causes()
+    }
 }
 
 impl<A: Observer, B: Observer> Observer for (A, B) {

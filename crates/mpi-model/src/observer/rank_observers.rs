@@ -4,6 +4,7 @@ use pdes_core::SimTime;
 
 use super::composition::forward_events;
 use super::{Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
+use crate::cause::Cause;
 use crate::point_to_point::RequestId;
 use crate::statistics::{ActionKind, Statistics};
 
@@ -17,10 +18,14 @@ pub(crate) struct RankObservers<O> {
 
 impl<O: Observer> RankObservers<O> {
     pub(crate) fn new<'a, A: Analysis<Observer<'a> = O>>(analysis: &'a A, rank: &ObservedRank<'a>) -> Self {
-        let needs_wait_states = analysis.needs_wait_states();
+        let (needs_wait_states, needs_causes) = (analysis.needs_wait_states(), analysis.needs_causes());
         Self {
-            statistics: if needs_wait_states { Statistics::with_breakdown() } else { Statistics::default() },
-            wait_states: needs_wait_states.then(|| Box::new(WaitStates::new(rank))),
+            statistics: if needs_wait_states {
+                Statistics::with_breakdown(needs_causes)
+            } else {
+                Statistics::default()
+            },
+            wait_states: needs_wait_states.then(|| Box::new(WaitStates::new(rank, needs_causes))),
             others: analysis.observer(rank),
         }
     }
@@ -79,6 +84,13 @@ impl<O: Observer> RankObservers<O> {
         {
             self.statistics.add_wrong_order(late.region, late.kind, time);
         }
+    }
+
+    /// Returns what the rank is late by, where an analysis needs it.
+    #[inline(always)]
+    pub(crate) fn cause(&self) -> Cause {
+        let activity = self.wait_states.as_ref().and_then(|wait_states| wait_states.activity());
+        activity.map_or(Cause::default(), |activity| activity.cause)
     }
 
     pub(crate) fn messages_charged(&mut self, kind: ActionKind, messages: &UncontendedMessages) {

@@ -2,9 +2,11 @@
 
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
+use trace_mmap::LocationId;
 
 use super::request_table::RequestTable;
 use super::{ActionSpan, Carrier, Match, ObservedRank, Observer, Sent, Wait};
+use crate::cause::{Activity, Cause};
 use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Message;
@@ -22,6 +24,8 @@ pub(crate) struct WaitStates {
     last: Peer,
     /// Last wait of the program for a late message, if what it receives next could have been received instead.
     late: Option<LateMessage>,
+    /// What the rank is late by, on request.
+    activity: Option<Activity>,
 }
 
 /// Wait for a message that has been sent late.
@@ -51,29 +55,49 @@ pub struct Peer {
     pub state: WaitState,
     /// The peer, where it was late: where `ready` is after the begin of the wait.
     pub rank: Rank,
+    /// What it was late by.
+    pub cause: Cause,
 }
 
 /// A peer that has always been ready.
 impl Default for Peer {
     fn default() -> Self {
-        Self { ready: SimTime::ZERO, state: WaitState::LateSender, rank: Rank::new(0) }
+        Self {
+            ready: SimTime::ZERO,
+            state: WaitState::LateSender,
+            rank: Rank::new(0),
+            cause: Cause::default(),
+        }
+    }
+}
+
+impl Peer {
+    fn sender(message: &Message) -> Self {
+        Self { ready: message.posted, cause: message.cause, ..Self::default() }
     }
 }
 
 impl WaitStates {
-    pub(super) fn new(rank: &ObservedRank<'_>) -> Self {
+    pub(super) fn new(rank: &ObservedRank<'_>, needs_causes: bool) -> Self {
         Self {
             peers: RequestTable::new(rank),
             of_operations: Vec::new(),
             operation: None,
             last: Peer::default(),
             late: None,
+            activity: needs_causes.then(|| Activity::of_rank(rank.rank)),
         }
     }
 
     /// Returns the last late message, whose order matters for what is to come.
     pub(crate) fn late(&self) -> Option<LateMessage> {
         self.late
+    }
+
+    /// Returns what the rank is late by, where that is needed.
+    #[inline]
+    pub(crate) fn activity(&self) -> Option<Activity> {
+        self.activity
     }
 
     /// The program receives the message of one request: returns the late message for which it waited before, and the time that it
@@ -110,10 +134,13 @@ impl WaitStates {
     /// Returns the peer for which the program has waited; a non-blocking operation only keeps it.
     #[inline(always)]
     pub(super) fn classify(&mut self, wait: &Wait, region: usize) -> Option<Peer> {
-        let Peer { ready, state, rank } = wait.request.map_or(self.last, |request| self.get(request));
+        let Peer { ready, state, rank, cause } = wait.request.map_or(self.last, |request| self.get(request));
         let (ready, state) = (ready.max(wait.begin).min(wait.end), state.in_operation(wait.kind));
-        let peer = Peer { ready, state, rank };
+        let peer = Peer { ready, state, rank, cause };
         let Some(operation) = self.operation else {
+            if let Some(activity) = &mut self.activity {
+                activity.wait(ready - wait.begin, cause);
+            }
             if state == WaitState::LateSender && ready > wait.begin {
                 self.late =
                     Some(LateMessage { begin: wait.begin, sent: ready, kind: wait.kind, region, age: 0 });
@@ -148,6 +175,9 @@ impl Observer for WaitStates {
     /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
+        if let Some(activity) = &mut self.activity {
+            activity.end(action.kind, action.end - action.begin);
+        }
         if let Some(late) = &mut self.late {
             late.age += 1;
             let is_message = action.kind < ActionKind::Barrier;
@@ -155,6 +185,12 @@ impl Observer for WaitStates {
             if computes || !is_message || late.age > MAX_AGE {
                 self.late = None;
             }
+        }
+    }
+
+    fn region_entered(&mut self, site: LocationId) {
+        if let Some(activity) = &mut self.activity {
+            activity.enter(site);
         }
     }
 
@@ -176,19 +212,17 @@ impl Observer for WaitStates {
 
     #[inline(always)]
     fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
-        *self.peers.get_mut(matched.request) =
-            Peer { ready: matched.message.posted, state: WaitState::LateSender, rank: matched.from };
+        *self.peers.get_mut(matched.request) = Peer { rank: matched.from, ..Peer::sender(matched.message) };
     }
 
     fn message_probed(&mut self, request: RequestId, from: Rank, _: crate::ReceiveQueue, message: &Message) {
-        *self.peers.get_mut(request) =
-            Peer { ready: message.posted, state: WaitState::LateSender, rank: from };
+        *self.peers.get_mut(request) = Peer { rank: from, ..Peer::sender(message) };
     }
 
     #[inline(always)]
     fn send_completed(&mut self, request: RequestId, received: SimTime) {
         let peer = self.peers.get_mut(request);
-        *peer = Peer { ready: received, state: WaitState::LateReceiver, ..*peer };
+        *peer = Peer { ready: received, state: WaitState::LateReceiver, cause: Cause::default(), ..*peer };
     }
 
     /// The time is later than that at which the member sent it, by the duration of the data.
@@ -196,7 +230,7 @@ impl Observer for WaitStates {
         let delay = SimDuration::from_picos(message.bytes.get());
         let since_start = message.posted.checked_since(SimTime::ZERO + delay).unwrap_or(SimDuration::ZERO);
         *self.peers.get_mut(request) =
-            Peer { ready: SimTime::ZERO + since_start, state: WaitState::LateSender, rank: from };
+            Peer { ready: SimTime::ZERO + since_start, rank: from, ..Peer::sender(message) };
     }
 
     fn operation_started(&mut self, operation: OperationIndex) {

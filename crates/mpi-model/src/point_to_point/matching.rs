@@ -343,6 +343,7 @@ mod tests {
             communicator: CommId::WORLD,
             reply: None,
             round: 0,
+            cause: crate::Cause::default(),
         }
     }
 

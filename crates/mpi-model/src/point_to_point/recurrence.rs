@@ -73,8 +73,8 @@ impl<M: Machine, A: Analysis> PointToPoint<'_, M, A> {
             Some(Context::Mailbox) | None => tag,
         };
         for (port, UnexpectedMessage { message, departure }) in self.ports.unexpected_messages() {
-            let &Message { posted, bytes, tag, communicator, reply, round } = message;
-            state.value(&(1_u8, port, bytes, relative_tag(port, tag), communicator, reply));
+            let &Message { posted, bytes, tag, communicator, reply, round, cause } = message;
+            state.value(&(1_u8, port, bytes, relative_tag(port, tag), communicator, (reply, cause)));
             departure.write_state(self.eager_messages_started(), state);
             write_unless_past(posted, past, state);
             // Posts of one instant have an order.
@@ -113,11 +113,11 @@ fn write_request(request: Request, past: SimTime, state: &mut StateWriter) -> bo
 
 /// Writes a peer; one that was ready before the wait is not waited for.
 pub(crate) fn write_peer(
-    Peer { ready, state: wait_state, rank }: Peer,
+    Peer { ready, state: wait_state, rank, cause }: Peer,
     past: SimTime,
     state: &mut StateWriter,
 ) {
-    state.value(&(ready >= past).then_some((wait_state, rank)));
+    state.value(&(ready >= past).then_some((wait_state, rank, cause)));
     if ready >= past {
         state.time(ready);
     }

@@ -121,7 +121,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         self.requests.set(request, state);
         let round = if queue.is_some() { context.thread.next_round() } else { 0 };
-        let message = Message { posted, bytes, tag, communicator, reply, round };
+        let cause = context.observers.cause();
+        let message = Message { posted, bytes, tag, communicator, reply, round, cause };
         context.observers.message_sent(&Sent { to, queue, channel, message, request }, outbox);
         if let Some(queue) = queue {
             outbox.send(to, Token::Message { queue, message });

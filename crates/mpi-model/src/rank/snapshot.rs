@@ -128,8 +128,10 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         }
         let region = self.context.observers.statistics.current_region();
         encode(&(region, self.compute_factor, &self.files), &mut rest);
-        let late = self.context.observers.wait_states.as_deref().and_then(WaitStates::late);
-        if let Some(LateMessage { begin, sent, kind, region, age }) = late.filter(|_| !has_ended) {
+        let wait_states = self.context.observers.wait_states.as_deref().filter(|_| !has_ended);
+        encode(&wait_states.and_then(WaitStates::activity), &mut rest);
+        let late = wait_states.and_then(WaitStates::late);
+        if let Some(LateMessage { begin, sent, kind, region, age }) = late {
             encode(&(kind, region, age), &mut rest);
             times.extend([begin, sent]);
         }
@@ -167,9 +169,9 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
     /// Writes the readiness of the peer of a request. A past time does not matter.
     fn write_peer(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
         let Some(wait_states) = self.context.observers.wait_states.as_deref() else { return };
-        let Peer { ready, state, .. } = wait_states.get(request);
+        let Peer { ready, state, cause, .. } = wait_states.get(request);
         let will_be_there = ready > self.context.thread.clock;
-        encode(&(will_be_there, state), rest);
+        encode(&(will_be_there, state, cause), rest);
         times.extend(will_be_there.then_some(ready));
     }
 

@@ -73,7 +73,7 @@ fn all_wait_for_the_last_one_at_a_barrier() {
     assert_eq!(waits(&ranks[2], ActionKind::Barrier), (vec![], cost));
 }
 
-/// Where the operation is expanded, rank 0 waits for the message of rank 1.
+/// Rank 0 waits in an expanded operation for the message of rank 1.
 #[test]
 fn what_a_collective_waits_for_is_its_own_state() {
     let parameters = reenact();

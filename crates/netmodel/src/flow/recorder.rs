@@ -119,11 +119,17 @@ impl LoadRecorder {
     /// Adds the volume that a flow has brought over its links since it was recorded last.
     fn add_volume(&mut self, at: u64, flow: ActiveFlow, left: f64, routes: &RouteCache<'_>) {
         let penalty = routes.penalty(flow.route);
-        let [sent, sent_before] = [left, flow.left].map(|left| (flow.length - left) / penalty);
+        let [sent, sent_before] =
+            [left, flow.left].map(|left| (flow.length - left) / penalty * UNITS_PER_BYTE);
+        // Nearly all links of a route have the same weight, so its volume is computed once.
+        let (mut weight, mut volume) = (0.0, 0.0);
         for usage in routes.usages(flow.route) {
-            // Casts round down, without the call that `floor` is where the processor may be old.
-            let units = |sent: f64| (sent * usage.weight * UNITS_PER_BYTE) as i64;
-            let volume = (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE;
+            if usage.weight != weight {
+                weight = usage.weight;
+                // Casts round down, without the call that `floor` is where the processor may be old.
+                let units = |sent: f64| (sent * weight) as i64;
+                volume = (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE;
+            }
             let link = &mut self.links[usage.link.index()];
             link.volume += volume;
             link.bins.add(at, volume);

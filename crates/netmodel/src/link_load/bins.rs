@@ -73,8 +73,12 @@ impl Bins {
 
     #[cold]
     fn grow(&mut self, at: u64) {
-        self.sums.resize(MAX_BINS, 0.0);
-        self.coarsen(scale_of(at).max(self.scale));
+        let scale = scale_of(at).max(self.scale);
+        if self.is_used() {
+            self.coarsen(scale);
+        } else {
+            *self = Self { scale, sums: vec![0.0; MAX_BINS] };
+        }
     }
 
     fn coarsen(&mut self, scale: u32) {

@@ -22,8 +22,8 @@ pub(super) struct Server {
     queue: VecDeque<Queued>,
     /// Purposes of accesses in the queue or on the device, by their numbers.
     purposes: BTreeMap<u64, Purpose>,
-    /// Accesses on the device, by the number of the access that they make up.
-    running: Vec<Option<Vec<Queued>>>,
+    /// Accesses on the device and their begin, by the number of the access that they make up.
+    running: Vec<Option<(SimTime, Vec<Queued>)>>,
     busy: u32,
     numbers: u64,
     /// File and position at which the last access on the device ends.
@@ -162,7 +162,7 @@ impl Server {
 
     /// Lets a transfer wait for a read of its data that is queued or on the device, if there is one.
     fn join_read(&mut self, transfer: TransferId, wanted: &Access) -> bool {
-        let known = self.queue.iter().chain(self.running.iter().flatten().flatten());
+        let known = self.queue.iter().chain(self.running.iter().flatten().flat_map(|(_, accesses)| accesses));
         let has_all = |queued: &&Queued| {
             let access = &queued.access;
             (access.file, access.direction) == (wanted.file, Direction::Read)
@@ -222,7 +222,7 @@ impl Server {
             if free == self.running.len() {
                 self.running.push(None);
             }
-            self.running[free] = Some(picked);
+            self.running[free] = Some((now, picked));
             effects.push(Effect::Access { access, running: free as u32 });
         }
         self.usage.queued(now, self.queue.len() as u64);
@@ -237,10 +237,12 @@ impl Server {
         effects: &mut Vec<Effect>,
     ) {
         // A forged state may have accesses that the server does not know.
-        let Some(ended) = self.running.get_mut(running as usize).and_then(Option::take) else { return };
+        let Some((begin, ended)) = self.running.get_mut(running as usize).and_then(Option::take) else {
+            return;
+        };
         self.busy = self.busy.saturating_sub(1);
         for Queued { access, number } in ended {
-            self.usage.accessed(now, &access);
+            self.usage.accessed((begin, now), &access);
             if access.direction == Direction::Write
                 && let Some(numbers) = self.unwritten.get_mut(&access.file)
             {

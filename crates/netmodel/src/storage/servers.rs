@@ -106,6 +106,8 @@ pub struct FileServers<'a, T> {
     /// Devices of the servers, with the number of the server and of the access there.
     devices: Devices<(u32, u32)>,
     state: State<T>,
+    /// Reads end at the end of their file; otherwise they may go beyond.
+    checks_sizes: bool,
     effects: Vec<Effect>,
     accesses_ended: Vec<(u32, u32)>,
 }
@@ -199,7 +201,13 @@ impl<'a, T: Copy> FileServers<'a, T> {
             state.sizes.extend(of.files.iter().map(|(name, size)| ((system, number(name)), Some(*size))));
         }
         let devices = Devices::new(devices);
-        Self { systems, bases, devices, state, effects: Vec::new(), accesses_ended: Vec::new() }
+        let (effects, accesses_ended) = (Vec::new(), Vec::new());
+        Self { systems, bases, devices, state, checks_sizes: true, effects, accesses_ended }
+    }
+
+    /// Lets reads go beyond the end of files, as do those of a program that was recorded with the sizes of its buffers.
+    pub fn allow_reads_beyond_the_end(&mut self) {
+        self.checks_sizes = false;
     }
 
     /// Submits an operation that begins at an instant, which is not before the last event.
@@ -294,7 +302,9 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 self.start_shares(now, id, found);
             }
             FileOperation::Read | FileOperation::Write => {
-                if let Err(size) = resize(&mut self.state.sizes, &request, end) {
+                if let Err(size) = resize(&mut self.state.sizes, &request, end)
+                    && self.checks_sizes
+                {
                     self.state.operations.remove(id);
                     return found.failed.push((tag, BeyondEnd { request, size }));
                 }

@@ -27,6 +27,8 @@ pub struct ServerUsage {
     queue_ps: u128,
     queue: u64,
     queue_since: SimTime,
+    /// The last instant at which accesses ended, and the one before.
+    ends: [SimTime; 2],
     /// Amounts read and written over time.
     pub read: Series,
     /// See `read`.
@@ -42,15 +44,20 @@ impl ServerUsage {
         self.longest_queue = self.longest_queue.max(queue);
     }
 
-    /// Notes an access that has ended.
-    pub(super) fn accessed(&mut self, now: SimTime, access: &Access) {
+    /// Notes an access from its begin to its end. Its amount is counted since the last end of another one: devices do not tell when
+    /// they come to an access.
+    pub(super) fn accessed(&mut self, (begin, end): (SimTime, SimTime), access: &Access) {
+        if self.ends[0] != end {
+            self.ends = [end, self.ends[0]];
+        }
+        let time = (begin.max(self.ends[1]), end);
         self.requests += 1;
         let (sum, series) = match access.direction {
             Direction::Read => (&mut self.read_bytes, &mut self.read),
             Direction::Write => (&mut self.written_bytes, &mut self.written),
         };
         *sum += access.bytes;
-        series.add(now, access.bytes);
+        series.add_over(time, access.bytes);
     }
 
     /// Notes a look for an amount in the cache.
@@ -76,18 +83,40 @@ pub struct Series {
 }
 
 impl Series {
-    fn add(&mut self, at: SimTime, amount: u64) {
-        let mut interval = at.as_picos() >> self.log_width.min(63);
-        while interval >= MAX_INTERVALS as u64 {
+    /// Adds an amount evenly over a time.
+    fn add_over(&mut self, (begin, end): (SimTime, SimTime), amount: u64) {
+        let (begin, end) = (begin.as_picos(), end.as_picos());
+        let last = self.extend_to(end);
+        let length = end.saturating_sub(begin);
+        // The amount up to an instant, rounded down, so that all is added once.
+        let until = |at: u64| match length {
+            0 => u128::from(amount),
+            length => u128::from(amount) * u128::from(at - begin) / u128::from(length),
+        };
+        let (mut interval, mut added) = (self.interval(begin.min(end)), 0);
+        while interval <= last {
+            let next = if interval == last { end } else { (interval as u64 + 1) * self.width_ps() };
+            self.amounts[interval] += (until(next) - added) as u64;
+            (interval, added) = (interval + 1, until(next));
+        }
+    }
+
+    /// Returns the interval of an instant.
+    fn interval(&self, at: u64) -> usize {
+        (at / self.width_ps()) as usize
+    }
+
+    /// Makes intervals up to an instant, and returns its own.
+    fn extend_to(&mut self, at: u64) -> usize {
+        while self.interval(at) >= MAX_INTERVALS {
             self.log_width += 1;
             self.amounts = self.amounts.chunks(2).map(|pair| pair.iter().sum()).collect();
-            interval /= 2;
         }
-        let interval = interval as usize;
-        if self.amounts.len() <= interval {
-            self.amounts.resize(interval + 1, 0);
+        let last = self.interval(at);
+        if self.amounts.len() <= last {
+            self.amounts.resize(last + 1, 0);
         }
-        self.amounts[interval] += amount;
+        last
     }
 
     /// Returns the length of an interval \[ps\].
@@ -108,15 +137,18 @@ mod tests {
     #[test]
     fn series_get_coarser_and_lose_nothing() {
         let mut series = Series::default();
-        let add = |series: &mut Series, at, amount| series.add(SimTime::from_picos(at), amount);
-        add(&mut series, 3, 5);
-        add(&mut series, 255, 1);
+        let add = |series: &mut Series, begin, end, amount| {
+            series.add_over((SimTime::from_picos(begin), SimTime::from_picos(end)), amount);
+        };
+        add(&mut series, 3, 3, 5);
+        add(&mut series, 253, 255, 1);
         assert_eq!((series.width_ps(), series.amounts().len()), (1, 256));
-        add(&mut series, 256, 7);
-        assert_eq!((series.width_ps(), series.amounts().len()), (2, 129));
-        assert_eq!((series.amounts()[1], series.amounts()[127], series.amounts()[128]), (5, 1, 7));
-        add(&mut series, 1 << 40, 2);
-        assert_eq!(series.amounts().iter().sum::<u64>(), 15);
+        assert_eq!((series.amounts()[253], series.amounts()[254]), (0, 1), "whole bytes");
+        add(&mut series, 254, 258, 9);
+        assert_eq!((series.width_ps(), series.amounts().len()), (2, 130));
+        assert_eq!(series.amounts()[126..], [0, 5, 5, 0]);
+        add(&mut series, 1 << 39, 1 << 40, 2);
+        assert_eq!(series.amounts().iter().sum::<u64>(), 17);
         assert!(series.amounts().len() <= 256);
     }
 

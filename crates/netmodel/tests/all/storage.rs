@@ -50,7 +50,7 @@ fn assert_ends(devices: Devices<u32>, accesses: &[(f64, Access)], expected: &[f6
     }
 }
 
-/// Of 100 MB/s for reading, 40 for writing and 100 for both, a write takes 40 and a read beside it 60. By hand.
+/// A device has 100 MB/s for reading, 40 for writing and 100 for both: a write takes 40 and a read beside it 60. By hand.
 #[test]
 fn accesses_share_the_bandwidths_of_a_disk() {
     let disk =

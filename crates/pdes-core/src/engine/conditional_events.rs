@@ -21,8 +21,12 @@ impl ConditionalEvents {
     }
 
     /// Removes the event of a process, if it has one.
+    #[inline]
     pub(crate) fn remove(&mut self, rank: Rank) {
-        if let Some(at) = self.of_process.remove(&rank) {
+        // Most programs have none.
+        if !self.of_process.is_empty()
+            && let Some(at) = self.of_process.remove(&rank)
+        {
             self.in_order.remove(&(at, rank));
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use pdes_replay::{config_schema, platform_schema, sweep_schema};
+use pdes_replay::{config_schema, hypotheses_schema, platform_schema, sweep_schema};
 
 /// A kind of file that users write in TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,6 +15,8 @@ pub(crate) enum Document {
     Sweep,
     /// The description of a platform.
     Platform,
+    /// Hypotheses about a program.
+    Hypotheses,
 }
 
 /// Prints the schema of a kind of file.
@@ -23,6 +25,7 @@ pub(crate) fn run(document: Document) -> Result<()> {
         Document::Config => config_schema(),
         Document::Sweep => sweep_schema(),
         Document::Platform => platform_schema(),
+        Document::Hypotheses => hypotheses_schema(),
     };
     Ok(writeln!(std::io::stdout().lock(), "{schema:#}")?)
 }

@@ -5,9 +5,10 @@ use netmodel::quantity::{Nanoseconds, Size};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The parameters of the model `loggops` that a configuration sets; the others are those of [`LogGops::default`].
+/// Parameters of the model `loggops`, for GOAL schedules, which are not replayed as traces.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-page" = "goal.md"))]
 #[expect(non_snake_case, reason = "the model's names differ in case only")]
 pub struct LogGopsSection {
     /// Latency.

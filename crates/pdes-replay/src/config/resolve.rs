@@ -40,7 +40,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         checkpoint,
         timeline,
         output,
-        loggops,
+        mut of_models,
     } = sections;
     let Some(path) = trace.path else {
         return Err(value_error(
@@ -49,10 +49,6 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
             "is missing: name a trace with --trace or in the configuration",
         ));
     };
-    if loggops.is_some() {
-        let message = "this section is for GOAL schedules, with the model \"loggops\"";
-        return Err(value_error("loggops", "*", message));
-    }
     if trace.ranks == Some(0) {
         return Err(value_error("trace", "ranks", "found 0, expected at least one rank"));
     }
@@ -64,6 +60,10 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let critical_path = analysis.critical_path.unwrap_or_default();
     let matrix_groups = matrix_groups(&analysis)?;
     let model = model(&network)?;
+    if let Some(name) = of_models.keys().find(|name| *name != model.key) {
+        let message = format!("this section is for the model {name:?}, not for {:?}", model.key);
+        return Err(ConfigError::Section { section: name.clone(), message });
+    }
     let epoch = epochs::epoch(&network, model)?;
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
@@ -83,6 +83,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         link_scale: None,
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
+        model_parameters: of_models.remove(model.key).unwrap_or_default(),
         model,
         epoch,
         regions: epochs::regions(&network, epoch)?,
@@ -103,6 +104,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         run_ahead: run_ahead(&engine)?,
         fast_forward,
         waits,
+        causes: false,
         histograms,
         matrix_groups,
         critical_path,

@@ -9,9 +9,10 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::sections::Sections;
+use crate::models::Model;
 
 /// Schema that all configurations are checked against.
-pub(crate) static CONFIG_SCHEMA: LazyLock<Value> = LazyLock::new(generate::<Sections>);
+pub(crate) static CONFIG_SCHEMA: LazyLock<Value> = LazyLock::new(all_sections);
 
 /// Returns the JSON schema (draft 7) of configurations.
 ///
@@ -30,6 +31,19 @@ pub fn config_schema() -> Value {
 pub fn platform_schema() -> Value {
     let mut schema = generate::<PlatformDescription>();
     schema["title"] = json!("pdes-replay platform");
+    schema
+}
+
+/// Returns the schema of all sections: those of the program, and those of single models.
+fn all_sections() -> Value {
+    let mut schema = generate::<Sections>();
+    for (name, section) in Model::sections() {
+        let mut section = (section.schema)();
+        for key in ["$schema", "title"] {
+            section.as_object_mut().map(|section| section.remove(key));
+        }
+        schema["properties"][name] = section;
+    }
     schema
 }
 

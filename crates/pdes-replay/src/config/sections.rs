@@ -16,14 +16,13 @@ use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::loggops::LogGopsSection;
 use super::value_schemas;
 use crate::models::{self, Model};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(title = "pdes-replay configuration")]
+#[serde(default)]
+#[schemars(title = "pdes-replay configuration", deny_unknown_fields)]
 pub(super) struct Sections {
     /// The trace of the program.
     pub(super) trace: TraceSection,
@@ -47,9 +46,10 @@ pub(super) struct Sections {
     pub(super) timeline: TimelineSection,
     /// Output files.
     pub(super) output: OutputSection,
-    /// Parameters of the model `loggops`, for GOAL schedules, which are not replayed as traces.
-    #[schemars(with = "LogGopsSection", extend("x-page" = "goal.md"))]
-    pub(super) loggops: Option<toml::Table>,
+    /// Sections of single models, which are checked, and no others.
+    #[serde(flatten, deserialize_with = "models::deserialize_sections")]
+    #[schemars(skip)]
+    pub(super) of_models: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -54,6 +54,14 @@ function showProblem(problem, ranks) {
   if (problem.places.length) {
     table(sides.children[0], [{ name: "place", value: (place) => place.site ?? "-" }, { name: "call", value: (place) => place.call ?? "" }, { name: "time", value: (place) => place.duration_s, text: (time) => seconds(time) }], problem.places, { sorted: 2 });
   }
+  if (problem.pairs.length) {
+    const cause = (value) => value ?? "not known";
+    table(panel, [
+      { name: "waits at", value: (pair) => pair.site ?? "-" }, { name: "call", value: (pair) => pair.call ?? "" },
+      { name: "because of", value: (pair) => pair.other_site ?? "-" }, { name: "its call", value: (pair) => cause(pair.other_call) },
+      { name: "time", value: (pair) => pair.duration_s, text: (time) => seconds(time) },
+    ], problem.pairs, { sorted: 4 });
+  }
   if (problem.rank_times_s.length > 1) {
     chart(sides.children[1], "Time of each rank in these calls, from left to right and then line by line", 280, (colours) => cellMap(colours, ranks, problem.rank_times_s, { format: seconds }));
   }

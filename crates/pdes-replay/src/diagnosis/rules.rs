@@ -1,9 +1,10 @@
 //! Rules by which problems are found: TOML with small expressions.
 //!
 //! A rule is about a part of a run: its places, its links, or the run as a whole. An event is a condition on such parts, or on those
-//! of another event, and may name amounts; a problem is an event with a duration and advice.
+//! of another event, and may name amounts; an event may join two of them by a relation of their places; a problem is an event with a duration and advice.
 
 mod expression;
+mod join;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +13,8 @@ use serde::Deserialize;
 
 use super::variables::Variables;
 use expression::Expression;
+pub(super) use join::Join;
+pub use join::Relation;
 
 /// The rules that come with the program.
 const OWN_RULES: &str = include_str!("rules.toml");
@@ -47,6 +50,8 @@ pub struct Rule {
     pub recommendation: String,
     /// Changes of the program whose simulated time is the gain; those with `places = true` are of the places of the problem.
     pub(super) hypothesis: Vec<toml::Table>,
+    /// Pairs that the conditions are on, instead of single parts.
+    join: Option<Join>,
     /// The conditions, each on what is left by the ones before it.
     conditions: Vec<Condition>,
     duration: Expression,
@@ -65,6 +70,8 @@ struct Condition {
 #[derive(Clone)]
 struct Event {
     scope: Scope,
+    /// Pairs that the conditions are on, instead of single parts.
+    join: Option<Join>,
     conditions: Vec<Condition>,
     /// Names that expressions about members may use.
     names: Vec<String>,
@@ -79,6 +86,9 @@ struct WrittenEvent {
     of: String,
     #[serde(default)]
     calls: Vec<String>,
+    /// Event of the other side, and its relation.
+    with: Option<String>,
+    by: Option<String>,
     when: String,
     #[serde(default)]
     amounts: BTreeMap<String, String>,
@@ -240,14 +250,16 @@ impl Rule {
         if !(0.0..=1.0).contains(&least_share) {
             return Err(format!("least_share is {least_share}, expected 0 to 1"));
         }
-        let Event { scope, mut conditions, names } = resolve(&written.of, events, &mut Vec::new())?;
+        let Event { scope, join, mut conditions, names } = resolve(&written.of, events, &mut Vec::new())?;
         conditions.push(Condition::new(written.calls, &written.when, &BTreeMap::new(), scope, &names)?);
         let duration =
             Expression::new(&written.duration, &names).map_err(|why| format!("duration: {why}"))?;
         let braces = written.recommendation.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-        if let Some((name, _)) =
-            braces.into_iter().find(|(name, _)| *name != "sites" && !names.iter().any(|known| known == name))
-        {
+        if let Some((name, _)) = braces.into_iter().find(|(name, _)| {
+            *name != "sites"
+                && (join.is_none() || *name != "other_sites")
+                && !names.iter().any(|known| known == name)
+        }) {
             return Err(format!(
                 "recommendation: there is no variable {name:?}; expected sites, or of {}",
                 names.join(", ")
@@ -260,6 +272,7 @@ impl Rule {
             description: written.description,
             recommendation: written.recommendation,
             hypothesis: written.hypothesis,
+            join,
             conditions,
             duration,
         };
@@ -268,9 +281,16 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Returns the names of the variables of the duration.
-    pub(super) fn duration_variables(&self) -> &[String] {
-        self.duration.variables()
+    /// Returns the names of the variables of the duration, and after them those of the conditions, of a pair of its first side.
+    pub(super) fn variables(&self) -> [Vec<&String>; 2] {
+        let first = self.join.iter().flat_map(Join::variables_of_first);
+        let conditions = self.conditions.iter().flat_map(|condition| condition.when.variables());
+        [self.duration.variables().iter().collect(), first.chain(conditions).collect()]
+    }
+
+    /// Returns the relation of the members, if they are pairs.
+    pub(super) fn join(&self) -> Option<&Join> {
+        self.join.as_ref()
     }
 
     /// Returns the duration of the problem in a part of a run \[s\], and adds the amounts that events name; `None` where it has none.
@@ -282,13 +302,21 @@ impl Rule {
         call: Option<&str>,
         variables: &mut Variables,
     ) -> Result<Option<f64>, String> {
-        for condition in &self.conditions {
-            if !condition.holds(call, variables)? {
-                return Ok(None);
-            }
+        if !all_hold(&self.conditions, call, variables)? {
+            return Ok(None);
         }
         self.duration.amount(variables).map(Some)
     }
+}
+
+/// Returns whether conditions hold, each after the ones before it, and adds their amounts.
+fn all_hold(conditions: &[Condition], call: Option<&str>, variables: &mut Variables) -> Result<bool, String> {
+    for condition in conditions {
+        if !condition.holds(call, variables)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the name of a rule, or its number.
@@ -308,7 +336,7 @@ fn resolve(
 ) -> Result<Event, String> {
     if let Some((_, scope)) = Scope::NAMED.iter().find(|(known, _)| *known == name) {
         let names = scope.variables().into_iter().map(|(name, _)| name.to_owned()).collect();
-        return Ok(Event { scope: *scope, conditions: Vec::new(), names });
+        return Ok(Event { scope: *scope, join: None, conditions: Vec::new(), names });
     }
     let Some(written) = events.get(name) else {
         let known = Scope::NAMED.iter().map(|(name, _)| *name).chain(events.keys().map(String::as_str));
@@ -321,7 +349,17 @@ fn resolve(
         return Err(format!("of: the event depends on itself: {} of {name}", within.join(" of ")));
     }
     within.push(name.to_owned());
-    let mut event = resolve(&written.of, events, within)?;
+    let of = resolve(&written.of, events, within)?;
+    let mut event = match (&written.with, &written.by) {
+        (None, None) => of,
+        (Some(with), Some(by)) => {
+            let with = resolve(with, events, within).map_err(|why| why.replacen("of:", "with:", 1))?;
+            Event::joined(of, with, by)?
+        }
+        (Some(_), None) => return Err("by: a relation is needed with the other event".to_owned()),
+        (None, Some(_)) => return Err("with: an event is needed that is in the relation".to_owned()),
+    };
+    within.pop();
     let condition =
         Condition::new(written.calls.clone(), &written.when, &written.amounts, event.scope, &event.names)?;
     event.names.extend(condition.amounts.iter().map(|(name, _)| name.clone()));

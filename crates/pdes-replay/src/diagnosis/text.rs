@@ -3,12 +3,14 @@
 use std::fmt::{self, Write};
 
 use super::variables::Variables;
-use super::{Diagnosis, Place, Problem, Tolerance, pop};
+use super::{Diagnosis, Place, PlacePair, Problem, Tolerance, pop, unique};
 
 /// Largest number of sites that a recommendation lists.
 const LISTED: usize = 3;
 /// Largest number of lines with places of a problem.
 const MAX_PLACES: usize = 6;
+/// Width of a place before its time.
+const LINE: usize = 58;
 /// Width of paragraphs.
 const WIDTH: usize = 78;
 
@@ -53,12 +55,28 @@ impl Diagnosis {
             if problem.places.len() > 1 {
                 problem.write_places(text)?;
             }
+            problem.write_pairs(text)?;
         }
         Ok(())
     }
 }
 
 impl Problem {
+    /// Writes lines for each of the pairs of places that have most of the problem.
+    fn write_pairs(&self, text: &mut String) -> fmt::Result {
+        for pair in self.pairs.iter().filter(|pair| pair.other_call.is_some()).take(MAX_PLACES) {
+            let [waiting, other] = [(&pair.site, &pair.call), (&pair.other_site, &pair.other_call)]
+                .map(|(site, call)| place_name(site.as_deref(), call.as_deref()));
+            let (line, time) = (format!("{waiting} <- {other}"), seconds(pair.duration_s));
+            if line.chars().count() <= LINE {
+                writeln!(text, "    {line:LINE$} {time:>15}")?;
+            } else {
+                writeln!(text, "    {waiting}\n    {:LINE$} {time:>15}", format!("<- {other}"))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a line for each of the places that have most of the problem.
     fn write_places(&self, text: &mut String) -> fmt::Result {
         for place in self.places.iter().take(MAX_PLACES) {
@@ -99,21 +117,37 @@ impl Tolerance {
     }
 }
 
-/// Completes a recommendation: `{sites}` becomes the places that have most of the problem, `{NAME}` the value of a variable.
-pub(super) fn advice(template: &str, sites: &[String], places: &[Place], variables: &Variables) -> String {
-    let mut names: Vec<&str> = sites.iter().map(String::as_str).collect();
-    if names.is_empty() {
-        for call in places.iter().filter_map(|place| place.call.as_deref()) {
-            if !names.contains(&call) {
-                names.push(call);
-            }
-        }
+/// Returns the name of a place: its call, and its site if it has one.
+fn place_name(site: Option<&str>, call: Option<&str>) -> String {
+    let call = call.unwrap_or("-");
+    site.map_or(call.to_owned(), |site| format!("{call} at {site}"))
+}
+
+/// Returns the names of the places of a problem: their sites, or their calls if they have none.
+pub(super) fn names(sites: &[String], places: &[Place]) -> Vec<String> {
+    if sites.is_empty() {
+        unique(places.iter().filter_map(|place| place.call.as_ref()))
+    } else {
+        sites.to_vec()
     }
-    let listed = match names.len() {
+}
+
+/// Returns the names of the other places of pairs.
+pub(super) fn other_names(pairs: &[PlacePair]) -> Vec<String> {
+    let known = pairs.iter().filter(|pair| pair.other_call.is_some());
+    let names: Vec<String> =
+        known.map(|pair| place_name(pair.other_site.as_deref(), pair.other_call.as_deref())).collect();
+    if names.is_empty() { vec!["what is not known".to_owned()] } else { unique(names.iter()) }
+}
+
+/// Completes a recommendation: `{sites}` becomes the places that have most of the problem, `{other_sites}` the other ones of pairs,
+/// `{NAME}` the value of a variable.
+pub(super) fn advice(template: &str, names: &[Vec<String>; 2], variables: &Variables) -> String {
+    let [listed, others] = names.each_ref().map(|names| match names.len() {
         0..=LISTED => names.join(", "),
         all => format!("{} and {} more", names[..LISTED].join(", "), all - LISTED),
-    };
-    let with_sites = template.replace("{sites}", &listed);
+    });
+    let with_sites = template.replace("{sites}", &listed).replace("{other_sites}", &others);
     let value = |text: String, (name, value): (&String, &f64)| {
         // Numbers of ranks and calls, and times in seconds.
         let shown = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.6}") };

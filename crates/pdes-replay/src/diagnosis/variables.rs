@@ -58,6 +58,12 @@ const PLACE: [Named; 9] = [
     ("has_site", "1 if the calls have a call site or region, else 0."),
 ];
 
+/// Variable of a pair of places, beside those of both.
+pub(super) const DELAY: Named = (
+    "delay",
+    "Time in which ranks wait at the first place because of what late ranks did at the second one [s].",
+);
+
 /// Variables of a link.
 const LINK: [Named; 7] = [
     ("saturated", "Time that the link is full and limits messages [s]."),

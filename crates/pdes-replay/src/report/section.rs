@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "pictures")]
 use super::SavedReport;
 use super::column::Column;
-use super::{Breakdown, CallTree, Communication, CriticalPath, Epochs, Histograms, Links};
+use super::{Breakdown, CallTree, Communication, CriticalPath, Epochs, FileServers, Histograms, Links};
 use crate::simulation::{Outcome, Simulation};
 
 /// A section of a report, from the outcome of a run to the page.
@@ -111,6 +111,8 @@ sections! {
     critical_path: CriticalPath,
     /// Loads of links.
     links: Links,
+    /// Use of the I/O servers of file systems.
+    file_servers: FileServers,
     /// Topology of the platform's network; null if not all hosts are in one cluster.
     topology: Layout,
     /// Histograms of messages and waits.

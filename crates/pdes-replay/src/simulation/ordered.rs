@@ -32,6 +32,11 @@ impl<'a> OrderedReplay<'a> {
         &self.simulation.job.network
     }
 
+    /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
+    pub fn model_parameters(&self) -> &'a toml::Table {
+        &self.simulation.job.model_parameters
+    }
+
     /// Returns the epochs, which a model with epochs has.
     pub(crate) fn epochs(&self) -> &'a EpochPlan {
         self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
@@ -52,6 +57,10 @@ impl<'a> OrderedReplay<'a> {
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let mut contention = Contention::new(&machine, network);
+        if simulation.trace.provenance().work_metric.is_some() {
+            // The amounts are those of buffers, and some accesses are not modelled.
+            contention.allow_reads_beyond_the_end();
+        }
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut checkpoints = None;
@@ -81,8 +90,9 @@ impl<'a> OrderedReplay<'a> {
         let sources = (&world, spool.as_ref(), ranks);
         let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
+        let file_servers = contention.server_use();
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok((Outcome { links, fast_forward, checkpoints, ..outcome }, network))
+        Ok((Outcome { links, file_servers, fast_forward, checkpoints, ..outcome }, network))
     }
 }

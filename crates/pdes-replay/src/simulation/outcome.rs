@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use mpi_model::{Findings, Statistics};
-use netmodel::LinkLoads;
 use netmodel::epoch::EpochSummary;
+use netmodel::storage::ServerUsage;
+use netmodel::{FileSystemId, HostId, LinkLoads};
 use pdes_core::{Cluster, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,17 @@ use super::RunError;
 use crate::checkpoint::CheckpointSummary;
 use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
+
+/// Use of an I/O server during a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerUse {
+    /// File system.
+    pub system: FileSystemId,
+    /// Host of the server.
+    pub host: HostId,
+    /// Amounts, queues, and hits of the cache.
+    pub usage: ServerUsage,
+}
 
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +47,8 @@ pub struct Outcome {
     pub findings: Findings,
     /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,
+    /// Use of each I/O server of the platform's file systems; empty if there are none.
+    pub file_servers: Vec<ServerUse>,
     /// Summary of the timeline, if one was requested.
     pub timeline: Option<Summary>,
     /// Iterations that were not replayed; `None` if all were.

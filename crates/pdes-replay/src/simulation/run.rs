@@ -287,6 +287,7 @@ impl Simulation {
     ) -> Replay<'a, M> {
         let world = Replay::new(&self.trace, machine, &self.job.mpi)
             .with_breakdowns(self.analyses_waits())
+            .with_causes(self.job().causes)
             .with_distributions(self.job.histograms)
             .with_matrix(self.job.matrix_groups)
             .with_recording(self.recording(spool));

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::addressed;
 use super::shared_pointers::{SharedAccess, SharedPointers};
 use crate::Placement;
+use crate::simulation::ServerUse;
 
 /// Bit that is set in the numbers of messages of accesses at shared pointers; the rest is the rank.
 const SHARED_BIT: u32 = 1 << 31;
@@ -84,6 +85,11 @@ impl<'a> StorageResources<'a> {
             ended: Vec::new(),
             failed: Vec::new(),
         })
+    }
+
+    /// Lets reads of file systems go beyond the end of files.
+    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
+        self.servers.allow_reads_beyond_the_end();
     }
 
     /// Submits an access that begins at an instant.
@@ -254,6 +260,12 @@ impl<'a> StorageResources<'a> {
             Waiter::Shared(_) => None,
         });
         of_ranks.chain(self.state.running.values().map(|running| running.shared.tag))
+    }
+
+    /// Returns the use of each I/O server.
+    pub(crate) fn server_use(&self) -> impl Iterator<Item = ServerUse> {
+        let usage = self.servers.usage();
+        usage.map(|(system, host, usage)| ServerUse { system, host, usage: usage.clone() })
     }
 
     /// Returns the state of all accesses.

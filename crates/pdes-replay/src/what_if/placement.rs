@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use netmodel::{HostId, Platform, RouteError};
-use pdes_core::Rank;
+use pdes_core::{Progress, Rank};
 use serde::Serialize;
 use trace_mmap::PairTraffic;
-use trace_tools::transform::Placement as Change;
+use trace_tools::transform::{CountedTraffic, Placement as Change};
 
 use super::WhatIfError;
 use crate::job::Job;
@@ -16,7 +16,10 @@ use crate::simulation::Simulation;
 /// Largest number of hosts between which distances are tabulated.
 const MAX_HOSTS: usize = 4096;
 
-/// Bytes of all messages between two ranks, each multiplied by the number of links of its route.
+/// Largest number of ranks between which the messages of a replay are counted.
+const MAX_COUNTED_RANKS: u32 = 16384;
+
+/// Bytes of all messages that are counted between two ranks, each multiplied by the number of links of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HopBytes {
     /// On the hosts of the program.
@@ -34,7 +37,15 @@ pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopB
     let (platform, ranks) = (simulation.platform(), simulation.trace().ranks());
     let before: Vec<HostId> = (0..ranks).map(|rank| simulation.placement().host(Rank::new(rank))).collect();
     let pairs = PairTraffic::all(simulation.trace()).map_err(trace_mmap::TraceError::from)?;
-    let traffic = Traffic::new(&pairs, ranks);
+    let messages = Traffic::new(pairs.iter().map(|pair| ((pair.from, pair.to), pair.bytes.get())), ranks);
+    let counts_all = |change: &&&Change| {
+        matches!(**change, Change::Greedy(CountedTraffic::All) | Change::Bisection(CountedTraffic::All))
+    };
+    let all = changes.iter().find(counts_all).map(|_| Traffic::of_replay(job, ranks)).transpose()?;
+    let traffic = |counted: &CountedTraffic| match counted {
+        CountedTraffic::Messages => &messages,
+        CountedTraffic::All => all.as_ref().unwrap_or(&messages),
+    };
     let mut distances = Distances { platform, known: BTreeMap::new() };
     let mut hosts = before.clone();
     for change in changes {
@@ -44,10 +55,14 @@ pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopB
             }
             Change::Order(order) => order.iter().map(|rank| hosts[*rank as usize]).collect(),
             Change::PerHost(count) => per_host(platform, ranks, *count)?,
-            Change::Greedy => distances.check().and_then(|()| greedy(&traffic, &hosts, &mut distances))?,
-            Change::Bisection => bisection(&traffic, &hosts),
+            Change::Greedy(counted) => {
+                distances.check()?;
+                greedy(traffic(counted), &hosts, &mut distances)?
+            }
+            Change::Bisection(counted) => bisection(traffic(counted), &hosts),
         };
     }
+    let traffic = all.as_ref().unwrap_or(&messages);
     let hop_bytes = HopBytes {
         before: traffic.hop_bytes(&before, &mut distances)?,
         after: traffic.hop_bytes(&hosts, &mut distances)?,
@@ -71,15 +86,36 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn new(pairs: &[PairTraffic], ranks: u32) -> Self {
+    /// Adds up the bytes of pairs of sender and receiver.
+    fn new(pairs: impl Iterator<Item = ((Rank, Rank), u64)>, ranks: u32) -> Self {
         let mut sums: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); ranks as usize];
-        for pair in pairs.iter().filter(|pair| pair.from != pair.to) {
-            for (one, other) in [(pair.from, pair.to), (pair.to, pair.from)] {
+        for ((from, to), bytes) in pairs.filter(|((from, to), _)| from != to) {
+            for (one, other) in [(from, to), (to, from)] {
                 let sum = sums[one.index()].entry(other.get()).or_default();
-                *sum = sum.saturating_add(pair.bytes.get());
+                *sum = sum.saturating_add(bytes);
             }
         }
         Self { of_rank: sums.into_iter().map(|sums| sums.into_iter().collect()).collect() }
+    }
+
+    /// Counts the messages of a replay, those inside collective operations included.
+    fn of_replay(job: &Job, ranks: u32) -> Result<Self, WhatIfError> {
+        if ranks > MAX_COUNTED_RANKS {
+            return Err(WhatIfError::TooManyRanks { found: ranks, limit: MAX_COUNTED_RANKS });
+        }
+        let job = Job {
+            matrix_groups: Some(ranks),
+            fast_forward: false,
+            critical_path: false,
+            histograms: false,
+            ..job.without_outputs()
+        };
+        let outcome = Simulation::load(&job)?.replay(&Progress::new(job.threads))?;
+        let matrix = outcome.findings.matrix.unwrap_or_default();
+        let pairs = matrix.cells.iter().map(|((from, to), traffic)| {
+            ((Rank::new(from * matrix.group_size), Rank::new(to * matrix.group_size)), traffic.bytes)
+        });
+        Ok(Self::new(pairs, ranks))
     }
 
     fn hop_bytes(&self, hosts: &[HostId], distances: &mut Distances<'_>) -> Result<u128, RouteError> {

@@ -71,14 +71,18 @@ impl Objects {
 }
 
 impl Recorder {
-    /// Records an unmodelled call.
+    /// Records a call that no replay models, except for those on files that have actions.
     pub fn unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
+        if self.file_call(name, arguments) {
+            return;
+        }
         self.begin_unmodelled(name, arguments);
         self.write_call();
     }
 
     /// Records an unmodelled call that posts a request, to be [bound](Self::bind).
     pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> RequestEntry {
+        self.file_call(name, arguments);
         self.begin_unmodelled(name, arguments);
         let number = self.unmodelled_requests.take_number();
         self.phrase.word("req", &format!("other-{number}"));
@@ -88,6 +92,9 @@ impl Recorder {
 
     /// Frees the number of an object that was freed.
     pub fn free_object(&mut self, object: Object, handle: i64) {
+        if object == Object::File {
+            self.files.remove(&handle);
+        }
         self.objects.remove(object, handle);
     }
 
@@ -117,7 +124,10 @@ impl Recorder {
             Argument::Flags([]) => self.phrase.named(key, 0),
             Argument::Flags(names) => self.phrase.word(key, &names.join("+")),
             Argument::Window(handle) => self.object(key, Object::Window, handle),
-            Argument::File(handle) => self.object(key, Object::File, handle),
+            Argument::File(handle) => match self.files.get(&handle) {
+                Some(open) => self.phrase.word(key, &open.name),
+                None => self.object(key, Object::File, handle),
+            },
             Argument::Communicator(handle) if self.comm_self == Some(handle) => self.phrase.word(key, "self"),
             Argument::Communicator(handle) => match self.communicators.number(handle) {
                 Some(number) => self.phrase.named(key, number.into()),
@@ -150,7 +160,7 @@ pub(super) fn function(verb: &str) -> String {
 }
 
 /// Returns a text without white space: bytes that are not printable ASCII are percent-encoded.
-fn escape(text: &[u8]) -> String {
+pub(super) fn escape(text: &[u8]) -> String {
     let mut escaped = String::with_capacity(text.len());
     for &byte in text {
         match byte {

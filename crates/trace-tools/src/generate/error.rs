@@ -71,6 +71,16 @@ pub enum GenerateError {
         /// The name of the parameter.
         parameter: &'static str,
     },
+    /// A parameter is not a multiple of another one.
+    #[error("{parameter} is {whole}, expected a multiple of {part}")]
+    Indivisible {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// The value found.
+        whole: u64,
+        /// The value that it has to be a multiple of.
+        part: u64,
+    },
     /// An amount of computation is negative, infinite or not a number.
     #[error("{parameter} is {value}, expected a finite number, 0 or more")]
     Amount {

@@ -1,8 +1,45 @@
 //! Builder of the program of a rank.
 
+use std::sync::Arc;
+
 use pdes_core::{Bytes, Rank};
 
-use trace_mmap::{CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag};
+use trace_mmap::{
+    CallOp, Collective, CommId, CommunicatorCall, Datatype, Direction, FileCall, FileName, Group, Item, Op,
+    Peer, RecvFrom, Request, Tag,
+};
+
+/// A file with the communicator that opens it.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    name: FileName,
+    communicator: CommId,
+}
+
+impl File {
+    /// Number of the communicator of a rank alone.
+    const OWN: CommId = CommId::new(1);
+
+    /// Returns a file of all ranks.
+    pub(super) fn shared(name: &FileName) -> Self {
+        Self { name: name.clone(), communicator: CommId::WORLD }
+    }
+
+    /// Returns a file of one rank, whose program has its [own communicator](ProgramBuilder::own_communicator).
+    pub(super) fn of_rank(prefix: &FileName, rank: Rank) -> Self {
+        Self::own(&format!("{}.{rank}", prefix.as_str()))
+    }
+
+    /// Returns one of many files of a rank.
+    pub(super) fn numbered(prefix: &FileName, rank: Rank, number: u32) -> Self {
+        Self::own(&format!("{}.{rank}.{number}", prefix.as_str()))
+    }
+
+    fn own(name: &str) -> Self {
+        let name = FileName::new(name).expect("a name stays one with numbers and dots");
+        Self { name, communicator: Self::OWN }
+    }
+}
 
 /// Builder of a program.
 ///
@@ -64,6 +101,24 @@ impl ProgramBuilder {
     /// Adds `MPI_Wait` for a receive.
     pub(super) fn wait(&mut self, peer: Rank, tag: Tag) {
         self.op(Op::Wait(Request { direction: Direction::Receive, peer: Some(peer), tag: Some(tag) }));
+    }
+
+    /// Adds a call on a file.
+    pub(super) fn file(&mut self, file: &File, call: FileCall) {
+        let File { name, communicator } = file.clone();
+        self.op(Op::Call(CallOp::File { communicator, file: name, call }));
+    }
+
+    /// Adds the communicator of the rank alone, for files of its own.
+    pub(super) fn own_communicator(&mut self, rank: Rank) {
+        let group = Arc::new(Group::new([rank]).expect("one rank is there once"));
+        let (kind, parent) = (CommunicatorCall::CreateGroup, CommId::WORLD);
+        self.op(Op::Call(CallOp::NewCommunicator { kind, parent, new: Some((File::OWN, group)) }));
+    }
+
+    /// Adds a barrier.
+    pub(super) fn barrier(&mut self) {
+        self.op(Op::Collective(Collective::Barrier));
     }
 
     /// Adds a broadcast from rank 0.

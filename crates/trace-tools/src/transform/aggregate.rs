@@ -4,6 +4,7 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{CallOp, CommId, Op, RequestName, Slot, Tag};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::messages::{
     Endpoints, Event, MessageTracker, Received, SelectedMessages, Sent, Sides, as_isend, buffer_mut,
@@ -16,7 +17,11 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "aggregate",
     subject: Subject::Messages,
-    keys: &["count"],
+    keys: &[Key::optional(
+        "count",
+        KeyValues::Whole(1, u64::MAX),
+        "Number of consecutive messages of a channel that become one; without it those of an exchange do.",
+    )],
     semantics: "With `count`, each `count` consecutive messages of a channel (source, destination, tag, communicator) become one message of the sum of their sizes; \
                 fewer ones do before a collective operation of the sender or the receiver, and at the end. Without `count`, so do consecutive messages of one exchange between two ranks, whatever their tags: \
                 on the side of the sender and on that of the receiver nothing between them waits, tests, probes or is a collective operation, nor receives \

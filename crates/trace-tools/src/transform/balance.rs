@@ -1,13 +1,18 @@
 //! `balance`: ranks share computations equally.
 
 use super::instances::Instances;
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::{FoldedForm, Plan, Program, Refusal, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "balance",
     subject: Subject::Computations,
-    keys: &["over"],
+    keys: &[Key::optional(
+        "over",
+        KeyValues::Choice(&["instance", "sum"]),
+        "By instances, the default, or in sum.",
+    )],
     semantics: "`over = \"instance\"` (the default): the k-th instance of each selected rank becomes the mean of the k-th instances of these ranks; an instance \
                 is a visit of the `region` or `site`, whose computations are scaled alike, or without these keys a computation. `over = \"sum\"`: the \
                 computations of a rank are scaled alike, so that their sum becomes the mean of the sums of the ranks.",

@@ -1,20 +1,37 @@
 //! `compress`: messages are smaller, and ranks compute to make them so.
 
 use pdes_core::{Bytes, Rank};
-use trace_mmap::Op;
+use rustc_hash::FxHashMap;
+use trace_mmap::{CallOp, Op, RequestName};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
-use super::messages::{MessageTracker, SelectedMessages, buffer_mut, sent_bytes_mut};
+use super::messages::{
+    MessageTracker, PersistentRequests, PersistentTracker, SelectedMessages, buffer_mut, sent_bytes_mut,
+};
 use super::requests::PerRequest;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "compress",
     subject: Subject::Messages,
-    keys: &["factor", "compress", "expand"],
+    keys: &[
+        Key::required("factor", KeyValues::Amount(f64::MAX), "Factor by which sizes are multiplied."),
+        Key::optional(
+            "compress",
+            KeyValues::Amount(f64::MAX),
+            "Computation of the sender [flop/B], 0 by default.",
+        ),
+        Key::optional(
+            "expand",
+            KeyValues::Amount(f64::MAX),
+            "Computation of the receiver [flop/B], 0 by default.",
+        ),
+    ],
     semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes. The sender computes \
                 `compress` (by default 0) flop for each byte of the message before it sends, the receiver `expand` flop for each byte of its buffer after what \
-                completes the receive; sizes are those before.",
+                completes the receive; sizes are those before. Persistent requests change where they are made, and ranks compute before each start, and after \
+                what completes it.",
     read,
 };
 
@@ -46,27 +63,37 @@ impl Transform for Compress {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        let messages = SelectedMessages::new(&self.selector, program)?;
-        Ok(Box::new(Compressed { messages, cost: self.cost }))
+        let messages = SelectedMessages::with_persistent(&self.selector, program)?;
+        let persistent = messages.persistent(program)?;
+        Ok(Box::new(Compressed { messages, persistent, cost: self.cost }))
     }
 }
 
 #[derive(Debug)]
 struct Compressed {
     messages: SelectedMessages,
+    persistent: PersistentRequests,
     cost: Cost,
 }
 
 impl Plan for Compressed {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        let expanded = PerRequest::default();
-        Box::new(SmallerMessages { messages: self.messages.follow(rank), cost: self.cost, expanded })
+        Box::new(SmallerMessages {
+            messages: self.messages.follow(rank),
+            persistent: self.persistent.follow(rank),
+            started: FxHashMap::default(),
+            cost: self.cost,
+            expanded: PerRequest::default(),
+        })
     }
 }
 
 #[derive(Debug)]
 struct SmallerMessages<'p> {
     messages: MessageTracker<'p>,
+    persistent: PersistentTracker<'p>,
+    /// Amounts of the persistent requests of selected messages, before a start and after its completion \[flop\].
+    started: FxHashMap<RequestName, (f64, f64)>,
     cost: Cost,
     /// Amounts due when receives are complete \[flop\].
     expanded: PerRequest<f64>,
@@ -91,6 +118,25 @@ fn computation(step: &Step, flops: f64) -> Option<Step> {
 impl Rewrite for SmallerMessages<'_> {
     fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
         let sides = self.messages.follow(&step.op);
+        if let Some(request) = self.persistent.follow(&step.op) {
+            let sent = self.shrink(sent_bytes_mut(&mut step.op)) * self.cost.compress;
+            let received = self.shrink(buffer_mut(&mut step.op)) * self.cost.expand;
+            self.started.insert(request, (sent, received));
+        } else if let Op::Call(CallOp::SendInit { request, .. } | CallOp::RecvInit { request, .. }) = &step.op
+        {
+            self.started.remove(request);
+        }
+        if let Op::Call(CallOp::Start { requests }) = &step.op {
+            let amounts = requests.iter().filter_map(|name| Some((name, self.started.get(name)?)));
+            let mut before = 0.0;
+            for (name, (sent, received)) in amounts {
+                before += sent;
+                self.expanded.add_named(*name, *received);
+            }
+            out.extend(computation(&step, before));
+            out.push(step);
+            return;
+        }
         let completed = self.expanded.completed(&step).into_iter().sum::<f64>();
         let mut after = computation(&step, completed);
         if sides.send {

@@ -67,6 +67,11 @@ pub enum Refusal {
         /// The nearest names in the program, or the range of its numbers.
         nearest: Vec<String>,
     },
+    /// The program has nothing that the transformation changes.
+    Nothing {
+        /// The things that it changes, such as `computations`.
+        subject: &'static str,
+    },
     /// The transformation would break the program, or is not defined for it.
     Place {
         /// The rank.
@@ -98,6 +103,7 @@ impl fmt::Display for Refusal {
                     Some((last, others)) => write!(f, "; the program has {} and {last}", others.join(", ")),
                 }
             }
+            Self::Nothing { subject } => write!(f, "the program has no {subject}"),
             Self::Place { rank, action: Some(action), reason } => {
                 write!(f, "rank {rank}, action {action}: {reason}")
             }

@@ -205,7 +205,8 @@ fn read_transform(table: &toml::Table) -> Result<(&'static TransformKind, Box<dy
     let Some(kind) = TRANSFORMS.iter().find(|kind| kind.key == found) else {
         return Err(format!("there is no kind {found:?}; {}", suggest(found, names())));
     };
-    let known: Vec<&str> = kind.keys.iter().chain(kind.subject.keys()).copied().collect();
+    let own = kind.keys.iter().map(|key| key.name);
+    let known: Vec<&str> = own.chain(kind.subject.keys().iter().copied()).collect();
     let keys = Keys::new(kind.key, table, &known)?;
     let selector = Selector::read(kind.subject, &keys)?;
     Ok((kind, (kind.read)(selector, &keys)?))

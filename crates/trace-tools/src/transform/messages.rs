@@ -1,7 +1,9 @@
 //! Messages between two ranks: the parts of operations that send and receive them.
 
+mod persistent;
 mod selected;
 
+pub(super) use persistent::{PersistentRequests, PersistentTracker};
 pub(super) use selected::{MessageTracker, SelectedMessages, Sides};
 
 use pdes_core::{Bytes, Rank};
@@ -22,10 +24,10 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     /// The source; `None` for any.
-    from: Option<Rank>,
+    pub(super) from: Option<Rank>,
     /// The tag; `None` for any.
-    tag: Option<Tag>,
-    communicator: CommId,
+    pub(super) tag: Option<Tag>,
+    pub(super) communicator: CommId,
 }
 
 impl Received {
@@ -98,7 +100,7 @@ fn sent_to(to: &SendTo, bytes: Bytes, call: &'static str) -> Option<Sent> {
     Some(Sent { call, to: to.peer?, tag: to.tag, communicator: to.communicator, bytes })
 }
 
-fn received_from(from: &RecvFrom) -> Option<Received> {
+pub(super) fn received_from(from: &RecvFrom) -> Option<Received> {
     let source = match from.peer {
         Peer::ProcNull => return None,
         Peer::Rank(rank) => Some(rank),
@@ -140,7 +142,7 @@ pub(super) fn received(op: &Op) -> Option<Received> {
     }
 }
 
-/// Returns the size of the message that an operation sends.
+/// Returns the size of the message that an operation sends, or that of a persistent request.
 pub(super) fn sent_bytes_mut(op: &mut Op) -> Option<&mut Bytes> {
     match op {
         Op::Send { bytes, .. }
@@ -149,13 +151,14 @@ pub(super) fn sent_bytes_mut(op: &mut Op) -> Option<&mut Bytes> {
         | Op::Call(
             CallOp::Send { bytes, .. }
             | CallOp::Isend { bytes, .. }
+            | CallOp::SendInit { bytes, .. }
             | CallOp::SendRecv { send_bytes: bytes, .. },
         ) => Some(bytes),
         _ => None,
     }
 }
 
-/// Returns the size of the buffer of the receive that an operation posts.
+/// Returns the size of the buffer of the receive that an operation posts, or that of a persistent request.
 pub(super) fn buffer_mut(op: &mut Op) -> Option<&mut Bytes> {
     match op {
         Op::Recv { bytes, .. }
@@ -164,6 +167,7 @@ pub(super) fn buffer_mut(op: &mut Op) -> Option<&mut Bytes> {
         | Op::Call(
             CallOp::Recv { bytes, .. }
             | CallOp::Irecv { bytes, .. }
+            | CallOp::RecvInit { bytes, .. }
             | CallOp::SendRecv { recv_bytes: bytes, .. },
         ) => Some(bytes),
         _ => None,

@@ -3,17 +3,23 @@
 use pdes_core::Rank;
 use trace_mmap::{CallOp, CommId, Op, SendMode, SendTo, Tag};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
-use super::messages::{Endpoints, Event, sent};
+use super::messages::{Endpoints, Event, PersistentRequests, PersistentTracker, sent};
 use super::selector::Tracker;
 use super::{FoldedForm, Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "mode",
     subject: Subject::Messages,
-    keys: &["mode"],
+    keys: &[Key::required(
+        "mode",
+        KeyValues::Choice(&["standard", "synchronous", "buffered", "ready"]),
+        "Mode of the sends.",
+    )],
     semantics: "Sends become those of `mode = \"standard\"`, `\"synchronous\"`, `\"buffered\"` or `\"ready\"`, blocking or not as they were. A program that \
-                relies on buffers waits forever with synchronous sends: its replay fails. Combined sends and receives have no mode, and cannot be selected.",
+                relies on buffers waits forever with synchronous sends: its replay fails. That of persistent requests changes where \
+                these are made. Combined sends and receives have no mode, and cannot be selected.",
     read,
 };
 
@@ -46,6 +52,18 @@ impl Transform for Mode {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
+        let persistent = PersistentRequests::new(program, |rank| {
+            let (mut tracker, mut endpoints) = (Tracker::new(&self.selector, rank), Endpoints::default());
+            move |op| {
+                tracker.follow(op);
+                let mut flags = Vec::new();
+                endpoints.events(op, |event| {
+                    let accepts = |sent| tracker.is_here() && self.selector.accepts_message(&sent);
+                    flags.push(matches!(event, Event::Send(sent, _) if accepts(sent)));
+                });
+                flags
+            }
+        })?;
         for rank in program.ranks().filter(|rank| self.selector.selects_rank(*rank)) {
             let (mut tracker, mut endpoints) = (Tracker::new(&self.selector, rank), Endpoints::default());
             for mut step in program.steps(rank) {
@@ -55,25 +73,38 @@ impl Transform for Mode {
                     is_selected |=
                         matches!(event, Event::Send(sent, _) if self.selector.accepts_message(&sent));
                 });
-                if is_selected && tracker.is_here() && !set_mode(&mut step.op, self.mode) {
-                    let reason = "a persistent request, or a combined send and receive, whose mode cannot be set; select others (call)";
+                let is_start = matches!(step.op, Op::Call(CallOp::Start { .. }));
+                if is_selected && tracker.is_here() && !is_start && !set_mode(&mut step.op, self.mode) {
+                    let reason =
+                        "a combined send and receive, whose mode cannot be set; select others (call)";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
             }
         }
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(Sends { mode: self.clone(), persistent }))
     }
 }
 
-impl Plan for Mode {
+#[derive(Debug)]
+struct Sends {
+    mode: Mode,
+    persistent: PersistentRequests,
+}
+
+impl Plan for Sends {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        Box::new(OtherModes { tracker: Tracker::new(&self.selector, rank), mode: self })
+        Box::new(OtherModes {
+            tracker: Tracker::new(&self.mode.selector, rank),
+            persistent: self.persistent.follow(rank),
+            mode: &self.mode,
+        })
     }
 }
 
 #[derive(Debug)]
 struct OtherModes<'p> {
     tracker: Tracker<'p>,
+    persistent: PersistentTracker<'p>,
     mode: &'p Mode,
 }
 
@@ -81,7 +112,9 @@ impl Rewrite for OtherModes<'_> {
     fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
         self.tracker.follow(&step.op);
         let accepts = |op| sent(op).is_some_and(|sent| self.mode.selector.accepts_message(&sent));
-        if self.tracker.is_here() && accepts(&step.op) && set_mode(&mut step.op, self.mode.mode) {
+        let is_made = self.persistent.follow(&step.op).is_some();
+        let is_selected = is_made || self.tracker.is_here() && accepts(&step.op);
+        if is_selected && set_mode(&mut step.op, self.mode.mode) {
             step.nanos = None;
         }
         out.push(step);
@@ -99,7 +132,7 @@ fn set_mode(op: &mut Op, new: SendMode) -> bool {
         Op::Isend { peer, tag, bytes } => {
             Op::Call(CallOp::Isend { to: on_world(peer, tag), request: None, mode: new, bytes: *bytes })
         }
-        Op::Call(CallOp::Send { mode, .. } | CallOp::Isend { mode, .. }) => {
+        Op::Call(CallOp::Send { mode, .. } | CallOp::Isend { mode, .. } | CallOp::SendInit { mode, .. }) => {
             *mode = new;
             return true;
         }

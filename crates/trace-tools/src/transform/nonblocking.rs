@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use pdes_core::Rank;
 use trace_mmap::{CallOp, CommId, Op, RequestName, Slot};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::overlap::{Reach, is_computation, is_local};
 use super::remove::check_selected_collectives;
@@ -15,7 +16,7 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "nonblocking",
     subject: Subject::Collectives,
-    keys: &["late"],
+    keys: &[Key::optional("late", KeyValues::Reach, "Computations that the wait passes, 1 by default.")],
     semantics: "Blocking collective operations become nonblocking ones on all ranks of their communicators, with a wait behind up to `late` computations that \
                 follow (by default 1), or `late = \"place\"` up to the next `location`. The wait passes computations only.",
     read,
@@ -107,7 +108,7 @@ impl Rewrite for LateWaits<'_> {
         if !is_local(&step.op) || self.plan.late.ends_at(&step.op) {
             out.extend(self.waits.drain(..).map(|(wait, _)| wait));
         }
-        let is_selected = self.tracker.is_here() && self.plan.selector.accepts_collective(&step.op);
+        let is_selected = self.tracker.is_here() && self.plan.selector.accepts_call(&step.op);
         if is_selected && is_blocking(&step.op) {
             let name = self.requests.next();
             let call = started(step.op.clone(), name);

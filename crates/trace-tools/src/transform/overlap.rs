@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use toml::Value;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, received, sent, without};
 use super::requests::NewRequests;
@@ -15,7 +16,24 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "overlap",
     subject: Subject::Messages,
-    keys: &["early", "late", "of", "independent"],
+    keys: &[
+        Key::optional(
+            "early",
+            KeyValues::Reach,
+            "Computations before which receives are posted, 1 by default.",
+        ),
+        Key::optional("late", KeyValues::Reach, "Computations that waits pass, 0 by default."),
+        Key::optional(
+            "of",
+            KeyValues::Choice(&["receives", "sends", "both"]),
+            "The side that changes; both by default.",
+        ),
+        Key::optional(
+            "independent",
+            KeyValues::Flag,
+            "True if data received are not sent on before the wait.",
+        ),
+    ],
     semantics: "Receives are posted before up to `early` computations that precede them (by default 1), waits end behind up to `late` that follow (by \
                 default 0); `\"place\"` in place of a number means all back to the last `location`, or up to the next one. A blocking receive becomes an `irecv`, and a `wait` in its place; with `late`, a blocking send becomes an `isend` and a `wait`. A \
                 receive passes computations, sends, receives and collective operations, but not a receive of the same source and tag, a message of the rank \

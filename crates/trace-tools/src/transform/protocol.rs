@@ -2,6 +2,7 @@
 
 use trace_mmap::SendMode;
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::mode::Mode;
 use super::{Selector, Subject, Transform, TransformKind};
@@ -9,7 +10,11 @@ use super::{Selector, Subject, Transform, TransformKind};
 pub(super) const KIND: TransformKind = TransformKind {
     key: "protocol",
     subject: Subject::Messages,
-    keys: &["protocol"],
+    keys: &[Key::required(
+        "protocol",
+        KeyValues::Choice(&["eager", "rendezvous"]),
+        "Protocol of the messages.",
+    )],
     semantics: "`protocol = \"eager\"`: the sender goes on at once, as with messages below `mpi.detached_below_bytes`; `\"rendezvous\"`: it waits for the \
                 receive, as from this size on. These are buffered and synchronous sends, see `mode`. Data of eager messages leave before the receive is posted below \
                 `mpi.eager_below_bytes` only, whatever the protocol.",

@@ -4,6 +4,7 @@ use pdes_core::Rank;
 use trace_mmap::Op;
 
 use super::computations::for_each;
+use super::key::{Key, KeyValues};
 use super::keys::{Keys, Patterns};
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
@@ -11,7 +12,15 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "move",
     subject: Subject::Computations,
-    keys: &["fraction", "to", "at"],
+    keys: &[
+        Key::optional(
+            "fraction",
+            KeyValues::Amount(1.0),
+            "Part of the computations that moves, 1 by default.",
+        ),
+        Key::required("to", KeyValues::Names, "Region or call site to which they move."),
+        Key::optional("at", KeyValues::Choice(&["begin", "end"]), "Place in the visit, the end by default."),
+    ],
     semantics: "`fraction` (by default 1) of the computations of the k-th visit of the `region` or `site` moves to the k-th visit of the place `to`, a region or \
                 call site, of the same rank: to its end, before the next `location` (`at = \"end\"`, the default), or to its `\"begin\"`. It is a computation \
                 of its own there. Both places have equally many visits on each selected rank, `iterations` or not.",

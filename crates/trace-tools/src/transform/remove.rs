@@ -70,7 +70,7 @@ pub(super) fn check_selected_collectives(program: &Program<'_>, selector: &Selec
         let mut tracker = Tracker::new(selector, rank);
         move |op| {
             tracker.follow(op);
-            tracker.is_here() && selector.accepts_collective(op)
+            tracker.is_here() && selector.accepts_call(op)
         }
     })
 }
@@ -103,7 +103,7 @@ struct WithoutCollectives<'p> {
 impl Rewrite for WithoutCollectives<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
         self.tracker.follow(&step.op);
-        if self.tracker.is_here() && self.remove.selector.accepts_collective(&step.op) {
+        if self.tracker.is_here() && self.remove.selector.accepts_call(&step.op) {
             self.requests.add(&step);
         } else {
             out.extend(self.requests.keep(step));

@@ -96,6 +96,11 @@ impl<T> PerRequest<T> {
         self.0.extend(step.posted.map(|slot| (slot.get(), value)));
     }
 
+    /// Adds the value of a request with a name.
+    pub(super) fn add_named(&mut self, name: RequestName, value: T) {
+        self.0.insert(name.get(), value);
+    }
+
     /// Returns the value of the request without a name that an operation waits for or tests.
     pub(super) fn awaited(&self, step: &Step) -> Option<&T> {
         self.0.get(&step.awaited?.get())

@@ -2,8 +2,11 @@
 
 use pdes_core::{Bytes, Rank};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
-use super::messages::{MessageTracker, SelectedMessages, buffer_mut, sent_bytes_mut};
+use super::messages::{
+    MessageTracker, PersistentRequests, PersistentTracker, SelectedMessages, buffer_mut, sent_bytes_mut,
+};
 use super::{
     FoldedForm, Plan, Program, Refusal, Rewrite, Selector, SizeChange, Step, Subject, Transform,
     TransformKind,
@@ -12,8 +15,8 @@ use super::{
 pub(super) const KIND: TransformKind = TransformKind {
     key: "resize",
     subject: Subject::Messages,
-    keys: &["factor"],
-    semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes.",
+    keys: &[Key::required("factor", KeyValues::Amount(f64::MAX), "Factor by which sizes are multiplied.")],
+    semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes; of persistent requests where these are made.",
     read,
 };
 
@@ -38,8 +41,9 @@ impl Transform for Resize {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        let messages = SelectedMessages::new(&self.selector, program)?;
-        Ok(Box::new(Resized { messages, factor: self.factor }))
+        let messages = SelectedMessages::with_persistent(&self.selector, program)?;
+        let persistent = messages.persistent(program)?;
+        Ok(Box::new(Resized { messages, persistent, factor: self.factor }))
     }
 }
 
@@ -56,18 +60,24 @@ fn resized(bytes: Bytes, factor: f64) -> Bytes {
 #[derive(Debug)]
 struct Resized {
     messages: SelectedMessages,
+    persistent: PersistentRequests,
     factor: f64,
 }
 
 impl Plan for Resized {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        Box::new(OtherSizes { messages: self.messages.follow(rank), factor: self.factor })
+        Box::new(OtherSizes {
+            messages: self.messages.follow(rank),
+            persistent: self.persistent.follow(rank),
+            factor: self.factor,
+        })
     }
 }
 
 #[derive(Debug)]
 struct OtherSizes<'p> {
     messages: MessageTracker<'p>,
+    persistent: PersistentTracker<'p>,
     factor: f64,
 }
 
@@ -82,9 +92,10 @@ impl OtherSizes<'_> {
 impl Rewrite for OtherSizes<'_> {
     fn apply(&mut self, mut step: Step, out: &mut Vec<Step>) {
         let sides = self.messages.follow(&step.op);
-        let sent = if sides.send { sent_bytes_mut(&mut step.op) } else { None };
+        let is_made = self.persistent.follow(&step.op).is_some();
+        let sent = if sides.send || is_made { sent_bytes_mut(&mut step.op) } else { None };
         let mut is_changed = sent.is_some_and(|bytes| self.resize(bytes));
-        let buffer = if sides.receive { buffer_mut(&mut step.op) } else { None };
+        let buffer = if sides.receive || is_made { buffer_mut(&mut step.op) } else { None };
         is_changed |= buffer.is_some_and(|bytes| self.resize(bytes));
         step.nanos = step.nanos.filter(|_| !is_changed);
         out.push(step);

@@ -1,13 +1,18 @@
 //! `scale`: computations take another amount.
 
 use super::computations::PointwiseTransform;
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::{Pointwise, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "scale",
     subject: Subject::Computations,
-    keys: &["factor"],
+    keys: &[Key::required(
+        "factor",
+        KeyValues::Amount(f64::MAX),
+        "Factor by which computations are multiplied.",
+    )],
     semantics: "Each computation is multiplied by `factor`.",
     read,
 };

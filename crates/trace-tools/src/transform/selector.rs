@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use pdes_core::Rank;
-use trace_mmap::{CallOp, CommId, Op};
+use trace_mmap::table::CallKind;
+use trace_mmap::{CallOp, CommId, FileCall, Op};
 
+use super::key::Key;
 use super::keys::{Keys, Numbers, Patterns, nearest};
 use super::messages::{Endpoints, Event, Sent};
 use super::{Program, Refusal};
@@ -22,6 +24,12 @@ pub enum Subject {
     Messages,
     /// Collective operations.
     Collectives,
+    /// Tests of requests, and probes that do not wait.
+    Polls,
+    /// Creations of communicators.
+    Creations,
+    /// Accesses to files that a rank makes on its own.
+    Accesses,
     /// Visits of a region or a call site, on all ranks.
     Visits,
     /// All ranks.
@@ -35,9 +43,17 @@ impl Subject {
             Self::Computations => "computations",
             Self::Messages => "messages",
             Self::Collectives => "collective operations",
+            Self::Polls => "tests and probes",
+            Self::Creations => "creations of communicators",
+            Self::Accesses => "independent accesses to files",
             Self::Visits => "visits",
             Self::Ranks => "ranks",
         }
+    }
+
+    /// Returns the descriptions of the keys of a selector.
+    pub fn described_keys(self) -> impl Iterator<Item = Key> {
+        self.keys().iter().map(|name| Key::of_selector(name))
     }
 
     /// Returns the keys of a selector.
@@ -48,6 +64,9 @@ impl Subject {
                 &["region", "site", "iterations", "ranks", "call", "tag", "bytes", "communicator"]
             }
             Self::Collectives => &["region", "site", "iterations", "ranks", "call", "communicator"],
+            Self::Polls => &["region", "site", "iterations", "ranks", "call"],
+            Self::Creations => &["region", "site", "iterations", "call", "communicator"],
+            Self::Accesses => &["region", "site", "iterations", "call", "bytes", "communicator"],
             Self::Visits => &["region", "site", "iterations"],
             Self::Ranks => &[],
         }
@@ -162,9 +181,9 @@ impl Selector {
         self.accepts(&Facts::of_message(sent))
     }
 
-    /// Returns whether a collective operation is selected, apart from its place and rank.
-    pub(super) fn accepts_collective(&self, op: &Op) -> bool {
-        collective(op).is_some_and(|(name, communicator)| self.accepts(&Facts::of_call(name, communicator)))
+    /// Returns whether an operation of the subject is selected, apart from its place and rank; false for messages.
+    pub(super) fn accepts_call(&self, op: &Op) -> bool {
+        facts(self.subject, op).is_some_and(|facts| self.accepts(&facts))
     }
 
     fn accepts(&self, facts: &Facts<'_>) -> bool {
@@ -190,6 +209,9 @@ impl Selector {
         self.ranks.as_ref().map_or(Ok(()), |numbers| self.check_ranks("ranks", numbers, program))?;
         if self.subject == Subject::Ranks || self.matches_any(program) {
             return Ok(());
+        }
+        if self.single_keys().next().is_none() {
+            return Err(Refusal::Nothing { subject });
         }
         let (key, nearest) = match self.single_keys().find(|(_, _, alone)| !alone.matches_any(program)) {
             Some((key, value, alone)) => (Some((key, value)), alone.alternatives(key, program)),
@@ -220,10 +242,8 @@ impl Selector {
             program.steps(rank).any(|step| {
                 tracker.follow(&step.op);
                 let mut is_selected = false;
-                if tracker.is_here() {
-                    self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
-                }
-                is_selected
+                self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
+                is_selected && tracker.is_here()
             })
         };
         program.ranks().filter(|rank| self.selects_rank(*rank)).any(selects)
@@ -231,20 +251,13 @@ impl Selector {
 
     /// Calls a function with what an operation does of the subject.
     fn each(&self, op: &Op, endpoints: &mut Endpoints, mut f: impl FnMut(Facts<'_>)) {
-        match (self.subject, op) {
-            (Subject::Computations, Op::Compute { .. }) | (Subject::Visits, Op::Location { .. }) => {
-                f(Facts { call: None, tag: None, bytes: None, communicator: None });
-            }
-            (Subject::Computations | Subject::Visits | Subject::Ranks, _) => {}
-            (Subject::Messages, op) => endpoints.events(op, |event| {
+        match self.subject {
+            Subject::Messages => endpoints.events(op, |event| {
                 if let Event::Send(sent, _) = event {
                     f(Facts::of_message(&sent));
                 }
             }),
-            (Subject::Collectives, op) => {
-                let facts = collective(op).map(|(name, communicator)| Facts::of_call(name, communicator));
-                facts.into_iter().for_each(f);
-            }
+            subject => facts(subject, op).into_iter().for_each(f),
         }
     }
 
@@ -321,6 +334,42 @@ impl Selector {
             0 if ["region", "site"].contains(&key) => vec![format!("no {key}s")],
             _ => names.iter().take(MAX_LISTED).map(quoted).collect(),
         }
+    }
+}
+
+/// Returns an operation of a subject other than messages as selectors see it.
+fn facts(subject: Subject, op: &Op) -> Option<Facts<'_>> {
+    let nothing = Facts { call: None, tag: None, bytes: None, communicator: None };
+    match (subject, op) {
+        (Subject::Computations, Op::Compute { .. }) | (Subject::Visits, Op::Location { .. }) => Some(nothing),
+        (Subject::Collectives, op) => {
+            collective(op).map(|(name, communicator)| Facts::of_call(name, communicator))
+        }
+        (Subject::Polls, op) => Some(Facts { call: Some(poll(op)?), ..nothing }),
+        (Subject::Creations, Op::Call(call @ CallOp::NewCommunicator { parent, .. })) => {
+            Some(Facts::of_call(call.name(), *parent))
+        }
+        (Subject::Accesses, Op::Call(call @ CallOp::File { communicator, call: access, .. })) => {
+            let FileCall::Access { is_collective: false, bytes, .. } = access else { return None };
+            Some(Facts { bytes: Some(bytes.get()), ..Facts::of_call(call.name(), *communicator) })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the name of a test or a probe that does not wait; `None` for other operations.
+fn poll(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::Test(_) => Some(CallKind::Test.names()[0]),
+        Op::Call(
+            call @ (CallOp::Test { .. }
+            | CallOp::Testall { .. }
+            | CallOp::Testany { .. }
+            | CallOp::Testsome { .. }
+            | CallOp::GetStatus { .. }
+            | CallOp::Iprobe { .. }),
+        ) => Some(call.name()),
+        _ => None,
     }
 }
 

@@ -1,13 +1,14 @@
 //! `set`: computations have a given amount.
 
 use super::computations::PointwiseTransform;
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::{Pointwise, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "set",
     subject: Subject::Computations,
-    keys: &["flops"],
+    keys: &[Key::required("flops", KeyValues::Amount(f64::MAX), "Amount of each computation [flop].")],
     semantics: "Each computation becomes `flops`, in the unit of the trace.",
     read,
 };

@@ -3,13 +3,22 @@
 use pdes_core::Rank;
 
 use super::instances::{Instances, Rescaled};
+use super::key::{Key, KeyValues};
 use super::keys::{Keys, Numbers};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "shift",
     subject: Subject::Computations,
-    keys: &["fraction", "to", "over"],
+    keys: &[
+        Key::required("fraction", KeyValues::Amount(1.0), "Part of the computation that other ranks get."),
+        Key::required("to", KeyValues::Numbers, "Ranks that get it."),
+        Key::optional(
+            "over",
+            KeyValues::Choice(&["instance", "sum"]),
+            "By instances, the default, or in sum.",
+        ),
+    ],
     semantics: "`fraction` of the computation of each selected rank that is not in `to` goes to the ranks `to` (numbers), in equal parts: by instances, the \
                 k-th to the k-th, or with `over = \"sum\"` in sum. Instances and `over` are those of `balance`.",
     read,

@@ -4,6 +4,7 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::Op;
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
@@ -11,7 +12,11 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "smooth",
     subject: Subject::Computations,
-    keys: &["statistic"],
+    keys: &[Key::optional(
+        "statistic",
+        KeyValues::Choice(&["mean", "median", "min"]),
+        "Statistic of the computations at the same place, the mean by default.",
+    )],
     semantics: "Each computation becomes the `\"mean\"` (the default), `\"median\"` or `\"min\"`, by `statistic`, of the selected computations of its rank at \
                 the same place: after the `location` of the same region or call site, the k-th since then. Computations before the first `location` stay.",
     read,

@@ -3,6 +3,7 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
+use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::messages::{
     MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, buffer_mut, sent_bytes_mut,
@@ -13,7 +14,11 @@ use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform,
 pub(super) const KIND: TransformKind = TransformKind {
     key: "split",
     subject: Subject::Messages,
-    keys: &["parts"],
+    keys: &[Key::required(
+        "parts",
+        KeyValues::Whole(1, MAX_PARTS as u64),
+        "Number of messages that one becomes.",
+    )],
     semantics: "Each message becomes `parts` messages of as equal sizes as whole bytes allow, posted one after the other, and so do the receives that match. \
                 Combined sends and receives of such messages become `irecv`, `isend` and a `waitall`. After what completes a request, a `waitall` completes \
                 the requests of the other parts. Receives from any source cannot be selected.",

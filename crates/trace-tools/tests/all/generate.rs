@@ -12,9 +12,10 @@ use trace_mmap::{
 };
 use trace_tools::TextLine;
 use trace_tools::generate::{
-    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, GenerateError,
-    Generator, Halo3d, Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu,
-    NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
+    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
+    CheckpointRestartParameters, Class, GenerateError, Generator, Halo3d, Halo3dParameters, Ior,
+    IorParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters,
+    NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
 
 mod channels;
@@ -438,4 +439,81 @@ proptest! {
         let sum: u64 = programs(&ring).iter().filter_map(|program| Item::count_all(program)).sum();
         prop_assert_eq!(ring.actions(), sum);
     }
+}
+
+fn lines_of(generator: &dyn Generator, rank: u32) -> Vec<String> {
+    let rank = Rank::new(rank);
+    flatten(&generator.rank(rank)).map(|op| TextLine { rank, op }.to_string()).collect()
+}
+
+/// Two ranks share a file of two segments, and each reads what the other one wrote.
+#[test]
+fn ior_writes_and_reads_blocks() {
+    let (block, transfer) = (Bytes::new(4000), Bytes::new(2000));
+    let shared =
+        IorParameters { ranks: 2, segments: 2, block, transfer, reorder: 1, ..IorParameters::default() };
+    let phase = |call: &str, begins: [u64; 2]| {
+        let access = format!("1 {call} /scratch/ior 2000");
+        let segment =
+            |begin: u64| [format!("1 io-seek /scratch/ior {begin}"), access.clone(), access.clone()];
+        let begin = ["1 barrier", "1 io-open /scratch/ior 0"].map(str::to_owned);
+        [&begin[..], &segment(begins[0]), &segment(begins[1]), &["1 io-close /scratch/ior".to_owned()]]
+            .concat()
+    };
+    let whole = |phases: &[Vec<String>]| {
+        [vec!["1 init".to_owned()], phases.concat(), vec!["1 finalize".to_owned()]].concat()
+    };
+    let ior = Ior::new(shared.clone()).expect("the parameters are legal");
+    let expected = whole(&[phase("io-write", [4000, 12_000]), phase("io-read", [0, 8000])]);
+    assert_eq!(lines_of(&ior, 1), expected);
+    assert_eq!(ior.actions(), 2 * expected.len() as u64);
+    let collective = IorParameters { collective: true, read: false, ..shared.clone() };
+    let ior = Ior::new(collective).expect("the parameters are legal");
+    assert_eq!(lines_of(&ior, 1), whole(&[phase("io-write_all", [4000, 12_000])]));
+    let own = IorParameters { file_per_rank: true, segments: 1, sync: true, ..shared.clone() };
+    let lines = lines_of(&Ior::new(own).expect("the parameters are legal"), 1);
+    let expected =
+        ["1 comm_create_group comm=0 new=1 members=1", "1 barrier", "1 io-open /scratch/ior.1 0 comm=1"];
+    assert_eq!(lines[1..4], expected);
+    assert!(lines.contains(&"1 io-sync /scratch/ior.1 comm=1".to_owned()));
+    assert!(lines.contains(&"1 io-read /scratch/ior.0 2000 comm=1".to_owned()), "{lines:?}");
+    let refused = |parameters| Ior::new(parameters).expect_err("the parameters are not legal").to_string();
+    let uneven = IorParameters { transfer: Bytes::new(3000), ..shared.clone() };
+    assert_eq!(refused(uneven), "block is 4000, expected a multiple of 3000");
+    let large = IorParameters { block: Bytes::new(1 << 60), transfer: Bytes::new(1 << 60), ..shared };
+    assert!(refused(large).contains("the size of the file is"));
+}
+
+#[test]
+fn checkpoints_follow_iterations() {
+    let parameters = CheckpointRestartParameters {
+        ranks: 3,
+        checkpoints: 2,
+        iterations: 2,
+        bytes: Bytes::new(250),
+        transfer: Bytes::new(100),
+        restart: true,
+        ..CheckpointRestartParameters::default()
+    };
+    let program = CheckpointRestart::new(parameters).expect("the parameters are legal");
+    let access = |call: &str| {
+        let accesses = [100, 100, 50].map(|bytes| format!("2 {call} /scratch/checkpoint {bytes}"));
+        let before = ["2 io-open /scratch/checkpoint 0", "2 io-seek /scratch/checkpoint 500"];
+        [&before.map(str::to_owned)[..], &accesses, &["2 io-close /scratch/checkpoint".to_owned()]].concat()
+    };
+    let iteration = ["2 compute 1000000000", "2 allreduce 1 0 0"].map(str::to_owned);
+    let checkpoint = [&iteration[..], &iteration, &access("io-write")].concat();
+    let ends = ["2 init", "2 finalize"].map(|end| vec![end.to_owned()]);
+    let expected = [&ends[0][..], &access("io-read"), &checkpoint, &checkpoint, &ends[1]].concat();
+    assert_eq!(lines_of(&program, 2), expected);
+    assert_eq!(program.actions(), 3 * expected.len() as u64);
+    let parameters = MdtestParameters { ranks: 2, files: 2, ..MdtestParameters::default() };
+    let opens = Mdtest::new(parameters).expect("the parameters are legal");
+    let calls = |number| {
+        [
+            format!("1 io-open /scratch/mdtest.1.{number} 0 comm=1"),
+            format!("1 io-close /scratch/mdtest.1.{number} comm=1"),
+        ]
+    };
+    assert_eq!(lines_of(&opens, 1)[3..7], [calls(0), calls(1)].concat());
 }

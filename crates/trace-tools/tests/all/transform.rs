@@ -1,6 +1,7 @@
 //! Hypotheses about programs of a few lines.
 
 mod kinds;
+mod structure;
 mod untimed;
 
 use std::path::Path;
@@ -268,7 +269,7 @@ fn uncertain_matches_are_refused_unless_all_or_none_is_selected() {
     let refused = refusal(probe, &["kind='eliminate'\ntag=2"]);
     assert!(refused.contains("rank 1, action 1: a probe"), "{refused}");
     let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 recv 0 1 8\n";
-    let refused = refusal(persistent, &["kind='resize'\nfactor=2\ncall='start'"]);
+    let refused = refusal(persistent, &["kind='split'\nparts=2\ncall='start'"]);
     assert!(refused.contains("rank 0, action 2: a start of a persistent request"), "{refused}");
     let expected = persistent.replace("0 start req=0\n0 wait req=0\n", "").replacen("1 recv 0 1 8\n", "", 1);
     assert_eq!(changed(persistent, &["kind='eliminate'\ncall='start'"]), written(&expected));
@@ -429,13 +430,7 @@ fn sends_get_other_modes() {
     assert_eq!(mode("synchronous"), written(&buffered.replace("bsend", "ssend")));
     assert_eq!(mode("standard"), written(&buffered.replace("bsend", "send")));
     let refused = refusal(program, &["kind='mode'\nmode='ready'"]);
-    assert!(
-        refused.contains("rank 0, action 6: a persistent request, or a combined send and receive"),
-        "{refused}"
-    );
-    let persistent = "0 init\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n1 init\n1 recv 0 1 8\n";
-    let refused = refusal(persistent, &["kind='mode'\nmode='ready'"]);
-    assert!(refused.contains("rank 0, action 2: a persistent request"), "{refused}");
+    assert!(refused.contains("rank 0, action 6: a combined send and receive"), "{refused}");
 }
 
 #[test]
@@ -727,6 +722,12 @@ proptest! {
             "kind='nonblocking'\ncall='*'\nlate=2",
             "kind='aggregate'\ncount=2\ncall='*send'",
             "kind='aggregate'\ncall='*send'",
+            "kind='mode'\nmode='synchronous'\ncall='start'",
+            "kind='point_to_point'\ncall=['barrier', 'bcast', 'reduce', 'allreduce', 'alltoall', 'gather', 'neighbor*']",
+            "kind='point_to_point'\ncommunicator='0-1'\ncall='*bcast'",
+            "kind='point_to_point'\ncall='*alltoallv'",
+            "kind='wait'",
+            "kind='reuse'",
         ] {
             match apply(trace(), &[keys]) {
                 Ok(changed) => {
@@ -737,6 +738,8 @@ proptest! {
                         prop_assert!(messages(&changed) < messages(&trace()), "{program}{keys}");
                     } else if keys.contains("aggregate") {
                         prop_assert!(messages(&changed) <= messages(&trace()), "{program}{keys}");
+                    } else if keys.contains("point_to_point") {
+                        prop_assert!(messages(&changed) >= messages(&trace()), "{program}{keys}");
                     } else if keys.contains("split") {
                         prop_assert!(messages(&changed) > messages(&trace()), "{program}{keys}");
                     } else {
@@ -762,6 +765,9 @@ proptest! {
             &["kind='split'\nparts=2", "kind='overlap'\nlate=2"],
             &["kind='overlap'\nearly=9\nlate=9\ncall='*send'", "kind='split'\nparts=3"],
             &["kind='overlap'\nearly=9\nlate=9\nindependent=true"],
+            &["kind='point_to_point'\ncall=['barrier', 'bcast', 'reduce', 'allreduce', 'alltoall', 'gather']"],
+            &["kind='wait'", "kind='reuse'"],
+            &["kind='reuse'", "kind='point_to_point'\ncall='alltoallv'", "kind='point_to_point'\ncall=['bcast', 'barrier']", "kind='overlap'\nlate=2"],
         ] {
             match apply(trace(), transforms) {
                 Ok(changed) => {

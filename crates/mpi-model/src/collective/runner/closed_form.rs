@@ -4,6 +4,7 @@ use pdes_core::{Bytes, Rank};
 
 use super::Means;
 use super::operation::{RunningOperation, Wait};
+use crate::cause::Cause;
 use crate::context::Failure;
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, UncontendedTransfer};
@@ -71,7 +72,8 @@ impl<'t> RunningOperation<'t> {
         let clock = means.context.thread.clock;
         let posted = clock.checked_add(data.time).ok_or_else(|| means.overflow(data.time.to_string()))?;
         // The receiver subtracts the time of the data from its waiting.
-        let message = self.out_of_band(posted, Bytes::new(data.time.as_picos()));
+        let message =
+            self.out_of_band(posted, Bytes::new(data.time.as_picos()), means.context.observers.cause());
         let sent = SentTime { to, kind: self.kind, message: &message, stands_for: &data };
         means.context.observers.time_sent(&sent, means.outbox);
         means.point_to_point.send_time(to, message, means.outbox);
@@ -101,7 +103,7 @@ impl<'t> RunningOperation<'t> {
         means: &mut Means<'_, 't, M, A>,
     ) {
         let bytes = Bytes::new(u64::from(one) << 32 | u64::from(other));
-        let message = self.out_of_band(means.context.thread.clock, bytes);
+        let message = self.out_of_band(means.context.thread.clock, bytes, Cause::default());
         means.point_to_point.send_time(self.member(to), message, means.outbox);
     }
 
@@ -116,9 +118,9 @@ impl<'t> RunningOperation<'t> {
         self.wait = Wait::Numbers(request);
     }
 
-    fn out_of_band(&self, posted: pdes_core::SimTime, bytes: Bytes) -> Message {
+    fn out_of_band(&self, posted: pdes_core::SimTime, bytes: Bytes, cause: Cause) -> Message {
         let (tag, communicator) = (self.tag, self.communicator.id);
-        Message { posted, bytes, tag, communicator, reply: None, round: 0 }
+        Message { posted, bytes, tag, communicator, reply: None, round: 0, cause }
     }
 }
 

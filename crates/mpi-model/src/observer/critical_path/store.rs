@@ -181,6 +181,7 @@ mod tests {
             communicator: CommId::new(3),
             reply: None,
             round: 4,
+            cause: crate::Cause::default(),
         };
         let sent = [ReceiveQueue::Port(PortId::new(3)), ReceiveQueue::Collective(7)]
             .map(|queue| PathKey::of(queue, &message));

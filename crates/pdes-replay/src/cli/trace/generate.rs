@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use pdes_core::{Bytes, Rank};
-use trace_mmap::ArchiveWriter;
+use trace_mmap::{ArchiveWriter, FileName};
 use trace_tools::generate::{
-    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, Generator, Halo3d,
-    Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu, NpbLuParameters,
+    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
+    CheckpointRestartParameters, Class, Generator, Halo3d, Halo3dParameters, Ior, IorParameters, Jitter,
+    JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters, NpbLu, NpbLuParameters,
     RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
 
@@ -77,7 +78,7 @@ impl<T: FromStr> FromStr for Triple<T> {
     }
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Program {
     /// NPB 3.4 LU: wavefronts through a two-dimensional grid of processes.
     NpbLu {
@@ -214,6 +215,101 @@ enum Program {
         #[arg(long, value_name = "FLOPS", default_value_t = AllreduceLoopParameters::default().reduction_flops)]
         reduction_flops: f64,
     },
+    /// IOR: all ranks write a file in segments of blocks, and read it.
+    Ior {
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = IorParameters::default().ranks)]
+        ranks: u32,
+        /// Number of segments.
+        #[arg(long, value_name = "N", default_value_t = IorParameters::default().segments)]
+        segments: u64,
+        /// Contiguous amount of a rank in a segment [B].
+        #[arg(long, value_name = "BYTES", default_value_t = IorParameters::default().block.get())]
+        block: u64,
+        /// Amount of an access [B], which divides the block.
+        #[arg(long, value_name = "BYTES", default_value_t = IorParameters::default().transfer.get())]
+        transfer: u64,
+        #[command(flatten)]
+        files: FileArguments,
+        /// Name of the file, of each rank with its number behind it.
+        #[arg(long, value_name = "NAME", value_parser = file_name, default_value = "/scratch/ior")]
+        file: FileName,
+        /// Leaves the reads out.
+        #[arg(long)]
+        write_only: bool,
+        /// Leaves the writes out: the file was there before.
+        #[arg(long, conflicts_with = "write_only")]
+        read_only: bool,
+        /// Distance of the rank whose data a rank reads.
+        #[arg(long, value_name = "RANKS", default_value_t = IorParameters::default().reorder)]
+        reorder: u32,
+        /// Number of repetitions.
+        #[arg(long, value_name = "N", default_value_t = IorParameters::default().repetitions)]
+        repetitions: u64,
+    },
+    /// Iterations with an allreduce, and a checkpoint after every so many of them.
+    CheckpointRestart {
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = CheckpointRestartParameters::default().ranks)]
+        ranks: u32,
+        /// Number of checkpoints.
+        #[arg(long, value_name = "N", default_value_t = CheckpointRestartParameters::default().checkpoints)]
+        checkpoints: u64,
+        /// Number of iterations before each checkpoint.
+        #[arg(long, value_name = "N", default_value_t = CheckpointRestartParameters::default().iterations)]
+        iterations: u64,
+        /// Computation per iteration [flop].
+        #[arg(long, value_name = "FLOPS", default_value_t = CheckpointRestartParameters::default().flops)]
+        flops: f64,
+        /// State of a rank [B].
+        #[arg(long, value_name = "BYTES", default_value_t = CheckpointRestartParameters::default().bytes.get())]
+        bytes: u64,
+        /// Amount of an access [B].
+        #[arg(long, value_name = "BYTES", default_value_t = CheckpointRestartParameters::default().transfer.get())]
+        transfer: u64,
+        #[command(flatten)]
+        files: FileArguments,
+        /// Name of the file, of each rank with its number behind it.
+        #[arg(long, value_name = "NAME", value_parser = file_name, default_value = "/scratch/checkpoint")]
+        file: FileName,
+        /// Begins with reading the state.
+        #[arg(long)]
+        restart: bool,
+    },
+    /// mdtest: each rank opens and closes many files of its own.
+    Mdtest {
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = MdtestParameters::default().ranks)]
+        ranks: u32,
+        /// Number of files of a rank.
+        #[arg(long, value_name = "N", default_value_t = MdtestParameters::default().files)]
+        files: u32,
+        /// Begin of the names of files.
+        #[arg(long, value_name = "NAME", value_parser = file_name, default_value = "/scratch/mdtest")]
+        file: FileName,
+        /// Number of times that all files are opened and closed.
+        #[arg(long, value_name = "N", default_value_t = MdtestParameters::default().repetitions)]
+        repetitions: u64,
+    },
+}
+
+/// How ranks access files.
+#[derive(Clone, Copy, Debug, Args)]
+struct FileArguments {
+    /// Gives each rank a file of its own.
+    #[arg(long)]
+    file_per_rank: bool,
+    /// Makes collective accesses.
+    #[arg(long)]
+    collective: bool,
+    /// Waits until written data are on the devices before the file is closed.
+    #[arg(long)]
+    sync: bool,
+}
+
+fn file_name(text: &str) -> Result<FileName, String> {
+    FileName::new(text)
+        .ok_or_else(|| format!("found {text:?}, expected a name of ASCII characters without blanks"))
 }
 
 /// Writes the archive that the arguments describe.
@@ -245,7 +341,7 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
 }
 
 fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
-    Ok(match *program {
+    Ok(match program.clone() {
         Program::NpbLu { class, ranks, steps, flops_per_point, flops_per_value, recording } => {
             let mut parameters = NpbLuParameters::new(class, ranks);
             parameters.steps = steps.unwrap_or(parameters.steps);
@@ -285,6 +381,63 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
         Program::AllreduceLoop { ranks, iterations, count, flops, reduction_flops } => {
             let parameters = AllreduceLoopParameters { ranks, iterations, count, flops, reduction_flops };
             Box::new(AllreduceLoop::new(parameters)?)
+        }
+        Program::Ior {
+            ranks,
+            segments,
+            block,
+            transfer,
+            files,
+            file,
+            write_only,
+            read_only,
+            reorder,
+            repetitions,
+        } => {
+            let FileArguments { file_per_rank, collective, sync } = files;
+            Box::new(Ior::new(IorParameters {
+                ranks,
+                segments,
+                block: Bytes::new(block),
+                transfer: Bytes::new(transfer),
+                file,
+                file_per_rank,
+                collective,
+                write: !read_only,
+                read: !write_only,
+                reorder,
+                sync,
+                repetitions,
+            })?)
+        }
+        Program::CheckpointRestart {
+            ranks,
+            checkpoints,
+            iterations,
+            flops,
+            bytes,
+            transfer,
+            files,
+            file,
+            restart,
+        } => {
+            let FileArguments { file_per_rank, collective, sync } = files;
+            Box::new(CheckpointRestart::new(CheckpointRestartParameters {
+                ranks,
+                checkpoints,
+                iterations,
+                flops,
+                bytes: Bytes::new(bytes),
+                transfer: Bytes::new(transfer),
+                file,
+                file_per_rank,
+                collective,
+                sync,
+                restart,
+            })?)
+        }
+        Program::Mdtest { ranks, files, file, repetitions } => {
+            Box::new(Mdtest::new(MdtestParameters { ranks, files, file, repetitions })?)
         }
     })
 }

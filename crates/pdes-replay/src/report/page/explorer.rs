@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::{FOOTER, Presentation, SavedReport, part};
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
     include_str!("words.js"),
     include_str!("summary.js"),
     include_str!("ranks.js"),
@@ -18,6 +18,7 @@ const SCRIPTS: [&str; 10] = [
     include_str!("matrix.js"),
     include_str!("network.js"),
     include_str!("../../diagnosis/page.js"),
+    include_str!("file_servers.js"),
     include_str!("timeline.js"),
     include_str!("comparison.js"),
     include_str!("report.js"),

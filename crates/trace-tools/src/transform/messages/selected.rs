@@ -4,7 +4,7 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Op, RequestName, Tag};
 
-use super::{Endpoints, Event, Received, Sent};
+use super::{Endpoints, Event, PersistentRequests, Received, Sent};
 use crate::transform::selector::{Selector, Tracker};
 use crate::transform::{Program, Refusal};
 
@@ -249,6 +249,24 @@ impl SelectedMessages {
             }
         }
         Ok(())
+    }
+
+    /// Finds the persistent requests of selected messages.
+    ///
+    /// # Errors
+    /// Fails at a start whose message is selected where that of another start of the same request is not, or the reverse.
+    pub(in crate::transform) fn persistent(
+        &self,
+        program: &Program<'_>,
+    ) -> Result<PersistentRequests, Refusal> {
+        PersistentRequests::new(program, |rank| {
+            let mut tracker = self.follow(rank);
+            move |op| {
+                let mut flags = Vec::new();
+                tracker.follow_each(op, |sides| flags.push(sides != Sides::default()));
+                flags
+            }
+        })
     }
 
     /// Starts following the messages of a rank.

@@ -100,7 +100,7 @@ impl Sums {
     }
 }
 
-/// What a rank does next in an ideal replay.
+/// Next event of a rank in an ideal replay.
 enum Step {
     /// Computes or sleeps [ns].
     Time(f64),

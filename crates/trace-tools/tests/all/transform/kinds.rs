@@ -216,6 +216,46 @@ fn persistent_requests_of_eliminated_messages_are_not_started() {
     assert_eq!(changed(program, &["kind='eliminate'\ntag=1"]), written(expected));
 }
 
+/// Persistent requests change where they are made. A receive of one is matched by a send of the other kind.
+#[test]
+fn persistent_requests_of_selected_messages_change() {
+    let program = "0 init\n0 send_init 1 1 8 6 req=0\n0 send_init 1 2 8 6 req=1\n0 send_init -666 1 1 6 req=2\n\
+        0 startall req=2,0,1\n0 waitall req=0,1,2\n0 start req=0\n0 wait req=0\n0 request_free req=0\n0 send_init 1 3 8 6 req=0\n0 start req=0\n0 wait req=0\n\
+        1 init\n1 recv_init 0 1 8 6 req=5\n1 start req=5\n1 recv 0 2 8\n1 wait req=5\n1 start req=5\n1 compute 1\n1 wait req=5\n1 irecv 0 3 8 6 req=6\n1 wait req=6\n";
+    let larger =
+        program.replace("send_init 1 1 8", "send_init 1 1 24").replace("recv_init 0 1 8", "recv_init 0 1 24");
+    assert_eq!(changed(program, &["kind='resize'\nfactor=3\ntag=1"]), written(&larger));
+    let others =
+        program.replace("send_init 1 2 8", "send_init 1 2 4").replace("send_init 1 3 8", "send_init 1 3 4");
+    let others = others.replace("recv 0 2 8", "recv 0 2 4").replace("irecv 0 3 8", "irecv 0 3 4");
+    assert_eq!(changed(program, &["kind='resize'\nfactor=0.5\ntag='2-3'"]), written(&others));
+    let synchronous = program.replace("send_init 1 1 8", "ssend_init 1 1 8");
+    assert_eq!(changed(program, &["kind='mode'\nmode='synchronous'\ntag=1"]), written(&synchronous));
+    let eager = program.replace("send_init 1", "bsend_init 1");
+    assert_eq!(changed(program, &["kind='protocol'\nprotocol='eager'"]), written(&eager));
+    let small =
+        program.replace("send_init 1 1 8", "send_init 1 1 4").replace("recv_init 0 1 8", "recv_init 0 1 4");
+    let small = small
+        .replace("0 startall req=2,0,1\n", "0 compute 16\n0 startall req=2,0,1\n")
+        .replacen("0 start req=0\n", "0 compute 16\n0 start req=0\n", 1)
+        .replace("1 wait req=5\n", "1 wait req=5\n1 compute 24\n");
+    assert_eq!(
+        changed(program, &["kind='compress'\nfactor=0.5\ncompress=2\nexpand=3\ntag=1"]),
+        written(&small)
+    );
+    let places = "0 init\n0 location a 0\n0 send_init 1 1 8 6 req=0\n0 start req=0\n0 wait req=0\n0 location b 0\n0 start req=0\n0 wait req=0\n\
+        1 init\n1 recv 0 1 8\n1 recv 0 1 8\n";
+    for keys in ["kind='resize'\nfactor=2", "kind='compress'\nfactor=0.5", "kind='mode'\nmode='buffered'"] {
+        let refused = refusal(places, &[&format!("{keys}\nregion='b'")]);
+        let reason = "rank 0, action 6: a start of a persistent request, whose message is selected at some starts only";
+        assert!(refused.contains(reason), "{refused}");
+    }
+    // Of one channel half the messages are selected: a persistent receive takes both.
+    let mixed = "0 init\n0 send 1 1 8\n0 send 1 1 80\n1 init\n1 recv_init 0 1 80 6 req=0\n1 start req=0\n1 wait req=0\n1 start req=0\n1 wait req=0\n";
+    let refused = refusal(mixed, &["kind='resize'\nfactor=2\nbytes='0-8'"]);
+    assert!(refused.contains("rank 1, action 4: a start of a persistent request"), "{refused}");
+}
+
 #[test]
 fn messages_are_worked_on_as_they_come() {
     let program = "0 init\n0 irecv 1 1 8 6 req=0\n0 irecv 1 2 8 6 req=1\n0 isend 1 3 8 6 req=2\n0 waitall req=0,1,2\n0 compute 10\n\
