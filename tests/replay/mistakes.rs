@@ -283,6 +283,8 @@ fn missing_files_have_one_exit_status() {
         &["--config", "absent.toml"],
         &["sweep", "absent.toml", "--output", "x"],
         &["run", "absent.pdt", "--platform", platform],
+        // The trace comes before the platform, which is missing, too.
+        &["run", "absent.pdt"],
         &["run", trace, "--platform", "absent.xml"],
     ] {
         let found = stderr(FAILED, arguments);

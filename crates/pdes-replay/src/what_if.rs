@@ -86,6 +86,8 @@ const MODIFIED: &str = "modified";
 struct Run {
     name: String,
     job: Job,
+    /// Trace that is changed, or replayed as it is.
+    source: PathBuf,
     /// Set where ranks are placed otherwise.
     hop_bytes: Option<HopBytes>,
     /// True if the original program has receives from any source, or cancelled ones.
@@ -213,7 +215,9 @@ impl WhatIf {
         let has_open_receives =
             trace.loaded_ranks().any(|rank| trace.rank(rank).has_timing_dependent_matching());
         let name = ORIGINAL.to_owned();
-        let mut runs = vec![Run { name, job: job.clone(), hop_bytes: None, has_open_receives }];
+        let source = job.trace.clone();
+        let mut runs =
+            vec![Run { name, job: job.clone(), source: source.clone(), hop_bytes: None, has_open_receives }];
         for hypothesis in hypotheses {
             let name = hypothesis.name().to_owned();
             let mut job = without_outputs(with_settings(config, hypothesis)?);
@@ -231,11 +235,12 @@ impl WhatIf {
                 write(&path, std::fs::write(&path, hosts.join("\n") + "\n"))?;
                 (job.hosts, hop_bytes) = (Some(path), Some(found));
             }
-            runs.push(Run { name, job, hop_bytes, has_open_receives });
+            runs.push(Run { name, job, source: source.clone(), hop_bytes, has_open_receives });
         }
         let modified = modified.map(|path| Run {
             name: MODIFIED.to_owned(),
             job: Job { trace: path.to_path_buf(), ..job },
+            source: path.to_path_buf(),
             hop_bytes: None,
             has_open_receives,
         });
@@ -329,7 +334,14 @@ impl Run {
     fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<(HypothesisResult, bool), WhatIfError> {
         let job = Job { mpi: Parameters { outcomes, ..self.job.mpi.clone() }, ..self.job.clone() };
         match job.replay() {
-            Ok(report) => {
+            Ok(mut report) => {
+                // Changed traces and hosts are in temporary files.
+                if self.job.trace != self.source {
+                    report.parameters.trace = format!("{} ({})", self.source.display(), self.name);
+                }
+                if self.hop_bytes.is_some() {
+                    report.parameters.hosts = Some(format!("those of {}", self.name));
+                }
                 write(directory, std::fs::create_dir_all(directory))?;
                 let path = directory.join(format!("{}.json", self.name));
                 write(&path, report.write(&path))?;

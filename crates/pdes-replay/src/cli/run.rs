@@ -28,7 +28,10 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
         refuse_several(cluster, hint)?;
         return goal::run(&config, quiet);
     }
-    let job = agree(cluster, config.resolve().map_err(anyhow::Error::from))?;
+    let trace = config.text("trace", "path").map(PathBuf::from);
+    // A wrong name of the trace comes before what else is missing.
+    let resolved = config.resolve().map_err(|error| trace.and_then(unreadable).unwrap_or(error.into()));
+    let job = agree(cluster, resolved)?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
     if job.checkpoints.is_some() {
         let hint = "checkpoints are of one process, on any number of threads: run without mpirun, or without --checkpoint";
@@ -44,6 +47,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     let outcome = replay(&simulation, |counters| simulation.run(cluster, counters))?;
     let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
     agree(cluster, finished)
+}
+
+/// Returns the error of a trace that cannot be read.
+fn unreadable(trace: PathBuf) -> Option<anyhow::Error> {
+    let error = std::fs::metadata(&trace).err()?;
+    Some(anyhow::Error::from(error).context(trace.display().to_string()))
 }
 
 /// Refuses several processes; the first one reports the error.
