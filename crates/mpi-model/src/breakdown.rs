@@ -102,8 +102,9 @@ impl Breakdown {
         self.regions.iter()
     }
 
-    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes), without that for receivers: call site and kind of the action that waits, and what
-    /// the other rank was late by. Of more than 256 combinations, the later ones are counted without the latter.
+    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes), without that for receivers: call site and
+    /// kind of the action that waits, and what the other rank was late by. Of more than 256 combinations, the later ones are counted
+    /// without the latter.
     pub fn delays(&self) -> impl Iterator<Item = (Option<LocationId>, ActionKind, Cause, SimDuration)> {
         let delay = |(&(region, kind, cause), &time): (&(u32, ActionKind, Cause), &SimDuration)| {
             (self.regions[region as usize].site, kind, cause, time)
@@ -178,7 +179,15 @@ impl Breakdown {
     }
 
     /// Adds a wait of an action of this kind for a rank that was late by something.
+    #[inline(always)]
     pub(crate) fn add_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
+        if self.delays.is_some() {
+            self.count_delay(kind, cause, waiting);
+        }
+    }
+
+    #[cold]
+    fn count_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
         let Some(delays) = &mut self.delays else { return };
         let key = |cause| (self.current as u32, kind, cause);
         let is_full = delays.len() >= MAX_DELAYS && !delays.contains_key(&key(cause));

@@ -177,6 +177,7 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
     }
 
     /// Delivers the tokens of the outbox, and those that their receivers send in response.
+    #[inline]
     fn dispatch(&mut self) {
         let mut next = 0;
         while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
