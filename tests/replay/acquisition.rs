@@ -193,7 +193,7 @@ fn calls_without_a_model_are_recorded_with_their_arguments() {
              unmodelled MPI_Win_unlock target=1 win=0; unmodelled MPI_Win_post ranks=1 assert=0 win=0; \
              unmodelled MPI_Win_start ranks=1 assert=0 win=0; unmodelled MPI_Win_complete win=0; unmodelled MPI_Win_wait win=0; \
              unmodelled MPI_Win_free win=0; io-open {escaped}; \
-             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 file={escaped}; \
+             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 first=0 file={escaped}; \
              io-write_at_all {escaped} 8 80; io-seek {escaped} 24; io-read {escaped} 24; \
              unmodelled MPI_File_iwrite_at offset=0 bytes=8 file={escaped} req=other-0; \
              unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_read_all_begin bytes=8 file={escaped}; \

@@ -75,15 +75,20 @@ C_CALL(File_seek_shared, (MPI_File f, MPI_Offset o, int w), (f, o, w), NUMBER("o
 F_CALL(File_seek_shared, file_seek_shared, (I f, MPI_Offset *o, I w), (f, o, w), NUMBER("offset", *o),
        TEXT("whence", whence(*w)), FILE_OF("file", FILE_C(f)))
 
-/* A file view: displacement, size and extent of its types, and data representation. */
+/* A file view: displacement, size, extent and first byte of its types, and data representation. */
 static int64_t extent(MPI_Datatype type) {
     MPI_Aint lower = 0, extent = 0;
     PMPI_Type_get_extent(type, &lower, &extent);
     return extent;
 }
+static int64_t first(MPI_Datatype type) {
+    MPI_Aint lower = 0, extent = 0;
+    PMPI_Type_get_true_extent(type, &lower, &extent);
+    return lower;
+}
 #define VIEW(d, et, ft, f)                                                                           \
     NUMBER("disp", d), NUMBER("etype", bytes_of(1, et)), NUMBER("filetype", bytes_of(1, ft)),        \
-        NUMBER("extent", extent(ft)), FILE_OF("file", f)
+        NUMBER("extent", extent(ft)), NUMBER("first", first(ft)), FILE_OF("file", f)
 C_CALL(File_set_view, (MPI_File f, MPI_Offset d, MPI_Datatype et, MPI_Datatype ft, const char *s, MPI_Info i),
        (f, d, et, ft, s, i), TEXT("datarep", s), VIEW(d, et, ft, f))
 void ti_f_file_set_view(I f, MPI_Offset *d, I et, I ft, const char *s, I i, I e, size_t len) {

@@ -359,7 +359,9 @@ fn calls_on_files_are_actions() {
         call(recorder, "write_all", &[("bytes", 20)]);
         seek(recorder, 25);
         call(recorder, "read", &[("bytes", 5)]);
-        let view = |extent| [("disp", 100), ("etype", 8), ("filetype", 16), ("extent", extent)];
+        let view = |extent| {
+            [("disp", 100), ("etype", 8), ("filetype", 16), ("extent", extent), ("first", extent - 16)]
+        };
         call(recorder, "set_view", &view(16));
         call(recorder, "read_at", &[("offset", 2), ("bytes", 16)]);
         // The pointer is at the begin of the view.
@@ -387,7 +389,7 @@ fn calls_on_files_are_actions() {
         "io-write_all /f 20",
         "io-seek /f 25",
         "io-read /f 5",
-        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=16 file=/f",
+        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=16 first=0 file=/f",
         "io-read_at /f 116 16",
         "io-seek /f 100",
         "io-read /f 8",
@@ -396,11 +398,10 @@ fn calls_on_files_are_actions() {
         "io-read /f 8",
         "io-write_ordered /f 8",
         "io-seek /f 108",
-        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=24 file=/f",
-        "io-write_at /f 132 8",
-        "io-seek /f 100",
+        "unmodelled MPI_File_set_view disp=100 etype=8 filetype=16 extent=24 first=8 file=/f",
+        "io-write_at /f 140 8",
         "io-write_all /f 16",
-        "io-seek /f 124",
+        "io-seek /f 132",
         "io-write_all /f 16",
         "io-sync /f",
         "io-close /f",

@@ -29,10 +29,12 @@ struct View {
     /// Amount of data and length of the file type \[B\].
     data: i64,
     extent: i64,
+    /// First byte of the file type that has data.
+    first: i64,
 }
 
 impl View {
-    const WHOLE: Self = Self { displacement: 0, unit: 1, data: 1, extent: 1 };
+    const WHOLE: Self = Self { displacement: 0, unit: 1, data: 1, extent: 1, first: 0 };
 
     /// Returns the position in the file behind an amount of data \[B\]; inside a file type holes are left out.
     fn position(&self, data: i64) -> i64 {
@@ -40,7 +42,8 @@ impl View {
             1.. => (data / self.data, data % self.data),
             _ => (0, data),
         };
-        self.displacement.saturating_add(types.saturating_mul(self.extent)).saturating_add(rest).max(0)
+        let begin = self.displacement.saturating_add(self.first);
+        begin.saturating_add(types.saturating_mul(self.extent)).saturating_add(rest).max(0)
     }
 }
 
@@ -122,8 +125,9 @@ impl Recorder {
         match call {
             "close" | "sync" => self.write_file_call(&action, open, &[]),
             "set_view" => {
-                let [displacement, unit] = ["disp", "etype"].map(value);
-                open.view = View { displacement, unit, data: value("filetype"), extent: value("extent") };
+                let [displacement, unit, data, extent, first] =
+                    ["disp", "etype", "filetype", "extent", "first"].map(value);
+                open.view = View { displacement, unit, data, extent, first };
                 open.pointer = 0;
                 return false;
             }
