@@ -212,7 +212,7 @@ fn misuse_and_failure_have_different_exit_statuses() {
     let cases: [(&[&str], &str); 7] = [
         (&[], "nothing to replay"),
         (&["--bogus"], "--bogus"),
-        (&["--trace", "x"], "[platform] file: is missing"),
+        (&["--trace", "Cargo.toml"], "[platform] file: is missing"),
         (
             &["--platform", "x", "--set", "trace.pth=1"],
             "--set trace.pth=1: [trace] has no key \"pth\"; did you mean \"path\"?",

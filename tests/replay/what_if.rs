@@ -84,7 +84,7 @@ fn hypotheses_are_compared_with_the_program() {
         assert!(page.contains(words), "{words}");
     }
     let comparison = std::fs::read_to_string(folder.path("results/reports/even foo.html")).unwrap();
-    assert!(comparison.contains("trace.txt") && comparison.contains("even foo.pdt"));
+    assert!(comparison.contains("trace.txt") && comparison.contains("trace.txt (even foo)"));
     assert_eq!(json(&folder.path("results/reports/larger.json"))["message_bytes"], 1968);
     // The transformed traces are gone.
     let left = std::fs::read_dir(folder.path("results")).unwrap().count();

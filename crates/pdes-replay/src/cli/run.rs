@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
+use pdes_replay::{Config, ConfigError, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
 
 use toml::Value;
 
@@ -29,8 +29,11 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
         return goal::run(&config, quiet);
     }
     let trace = config.text("trace", "path").map(PathBuf::from);
-    // A wrong name of the trace comes before what else is missing.
-    let resolved = config.resolve().map_err(|error| trace.and_then(unreadable).unwrap_or(error.into()));
+    // A wrong name of the trace comes before a missing platform.
+    let resolved = config.resolve().map_err(|error| match error {
+        ConfigError::Value { section: "platform", .. } => trace.and_then(unreadable).unwrap_or(error.into()),
+        error => error.into(),
+    });
     let job = agree(cluster, resolved)?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
     if job.checkpoints.is_some() {

@@ -276,7 +276,7 @@ enum Program {
         #[arg(long)]
         restart: bool,
     },
-    /// mdtest: each rank opens and closes many files of its own.
+    /// Many files that each rank opens and closes, as in mdtest.
     Mdtest {
         /// Number of ranks.
         #[arg(long, value_name = "N", default_value_t = MdtestParameters::default().ranks)]
