@@ -88,7 +88,7 @@ fn the_schema_refuses_what_a_run_refuses() {
     assert_eq!(errors(&validator("platform"), graph).len(), 2);
 }
 
-/// What the schema of hypotheses accepts and refuses is what the program accepts and refuses, for each kind and each key.
+/// The schema of hypotheses and the program accept and refuse the same values, for each kind and each key.
 #[test]
 fn the_schema_of_hypotheses_agrees_with_the_program() {
     let schema = validator("hypotheses");

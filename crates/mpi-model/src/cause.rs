@@ -1,4 +1,4 @@
-//! Causes of waiting: what a rank does before others have to wait for it.
+//! Causes of waiting: actions of a rank before others have to wait for it.
 
 use pdes_core::{Rank, SimDuration};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use trace_mmap::LocationId;
 
 use crate::statistics::ActionKind;
 
-/// What a rank was late by: actions of one kind at one call site, of that rank or of another one that it waited for.
+/// Cause of the lateness of a rank: actions of one kind at one call site, of that rank or of another one that it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cause {
     rank: Rank,

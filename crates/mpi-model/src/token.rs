@@ -111,7 +111,7 @@ pub struct Message {
     pub reply: Option<RequestId>,
     /// Number of this post among those of the sender at this instant, from 1.
     pub round: u32,
-    /// What the sender was late by; unknown where no analysis needs it.
+    /// Cause of the sender's lateness; unknown where no analysis needs it.
     pub cause: Cause,
 }
 

@@ -86,7 +86,7 @@ impl<O: Observer> RankObservers<O> {
         }
     }
 
-    /// Returns what the rank is late by, where an analysis needs it.
+    /// Returns the cause of the rank's lateness, where an analysis needs it.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
         let activity = self.wait_states.as_ref().and_then(|wait_states| wait_states.activity());

@@ -24,7 +24,7 @@ pub(crate) struct WaitStates {
     last: Peer,
     /// Last wait of the program for a late message, if what it receives next could have been received instead.
     late: Option<LateMessage>,
-    /// What the rank is late by, on request.
+    /// Activity that makes the rank late, on request.
     activity: Option<Activity>,
 }
 
@@ -55,7 +55,7 @@ pub struct Peer {
     pub state: WaitState,
     /// The peer, where it was late: where `ready` is after the begin of the wait.
     pub rank: Rank,
-    /// What it was late by.
+    /// Cause of its lateness.
     pub cause: Cause,
 }
 
@@ -94,7 +94,7 @@ impl WaitStates {
         self.late
     }
 
-    /// Returns what the rank is late by, where that is needed.
+    /// Returns the activity that makes the rank late, where that is needed.
     #[inline]
     pub(crate) fn activity(&self) -> Option<Activity> {
         self.activity

@@ -57,29 +57,21 @@ impl Files {
             Some(pointer) => pointer,
             None => self.pointers.entry(file.into()).or_default(),
         };
+        let begin = call.move_pointer(pointer);
         match call {
             FileCall::Open { .. } => {
-                *pointer = 0;
                 self.next_phase(file);
+                None
             }
-            FileCall::Close | FileCall::Sync => {}
-            FileCall::Seek { offset } => *pointer = offset,
-            FileCall::Access { offset: Some(offset), bytes, .. } => {
-                return Some(Place::Part((offset, offset.saturating_add(bytes.get()))));
+            FileCall::Access { bytes, .. } => {
+                begin.map(|begin| Place::Part((begin, begin.saturating_add(bytes.get()))))
             }
-            FileCall::Access { offset: None, bytes, .. } => {
-                let begin = *pointer;
-                *pointer = begin.saturating_add(bytes.get());
-                return Some(Place::Part((begin, *pointer)));
-            }
-            FileCall::SharedAccess { is_ordered: true, .. } => {
-                return Some(Place::Ordered(self.next_phase(file)));
-            }
+            FileCall::SharedAccess { is_ordered: true, .. } => Some(Place::Ordered(self.next_phase(file))),
             FileCall::SharedAccess { is_ordered: false, .. } => {
-                return Some(Place::Shared(self.phases.get(file).copied().unwrap_or(0)));
+                Some(Place::Shared(self.phases.get(file).copied().unwrap_or(0)))
             }
+            FileCall::Close | FileCall::Sync | FileCall::Seek { .. } => None,
         }
-        None
     }
 
     /// Begins the next phase of the shared pointer of a file; returns the last one.

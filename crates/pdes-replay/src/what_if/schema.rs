@@ -5,7 +5,8 @@ use trace_tools::transform::{Key, KeyValues, ORIGINAL, TRANSFORMS, TransformKind
 
 /// Returns the JSON schema (draft 7) of files of hypotheses, made from the table of transformations.
 ///
-/// What it cannot say is left to the program: names that occur twice, keys that exclude each other, ranges that end before they begin.
+/// The program checks more than a schema can say: names that occur twice, keys that exclude each other, ranges that end before they
+/// begin.
 pub fn hypotheses_schema() -> Value {
     let name = json!({
         "type": "string",

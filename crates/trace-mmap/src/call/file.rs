@@ -96,6 +96,22 @@ impl FileCall {
         }
     }
 
+    /// Moves the individual pointer of a rank in the file; returns the first position of an access that is not at a shared pointer.
+    pub fn move_pointer(self, pointer: &mut u64) -> Option<u64> {
+        match self {
+            Self::Open { .. } => *pointer = 0,
+            Self::Seek { offset } => *pointer = offset,
+            Self::Access { offset: Some(offset), .. } => return Some(offset),
+            Self::Access { offset: None, bytes, .. } => {
+                let begin = *pointer;
+                *pointer = begin.saturating_add(bytes.get());
+                return Some(begin);
+            }
+            Self::Close | Self::Sync | Self::SharedAccess { .. } => {}
+        }
+        None
+    }
+
     /// Returns the position that the call names.
     pub(crate) fn offset(self) -> Option<u64> {
         match self {

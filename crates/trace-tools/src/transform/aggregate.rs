@@ -39,9 +39,7 @@ struct Aggregate {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let count = keys.get("count", "a whole number of 1 or more, the messages that become one", |value| {
-        u64::try_from(value.as_integer()?).ok().filter(|count| *count > 0)
-    })?;
+    let count = keys.whole("count", 1..=u64::MAX, "the messages that become one")?;
     Ok(Box::new(Aggregate { selector, count }))
 }
 

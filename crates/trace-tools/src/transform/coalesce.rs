@@ -32,9 +32,7 @@ struct Coalesce {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let expected = "a whole number of 1 or more, the accesses that become one";
-    let count = keys
-        .get("count", expected, |value| u64::try_from(value.as_integer()?).ok().filter(|count| *count > 0))?;
+    let count = keys.whole("count", 1..=u64::MAX, "the accesses that become one")?;
     Ok(Box::new(Coalesce { selector, count: count.unwrap_or(u64::MAX) }))
 }
 
@@ -92,28 +90,6 @@ impl LargerPieces<'_> {
         out.extend(self.held.drain(..));
     }
 
-    /// Follows the individual pointer of a file; returns the begin of an access.
-    fn follow(&mut self, file: &FileName, call: FileCall) -> Option<u64> {
-        match call {
-            FileCall::Open { .. } => {
-                self.pointers.insert(file.clone(), 0);
-                None
-            }
-            FileCall::Seek { offset } => {
-                self.pointers.insert(file.clone(), offset);
-                None
-            }
-            FileCall::Access { offset: Some(offset), .. } => Some(offset),
-            FileCall::Access { offset: None, bytes, .. } => {
-                let pointer = self.pointers.entry(file.clone()).or_default();
-                let begin = *pointer;
-                *pointer = begin.saturating_add(bytes.get());
-                Some(begin)
-            }
-            FileCall::Close | FileCall::Sync | FileCall::SharedAccess { .. } => None,
-        }
-    }
-
     /// Adds a selected access to the series, or begins one.
     fn add(&mut self, step: Step, begin: u64, out: &mut Vec<Step>) {
         let Op::Call(CallOp::File { communicator, file, call }) = &step.op else { return };
@@ -163,7 +139,7 @@ impl Rewrite for LargerPieces<'_> {
         self.tracker.follow(&step.op);
         let mut begin = None;
         if let Op::Call(CallOp::File { file, call, .. }) = &step.op {
-            begin = self.follow(file, *call);
+            begin = call.move_pointer(self.pointers.entry(file.clone()).or_default());
         }
         let is_selected = self.tracker.is_here() && self.plan.selector.accepts_call(&step.op);
         match begin.filter(|_| is_selected) {

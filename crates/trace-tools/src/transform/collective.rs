@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_mmap::{CallOp, CommId, CommunicatorCall, FileCall, FileDirection, FileName, Op};
+use trace_mmap::{CallOp, CommId, FileCall, FileDirection, FileName, Op};
 
-use super::communicators::Communicators;
+use super::communicators::{Communicators, joint};
 use super::keys::Keys;
-use super::selector::{Tracker, collective};
+use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -30,20 +30,20 @@ fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> 
     Ok(Box::new(Together { selector }))
 }
 
-/// What the ranks of a communicator do together: a selected access to a file, or another collective operation.
+/// Operation that all ranks of a communicator make: a selected access to a file, or another one (`None`).
 type Joint = Option<(FileName, FileDirection)>;
 
-/// What the first rank of a communicator does together with the others.
+/// The joint operations of the first rank of a communicator, to which those of the others are compared.
 #[derive(Debug)]
 struct Reference {
     rank: Rank,
-    /// Number of each thing in the list of things.
+    /// Their numbers.
     joints: Vec<u32>,
-    /// Ranks that do the same.
+    /// Ranks that make the same ones.
     ranks: FxHashSet<Rank>,
 }
 
-/// Things that ranks do together, with numbers.
+/// Joint operations with their numbers.
 #[derive(Debug, Default)]
 struct Joints {
     numbers: FxHashMap<Joint, u32>,
@@ -72,20 +72,16 @@ impl Joints {
 }
 
 impl Together {
-    /// Returns the communicator and what its ranks do together, if an operation is that.
+    /// Returns the communicator and the joint operation, if an operation is one.
     fn joint(&self, op: &Op, is_here: bool) -> Option<(CommId, Joint)> {
-        match op {
-            Op::Call(CallOp::File { communicator, file, call }) => {
-                let is_selected = is_here && self.selector.accepts_call(op);
-                let access = call.access().filter(|_| is_selected);
-                let joint = access.map(|(direction, _)| (file.clone(), direction));
-                (joint.is_some() || call.is_collective()).then_some((*communicator, joint))
-            }
-            Op::Call(CallOp::NewCommunicator { parent, kind, .. }) => {
-                (*kind != CommunicatorCall::CreateGroup).then_some((*parent, None))
-            }
-            op => collective(op).map(|(_, communicator)| (communicator, None)),
+        if let Op::Call(CallOp::File { communicator, file, call }) = op
+            && is_here
+            && self.selector.accepts_call(op)
+            && let Some((direction, _)) = call.access()
+        {
+            return Some((*communicator, Some((file.clone(), direction))));
         }
+        joint(op).map(|communicator| (communicator, None))
     }
 }
 

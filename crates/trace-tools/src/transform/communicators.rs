@@ -4,9 +4,21 @@ use std::sync::Arc;
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
-use trace_mmap::{CallOp, CommId, Group, Op};
+use trace_mmap::{CallOp, CommId, CommunicatorCall, Group, Op};
 
 use super::Program;
+use super::selector::collective;
+
+/// Returns the communicator all of whose ranks make an operation together.
+pub(super) fn joint(op: &Op) -> Option<CommId> {
+    match op {
+        Op::Call(CallOp::NewCommunicator { parent, kind, .. }) => {
+            (*kind != CommunicatorCall::CreateGroup).then_some(*parent)
+        }
+        Op::Call(CallOp::File { communicator, call, .. }) => call.is_collective().then_some(*communicator),
+        op => collective(op).map(|(_, communicator)| communicator),
+    }
+}
 
 /// The communicators that a rank has made so far, with the world.
 #[derive(Debug)]

@@ -45,8 +45,32 @@ impl<'t> Keys<'t> {
             let amount = value.as_float().or(value.as_integer().map(|number| number as f64))?;
             (amount.is_finite() && amount >= 0.0).then_some(amount)
         };
-        let lacks = || format!("{} lacks {key}: {expected}", self.kind);
-        self.get(key, &expected, amount)?.ok_or_else(lacks)
+        self.get(key, &expected, amount)?.ok_or_else(|| self.lacks(key, &expected))
+    }
+
+    /// Reads a whole number of a range, if there is one.
+    pub(super) fn whole(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        meaning: &str,
+    ) -> Result<Option<u64>, String> {
+        let whole =
+            |value: &Value| u64::try_from(value.as_integer()?).ok().filter(|number| range.contains(number));
+        self.get(key, &Self::whole_number(&range, meaning), whole)
+    }
+
+    /// Describes whole numbers of a range.
+    pub(super) fn whole_number(range: &RangeInclusive<u64>, meaning: &str) -> String {
+        match range.end() {
+            &u64::MAX => format!("a whole number of {} or more, {meaning}", range.start()),
+            most => format!("a whole number of {} to {most}, {meaning}", range.start()),
+        }
+    }
+
+    /// Returns the error of a key that is missing.
+    pub(super) fn lacks(&self, key: &str, expected: &str) -> String {
+        format!("{} lacks {key}: {expected}", self.kind)
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod phases;
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use pdes_core::{Bytes, Rank};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Slot, Tag};
@@ -11,7 +13,7 @@ use super::communicators::Communicators;
 use super::keys::Keys;
 use super::messages::{Endpoints, Event, Received, received_from};
 use super::remove::check_selected_collectives;
-use super::requests::{NewRequests, PerRequest, RemovedRequests};
+use super::requests::{NewRequests, PerRequest, RemovedRequests, wait_for};
 use super::selector::{Tracker, collective};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
@@ -114,10 +116,7 @@ impl Operation {
 
     /// Returns a value that differs between operations.
     fn value(&self) -> u64 {
-        (self.number + 1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(31)
-            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.number)
     }
 }
 
@@ -307,17 +306,11 @@ impl Exchanges<'_> {
     }
 }
 
-/// Returns a wait for requests in place of an operation, or after it; `None` if there are none.
-fn wait_for(step: &Step, requests: Vec<RequestName>) -> Option<Step> {
-    (!requests.is_empty()).then(|| in_place_of(step, Op::Call(CallOp::Waitall { requests }), None))
-}
-
 impl Rewrite for Exchanges<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
         // What cannot be a message has been refused.
         let Some(operation) = self.operations.follow(&step).ok().flatten() else {
-            let completed = self.others.completed(&step).concat();
-            let wait = if step.op == Op::WaitAll { None } else { wait_for(&step, completed) };
+            let wait = self.others.wait_after(&step);
             out.extend(self.removed.keep(step));
             out.extend(wait);
             return;

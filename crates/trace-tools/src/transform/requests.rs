@@ -124,6 +124,23 @@ impl<T> PerRequest<T> {
     }
 }
 
+impl PerRequest<Vec<RequestName>> {
+    /// Returns a wait for the requests that belong to those that an operation completes; `None` if there are none, or if it waits for
+    /// them, too.
+    pub(super) fn wait_after(&mut self, step: &Step) -> Option<Step> {
+        let requests = self.completed(step).concat();
+        if step.op == Op::WaitAll { None } else { wait_for(step, requests) }
+    }
+}
+
+/// Returns a wait for requests in place of an operation, or after it; `None` if there are none.
+pub(super) fn wait_for(step: &Step, requests: Vec<RequestName>) -> Option<Step> {
+    (!requests.is_empty()).then(|| {
+        let op = Op::Call(CallOp::Waitall { requests });
+        Step { op, posted: None, awaited: None, nanos: None, ..step.clone() }
+    })
+}
+
 /// Names for the requests that a transformation adds to a rank.
 #[derive(Debug)]
 pub(super) struct NewRequests {

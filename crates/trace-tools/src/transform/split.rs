@@ -8,7 +8,7 @@ use super::keys::Keys;
 use super::messages::{
     MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, buffer_mut, sent_bytes_mut,
 };
-use super::requests::{NewRequests, PerRequest};
+use super::requests::{NewRequests, PerRequest, wait_for};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -35,12 +35,10 @@ struct Split {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let expected = format!("a whole number of 1 to {MAX_PARTS}, the messages that one becomes");
-    let parts = keys.get("parts", &expected, |value| {
-        u32::try_from(value.as_integer()?).ok().filter(|parts| (1..=MAX_PARTS).contains(parts))
-    })?;
-    let parts = parts.ok_or_else(|| format!("split lacks parts: {expected}"))?;
-    Ok(Box::new(Split { selector, parts }))
+    let (range, meaning) = (1..=u64::from(MAX_PARTS), "the messages that one becomes");
+    let parts = keys.whole("parts", range.clone(), meaning)?;
+    let parts = parts.ok_or_else(|| keys.lacks("parts", &Keys::whole_number(&range, meaning)))?;
+    Ok(Box::new(Split { selector, parts: parts as u32 }))
 }
 
 impl Transform for Split {
@@ -135,24 +133,14 @@ impl InParts<'_> {
                 false => out.push(step),
             }
         }
-        out.push(wait_for(step, requests));
+        out.extend(wait_for(step, requests));
     }
-}
-
-/// Returns a wait for requests after an operation, or in its place.
-fn wait_for(step: &Step, requests: Vec<RequestName>) -> Step {
-    let op = Op::Call(CallOp::Waitall { requests });
-    Step { op, posted: None, awaited: None, nanos: None, ..step.clone() }
 }
 
 impl Rewrite for InParts<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
         let sides = self.messages.follow(&step.op);
-        let mut completed = self.others.completed(&step).concat();
-        if step.op == Op::WaitAll {
-            // It waits for the other parts, too.
-            completed.clear();
-        }
+        let wait = self.others.wait_after(&step);
         if sides == Sides::default() || self.parts == 1 {
             out.push(step.clone());
         } else if let Op::SendRecv { .. } | Op::Call(CallOp::SendRecv { .. }) = step.op {
@@ -161,8 +149,6 @@ impl Rewrite for InParts<'_> {
             let names = self.post(&step, out);
             self.others.add(&step, names);
         }
-        if !completed.is_empty() {
-            out.push(wait_for(&step, completed));
-        }
+        out.extend(wait);
     }
 }

@@ -293,7 +293,7 @@ enum Program {
     },
 }
 
-/// How ranks access files.
+/// Access to files, which several programs have in common.
 #[derive(Clone, Copy, Debug, Args)]
 struct FileArguments {
     /// Gives each rank a file of its own.

@@ -1,12 +1,14 @@
 //! Checks that operations on several communicators do the same on one.
 
+use std::hash::BuildHasher;
+
 use pdes_core::Rank;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use trace_mmap::{CallOp, CommId, Op, Tag};
 
 use super::creations::Equal;
+use crate::transform::communicators::joint;
 use crate::transform::messages::{Endpoints, Event, Received, received_from};
-use crate::transform::selector::collective;
 use crate::transform::{Program, Refusal};
 
 /// A hash of communicators in the order of their operations.
@@ -15,8 +17,7 @@ struct Sequence(u64);
 
 impl Sequence {
     fn push(&mut self, id: CommId) {
-        let value = (self.0.rotate_left(5) ^ u64::from(id.get())).wrapping_add(1);
-        self.0 = value.wrapping_mul(0x517c_c1b7_2722_0a95);
+        self.0 = FxBuildHasher.hash_one((self.0, id.get()));
     }
 }
 
@@ -36,7 +37,7 @@ pub(super) fn check_order(program: &Program<'_>, equal: &Equal) -> Result<(), Re
         let mut endpoints = Endpoints::default();
         let mut own: FxHashMap<CommId, Sequence> = FxHashMap::default();
         for step in program.steps(rank) {
-            let of_all = common(&step.op).filter(|id| is_shared(*id));
+            let of_all = joint(&step.op).filter(|id| is_shared(*id));
             of_all.into_iter().for_each(|id| own.entry(equal.first(id)).or_default().push(id));
             let mut is_open = false;
             let is_any = |one: &Received| is_shared(one.communicator) && one.named().is_none();
@@ -82,18 +83,5 @@ pub(super) fn check_order(program: &Program<'_>, equal: &Equal) -> Result<(), Re
             );
             Err(Refusal::Place { rank: *to, action: None, reason })
         }
-    }
-}
-
-/// Returns the communicator whose ranks do an operation together.
-fn common(op: &Op) -> Option<CommId> {
-    match op {
-        Op::Call(CallOp::NewCommunicator { parent, kind, .. })
-            if *kind != trace_mmap::CommunicatorCall::CreateGroup =>
-        {
-            Some(*parent)
-        }
-        Op::Call(CallOp::File { communicator, call, .. }) if call.is_collective() => Some(*communicator),
-        op => collective(op).map(|(_, communicator)| communicator),
     }
 }
