@@ -6,7 +6,7 @@ use pdes_core::{Bytes, Progress, Rank};
 use pdes_replay::{Config, Outcome, Report, RunError, Simulation};
 use predicates::str::contains;
 use trace_mmap::{ArchiveWriter, FileName};
-use trace_tools::generate::{Generator, Ior, IorParameters};
+use trace_tools::generate::{FilePattern, Generator, Ior, IorParameters};
 
 use crate::checkpoints::replay_in_parts;
 use crate::command_line::{DONE, FAILED, Folder, command};
@@ -429,9 +429,13 @@ fn no_access_is_faster_than_its_bounds() {
                     ranks: clients as u32,
                     segments,
                     block,
-                    transfer: block,
-                    file: FileName::new("/fs/ior").unwrap(),
-                    collective,
+                    access: FilePattern {
+                        file: FileName::new("/fs/ior").unwrap(),
+                        file_per_rank: false,
+                        collective,
+                        transfer: block,
+                        sync: false,
+                    },
                     read: false,
                     ..IorParameters::default()
                 };

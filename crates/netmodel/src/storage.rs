@@ -5,6 +5,8 @@
 mod cache;
 mod devices;
 mod disk;
+mod file_request;
+mod file_sizes;
 mod file_system;
 mod hard_disk;
 pub mod scheduler;
@@ -27,10 +29,11 @@ use crate::{ForeignState, HostId, PlatformError};
 pub use cache::CacheSize;
 pub use devices::Devices;
 pub(crate) use disk::Disk;
+pub use file_request::{BeyondEnd, Consequences, FileOperation, FileRequest, ServerMessage};
 pub use file_system::{
     CacheDescription, FileSystem, FileSystemDescription, MetadataDescription, Piece, Striping,
 };
-pub use servers::{BeyondEnd, Consequences, FileOperation, FileRequest, FileServers, ServerMessage};
+pub use servers::FileServers;
 pub use usage::{Series, ServerUsage};
 
 /// Direction of an access.

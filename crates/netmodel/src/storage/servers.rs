@@ -1,4 +1,4 @@
-//! Clients and I/O servers: what an access to a file of a file system sends over the network, and when.
+//! Clients and I/O servers: the messages of an access to a file of a file system, and their times.
 //!
 //! An access becomes transfers of at most so many bytes with each server of its file, of which so many are under way at once:
 //!
@@ -13,89 +13,18 @@
 //!
 //! The caller sends the messages over its network, and reports their arrival. A message to the same host arrives at once.
 
-use std::collections::BTreeMap;
-
 use pdes_core::{Bytes, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::file_request::{BeyondEnd, Consequences, FileOperation, FileRequest, ServerMessage};
+use super::file_sizes::FileSizes;
 use super::server::{Effect, Server, TransferId};
 use super::slab::Slab;
 use super::usage::ServerUsage;
 use super::{Access, Devices, Direction, FileSystem, Storage, read_state};
 use crate::flow::event_queue::EventQueue;
 use crate::{DeviceId, FileSystemId, ForeignState, HostId};
-
-/// Operation on a file of a file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FileOperation {
-    /// Reads data.
-    Read,
-    /// Writes data.
-    Write,
-    /// Opens the file, at the metadata server.
-    Open,
-    /// Waits until all data that were written before are on the devices.
-    Sync,
-}
-
-/// Request of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileRequest {
-    /// File system.
-    pub system: FileSystemId,
-    /// Host of the client.
-    pub client: HostId,
-    /// Number of the file; different files may have one number, with a probability of 2^-32.
-    pub file: u32,
-    /// Operation.
-    pub operation: FileOperation,
-    /// First position in the file \[B\].
-    pub offset: u64,
-    /// Size \[B\].
-    pub bytes: u64,
-}
-
-/// A message that the caller has to send now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerMessage<T> {
-    /// Host that sends it.
-    pub from: HostId,
-    /// Host that receives it.
-    pub to: HostId,
-    /// Its size.
-    pub bytes: Bytes,
-    /// Its number, with which its arrival is reported.
-    pub number: u32,
-    /// Tag of the access.
-    pub tag: T,
-}
-
-/// A read goes beyond the end of its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BeyondEnd {
-    /// The read.
-    pub request: FileRequest,
-    /// Size of the file at that time \[B\].
-    pub size: u64,
-}
-
-/// Consequences of an event.
-#[derive(Debug)]
-pub struct Consequences<T> {
-    /// Messages to send now.
-    pub messages: Vec<ServerMessage<T>>,
-    /// Tags of operations that end now.
-    pub ended: Vec<T>,
-    /// Reads beyond the end of their files.
-    pub failed: Vec<(T, BeyondEnd)>,
-}
-
-impl<T> Default for Consequences<T> {
-    fn default() -> Self {
-        Self { messages: Vec::new(), ended: Vec::new(), failed: Vec::new() }
-    }
-}
 
 /// The I/O servers of a machine with their clients; `T` is the tag that the caller attaches to an operation, and gets back on its end.
 #[derive(Debug)]
@@ -119,8 +48,7 @@ struct State<T> {
     transfers: Slab<Transfer>,
     messages: Slab<UnderWay>,
     events: EventQueue<Event>,
-    /// Sizes of files; `None` if a file existed before the run, and its size is not known.
-    sizes: BTreeMap<(u32, u32), Option<u64>>,
+    sizes: FileSizes,
     /// Instant from which each metadata server is free.
     metadata_free_from: Vec<SimTime>,
 }
@@ -190,7 +118,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
             transfers: Slab::default(),
             messages: Slab::default(),
             events: EventQueue::default(),
-            sizes: BTreeMap::new(),
+            sizes: FileSizes::default(),
             metadata_free_from: vec![SimTime::ZERO; systems.len()],
         };
         let (mut bases, mut devices) = (Vec::new(), Vec::new());
@@ -198,7 +126,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
             bases.push(state.servers.len() as u32);
             state.servers.extend(of.servers.iter().map(|&host| Server::new(host)));
             devices.extend(of.servers.iter().map(|_| of.device.idle()));
-            state.sizes.extend(of.files.iter().map(|(name, size)| ((system, number(name)), Some(*size))));
+            of.files.iter().for_each(|(name, size)| state.sizes.set(system, number(name), *size));
         }
         let devices = Devices::new(devices);
         let (effects, accesses_ended) = (Vec::new(), Vec::new());
@@ -302,7 +230,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 self.start_shares(now, id, found);
             }
             FileOperation::Read | FileOperation::Write => {
-                if let Err(size) = resize(&mut self.state.sizes, &request, end)
+                if let Err(size) = self.state.sizes.access(&request, end)
                     && self.checks_sizes
                 {
                     self.state.operations.remove(id);
@@ -378,7 +306,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
         match request.operation {
             FileOperation::Write => of.write_requested(system, (id, access.bytes), &mut self.effects),
             FileOperation::Read => {
-                let size = self.state.sizes.get(&(request.system.get(), request.file)).copied().flatten();
+                let size = self.state.sizes.of(&request);
                 let local = server - self.bases[request.system.index()];
                 let size = size.map(|size| system.striping.part(request.file, local, size));
                 of.read_requested(system, now, (id, access), size, &mut self.effects);
@@ -522,20 +450,5 @@ impl<'a, T: Copy> FileServers<'a, T> {
         self.devices.restore(&devices)?;
         self.state = state;
         Ok(())
-    }
-}
-
-/// Follows the size of the file of a read or a write up to `end`; a read beyond it gets the size.
-fn resize(sizes: &mut BTreeMap<(u32, u32), Option<u64>>, request: &FileRequest, end: u64) -> Result<(), u64> {
-    let key = (request.system.get(), request.file);
-    if request.operation == FileOperation::Write {
-        if let Some(size) = sizes.entry(key).or_insert(Some(0)) {
-            *size = end.max(*size);
-        }
-        return Ok(());
-    }
-    match *sizes.entry(key).or_insert(None) {
-        Some(size) if end > size => Err(size),
-        _ => Ok(()),
     }
 }

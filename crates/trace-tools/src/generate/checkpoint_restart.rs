@@ -1,11 +1,14 @@
 //! A program that saves its state again and again.
 
+use std::iter;
+
 use pdes_core::{Bytes, Rank};
 use trace_mmap::table::MAX_OFFSET;
-use trace_mmap::{FileCall, FileDirection, FileName, Item};
+use trace_mmap::{FileDirection, Item};
 
 use super::error::{GenerateError, check_amount, check_at_most, check_min_ranks, check_positive};
-use super::program::{File, ProgramBuilder};
+use super::file_pattern::FilePattern;
+use super::program::ProgramBuilder;
 use super::{Generator, count_uniform};
 
 /// Parameters of [`CheckpointRestart`].
@@ -21,16 +24,8 @@ pub struct CheckpointRestartParameters {
     pub flops: f64,
     /// State of a rank \[B\]; default: 64 MiB.
     pub bytes: Bytes,
-    /// Amount of an access \[B\]; the last one may be smaller; default: 16 MiB.
-    pub transfer: Bytes,
-    /// The file; default: `/scratch/checkpoint`.
-    pub file: FileName,
-    /// Each rank has a file of its own; default: all share one.
-    pub file_per_rank: bool,
-    /// Accesses are collective; default: each rank for itself.
-    pub collective: bool,
-    /// The state is on the devices before the program goes on; default: false.
-    pub sync: bool,
+    /// The file and the accesses; default: 16 MiB of `/scratch/checkpoint`, which all ranks share.
+    pub access: FilePattern,
     /// The program begins with reading the state; default: false.
     pub restart: bool,
 }
@@ -43,11 +38,7 @@ impl Default for CheckpointRestartParameters {
             iterations: 100,
             flops: 1e9,
             bytes: Bytes::new(64 << 20),
-            transfer: Bytes::new(16 << 20),
-            file: FileName::new("/scratch/checkpoint").expect("this is a name"),
-            file_per_rank: false,
-            collective: false,
-            sync: false,
+            access: FilePattern::shared("/scratch/checkpoint", 16 << 20),
             restart: false,
         }
     }
@@ -73,7 +64,8 @@ impl CheckpointRestart {
     /// # Errors
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Zero`], [`GenerateError::Amount`], [`GenerateError::TooLarge`].
     pub fn new(parameters: CheckpointRestartParameters) -> Result<Self, GenerateError> {
-        let CheckpointRestartParameters { ranks, flops, bytes, transfer, .. } = parameters;
+        let CheckpointRestartParameters { ranks, flops, bytes, access: FilePattern { transfer, .. }, .. } =
+            parameters;
         check_min_ranks("a program with checkpoints", ranks, 1)?;
         check_amount("flops", flops)?;
         check_positive("transfer", transfer.get())?;
@@ -82,26 +74,10 @@ impl CheckpointRestart {
     }
 
     /// Writes or reads the state.
-    fn access(&self, body: &mut ProgramBuilder, file: &File, direction: FileDirection, rank: Rank) {
-        let CheckpointRestartParameters { bytes, transfer, file_per_rank, collective, sync, .. } = self.0;
-        let access = |bytes| FileCall::Access {
-            is_collective: collective,
-            direction,
-            offset: None,
-            bytes: Bytes::new(bytes),
-        };
-        let begin = if file_per_rank { 0 } else { u64::from(rank.get()) * bytes.get() };
-        body.file(file, FileCall::Open { mode: 0 });
-        body.file(file, FileCall::Seek { offset: begin });
-        body.repeat(bytes.get() / transfer.get(), |body| body.file(file, access(transfer.get())));
-        let rest = bytes.get() % transfer.get();
-        if rest > 0 {
-            body.file(file, access(rest));
-        }
-        if sync && direction == FileDirection::Write {
-            body.file(file, FileCall::Sync);
-        }
-        body.file(file, FileCall::Close);
+    fn access(&self, body: &mut ProgramBuilder, direction: FileDirection, rank: Rank) {
+        let CheckpointRestartParameters { bytes, ref access, .. } = self.0;
+        let begin = if access.file_per_rank { 0 } else { u64::from(rank.get()) * bytes.get() };
+        access.access(body, rank, direction, (iter::once(begin), bytes));
     }
 }
 
@@ -113,23 +89,17 @@ impl Generator for CheckpointRestart {
     fn rank(&self, rank: Rank) -> Vec<Item> {
         let CheckpointRestartParameters { ranks, checkpoints, iterations, flops, restart, .. } = self.0;
         assert!(rank.get() < ranks, "rank {rank} of {ranks}");
-        let file = match self.0.file_per_rank {
-            true => File::of_rank(&self.0.file, rank),
-            false => File::shared(&self.0.file),
-        };
         ProgramBuilder::build(|program| {
-            if self.0.file_per_rank {
-                program.own_communicator(rank);
-            }
+            self.0.access.begin(program, rank);
             if restart {
-                self.access(program, &file, FileDirection::Read, rank);
+                self.access(program, FileDirection::Read, rank);
             }
             program.repeat(checkpoints, |body| {
                 body.repeat(iterations, |body| {
                     body.compute(flops);
                     body.allreduce(1, 0.0);
                 });
-                self.access(body, &file, FileDirection::Write, rank);
+                self.access(body, FileDirection::Write, rank);
             });
         })
     }

@@ -2,10 +2,11 @@
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::table::MAX_OFFSET;
-use trace_mmap::{FileCall, FileDirection, FileName, Item};
+use trace_mmap::{FileDirection, Item};
 
 use super::error::{GenerateError, check_at_most, check_min_ranks, check_positive};
-use super::program::{File, ProgramBuilder};
+use super::file_pattern::FilePattern;
+use super::program::ProgramBuilder;
 use super::{Generator, count_uniform};
 
 /// Parameters of [`Ior`], with the benchmark's letters.
@@ -17,22 +18,15 @@ pub struct IorParameters {
     pub segments: u64,
     /// Contiguous amount of a rank in a segment, `-b` \[B\]; default: 1 MiB.
     pub block: Bytes,
-    /// Amount of an access, `-t` \[B\]; divides the block; default: 256 KiB.
-    pub transfer: Bytes,
-    /// The file, `-o`; default: `/scratch/ior`.
-    pub file: FileName,
-    /// Each rank has a file of its own, `-F`; default: all share one.
-    pub file_per_rank: bool,
-    /// Accesses are collective, `-c`; default: each rank for itself.
-    pub collective: bool,
+    /// The file and the accesses, `-o`, `-t` (a divisor of the block), `-F`, `-c`, `-e`; default: 256 KiB of `/scratch/ior`, which
+    /// all ranks share.
+    pub access: FilePattern,
     /// The file is written, `-w`; default: true.
     pub write: bool,
     /// The file is read, `-r`; default: true.
     pub read: bool,
     /// Distance of the rank whose data a rank reads, as with `-C -Q`; default: 0, its own.
     pub reorder: u32,
-    /// Written data are on the devices before the file is closed, `-e`; default: false.
-    pub sync: bool,
     /// Number of repetitions, `-i`; default: 1.
     pub repetitions: u64,
 }
@@ -43,14 +37,10 @@ impl Default for IorParameters {
             ranks: 16,
             segments: 1,
             block: Bytes::new(1 << 20),
-            transfer: Bytes::new(1 << 18),
-            file: FileName::new("/scratch/ior").expect("this is a name"),
-            file_per_rank: false,
-            collective: false,
+            access: FilePattern::shared("/scratch/ior", 1 << 18),
             write: true,
             read: true,
             reorder: 0,
-            sync: false,
             repetitions: 1,
         }
     }
@@ -77,7 +67,7 @@ impl Ior {
     /// # Errors
     /// [`GenerateError::TooFewRanks`], [`GenerateError::Zero`], [`GenerateError::Indivisible`], [`GenerateError::TooLarge`].
     pub fn new(parameters: IorParameters) -> Result<Self, GenerateError> {
-        let IorParameters { ranks, segments, block, transfer, .. } = parameters;
+        let IorParameters { ranks, segments, block, access: FilePattern { transfer, .. }, .. } = parameters;
         check_min_ranks("IOR", ranks, 1)?;
         check_positive("segments", segments)?;
         check_positive("transfer", transfer.get())?;
@@ -92,23 +82,14 @@ impl Ior {
     }
 
     /// Writes one phase: all accesses in a direction, to the data of a rank.
-    fn phase(&self, body: &mut ProgramBuilder, file: &File, direction: FileDirection, of: Rank) {
-        let IorParameters { ranks, segments, block, transfer, file_per_rank, collective, sync, .. } = self.0;
+    fn phase(&self, body: &mut ProgramBuilder, direction: FileDirection, of: Rank) {
+        let IorParameters { ranks, segments, block, ref access, .. } = self.0;
+        let begin = |segment| match access.file_per_rank {
+            true => segment * block.get(),
+            false => (segment * u64::from(ranks) + u64::from(of.get())) * block.get(),
+        };
         body.barrier();
-        body.file(file, FileCall::Open { mode: 0 });
-        for segment in 0..segments {
-            let blocks =
-                if file_per_rank { segment } else { segment * u64::from(ranks) + u64::from(of.get()) };
-            body.file(file, FileCall::Seek { offset: blocks * block.get() });
-            body.repeat(block.get() / transfer.get(), |body| {
-                let (is_collective, offset, bytes) = (collective, None, transfer);
-                body.file(file, FileCall::Access { is_collective, direction, offset, bytes });
-            });
-        }
-        if sync && direction == FileDirection::Write {
-            body.file(file, FileCall::Sync);
-        }
-        body.file(file, FileCall::Close);
+        access.access(body, of, direction, ((0..segments).map(begin), block));
     }
 }
 
@@ -118,22 +99,17 @@ impl Generator for Ior {
     }
 
     fn rank(&self, rank: Rank) -> Vec<Item> {
-        let IorParameters { ranks, ref file, file_per_rank, write, read, reorder, repetitions, .. } = self.0;
+        let IorParameters { ranks, ref access, write, read, reorder, repetitions, .. } = self.0;
         assert!(rank.get() < ranks, "rank {rank} of {ranks}");
-        let of = ((u64::from(rank.get()) + u64::from(reorder)) % u64::from(ranks)) as u32;
+        let of = Rank::new(((u64::from(rank.get()) + u64::from(reorder)) % u64::from(ranks)) as u32);
         ProgramBuilder::build(|program| {
-            let file_of =
-                |of: u32| if file_per_rank { File::of_rank(file, Rank::new(of)) } else { File::shared(file) };
-            let (written, source) = (file_of(rank.get()), file_of(of));
-            if file_per_rank {
-                program.own_communicator(rank);
-            }
+            access.begin(program, rank);
             program.repeat(repetitions, |body| {
                 if write {
-                    self.phase(body, &written, FileDirection::Write, rank);
+                    self.phase(body, FileDirection::Write, rank);
                 }
                 if read {
-                    self.phase(body, &source, FileDirection::Read, Rank::new(of));
+                    self.phase(body, FileDirection::Read, of);
                 }
             });
         })

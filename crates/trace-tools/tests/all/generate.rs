@@ -13,7 +13,7 @@ use trace_mmap::{
 use trace_tools::TextLine;
 use trace_tools::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
-    CheckpointRestartParameters, Class, GenerateError, Generator, Halo3d, Halo3dParameters, Ior,
+    CheckpointRestartParameters, Class, FilePattern, GenerateError, Generator, Halo3d, Halo3dParameters, Ior,
     IorParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters,
     NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
@@ -450,8 +450,15 @@ fn lines_of(generator: &dyn Generator, rank: u32) -> Vec<String> {
 #[test]
 fn ior_writes_and_reads_blocks() {
     let (block, transfer) = (Bytes::new(4000), Bytes::new(2000));
-    let shared =
-        IorParameters { ranks: 2, segments: 2, block, transfer, reorder: 1, ..IorParameters::default() };
+    let access = FilePattern { transfer, ..IorParameters::default().access };
+    let shared = IorParameters {
+        ranks: 2,
+        segments: 2,
+        block,
+        access: access.clone(),
+        reorder: 1,
+        ..IorParameters::default()
+    };
     let phase = |call: &str, begins: [u64; 2]| {
         let access = format!("1 {call} /scratch/ior 2000");
         let segment =
@@ -467,10 +474,18 @@ fn ior_writes_and_reads_blocks() {
     let expected = whole(&[phase("io-write", [4000, 12_000]), phase("io-read", [0, 8000])]);
     assert_eq!(lines_of(&ior, 1), expected);
     assert_eq!(ior.actions(), 2 * expected.len() as u64);
-    let collective = IorParameters { collective: true, read: false, ..shared.clone() };
+    let collective = IorParameters {
+        access: FilePattern { collective: true, ..access.clone() },
+        read: false,
+        ..shared.clone()
+    };
     let ior = Ior::new(collective).expect("the parameters are legal");
     assert_eq!(lines_of(&ior, 1), whole(&[phase("io-write_all", [4000, 12_000])]));
-    let own = IorParameters { file_per_rank: true, segments: 1, sync: true, ..shared.clone() };
+    let own = IorParameters {
+        access: FilePattern { file_per_rank: true, sync: true, ..access.clone() },
+        segments: 1,
+        ..shared.clone()
+    };
     let lines = lines_of(&Ior::new(own).expect("the parameters are legal"), 1);
     let expected =
         ["1 comm_create_group comm=0 new=1 members=1", "1 barrier", "1 io-open /scratch/ior.1 0 comm=1"];
@@ -478,9 +493,16 @@ fn ior_writes_and_reads_blocks() {
     assert!(lines.contains(&"1 io-sync /scratch/ior.1 comm=1".to_owned()));
     assert!(lines.contains(&"1 io-read /scratch/ior.0 2000 comm=1".to_owned()), "{lines:?}");
     let refused = |parameters| Ior::new(parameters).expect_err("the parameters are not legal").to_string();
-    let uneven = IorParameters { transfer: Bytes::new(3000), ..shared.clone() };
+    let uneven = IorParameters {
+        access: FilePattern { transfer: Bytes::new(3000), ..access.clone() },
+        ..shared.clone()
+    };
     assert_eq!(refused(uneven), "block is 4000, expected a multiple of 3000");
-    let large = IorParameters { block: Bytes::new(1 << 60), transfer: Bytes::new(1 << 60), ..shared };
+    let large = IorParameters {
+        block: Bytes::new(1 << 60),
+        access: FilePattern { transfer: Bytes::new(1 << 60), ..access },
+        ..shared
+    };
     assert!(refused(large).contains("the size of the file is"));
 }
 
@@ -491,7 +513,7 @@ fn checkpoints_follow_iterations() {
         checkpoints: 2,
         iterations: 2,
         bytes: Bytes::new(250),
-        transfer: Bytes::new(100),
+        access: FilePattern { transfer: Bytes::new(100), ..CheckpointRestartParameters::default().access },
         restart: true,
         ..CheckpointRestartParameters::default()
     };

@@ -11,9 +11,9 @@ use pdes_core::{Bytes, Rank};
 use trace_mmap::{ArchiveWriter, FileName};
 use trace_tools::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
-    CheckpointRestartParameters, Class, Generator, Halo3d, Halo3dParameters, Ior, IorParameters, Jitter,
-    JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters, NpbLu, NpbLuParameters,
-    RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
+    CheckpointRestartParameters, Class, FilePattern, Generator, Halo3d, Halo3dParameters, Ior, IorParameters,
+    Jitter, JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters, NpbLu,
+    NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
 
 use super::super::progress;
@@ -227,7 +227,7 @@ enum Program {
         #[arg(long, value_name = "BYTES", default_value_t = IorParameters::default().block.get())]
         block: u64,
         /// Amount of an access [B], which divides the block.
-        #[arg(long, value_name = "BYTES", default_value_t = IorParameters::default().transfer.get())]
+        #[arg(long, value_name = "BYTES", default_value_t = IorParameters::default().access.transfer.get())]
         transfer: u64,
         #[command(flatten)]
         files: FileArguments,
@@ -265,7 +265,7 @@ enum Program {
         #[arg(long, value_name = "BYTES", default_value_t = CheckpointRestartParameters::default().bytes.get())]
         bytes: u64,
         /// Amount of an access [B].
-        #[arg(long, value_name = "BYTES", default_value_t = CheckpointRestartParameters::default().transfer.get())]
+        #[arg(long, value_name = "BYTES", default_value_t = CheckpointRestartParameters::default().access.transfer.get())]
         transfer: u64,
         #[command(flatten)]
         files: FileArguments,
@@ -305,6 +305,13 @@ struct FileArguments {
     /// Waits until written data are on the devices before the file is closed.
     #[arg(long)]
     sync: bool,
+}
+
+impl FileArguments {
+    fn pattern(self, file: FileName, transfer: u64) -> FilePattern {
+        let Self { file_per_rank, collective, sync } = self;
+        FilePattern { file, file_per_rank, collective, transfer: Bytes::new(transfer), sync }
+    }
 }
 
 fn file_name(text: &str) -> Result<FileName, String> {
@@ -394,21 +401,11 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             reorder,
             repetitions,
         } => {
-            let FileArguments { file_per_rank, collective, sync } = files;
-            Box::new(Ior::new(IorParameters {
-                ranks,
-                segments,
-                block: Bytes::new(block),
-                transfer: Bytes::new(transfer),
-                file,
-                file_per_rank,
-                collective,
-                write: !read_only,
-                read: !write_only,
-                reorder,
-                sync,
-                repetitions,
-            })?)
+            let (block, access) = (Bytes::new(block), files.pattern(file, transfer));
+            let (write, read) = (!read_only, !write_only);
+            let parameters =
+                IorParameters { ranks, segments, block, access, write, read, reorder, repetitions };
+            Box::new(Ior::new(parameters)?)
         }
         Program::CheckpointRestart {
             ranks,
@@ -421,20 +418,10 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             file,
             restart,
         } => {
-            let FileArguments { file_per_rank, collective, sync } = files;
-            Box::new(CheckpointRestart::new(CheckpointRestartParameters {
-                ranks,
-                checkpoints,
-                iterations,
-                flops,
-                bytes: Bytes::new(bytes),
-                transfer: Bytes::new(transfer),
-                file,
-                file_per_rank,
-                collective,
-                sync,
-                restart,
-            })?)
+            let (bytes, access) = (Bytes::new(bytes), files.pattern(file, transfer));
+            let parameters =
+                CheckpointRestartParameters { ranks, checkpoints, iterations, flops, bytes, access, restart };
+            Box::new(CheckpointRestart::new(parameters)?)
         }
         Program::Mdtest { ranks, files, file, repetitions } => {
             Box::new(Mdtest::new(MdtestParameters { ranks, files, file, repetitions })?)

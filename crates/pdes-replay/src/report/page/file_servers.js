@@ -27,15 +27,7 @@ function showFileServers() {
   const rows = Array.from({ length: Math.ceil(all.length / share) }, (_, row) => all.slice(row * share, (row + 1) * share));
   const name = (row) => servers.hosts[row[0]] + (row.length > 1 ? ` and ${row.length - 1} more` : "");
   const speed = (row, bin) => (sum(row.map((server) => servers.series[server][bin] ?? 0)) / row.length / servers.bin_ps) * 1e12;
-  const time = (bin) => picos(bin * servers.bin_ps, 3);
   const cells = rows.flatMap((row, index) => Array.from({ length: bins }, (_, bin) => [bin, index, speed(row, bin)]));
-  const strips = chart(box, "Read and written over time, by server", 100 + Math.min(18 * rows.length, 500), (colours, width) => {
-    const options = heat(colours, {
-      columns: Array.from({ length: bins }, (_, bin) => time(bin)), rows: rows.map(name), cells, format: rate, xName: "simulated time",
-      hint: (_, [bin, row, value]) => `<b>${escaped(name(rows[row]))}</b><br>${time(bin)} to ${time(bin + 1)}: ${rate(value)}`,
-    });
-    options.yAxis.axisLabel = { ...options.yAxis.axisLabel, width: width < 600 ? 90 : 210, overflow: "truncate", fontSize: 11 };
-    return options;
-  });
+  const strips = overTime(box, "Read and written over time, by server", { names: rows.map(name), bin: servers.bin_ps, cells, format: rate, height: 100 + Math.min(18 * rows.length, 500) });
   strips.id = "server-strips";
 }

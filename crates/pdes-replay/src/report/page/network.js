@@ -26,16 +26,9 @@ function showLinks() {
   table(box, columns, links.top, { sorted: 5 });
   const drawn = links.top.filter((link) => link.series.length);
   if (drawn.length) {
-    const bins = Math.max(...drawn.map((link) => link.series.length));
-    const time = (bin) => picos(bin * links.bin_ps, 3);
-    const strips = chart(box, "The most contended links over time", 90 + 18 * drawn.length, (colours, width) => {
-      const cells = drawn.flatMap((link, row) => link.series.map((used, bin) => [bin, row, used]));
-      const options = heat(colours, {
-        columns: Array.from({ length: bins }, (_, bin) => time(bin)), rows: drawn.map(label), cells, format: (part) => percent(part), most: 1, xName: "simulated time",
-        hint: (_, [bin, row, used]) => `<b>${escaped(label(drawn[row]))}</b><br>${time(bin)} to ${time(bin + 1)}: ${percent(used)} used`,
-      });
-      options.yAxis.axisLabel = { ...options.yAxis.axisLabel, width: width < 600 ? 90 : 210, overflow: "truncate", fontSize: 11, interval: 0 };
-      return options;
+    const cells = drawn.flatMap((link, row) => link.series.map((used, bin) => [bin, row, used]));
+    const strips = overTime(box, "The most contended links over time", {
+      names: drawn.map(label), bin: links.bin_ps, cells, format: (part) => percent(part), most: 1, height: 90 + 18 * drawn.length, hint: (used) => `${percent(used)} used`,
     });
     strips.id = "strips";
   }

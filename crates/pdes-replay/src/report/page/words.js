@@ -36,3 +36,17 @@ function flat(value, path = "", rows = new Map()) {
 }
 
 const site = (name) => name ?? "before the first call site";
+
+// A heat map over time: a row for each name; `cells` are [bin of so many picoseconds, row, value].
+function overTime(box, title, { names, bin: length, cells, format, hint = format, most = null, height }) {
+  const time = (bin) => picos(bin * length, 3);
+  const bins = Math.max(...cells.map(([bin]) => bin)) + 1;
+  return chart(box, title, height, (colours, width) => {
+    const options = heat(colours, {
+      columns: Array.from({ length: bins }, (_, bin) => time(bin)), rows: names, cells, format, most, xName: "simulated time",
+      hint: (_, [bin, row, value]) => `<b>${escaped(names[row])}</b><br>${time(bin)} to ${time(bin + 1)}: ${hint(value)}`,
+    });
+    options.yAxis.axisLabel = { ...options.yAxis.axisLabel, width: width < 600 ? 90 : 210, overflow: "truncate", fontSize: 11, ...(names.length <= 32 ? { interval: 0 } : {}) };
+    return options;
+  });
+}

@@ -1,0 +1,41 @@
+//! Sizes of the files of file systems.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::file_request::{FileOperation, FileRequest};
+
+/// Sizes of files \[B\], by file system and number; `None` if a file existed before the run, and its size is not known.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct FileSizes(BTreeMap<(u32, u32), Option<u64>>);
+
+impl FileSizes {
+    /// Sets the size of a file that exists before the run.
+    pub(super) fn set(&mut self, system: u32, file: u32, size: u64) {
+        self.0.insert((system, file), Some(size));
+    }
+
+    /// Returns the size of the file of a request, if it is known.
+    pub(super) fn of(&self, request: &FileRequest) -> Option<u64> {
+        self.0.get(&(request.system.get(), request.file)).copied().flatten()
+    }
+
+    /// Follows a read or a write up to `end`.
+    ///
+    /// # Errors
+    /// Fails with the size of the file if a read goes beyond it.
+    pub(super) fn access(&mut self, request: &FileRequest, end: u64) -> Result<(), u64> {
+        let key = (request.system.get(), request.file);
+        if request.operation == FileOperation::Write {
+            if let Some(size) = self.0.entry(key).or_insert(Some(0)) {
+                *size = end.max(*size);
+            }
+            return Ok(());
+        }
+        match *self.0.entry(key).or_insert(None) {
+            Some(size) if end > size => Err(size),
+            _ => Ok(()),
+        }
+    }
+}
