@@ -83,7 +83,7 @@ impl Default for Breakdown {
     }
 }
 
-/// Compares the regions only, not the state of an unfinished rank.
+/// Compares the sums only, not the state of an unfinished rank.
 impl PartialEq for Breakdown {
     fn eq(&self, other: &Self) -> bool {
         self.regions == other.regions && self.delays == other.delays

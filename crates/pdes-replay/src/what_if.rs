@@ -198,7 +198,7 @@ impl WhatIf {
         modified: Option<&Path>,
         directory: &Path,
     ) -> Result<Self, WhatIfError> {
-        let mut job = without_outputs(config.clone().resolve().map_err(WhatIfError::Config)?);
+        let mut job = config.clone().resolve().map_err(WhatIfError::Config)?.without_outputs();
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
         let is_chosen =
@@ -220,7 +220,7 @@ impl WhatIf {
             vec![Run { name, job: job.clone(), source: source.clone(), hop_bytes: None, has_open_receives }];
         for hypothesis in hypotheses {
             let name = hypothesis.name().to_owned();
-            let mut job = without_outputs(with_settings(config, hypothesis)?);
+            let mut job = with_settings(config, hypothesis)?.without_outputs();
             job.critical_path |= has_path;
             if hypothesis.changes_program() {
                 let path = traces.path().join(format!("{name}.pdt"));
@@ -302,10 +302,6 @@ fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<Job, WhatIf
         config.set(setting).map_err(wrong)?;
     }
     config.resolve().map_err(wrong)
-}
-
-fn without_outputs(job: Job) -> Job {
-    Job { checkpoints: None, timeline: None, report: None, profile: None, ..job }
 }
 
 impl Run {

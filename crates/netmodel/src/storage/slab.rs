@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Values by their numbers; a new value gets the number that became free last.
+///
+/// The crate `slab` forgets the order of free numbers when it is stored, so that a resumed run would number messages differently.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Slab<V> {
     values: Vec<Option<V>>,
