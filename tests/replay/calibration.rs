@@ -168,6 +168,116 @@ fn regions_have_the_speeds_that_were_measured() {
     assert!(skipped.fast_forward.is_some_and(|forward| forward.skipped_iterations > 0));
 }
 
+/// A program with calls of several kinds and sizes between computations of different lengths: of each rank the lines, and the
+/// number of its last action.
+fn program_of_calls() -> Vec<String> {
+    let mut lines: Vec<String> = ["0 init", "1 init"].map(str::to_owned).to_vec();
+    for step in 0_u64..120 {
+        let bytes = [8, 300, 3000, 20_000, 100_000][step as usize % 5];
+        let mut both = |of: &dyn Fn(u64) -> String| lines.extend([of(0), of(1)]);
+        both(&|rank| format!("{rank} compute {}", 20_000 + (step * 7919 + rank * 104_729) % 30_011));
+        both(&|rank| format!("{rank} irecv {} 0 {bytes}", 1 - rank));
+        both(&|rank| format!("{rank} isend {} 0 {bytes}", 1 - rank));
+        both(&|rank| format!("{rank} compute {}", 5_000 + (step * 31 + rank * 17) % 4_001));
+        both(&|rank| format!("{rank} waitall"));
+        both(&|rank| format!("{rank} allreduce {bytes} 0"));
+        lines.extend(["0 send 1 1 40".to_owned(), "1 recv 0 1 40".to_owned()]);
+    }
+    lines
+}
+
+/// Adds to each line the time that its action takes in a replay with these settings \[ns\].
+fn with_times(folder: &Folder, machine: &Path, lines: &[String], settings: &[&str]) -> String {
+    let trace = folder.write("calls.txt", &(lines.join("\n") + "\n"));
+    let timeline = folder.path("calls.csv");
+    let mut assignments = settings.to_vec();
+    let file = format!("timeline.file={}", timeline.display());
+    assignments.push(&file);
+    run(machine, &trace, &assignments);
+    let states = std::fs::read_to_string(timeline).unwrap();
+    let mut durations = [vec![], vec![]];
+    for row in states.lines().skip(1) {
+        let [rank, _, begin, end] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [begin, end] = [begin, end].map(|time| time.parse::<u64>().unwrap());
+        durations[rank.parse::<usize>().unwrap()].push((begin, end));
+    }
+    let mut next = durations.map(|mut states| {
+        states.sort_unstable();
+        states.into_iter()
+    });
+    let timed = lines.iter().map(|line| {
+        let rank = usize::from(line.starts_with('1'));
+        if line.ends_with("init") {
+            return line.clone();
+        }
+        let (begin, end) = next[rank].next().unwrap();
+        format!("{line} time={}", (end - begin).div_ceil(1000))
+    });
+    timed.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
+fn costs_of_calls_are_those_of_the_recorded_programs() {
+    let folder = Folder::new();
+    let observations = folder.write("observations.csv", &observations());
+    let [bare, machine] = ["bare.toml", "machine.toml"].map(|name| folder.path(name));
+    command().args(["calibrate", "-o"]).arg(&bare).arg("--from").arg(&observations).assert().code(DONE);
+    let truth = "mpi.call_overhead={ isend = '0:400ns:0;4096:900ns:0.05ns', irecv = '250ns', waitall = '1.5us', allreduce = '2us', \
+                 recv = '700ns' }";
+    let recorded = with_times(&folder, &bare, &program_of_calls(), &[truth]);
+    let trace = folder.write("recorded.txt", &recorded);
+    let error = |machine: &Path| {
+        let report = folder.path("validation.json");
+        let mut validate = command();
+        validate.arg("validate").arg(&trace).arg("--config").arg(machine).arg("--report").arg(&report);
+        validate.assert().code(DONE);
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+        json["communication"]["error"].as_f64().unwrap()
+    };
+    let without = error(&bare);
+    assert!(without < -0.1, "{without}");
+    // Two recordings of one program predict each other.
+    let other = folder.write("other.txt", &recorded);
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o"]).arg(&machine).arg("--from").arg(&observations);
+    let assert = calibrate.arg("--calls").arg(&trace).arg(&other).assert().code(DONE);
+    assert.stdout(contains("  recorded ").and(contains("  other ")));
+    let with = error(&machine);
+    assert!(with.abs() < 0.005, "{with}");
+    let text = std::fs::read_to_string(&machine).unwrap();
+    let costs: toml::Table = toml::from_str(&text).unwrap();
+    let costs = costs["mpi"]["call_overhead"].as_table().unwrap();
+    let constant = |call: &str| {
+        let section = costs[call].as_str().unwrap().split(':').nth(1).unwrap();
+        section.strip_suffix("ns").unwrap().parse::<f64>().unwrap()
+    };
+    for (call, expected) in [("irecv", 250.0), ("waitall", 1500.0), ("allreduce", 2000.0), ("recv", 700.0)] {
+        let found = constant(call);
+        assert!((found / expected - 1.0).abs() < 0.1, "{call}: found {found} ns, expected {expected}\n{text}");
+    }
+}
+
+#[test]
+fn costs_of_calls_have_names_and_times() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 984\n1 recv 0 0 984\n");
+    let platform = folder.write(
+        "platform.toml",
+        "[topology]\nkind = 'cluster'\nhosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n",
+    );
+    let run = |setting: &str| {
+        let mut replay = command();
+        replay.arg("--trace").arg(&trace).arg("--platform").arg(&platform).args(["--quiet", "--set", "network.preset=raw"]);
+        replay.args(["--set", setting]).assert()
+    };
+    // 3 us for the message, before it the cost of the send, and after it that of the receive.
+    run("mpi.call_overhead={ send = '2us', recv = '0:500ns:1us' }").code(DONE).stdout(contains("0.0000055"));
+    run("mpi.call_overhead={ sendd = '1us' }").code(MISUSE).stderr(contains("found no such call, expected one of send"));
+    run("mpi.call_overhead={ test = '1us' }").code(MISUSE).stderr(contains("the cost of a poll is mpi.test_s"));
+    run("mpi.call_overhead={ send = 'soon' }").code(MISUSE).stderr(contains("found \"soon\", expected a time"));
+}
+
 #[test]
 fn files_of_several_benchmarks_together() {
     let folder = Folder::new();

@@ -113,6 +113,20 @@ impl Machine {
         if self.test_s.is_some() || self.iprobe_s.is_some() {
             text.push_str("test_grows = false\n");
         }
+        if !self.call_costs.is_empty() {
+            text.push_str("\n# Time of the library itself in calls of programs: number of calls, spread of a call.\n[mpi.call_overhead]\n");
+        }
+        for cost in &self.call_costs {
+            let doubt = if cost.is_uncertain() { ", more than the cost" } else { "" };
+            let _ = writeln!(
+                text,
+                "{} = \"{}\" # {} calls, spread {:.3} us{doubt}",
+                cost.call,
+                cost.to_text(),
+                cost.count,
+                cost.spread_s * 1e6
+            );
+        }
         text
     }
 

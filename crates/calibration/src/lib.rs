@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod call;
 mod configuration;
 mod curve;
 #[cfg(feature = "pictures")]
@@ -35,12 +36,13 @@ mod plan;
 mod segmentation;
 mod threshold;
 
+pub use call::{CallCost, CallPoint};
 pub use curve::{Curve, Residuals, Segment};
 pub use format::{FormatError, read, read_text, write_observations};
 pub use line::Line;
 pub use machine::{Computations, FitError, Fitted, Machine};
 #[cfg(feature = "mpi")]
-pub use measure::{MeasureError, measure};
+pub use measure::{MeasureError, measure, run_program};
 pub use observation::{Measurements, Observation, Operation, Point};
 pub use plan::{Experiment, Plan};
 pub use threshold::{Evidence, Thresholds};

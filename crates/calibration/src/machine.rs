@@ -3,6 +3,7 @@
 mod message;
 mod split;
 
+use crate::call::CallCost;
 use crate::curve::{Curve, Residuals};
 use crate::line::Line;
 use crate::observation::{Measurements, Operation, Point};
@@ -48,6 +49,8 @@ pub struct Machine {
     pub speed: Option<f64>,
     /// Measured computations of a program by region; empty if there is no such program.
     pub computations: Vec<Computations>,
+    /// Time of the library itself in calls, fitted to programs; empty if there is no such program.
+    pub call_costs: Vec<CallCost>,
     /// Time per message of many in flight together.
     pub streams: Vec<Point>,
     /// Size below which there was no ping-pong \[B\]: the time of smaller messages is the sum of both overheads and the
@@ -179,6 +182,7 @@ impl Machine {
             iprobe_s: only(Operation::Iprobe).map(|point| point.typical_s),
             speed: only(Operation::Compute).map(|point| point.amount as f64 / point.typical_s),
             computations: Vec::new(),
+            call_costs: Vec::new(),
             streams: points_of(Operation::Stream),
             composed_below,
         })

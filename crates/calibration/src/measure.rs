@@ -3,6 +3,7 @@
 mod clock;
 mod kernel;
 mod pair;
+mod program;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +15,7 @@ use crate::plan::Plan;
 use clock::Clock;
 use kernel::Kernel;
 use pair::MeasuringProcess;
+pub use program::run_program;
 
 /// Error of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,8 @@ use pdes_core::{Bytes, SimDuration};
 /// A piecewise linear cost in the size of a message: SimGrid's options `smpi/os`, `smpi/ois` and `smpi/or`.
 ///
 /// Written `s0:a0:b0;s1:a1:b1;...` with thresholds `s` \[B\], constants `a` \[s\] and slopes `b` [s/B]: a message of
-/// `n` bytes costs `a + b n` of the section with the largest `s < n`, or of the first section where there is none.
+/// `n` bytes costs `a + b n` of the section with the largest `s < n`, or of the first section where there is none. A single time is
+/// the cost for all sizes.
 ///
 /// ```
 /// use mpi_model::Overhead;
@@ -86,6 +87,11 @@ impl std::str::FromStr for Overhead {
     type Err = OverheadError;
 
     fn from_str(text: &str) -> Result<Self, OverheadError> {
+        if !text.contains(':') {
+            return Ok(Self {
+                sections: vec![Section { above: 0, constant_ps: picos(text)?, slope_ps: 0.0 }],
+            });
+        }
         let mut sections = text.split(';').map(section).collect::<Result<Vec<_>, _>>()?;
         sections.sort_by_key(|section| section.above);
         match sections.windows(2).find(|pair| pair[0].above == pair[1].above) {
@@ -134,6 +140,11 @@ mod tests {
 
     #[test]
     fn errors_name_their_operand() {
+        assert_eq!(
+            "1.5 us".parse::<Overhead>().unwrap().cost(Bytes::new(9)),
+            SimDuration::from_picos(1_500_000)
+        );
+        assert_eq!("fast".parse::<Overhead>(), Err(OverheadError::Time("fast".into())));
         assert_eq!("x:1:2".parse::<Overhead>(), Err(OverheadError::Size("x".into())));
         assert_eq!("0:-1:2".parse::<Overhead>(), Err(OverheadError::Time("-1".into())));
         assert_eq!("0:1:2;0:1:2".parse::<Overhead>(), Err(OverheadError::DuplicateThreshold(0)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pdes_core::{Bytes, SimDuration};
 
-use crate::{Overhead, Selection};
+use crate::{ActionKind, Overhead, Selection};
 
 /// Overheads and protocol thresholds of an MPI library, and relative speeds of regions of the program. The defaults are SMPI's.
 ///
@@ -28,6 +28,10 @@ pub struct Parameters {
     pub receive: Overhead,
     /// Cost to the receiver, before it posts a non-blocking receive or starts a persistent one. SimGrid has no such cost.
     pub irecv: SimDuration,
+    /// Time that the library itself spends in calls, by kind of call and size ([`ActionKind::size`]); none for kinds that are not
+    /// listed. Calls that start something have it before they communicate, those that complete something (`recv`, `probe` and waits)
+    /// after what they waited for. SimGrid has no such costs.
+    pub call_overheads: BTreeMap<ActionKind, Overhead>,
     /// Cost of every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
     /// since the last successful one where `test_grows`.
     pub test: SimDuration,
@@ -58,6 +62,7 @@ impl Default for Parameters {
             isend: Overhead::default(),
             receive: Overhead::default(),
             irecv: SimDuration::ZERO,
+            call_overheads: BTreeMap::new(),
             test: SimDuration::from_picos(100_000_000),
             test_grows: true,
             iprobe: SimDuration::from_picos(100_000_000),

@@ -96,7 +96,10 @@ pub use simulation::{OrderedReplay, Outcome, RunError, ServerUse, Simulation};
 pub use sweep::write_parquet;
 pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
 pub use timeline::TimelinePlan;
-pub use validation::{Residual, TimeComparison, Validation, ValidationError, measured_computations};
+pub use validation::{
+    CallFit, Prediction, Residual, TimeComparison, Validation, ValidationError, fit_calls,
+    measured_computations,
+};
 #[cfg(feature = "pictures")]
 pub use what_if::PageError;
 pub use what_if::{

@@ -218,6 +218,8 @@ pub struct MpiParameters {
     pub receive_overhead: String,
     /// Cost of posting a nonblocking receive \[s\].
     pub irecv_s: f64,
+    /// Time of the library itself in calls, by the name of the action.
+    pub call_overhead: BTreeMap<&'static str, String>,
     /// Cost of a test \[s\].
     pub test_s: f64,
     /// Growth of the costs of tests and probes with each failed one.
@@ -365,6 +367,12 @@ impl Parameters {
                 isend_overhead: job.mpi.isend.to_string(),
                 receive_overhead: job.mpi.receive.to_string(),
                 irecv_s: job.mpi.irecv.as_secs_f64(),
+                call_overhead: job
+                    .mpi
+                    .call_overheads
+                    .iter()
+                    .map(|(kind, overhead)| (kind.name(), overhead.to_string()))
+                    .collect(),
                 test_s: job.mpi.test.as_secs_f64(),
                 test_grows: job.mpi.test_grows,
                 iprobe_s: job.mpi.iprobe.as_secs_f64(),

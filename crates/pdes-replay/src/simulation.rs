@@ -8,11 +8,11 @@ mod run;
 mod warnings;
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use mpi_model::ReplayError;
+use mpi_model::{EventSink, Excerpt, ReplayError};
 use netmodel::flow::windows::{WindowError, window};
 use netmodel::{HostId, Layout, Platform, RouteError};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
@@ -77,6 +77,8 @@ pub struct Simulation {
     jitter: Option<u64>,
     batch: Option<usize>,
     stop: StopHandle,
+    /// Consumer of the events of all ranks in place of a timeline.
+    event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
     /// Warning about calls that take no time, computed on first use.
     unmodelled_warning: OnceLock<Option<String>>,
 }
@@ -241,6 +243,7 @@ impl Simulation {
             jitter: None,
             batch: None,
             stop: StopHandle::default(),
+            event_sink: None,
             unmodelled_warning: OnceLock::new(),
         })
     }
@@ -287,6 +290,16 @@ impl Simulation {
     pub fn with_threads(mut self, threads: usize) -> Self {
         (self.job.threads, self.rank_assignment) = (threads, None);
         self
+    }
+
+    /// Passes the states of all ranks to a sink, in place of a timeline: those of a rank in their order.
+    pub(crate) fn with_event_sink(self, sink: Arc<dyn EventSink + Send>) -> Self {
+        Self { event_sink: Some((Excerpt::default(), sink)), ..self }
+    }
+
+    /// Returns the consumer of events in place of a timeline, if there is one, and what it is to get.
+    pub(crate) fn event_sink(&self) -> Option<(&Excerpt, &dyn EventSink)> {
+        self.event_sink.as_ref().map(|(excerpt, sink)| (excerpt, sink.as_ref() as &dyn EventSink))
     }
 
     /// Returns the job.

@@ -93,8 +93,11 @@ impl Simulation {
         self.job().timeline.as_ref().map(TimelinePlan::spool)
     }
 
-    /// Returns the instruction to record events, if a timeline is requested.
+    /// Returns the instruction to record events, if a timeline is requested or the events have another consumer.
     pub(crate) fn recording<'a>(&'a self, spool: Option<&'a Spool>) -> Option<Recording<'a>> {
+        if let Some((excerpt, sink)) = self.event_sink() {
+            return Some(Recording { excerpt, sink });
+        }
         Some(self.job().timeline.as_ref()?.recording(spool?))
     }
 

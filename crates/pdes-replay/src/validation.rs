@@ -4,7 +4,9 @@
 //! call site the time of all ranks is compared three times: measured, replayed, and replayed with the measured time of each
 //! computation in place of its amount. The last two differ in computation, the first and the last in the rest.
 
+mod calls;
 mod computations;
+mod durations;
 mod measurement;
 
 use std::path::Path;
@@ -17,6 +19,7 @@ use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, w
 use crate::job::Job;
 use crate::report::write_json;
 use crate::simulation::{Outcome, RunError, Simulation};
+pub use calls::{CallFit, Prediction, fit_calls};
 pub use computations::measured_computations;
 use measurement::{Class, Sum, Times};
 

@@ -206,6 +206,36 @@ impl fmt::Display for Amount {
 }
 
 impl Collective {
+    /// Returns the size of the buffers that a rank passes to the operation, without those that only a root has \[B\]; `None` for a
+    /// barrier.
+    pub fn payload(&self) -> Option<u64> {
+        let sum = |counts: &[u64]| counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+        let (count, datatype) = match self {
+            Self::Barrier => return None,
+            Self::Bcast { count, datatype, .. }
+            | Self::Reduce { count, datatype, .. }
+            | Self::Allreduce { count, datatype, .. }
+            | Self::Scan { count, datatype, .. }
+            | Self::Exscan { count, datatype, .. } => (*count, datatype),
+            Self::Alltoall { send_count, send_type, .. }
+            | Self::Allgather { send_count, send_type, .. }
+            | Self::Gather { send_count, send_type, .. }
+            | Self::Gatherv { send_count, send_type, .. } => (*send_count, send_type),
+            Self::Scatter { recv_count, recv_type, .. } | Self::Scatterv { recv_count, recv_type, .. } => {
+                (*recv_count, recv_type)
+            }
+            Self::Allgatherv { recv_counts, recv_type, .. } => (sum(recv_counts), recv_type),
+            Self::ReduceScatter { recv_counts, datatype, .. } => (sum(recv_counts), datatype),
+            Self::Alltoallv { send_counts, recv_counts, send_type, recv_type } => {
+                let received = sum(recv_counts).saturating_mul(recv_type.size().get());
+                return Some(
+                    sum(send_counts).saturating_mul(send_type.size().get()).saturating_add(received),
+                );
+            }
+        };
+        Some(count.saturating_mul(datatype.size().get()))
+    }
+
     /// Returns the name of the action in a trace, such as `bcast`.
     pub fn name(&self) -> &'static str {
         self.kind().names()[0]

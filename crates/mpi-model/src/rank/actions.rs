@@ -1,6 +1,6 @@
 //! Dispatch of the actions of a trace.
 
-use pdes_core::SimDuration;
+use pdes_core::{Bytes, SimDuration};
 use trace_mmap::{Action, LocationId, SendRecv, Slot};
 
 use super::pending::Pending;
@@ -20,6 +20,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let Self { context, point_to_point: messages, .. } = self;
+        if context.charges_calls() {
+            context.charge_start(action);
+        }
         match action {
             Action::Compute { flops } => self.compute(flops, outbox),
             Action::Send { to, bytes } => {
@@ -88,6 +91,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Ends the action in progress and attributes its time.
     #[inline]
     pub(super) fn end(&mut self, kind: ActionKind) -> Control {
+        if self.context.charges_calls() {
+            self.context.charge_end(kind);
+        }
         let action = ActionSpan { kind, begin: self.action_begin, end: self.context.thread.clock };
         self.action_begin = action.end;
         self.context.observers.action_ended(&action);
@@ -179,6 +185,37 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 }
 
 impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
+    /// Returns whether calls have costs by their kind.
+    #[inline(always)]
+    fn charges_calls(&self) -> bool {
+        !self.replay.parameters.call_overheads.is_empty()
+    }
+
+    /// Charges the time of the library itself in a call that starts something, before it does.
+    #[cold]
+    #[inline(never)]
+    fn charge_start(&mut self, action: Action) {
+        let kind = ActionKind::of(action, self.trace);
+        if !kind.is_completion()
+            && let Some(overhead) = self.replay.parameters.call_overheads.get(&kind)
+        {
+            self.thread.clock += overhead.cost(ActionKind::size(action, self.trace));
+            self.worked(kind);
+        }
+    }
+
+    /// Charges the time of the library itself in a call that completes something, after what it waited for.
+    #[cold]
+    #[inline(never)]
+    fn charge_end(&mut self, kind: ActionKind) {
+        if kind.is_completion()
+            && let Some(overhead) = self.replay.parameters.call_overheads.get(&kind)
+        {
+            self.thread.clock += overhead.cost(Bytes::ZERO);
+            self.worked(kind);
+        }
+    }
+
     /// Returns whether both sides of a combined send and receive are the rank itself, which is a copy in memory.
     fn is_self_exchange(&self, both: &SendRecv) -> bool {
         let (trace, me) = (self.trace, Some(self.me));

@@ -1,6 +1,7 @@
 //! Classification of the actions of a trace by [`ActionKind`].
 
-use trace_mmap::{Action, RankTrace};
+use pdes_core::Bytes;
+use trace_mmap::{Action, Call, CollectiveId, FileCall, RankTrace};
 
 use crate::statistics::ActionKind;
 
@@ -35,6 +36,52 @@ impl ActionKind {
             Action::Init | Action::Communicator | Action::Location(_) => Self::Marker,
             Action::Finalize => Self::Finalize,
             Action::Call(id) => Self::of_call(rank.call(id), rank),
+        }
+    }
+
+    /// Returns whether actions of this kind are calls that may have a cost of their own
+    /// ([`Parameters::call_overheads`](crate::Parameters::call_overheads)): neither computations, nor polls, whose costs are
+    /// parameters of their own, nor actions that take no time.
+    pub fn has_call_overhead(self) -> bool {
+        !matches!(
+            self,
+            Self::Compute | Self::Sleep | Self::Marker | Self::Finalize | Self::Test | Self::Iprobe
+        )
+    }
+
+    /// Returns whether a call of this kind only completes what others have started.
+    pub(crate) fn is_completion(self) -> bool {
+        matches!(self, Self::Recv | Self::Wait | Self::Waitall | Self::Waitany | Self::Waitsome | Self::Probe)
+    }
+
+    /// Returns the size on which the cost of a call depends: that of the message that it sends, of the buffer of `irecv`, or the
+    /// [payload](trace_mmap::Collective::payload) of a collective operation. Zero for all others, and for calls that complete
+    /// messages: the size of a received message counts in [`Parameters::receive`](crate::Parameters::receive).
+    ///
+    /// # Panics
+    /// The action is not of this rank.
+    pub fn size(action: Action, rank: &RankTrace) -> Bytes {
+        let operation = |id: CollectiveId| Bytes::new(rank.collective(id).payload().unwrap_or_default());
+        let all =
+            |neighbors: &[(u32, Bytes)]| neighbors.iter().fold(Bytes::ZERO, |sum, (_, bytes)| sum + *bytes);
+        match action {
+            Action::Send { bytes, .. } | Action::Isend { bytes, .. } | Action::Irecv { bytes, .. } => bytes,
+            Action::SendRecv(id) => rank.send_recv(id).send_bytes,
+            Action::Collective(id) => operation(id),
+            Action::Call(id) => match rank.call(id) {
+                Call::Send { bytes, .. }
+                | Call::Isend { bytes, .. }
+                | Call::Irecv { bytes, .. }
+                | Call::SendRecv { send_bytes: bytes, .. }
+                | Call::File {
+                    call: FileCall::Access { bytes, .. } | FileCall::SharedAccess { bytes, .. },
+                    ..
+                } => *bytes,
+                Call::Collective { operation: id, .. } => operation(*id),
+                Call::NeighborAlltoall { to, .. } => all(to),
+                _ => Bytes::ZERO,
+            },
+            _ => Bytes::ZERO,
         }
     }
 }

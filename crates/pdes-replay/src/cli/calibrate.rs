@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use calibration::{Computations, Machine, Measurements, write_observations};
 use clap::Args;
-use pdes_replay::measured_computations;
+use pdes_replay::{CallFit, Config, Prediction, fit_calls, measured_computations};
 use trace_mmap::LoadOptions;
 
 use super::{Misuse, processes};
@@ -22,8 +22,8 @@ const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 )]
 pub(crate) struct CalibrateArguments {
     /// Machine: a configuration for --config. A page of the same name (.html) shows data, fits and residuals.
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "program")]
+    output: Option<PathBuf>,
     /// Files of measurements to read: output of osu_latency, osu_bw, IMB or SKaMPI, CSV or JSON of SimGrid's calibration, or
     /// observations of --data.
     #[arg(long, num_args = 1.., value_name = "FILE")]
@@ -35,6 +35,15 @@ pub(crate) struct CalibrateArguments {
     /// differences between the regions of the program.
     #[arg(long, value_name = "TRACE")]
     computations: Option<PathBuf>,
+    /// Traces that were recorded on this machine with `trace acquire --with-times`: the costs of calls (mpi.call_overhead) are fitted to
+    /// their calls. With several, each is also predicted by the others.
+    #[arg(long, num_args = 1.., value_name = "TRACE")]
+    calls: Vec<PathBuf>,
+    /// Measures nothing, but runs a program of typical calls, to be recorded for --calls: so many exchanges and operations, 4000 if
+    /// no number is given.
+    #[arg(long, num_args = 0..=1, default_missing_value = "4000", value_name = "STEPS",
+        conflicts_with_all = ["output", "from", "data", "calls", "computations"])]
+    program: Option<u32>,
     /// Speed of a core in flops per second, instead of the measured one.
     #[arg(long, value_name = "FLOPS")]
     speed: Option<f64>,
@@ -66,6 +75,9 @@ struct PlanArguments {
 /// Measures or reads, fits, and writes the machine.
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<()> {
     check(arguments)?;
+    if let Some(steps) = arguments.program {
+        return run_program(steps, arguments.plan.seed);
+    }
     if arguments.from.is_empty() {
         // The second of the two measuring processes has nothing to write.
         return measure(&arguments.plan)?.map_or(Ok(()), |measurements| write(arguments, measurements));
@@ -132,6 +144,21 @@ fn measure(_: &PlanArguments) -> Result<Option<Measurements>> {
     )
 }
 
+#[cfg(feature = "mpi")]
+fn run_program(steps: u32, seed: u64) -> Result<()> {
+    match calibration::run_program(steps, seed) {
+        Err(calibration::MeasureError::Processes { .. }) if processes::is_not_first() => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn run_program(_: u32, _: u64) -> Result<()> {
+    anyhow::bail!(
+        "this program was built without MPI and cannot send messages; build it with `cargo build --release --features mpi`"
+    )
+}
+
 fn read(files: &[PathBuf]) -> Result<Measurements> {
     let mut measurements = Measurements::default();
     for file in files {
@@ -168,7 +195,12 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
         measurements.notes.push(("computations".to_owned(), path.display().to_string()));
     }
     machine.speed = arguments.speed.or(machine.speed);
-    let output = &arguments.output;
+    let fit = calls(&machine, &arguments.calls)?;
+    for trace in &arguments.calls {
+        measurements.notes.push(("calls".to_owned(), trace.display().to_string()));
+    }
+    machine.call_costs.clone_from(&fit.costs);
+    let output = arguments.output.as_ref().expect("required, unless a program runs");
     output.parent().map_or(Ok(()), std::fs::create_dir_all).with_context(|| output.display().to_string())?;
     std::fs::write(output, machine.to_toml(&measurements.notes))
         .with_context(|| output.display().to_string())?;
@@ -182,7 +214,41 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
         tracing::info!("wrote {}", page.display());
     }
     machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    print(&machine)
+    print(&machine)?;
+    print_predictions(&fit.cross_validation)
+}
+
+/// Fits the costs of calls to programs, on a machine without such costs.
+fn calls(machine: &Machine, traces: &[PathBuf]) -> Result<CallFit> {
+    let Some(first) = traces.first() else { return Ok(CallFit::default()) };
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("machine.toml");
+    std::fs::write(&file, machine.to_toml(&[]))?;
+    let mut config = Config::from_path(&file)?;
+    config.set_path("trace", "path", first);
+    Ok(fit_calls(&config.resolve()?, traces)?)
+}
+
+/// Prints the errors of programs that were predicted by the calls of others.
+fn print_predictions(predictions: &[Prediction]) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    if !predictions.is_empty() {
+        writeln!(
+            output,
+            "error of the replay: without costs of calls, with those of the other programs, with those of all"
+        )?;
+    }
+    for Prediction { trace, run_time, communication } in predictions {
+        let percent = |errors: &[f64; 3]| errors.map(|error| format!("{:>+7.1} %", 100.0 * error)).concat();
+        let name = trace.file_stem().unwrap_or_default().to_string_lossy();
+        writeln!(
+            output,
+            "  {name:<16} run time {}  communication {}",
+            percent(run_time),
+            percent(communication)
+        )?;
+    }
+    Ok(())
 }
 
 fn computations(path: &Path) -> Result<Vec<Computations>> {

@@ -7,7 +7,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
-use mpi_model::{Outcomes, Overhead, Parameters};
+use mpi_model::{ActionKind, Outcomes, Overhead, OverheadError, Parameters};
 use netmodel::NetworkParameters;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
@@ -231,6 +231,7 @@ fn mpi_parameters(
         isend: overhead("isend_overhead", section.isend_overhead)?,
         receive: overhead("receive_overhead", section.receive_overhead)?,
         irecv: duration("irecv_s", section.irecv_s)?.unwrap_or(defaults.irecv),
+        call_overheads: call_overheads(section.call_overhead)?,
         test: defaults.test,
         test_grows: defaults.test_grows,
         iprobe: defaults.iprobe,
@@ -243,6 +244,22 @@ fn mpi_parameters(
         collectives: selection,
         region_speeds,
     })
+}
+
+fn call_overheads(section: BTreeMap<String, String>) -> Result<BTreeMap<ActionKind, Overhead>, ConfigError> {
+    let charged = || ActionKind::ALL.into_iter().filter(|kind| kind.has_call_overhead());
+    let entry = |(name, text): (String, String)| {
+        let error = |message: String| value_error("mpi", "call_overhead", format!("{name:?}: {message}"));
+        let Some(kind) = charged().find(|kind| kind.name() == name) else {
+            let names: Vec<&str> = charged().map(ActionKind::name).collect();
+            return Err(error(match name.as_str() {
+                "test" | "iprobe" => format!("the cost of a poll is mpi.{name}_s"),
+                _ => format!("found no such call, expected one of {}", names.join(", ")),
+            }));
+        };
+        Ok((kind, text.parse().map_err(|problem: OverheadError| error(problem.to_string()))?))
+    };
+    section.into_iter().map(entry).collect()
 }
 
 /// Resolves the costs of polls that the configuration sets; the others depend on the trace.

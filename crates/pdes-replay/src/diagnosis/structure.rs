@@ -277,7 +277,7 @@ impl<'a> Counter<'a> {
         } else if *operation == Collective::Barrier {
             self.barrier = Some((self.site, communicator));
         }
-        if let Some(bytes) = payload(operation) {
+        if let Some(bytes) = operation.payload() {
             self.count(kind, Property::Bytes, bytes);
             self.count(kind, Property::Unused, u64::from(bytes == 0));
         }
@@ -294,32 +294,4 @@ impl<'a> Counter<'a> {
             counts[property as usize] = counts[property as usize].saturating_add(more);
         }
     }
-}
-
-/// Returns the size of the buffers that a rank passes to an operation, without those that only a root has \[B\]; `None` for a barrier.
-fn payload(operation: &Collective) -> Option<u64> {
-    use Collective as C;
-    let sum = |counts: &[u64]| counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
-    let (count, datatype) = match operation {
-        C::Barrier => return None,
-        C::Bcast { count, datatype, .. }
-        | C::Reduce { count, datatype, .. }
-        | C::Allreduce { count, datatype, .. }
-        | C::Scan { count, datatype, .. }
-        | C::Exscan { count, datatype, .. } => (*count, datatype),
-        C::Alltoall { send_count, send_type, .. }
-        | C::Allgather { send_count, send_type, .. }
-        | C::Gather { send_count, send_type, .. }
-        | C::Gatherv { send_count, send_type, .. } => (*send_count, send_type),
-        C::Scatter { recv_count, recv_type, .. } | C::Scatterv { recv_count, recv_type, .. } => {
-            (*recv_count, recv_type)
-        }
-        C::Allgatherv { recv_counts, recv_type, .. } => (sum(recv_counts), recv_type),
-        C::ReduceScatter { recv_counts, datatype, .. } => (sum(recv_counts), datatype),
-        C::Alltoallv { send_counts, recv_counts, send_type, recv_type } => {
-            let received = sum(recv_counts).saturating_mul(recv_type.size().get());
-            return Some(sum(send_counts).saturating_mul(send_type.size().get()).saturating_add(received));
-        }
-    };
-    Some(count.saturating_mul(datatype.size().get()))
 }

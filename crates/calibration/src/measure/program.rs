@@ -1,0 +1,169 @@
+//! A program of typical calls, to be recorded: its calls lie between computations, as those of a program do.
+
+use fastrand::Rng;
+use mpi::collective::SystemOperation;
+use mpi::point_to_point::send_receive_into;
+use mpi::request::scope;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+
+use super::MeasureError;
+use super::kernel::Kernel;
+
+/// Number of bytes of the buffers: more than most caches hold, so that messages come from memory now and then.
+const BUFFER_BYTES: usize = 1 << 24;
+/// Largest message of the program \[B\].
+const LARGEST: f64 = (1 << 18) as f64;
+/// Bytes of other data that a computation visits, at most: caches lose what the library had there.
+const VISITED_BYTES: [usize; 3] = [0, 1 << 17, 1 << 21];
+/// Largest number of messages that are pending together.
+const PENDING: usize = 6;
+
+/// Runs a program of typical calls on two processes: exchanges with several messages pending, in both directions at once, blocking
+/// messages, collective operations and polls, of random sizes, from buffers that lie in caches or in memory, each after a
+/// computation of some microseconds. `steps` is the number of exchanges or operations, `seed` that of the random choices.
+///
+/// # Errors
+/// MPI is in use already, or there are not two processes.
+pub fn run_program(steps: u32, seed: u64) -> Result<(), MeasureError> {
+    let universe = mpi::initialize().ok_or(MeasureError::Initialised)?;
+    let world = universe.world();
+    if world.size() != 2 {
+        return Err(MeasureError::Processes { found: world.size() });
+    }
+    let mut program = Program::new(world);
+    // Both processes make the same choices.
+    let mut random = Rng::with_seed(seed);
+    for _ in 0..steps {
+        program.compute(&mut random);
+        program.communicate(&mut random);
+    }
+    Ok(())
+}
+
+/// One of the two processes.
+struct Program {
+    world: SimpleCommunicator,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    visited: Vec<u8>,
+    kernel: Kernel,
+}
+
+impl Program {
+    fn new(world: SimpleCommunicator) -> Self {
+        let [outgoing, incoming] = [1, 2].map(|byte| vec![byte; BUFFER_BYTES]);
+        let visited = vec![3; VISITED_BYTES[2]];
+        Self { world, outgoing, incoming, visited, kernel: Kernel::new() }
+    }
+
+    /// Computes for some microseconds, and visits other data.
+    fn compute(&mut self, random: &mut Rng) {
+        // A second draw apart keeps the processes from computing equally long; both draw both.
+        let [mine, other] = [random.u32(1..6), random.u32(1..6)];
+        for _ in 0..if self.world.rank() == 0 { mine } else { other } {
+            self.kernel.run();
+        }
+        let visited = VISITED_BYTES[random.usize(..VISITED_BYTES.len())];
+        for byte in self.visited[..visited].iter_mut().step_by(64) {
+            *byte = byte.wrapping_add(1);
+        }
+        std::hint::black_box(&mut self.visited);
+    }
+
+    fn communicate(&mut self, random: &mut Rng) {
+        let bytes = (random.f64() * LARGEST.ln()).exp() as usize;
+        let [from, to] = [(); 2].map(|()| random.usize(..BUFFER_BYTES - (PENDING + 1) * bytes));
+        match random.u32(..12) {
+            0..4 => self.exchange(bytes, (from, to), random),
+            4 => self.blocking(bytes, (from, to)),
+            5 => self.send_receive(bytes, (from, to)),
+            6 => self.poll(bytes, (from, to)),
+            other => self.collective(other, random),
+        }
+    }
+
+    /// Exchanges up to [`PENDING`] messages in both directions, with a computation before they are completed.
+    fn exchange(&mut self, bytes: usize, (from, to): (usize, usize), random: &mut Rng) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let messages = random.usize(1..=PENDING);
+        let overlaps = random.bool();
+        let incoming = self.incoming[to..].chunks_exact_mut(bytes.max(1)).take(messages);
+        let outgoing = self.outgoing[from..].chunks_exact(bytes.max(1)).take(messages);
+        let kernel = &mut self.kernel;
+        scope(|scope| {
+            let receives: Vec<_> = incoming.map(|place| peer.immediate_receive_into(scope, place)).collect();
+            let sends: Vec<_> = outgoing.map(|data| peer.immediate_send(scope, data)).collect();
+            if overlaps {
+                kernel.run();
+            }
+            receives.into_iter().chain(sends.into_iter().map(Into::into)).for_each(|request| {
+                request.wait_without_status();
+            });
+        });
+    }
+
+    /// A blocking message there, and one back.
+    fn blocking(&mut self, bytes: usize, (from, to): (usize, usize)) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
+        if self.world.rank() == 0 {
+            peer.send(outgoing);
+            self.kernel.run();
+            peer.receive_into(incoming);
+        } else {
+            peer.receive_into(incoming);
+            self.kernel.run();
+            peer.send(outgoing);
+        }
+    }
+
+    fn send_receive(&mut self, bytes: usize, (from, to): (usize, usize)) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
+        send_receive_into(outgoing, &peer, incoming, &peer);
+    }
+
+    /// Receives a message by tests, with computations between them.
+    fn poll(&mut self, bytes: usize, (from, to): (usize, usize)) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
+        let kernel = &mut self.kernel;
+        if self.world.rank() == 0 {
+            kernel.run();
+            peer.send(outgoing);
+            return;
+        }
+        scope(|scope| {
+            let mut pending = Some(peer.immediate_receive_into(scope, incoming));
+            while let Some(request) = pending.take() {
+                pending = request.test().err();
+                kernel.run();
+            }
+        });
+    }
+
+    fn collective(&mut self, which: u32, random: &mut Rng) {
+        let count = (random.f64() * 2048_f64.ln()).exp() as usize;
+        let (mine, mut all) = (vec![1.0_f64; 2 * count], vec![0.0_f64; 2 * count]);
+        let root = self.world.process_at_rank(random.i32(..2));
+        let is_root = root.is_self();
+        match which {
+            7 | 8 => self.world.all_reduce_into(&mine[..count], &mut all[..count], SystemOperation::sum()),
+            9 => root.broadcast_into(&mut all[..count]),
+            10 => match random.u32(..4) {
+                0 => self.world.barrier(),
+                1 if is_root => {
+                    root.reduce_into_root(&mine[..count], &mut all[..count], SystemOperation::max())
+                }
+                1 => root.reduce_into(&mine[..count], SystemOperation::max()),
+                2 if is_root => root.gather_into_root(&mine[..count], &mut all[..]),
+                2 => root.gather_into(&mine[..count]),
+                _ if is_root => root.scatter_into_root(&mine[..], &mut all[..count]),
+                _ => root.scatter_into(&mut all[..count]),
+            },
+            _ if random.bool() => self.world.all_gather_into(&mine[..count], &mut all[..]),
+            _ => self.world.all_to_all_into(&mine[..], &mut all[..]),
+        }
+    }
+}
