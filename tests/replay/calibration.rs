@@ -254,7 +254,10 @@ fn costs_of_calls_are_those_of_the_recorded_programs() {
     };
     for (call, expected) in [("irecv", 250.0), ("waitall", 1500.0), ("allreduce", 2000.0), ("recv", 700.0)] {
         let found = constant(call);
-        assert!((found / expected - 1.0).abs() < 0.1, "{call}: found {found} ns, expected {expected}\n{text}");
+        assert!(
+            (found / expected - 1.0).abs() < 0.1,
+            "{call}: found {found} ns, expected {expected}\n{text}"
+        );
     }
 }
 
@@ -268,14 +271,24 @@ fn costs_of_calls_have_names_and_times() {
     );
     let run = |setting: &str| {
         let mut replay = command();
-        replay.arg("--trace").arg(&trace).arg("--platform").arg(&platform).args(["--quiet", "--set", "network.preset=raw"]);
+        replay.arg("--trace").arg(&trace).arg("--platform").arg(&platform).args([
+            "--quiet",
+            "--set",
+            "network.preset=raw",
+        ]);
         replay.args(["--set", setting]).assert()
     };
     // 3 us for the message, before it the cost of the send, and after it that of the receive.
     run("mpi.call_overhead={ send = '2us', recv = '0:500ns:1us' }").code(DONE).stdout(contains("0.0000055"));
-    run("mpi.call_overhead={ sendd = '1us' }").code(MISUSE).stderr(contains("found no such call, expected one of send"));
-    run("mpi.call_overhead={ test = '1us' }").code(MISUSE).stderr(contains("the cost of a poll is mpi.test_s"));
-    run("mpi.call_overhead={ send = 'soon' }").code(MISUSE).stderr(contains("found \"soon\", expected a time"));
+    run("mpi.call_overhead={ sendd = '1us' }")
+        .code(MISUSE)
+        .stderr(contains("found no such call, expected one of send"));
+    run("mpi.call_overhead={ test = '1us' }")
+        .code(MISUSE)
+        .stderr(contains("the cost of a poll is mpi.test_s"));
+    run("mpi.call_overhead={ send = 'soon' }")
+        .code(MISUSE)
+        .stderr(contains("found \"soon\", expected a time"));
 }
 
 #[test]

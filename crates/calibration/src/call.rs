@@ -1,8 +1,12 @@
 //! Costs of calls, fitted to the calls of programs: the time that a replay without them lacks.
 
+use std::collections::BTreeMap;
+
 use crate::curve::Segment;
 use crate::line::Line;
 
+/// Ratio of the ends of a band of sizes.
+const BAND: u64 = 16;
 /// Ratio of the largest to the smallest size from which on a cost may depend on the size.
 const WIDE: f64 = 4.0;
 
@@ -31,23 +35,17 @@ pub struct CallCost {
 }
 
 impl CallCost {
-    /// Fits the cost of calls: a line below, and one from the size at which the protocol changes on, without negative costs.
+    /// Fits the cost of calls: a line below the size at which the protocol changes, and one in each band of a factor of 16 from there
+    /// on, since libraries have further limits that a replay does not know; without negative costs.
     ///
-    /// A side whose sizes differ by less than four times gets a constant, one without calls the line of the other.
+    /// A band whose sizes differ by less than four times gets a constant, one without calls the line of the band below it.
     pub fn fit(points: &[CallPoint], protocol_changes_at: u64) -> Vec<Segment> {
-        let side = |is_below: bool| {
-            let of_side =
-                points.iter().filter(|point| (point.bytes < protocol_changes_at as f64) == is_below);
-            line(of_side.collect())
-        };
-        let segment = |above, line| Segment { above, line };
-        match (side(true), side(false)) {
-            (None, None) => Vec::new(),
-            (Some(line), None) | (None, Some(line)) => vec![segment(0, line)],
-            (Some(below), Some(from)) => {
-                vec![segment(0, below), segment(protocol_changes_at.saturating_sub(1), from)]
-            }
+        let mut bands: BTreeMap<u64, Vec<&CallPoint>> = BTreeMap::new();
+        for point in points {
+            bands.entry(band(point.bytes, protocol_changes_at)).or_default().push(point);
         }
+        let lines = bands.into_iter().filter_map(|(above, points)| Some((above, line(points)?)));
+        lines.map(|(above, line)| Segment { above, line }).collect()
     }
 
     /// Returns the cost of a call of a size \[s\].
@@ -68,6 +66,17 @@ impl CallCost {
     pub fn is_uncertain(&self) -> bool {
         self.segments.first().is_none_or(|segment| self.spread_s > segment.line.constant_s.max(1e-9))
     }
+}
+
+/// Returns the threshold of the band of a size: zero, or a size above which the band begins.
+fn band(bytes: f64, protocol_changes_at: u64) -> u64 {
+    let mut above = 0;
+    let mut next = protocol_changes_at.max(1);
+    while bytes >= next as f64 {
+        above = next - 1;
+        next = next.saturating_mul(BAND);
+    }
+    above
 }
 
 /// Fits a line by weighted least squares, with neither a negative constant nor a negative slope.
@@ -110,11 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_on_both_sides_of_the_protocol() {
+    fn lines_in_bands_of_sizes() {
         let below = |bytes: f64| point(bytes, 1e-7 + 1e-11 * bytes);
         let above = |bytes: f64| point(bytes, 2e-6 + 5e-11 * bytes);
-        let points = [below(0.0), below(10.0), below(3000.0), above(5000.0), above(1e5), above(1e6)];
+        let points = [below(0.0), below(10.0), below(3000.0), above(5000.0), above(3e4), above(6e4)];
         let segments = CallCost::fit(&points, 4096);
+        let [.., far] = CallCost::fit(&[below(1.0), above(8e4), above(9e5)], 4096)[..] else { panic!() };
+        assert_eq!(far.above, 65535);
         let found: Vec<(u64, f64, f64)> = segments
             .iter()
             .map(|segment| (segment.above, segment.line.constant_s, segment.line.slope_s))

@@ -28,7 +28,7 @@ pub struct Parameters {
     pub receive: Overhead,
     /// Cost to the receiver, before it posts a non-blocking receive or starts a persistent one. SimGrid has no such cost.
     pub irecv: SimDuration,
-    /// Time that the library itself spends in calls, by kind of call and size ([`ActionKind::size`]); none for kinds that are not
+    /// Time that the library itself spends in calls, by kind of call and size ([`ActionKind::charged`]); none for kinds that are not
     /// listed. Calls that start something have it before they communicate, those that complete something (`recv`, `probe` and waits)
     /// after what they waited for. SimGrid has no such costs.
     pub call_overheads: BTreeMap<ActionKind, Overhead>,

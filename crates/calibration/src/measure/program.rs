@@ -10,18 +10,20 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 use super::MeasureError;
 use super::kernel::Kernel;
 
-/// Number of bytes of the buffers: more than most caches hold, so that messages come from memory now and then.
-const BUFFER_BYTES: usize = 1 << 24;
 /// Largest message of the program \[B\].
-const LARGEST: f64 = (1 << 18) as f64;
-/// Bytes of other data that a computation visits, at most: caches lose what the library had there.
-const VISITED_BYTES: [usize; 3] = [0, 1 << 17, 1 << 21];
+const LARGEST: usize = 1 << 18;
+/// Bytes of other data that a computation visits: the innermost caches lose what the library had there, seldom the outer ones.
+const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 15, 1 << 18];
+/// Least and greatest number of passes of a computation.
+const PASSES: [f64; 2] = [10.0, 500.0];
+/// Number of passes of a computation between the starts of messages and their completion.
+const OVERLAPPED_PASSES: usize = 50;
 /// Largest number of messages that are pending together.
 const PENDING: usize = 6;
 
 /// Runs a program of typical calls on two processes: exchanges with several messages pending, in both directions at once, blocking
-/// messages, collective operations and polls, of random sizes, from buffers that lie in caches or in memory, each after a
-/// computation of some microseconds. `steps` is the number of exchanges or operations, `seed` that of the random choices.
+/// messages, collective operations and polls, of random sizes, each after a computation of 2 to 100 microseconds on a usual core. As
+/// in programs, buffers are used again and again, and a process has written what it sends. `steps` is the number of exchanges or operations, `seed` that of the random choices.
 ///
 /// # Errors
 /// MPI is in use already, or there are not two processes.
@@ -52,18 +54,16 @@ struct Program {
 
 impl Program {
     fn new(world: SimpleCommunicator) -> Self {
-        let [outgoing, incoming] = [1, 2].map(|byte| vec![byte; BUFFER_BYTES]);
-        let visited = vec![3; VISITED_BYTES[2]];
+        let [outgoing, incoming] = [1, 2].map(|byte| vec![byte; PENDING * LARGEST]);
+        let visited = vec![3; VISITED_BYTES[3]];
         Self { world, outgoing, incoming, visited, kernel: Kernel::new() }
     }
 
-    /// Computes for some microseconds, and visits other data.
+    /// Computes, and visits other data.
     fn compute(&mut self, random: &mut Rng) {
-        // A second draw apart keeps the processes from computing equally long; both draw both.
-        let [mine, other] = [random.u32(1..6), random.u32(1..6)];
-        for _ in 0..if self.world.rank() == 0 { mine } else { other } {
-            self.kernel.run();
-        }
+        // Both processes draw for both, which computes apart.
+        let [mine, other] = [(); 2].map(|()| log_uniform(random, PASSES));
+        self.kernel.run_passes(if self.world.rank() == 0 { mine } else { other });
         let visited = VISITED_BYTES[random.usize(..VISITED_BYTES.len())];
         for byte in self.visited[..visited].iter_mut().step_by(64) {
             *byte = byte.wrapping_add(1);
@@ -72,30 +72,30 @@ impl Program {
     }
 
     fn communicate(&mut self, random: &mut Rng) {
-        let bytes = (random.f64() * LARGEST.ln()).exp() as usize;
-        let [from, to] = [(); 2].map(|()| random.usize(..BUFFER_BYTES - (PENDING + 1) * bytes));
+        let bytes = log_uniform(random, [1.0, LARGEST as f64]);
         match random.u32(..12) {
-            0..4 => self.exchange(bytes, (from, to), random),
-            4 => self.blocking(bytes, (from, to)),
-            5 => self.send_receive(bytes, (from, to)),
-            6 => self.poll(bytes, (from, to)),
+            0..4 => self.exchange(bytes, random),
+            4 => self.blocking(bytes),
+            5 => self.send_receive(bytes),
+            6 => self.poll(bytes),
             other => self.collective(other, random),
         }
     }
 
     /// Exchanges up to [`PENDING`] messages in both directions, with a computation before they are completed.
-    fn exchange(&mut self, bytes: usize, (from, to): (usize, usize), random: &mut Rng) {
+    fn exchange(&mut self, bytes: usize, random: &mut Rng) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let messages = random.usize(1..=PENDING);
         let overlaps = random.bool();
-        let incoming = self.incoming[to..].chunks_exact_mut(bytes.max(1)).take(messages);
-        let outgoing = self.outgoing[from..].chunks_exact(bytes.max(1)).take(messages);
+        write(&mut self.outgoing[..messages * bytes]);
+        let incoming = self.incoming.chunks_exact_mut(bytes).take(messages);
+        let outgoing = self.outgoing.chunks_exact(bytes).take(messages);
         let kernel = &mut self.kernel;
         scope(|scope| {
             let receives: Vec<_> = incoming.map(|place| peer.immediate_receive_into(scope, place)).collect();
             let sends: Vec<_> = outgoing.map(|data| peer.immediate_send(scope, data)).collect();
             if overlaps {
-                kernel.run();
+                kernel.run_passes(OVERLAPPED_PASSES);
             }
             receives.into_iter().chain(sends.into_iter().map(Into::into)).for_each(|request| {
                 request.wait_without_status();
@@ -104,49 +104,52 @@ impl Program {
     }
 
     /// A blocking message there, and one back.
-    fn blocking(&mut self, bytes: usize, (from, to): (usize, usize)) {
+    fn blocking(&mut self, bytes: usize) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
+        let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
+        write(outgoing);
         if self.world.rank() == 0 {
-            peer.send(outgoing);
-            self.kernel.run();
+            peer.send(&*outgoing);
+            self.kernel.run_passes(OVERLAPPED_PASSES);
             peer.receive_into(incoming);
         } else {
             peer.receive_into(incoming);
-            self.kernel.run();
-            peer.send(outgoing);
+            self.kernel.run_passes(OVERLAPPED_PASSES);
+            peer.send(&*outgoing);
         }
     }
 
-    fn send_receive(&mut self, bytes: usize, (from, to): (usize, usize)) {
+    fn send_receive(&mut self, bytes: usize) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
-        send_receive_into(outgoing, &peer, incoming, &peer);
+        let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
+        write(outgoing);
+        send_receive_into(&*outgoing, &peer, incoming, &peer);
     }
 
     /// Receives a message by tests, with computations between them.
-    fn poll(&mut self, bytes: usize, (from, to): (usize, usize)) {
+    fn poll(&mut self, bytes: usize) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
-        let (outgoing, incoming) = (&self.outgoing[from..from + bytes], &mut self.incoming[to..to + bytes]);
+        let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
+        write(outgoing);
         let kernel = &mut self.kernel;
         if self.world.rank() == 0 {
-            kernel.run();
-            peer.send(outgoing);
+            kernel.run_passes(OVERLAPPED_PASSES);
+            peer.send(&*outgoing);
             return;
         }
         scope(|scope| {
             let mut pending = Some(peer.immediate_receive_into(scope, incoming));
             while let Some(request) = pending.take() {
                 pending = request.test().err();
-                kernel.run();
+                kernel.run_passes(OVERLAPPED_PASSES);
             }
         });
     }
 
     fn collective(&mut self, which: u32, random: &mut Rng) {
-        let count = (random.f64() * 2048_f64.ln()).exp() as usize;
+        let count = log_uniform(random, [1.0, 2048.0]);
         let (mine, mut all) = (vec![1.0_f64; 2 * count], vec![0.0_f64; 2 * count]);
-        let root = self.world.process_at_rank(random.i32(..2));
+        let root = self.world.process_at_rank(random.i32(0..2));
         let is_root = root.is_self();
         match which {
             7 | 8 => self.world.all_reduce_into(&mine[..count], &mut all[..count], SystemOperation::sum()),
@@ -166,4 +169,17 @@ impl Program {
             _ => self.world.all_to_all_into(&mine[..], &mut all[..]),
         }
     }
+}
+
+/// Draws a number with a constant density of its logarithm.
+fn log_uniform(random: &mut Rng, [least, greatest]: [f64; 2]) -> usize {
+    (least.ln() + random.f64() * (greatest / least).ln()).exp() as usize
+}
+
+/// Writes data to be sent.
+fn write(data: &mut [u8]) {
+    for byte in data.iter_mut() {
+        *byte = byte.wrapping_add(1);
+    }
+    std::hint::black_box(data);
 }

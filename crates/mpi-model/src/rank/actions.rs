@@ -195,11 +195,11 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
     #[cold]
     #[inline(never)]
     fn charge_start(&mut self, action: Action) {
-        let kind = ActionKind::of(action, self.trace);
-        if !kind.is_completion()
+        if let Some((kind, bytes)) = ActionKind::charged(action, self.trace)
+            && !kind.is_completion()
             && let Some(overhead) = self.replay.parameters.call_overheads.get(&kind)
         {
-            self.thread.clock += overhead.cost(ActionKind::size(action, self.trace));
+            self.thread.clock += overhead.cost(bytes);
             self.worked(kind);
         }
     }

@@ -1,7 +1,7 @@
 //! Classification of the actions of a trace by [`ActionKind`].
 
 use pdes_core::Bytes;
-use trace_mmap::{Action, Call, CollectiveId, FileCall, RankTrace};
+use trace_mmap::{Action, Call, CollectiveId, CommIdx, FileCall, RankTrace};
 
 use crate::statistics::ActionKind;
 
@@ -54,13 +54,32 @@ impl ActionKind {
         matches!(self, Self::Recv | Self::Wait | Self::Waitall | Self::Waitany | Self::Waitsome | Self::Probe)
     }
 
-    /// Returns the size on which the cost of a call depends: that of the message that it sends, of the buffer of `irecv`, or the
-    /// [payload](trace_mmap::Collective::payload) of a collective operation. Zero for all others, and for calls that complete
-    /// messages: the size of a received message counts in [`Parameters::receive`](crate::Parameters::receive).
+    /// Returns the kind and the size on which the cost of an action as a call depends
+    /// ([`Parameters::call_overheads`](crate::Parameters::call_overheads)); `None` where it has none.
+    ///
+    /// The size is that of the message that the call sends, of the buffer of `irecv`, or the
+    /// [payload](trace_mmap::Collective::payload) of a collective operation. It is zero for all others, and for calls that complete
+    /// messages: the size of a received message counts in [`Parameters::receive`](crate::Parameters::receive). Operations of one rank
+    /// alone, which libraries end at once, have no cost.
     ///
     /// # Panics
     /// The action is not of this rank.
-    pub fn size(action: Action, rank: &RankTrace) -> Bytes {
+    pub fn charged(action: Action, rank: &RankTrace) -> Option<(Self, Bytes)> {
+        let kind = Self::of(action, rank);
+        let is_alone = match action {
+            Action::Collective(_) => rank.communicators()[CommIdx::WORLD.index()].group.len() == 1,
+            Action::Call(id) => match rank.call(id) {
+                Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
+                    rank.communicators()[communicator.index()].group.len() == 1
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        (kind.has_call_overhead() && !is_alone).then(|| (kind, Self::charged_size(action, rank)))
+    }
+
+    fn charged_size(action: Action, rank: &RankTrace) -> Bytes {
         let operation = |id: CollectiveId| Bytes::new(rank.collective(id).payload().unwrap_or_default());
         let all =
             |neighbors: &[(u32, Bytes)]| neighbors.iter().fold(Bytes::ZERO, |sum, (_, bytes)| sum + *bytes);

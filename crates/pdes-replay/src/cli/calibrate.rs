@@ -213,6 +213,7 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
             .with_context(|| page.display().to_string())?;
         tracing::info!("wrote {}", page.display());
     }
+    fit.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     print(&machine)?;
     print_predictions(&fit.cross_validation)

@@ -12,19 +12,24 @@ use calibration::{CallCost, CallPoint};
 use mpi_model::ActionKind;
 use pdes_core::{Progress, Rank};
 use tempfile::TempDir;
-use trace_mmap::{ConvertOptions, LoadOptions, Trace, write_with_measured_times};
+use trace_mmap::{ConvertOptions, LoadOptions, Trace, WorkMetric, write_with_measured_times};
 
 use super::durations::Durations;
-use super::{Validation, ValidationError, measurement};
+use super::{Validation, ValidationError, measured_computations, measurement};
 use crate::job::Job;
 use crate::simulation::Simulation;
 
 /// Number of replays of each program.
 const ROUNDS: usize = 4;
-/// Part of the residuals at either end that count for nothing: a call during which the system ran something else.
-const TRIMMED: f64 = 0.01;
+/// Part of the residuals at either end that count for nothing: calls during which the system ran something else, or that were the
+/// first of their kind.
+const TRIMMED: f64 = 0.25;
+/// Number of calls of a class from which on it has the weight of any other, and of a kind from which on it gets a cost.
+const ENOUGH_CALLS: (u64, u64) = (1000, 20);
 /// Number of residuals of a class that are kept: every second one once there are more, and so on.
 const MAX_KEPT: usize = 1 << 16;
+/// Part by which computations may take longer than their amounts say before a recording counts as disturbed.
+const DISTURBED: f64 = 0.03;
 /// Number of classes of sizes per factor of two.
 const CLASSES_PER_OCTAVE: f64 = 4.0;
 
@@ -35,6 +40,8 @@ pub struct CallFit {
     pub costs: Vec<CallCost>,
     /// The programs, each predicted by the others.
     pub cross_validation: Vec<Prediction>,
+    /// Sentences on recordings that are not reliable.
+    pub warnings: Vec<String>,
 }
 
 /// A program, predicted with the costs of calls that were fitted to other programs.
@@ -50,7 +57,7 @@ pub struct Prediction {
 
 /// Fits the costs of calls to programs that were recorded with times on the machine of a job.
 ///
-/// If there are several programs, each has the same weight, and is also predicted by the costs that the others have. Takes about
+/// If there are several programs, each is also predicted by the costs that the others have. Takes about
 /// five replays of each program, and as many times the number of programs again for the predictions; 4 bytes of memory for each
 /// action, and a temporary archive of 16 bytes for each.
 ///
@@ -61,6 +68,7 @@ pub fn fit_calls(machine: &Job, traces: &[PathBuf]) -> Result<CallFit, Validatio
     let programs = traces.iter().map(|trace| Program::load(&job, trace)).collect::<Result<Vec<_>, _>>()?;
     let all: Vec<&Program> = programs.iter().collect();
     let costs = fit(&all)?;
+    let warnings = programs.iter().filter_map(|program| program.disturbance()).collect();
     let mut cross_validation = Vec::new();
     for (index, program) in programs.iter().enumerate().filter(|_| programs.len() > 1) {
         let others: Vec<&Program> = programs
@@ -80,7 +88,7 @@ pub fn fit_calls(machine: &Job, traces: &[PathBuf]) -> Result<CallFit, Validatio
             communication: [without.1, others.1, all.1],
         });
     }
-    Ok(CallFit { costs, cross_validation })
+    Ok(CallFit { costs, cross_validation, warnings })
 }
 
 /// A program with measured times, and the archive that replays its measured computations.
@@ -115,6 +123,28 @@ impl Program {
         Ok(Self { path, job, measured, _directory: directory })
     }
 
+    /// Returns a warning if computations took longer than their processor time, because other programs ran on the cores.
+    fn disturbance(&self) -> Option<String> {
+        let rate = match self.measured.provenance().work_metric.as_ref()? {
+            WorkMetric::CpuTime { rate } => *rate,
+            WorkMetric::Instructions => return None,
+        };
+        let (mut amount, mut seconds) = (0.0, 0.0);
+        for region in measured_computations(&self.measured).ok()? {
+            amount += region.amount;
+            seconds += region.seconds;
+        }
+        let excess = seconds * rate / amount - 1.0;
+        (excess > DISTURBED).then(|| {
+            format!(
+                "{}: computations took {:.0} % longer than their processor time; other programs had the cores, and calls took longer, \
+                 too",
+                self.path.display(),
+                100.0 * excess
+            )
+        })
+    }
+
     fn job_with(&self, costs: &[CallCost]) -> Job {
         let mut job = self.job.clone();
         for cost in costs {
@@ -143,8 +173,8 @@ impl Program {
                     continue;
                 }
                 let Some(replayed) = replayed.next() else { break };
-                if let Some(time) = time.filter(|_| kind.has_call_overhead()) {
-                    let bytes = ActionKind::size(action, trace).get() as f64;
+                if let Some((time, (kind, bytes))) = time.zip(ActionKind::charged(action, trace)) {
+                    let bytes = bytes.get() as f64;
                     let size = if bytes > 0.0 { 1 + (bytes.log2() * CLASSES_PER_OCTAVE) as u32 } else { 0 };
                     let residual = time.as_secs_f64() as f32 - replayed;
                     classes.entry((kind, size)).or_default().add(bytes, residual);
@@ -184,7 +214,7 @@ impl Class {
         }
     }
 
-    /// Returns the mean of the residuals without those at either end, and the range of the half in the middle \[s\].
+    /// Returns the mean of the half of the residuals in the middle, and the range of that half \[s\].
     fn summary(mut self) -> (f64, f64) {
         self.residuals.sort_by(f32::total_cmp);
         let count = self.residuals.len();
@@ -203,11 +233,9 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
         let mut points: BTreeMap<ActionKind, (u64, f64, Vec<CallPoint>)> = BTreeMap::new();
         for program in programs {
             let classes = program.residuals(&costs)?;
-            let mut calls: BTreeMap<ActionKind, u64> = BTreeMap::new();
-            classes.iter().for_each(|((kind, _), class)| *calls.entry(*kind).or_default() += class.count);
             for ((kind, _), class) in classes {
                 let bytes = class.bytes / class.count as f64;
-                let weight = class.count as f64 / calls[&kind] as f64;
+                let weight = class.count.min(ENOUGH_CALLS.0) as f64;
                 let so_far =
                     costs.iter().find(|cost| cost.call == kind.name()).map_or(0.0, |cost| cost.at(bytes));
                 let count = class.count;
@@ -221,6 +249,7 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
         let protocol_changes_at = programs.first().map_or(0, |one| one.job.mpi.detached_below.get());
         costs = points
             .into_iter()
+            .filter(|(_, (count, ..))| *count >= ENOUGH_CALLS.1)
             .map(|(kind, (count, spreads, points))| {
                 let weight: f64 = points.iter().map(|point| point.weight).sum();
                 CallCost {
