@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use pdes_core::Rank;
+use trace_mmap::folded::State;
 use trace_mmap::table::CallKind;
 use trace_mmap::{CallOp, CommId, FileCall, Op};
 
 use super::key::Key;
 use super::keys::{Keys, Numbers, Patterns, nearest};
 use super::messages::{Endpoints, Event, Sent};
+use super::state::Stateful;
 use super::{Program, Refusal};
 
 /// Largest number of names that an error lists.
@@ -101,8 +103,8 @@ struct Facts<'o> {
 impl Selector {
     /// Reads the keys of a selector.
     pub(super) fn read(subject: Subject, keys: &Keys<'_>) -> Result<Self, String> {
-        let patterns = |key| keys.get(key, Patterns::EXPECTED, Patterns::read);
-        let numbers = |key| keys.get(key, Numbers::EXPECTED, Numbers::read);
+        let patterns = |key| keys.get(key, Patterns::read);
+        let numbers = |key| keys.get(key, Numbers::read);
         let selector = Self {
             subject,
             region: patterns("region")?,
@@ -238,13 +240,14 @@ impl Selector {
 
     fn matches_any(&self, program: &Program<'_>) -> bool {
         let selects = |rank: Rank| {
-            let (mut tracker, mut endpoints) = (Tracker::new(self, rank), Endpoints::default());
-            program.steps(rank).any(|step| {
+            let values = &mut (Tracker::new(self, rank), Endpoints::default());
+            let found = program.walk(rank, values, |(tracker, endpoints), step| {
                 tracker.follow(&step.op);
                 let mut is_selected = false;
-                self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
-                is_selected && tracker.is_here()
-            })
+                self.each(&step.op, endpoints, |facts| is_selected |= self.accepts(&facts));
+                if is_selected && tracker.is_here() { Err(()) } else { Ok(()) }
+            });
+            found.is_err()
         };
         program.ranks().filter(|rank| self.selects_rank(*rank)).any(selects)
     }
@@ -304,8 +307,7 @@ impl Selector {
     fn alternatives(&self, key: &str, program: &Program<'_>) -> Vec<String> {
         let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
         for rank in program.ranks() {
-            let mut endpoints = Endpoints::default();
-            for step in program.steps(rank) {
+            program.walk_all(rank, &mut Endpoints::default(), |endpoints, step| {
                 if let Op::Location { file, line } = &step.op {
                     match (key, *line) {
                         ("region", 0) => names.extend([file.clone()]),
@@ -313,14 +315,14 @@ impl Selector {
                         _ => {}
                     }
                 }
-                self.each(&step.op, &mut endpoints, |facts| match key {
+                self.each(&step.op, endpoints, |facts| match key {
                     "call" => names.extend(facts.call.map(str::to_owned)),
                     "tag" => numbers.extend(facts.tag),
                     "bytes" => numbers.extend(facts.bytes),
                     "communicator" => numbers.extend(facts.communicator),
                     _ => {}
                 });
-            }
+            });
         }
         if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
             let range = if first == last { first.to_string() } else { format!("{first} to {last}") };
@@ -397,6 +399,12 @@ pub(super) fn collective(op: &Op) -> Option<(&'static str, CommId)> {
     }
 }
 
+/// A selection of the operations of a rank, which follows them in their order.
+pub(super) trait Select: Stateful {
+    /// Returns whether the next operation is selected.
+    fn selects(&mut self, op: &Op) -> bool;
+}
+
 /// Follows the place of a rank in the program.
 #[derive(Debug)]
 pub(super) struct Tracker<'s> {
@@ -442,5 +450,25 @@ impl<'s> Tracker<'s> {
     pub(super) fn next_instance(&mut self) -> u64 {
         self.computations += 1;
         if self.selector.has_place() { self.visits - 1 } else { self.computations - 1 }
+    }
+}
+
+/// Selects operations of the subject, other than messages.
+impl Select for Tracker<'_> {
+    fn selects(&mut self, op: &Op) -> bool {
+        self.follow(op);
+        self.is_here() && self.selector.accepts_call(op)
+    }
+}
+
+impl Stateful for Tracker<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.is_place.state(state);
+        let alike = self.selector.iterations.as_ref().map(|numbers| numbers.alike(self.visits));
+        let (first, end) = alike.unwrap_or((0, u64::MAX));
+        state.word(first);
+        let left = end - self.visits;
+        state.counter(&mut self.visits, left);
+        state.counter(&mut self.computations, u64::MAX);
     }
 }
