@@ -26,14 +26,14 @@ pub fn write_programs(
     let is_over = AtomicBool::new(false);
     let prepare = |rank| Ok(if is_over.load(Ordering::Relaxed) { None } else { program(rank) });
     in_order(options.load.threads, ranks, prepare, |rank, items: Option<Vec<Item>>| {
-        let written = match items {
-            Some(items) if !is_over.load(Ordering::Relaxed) => writer.write_rank(rank, &items),
-            _ => Ok(is_over.store(true, Ordering::Relaxed)),
-        };
+        let written =
+            items.filter(|_| !is_over.load(Ordering::Relaxed)).map(|items| writer.write_rank(rank, &items));
         match written {
-            Err(WriteError::Structure { .. }) => Ok(is_over.store(true, Ordering::Relaxed)),
-            written => written,
+            Some(Ok(())) => {}
+            None | Some(Err(WriteError::Structure { .. })) => is_over.store(true, Ordering::Relaxed),
+            Some(Err(error)) => return Err(error),
         }
+        Ok(())
     })?;
     if is_over.into_inner() { Ok(None) } else { writer.finish().map(Some) }
 }
