@@ -89,3 +89,117 @@ fn walk_loop<T, R: Recurrent<T>>(
     State::end(depth, |state| machine.state(state));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn parts() -> impl Strategy<Value = Vec<Folded<u64>>> {
+        let items = prop::collection::vec(0_u64..3, 1..4).prop_map(Folded::Items);
+        let part = items.prop_recursive(3, 24, 4, |inner| {
+            (1_u64..40, prop::collection::vec(inner, 1..4))
+                .prop_map(|(count, body)| Folded::Loop(count, body))
+        });
+        prop::collection::vec(part, 0..4)
+    }
+
+    fn sequence(parts: &[Folded<u64>]) -> FoldedSequence<u64> {
+        let mut copy = Copy(FoldedSequence::default());
+        let Ok(()) = walk(parts, &mut copy);
+        copy.0
+    }
+
+    fn unfolded(parts: &[Folded<u64>]) -> Vec<u64> {
+        FoldedCursor::new(parts).copied().collect()
+    }
+
+    /// Appends what it takes.
+    struct Copy(FoldedSequence<u64>);
+
+    impl Recurrent<u64> for Copy {
+        type Stop = Infallible;
+
+        fn step(&mut self, item: &u64) -> Result<(), Infallible> {
+            self.0.push(*item);
+            Ok(())
+        }
+
+        fn state(&mut self, state: &mut State<'_>) {
+            state.output(&mut self.0);
+        }
+    }
+
+    /// Adds up items and those of another sequence, modulo 7, and appends the sum to one of two sequences; counts the items that it is
+    /// given, and those that it takes.
+    struct Sums<'p> {
+        other: FoldedCursor<'p, u64>,
+        sum: u64,
+        outputs: [FoldedSequence<u64>; 2],
+        given: u64,
+        steps: u64,
+    }
+
+    impl Recurrent<u64> for Sums<'_> {
+        type Stop = Infallible;
+
+        fn step(&mut self, item: &u64) -> Result<(), Infallible> {
+            let other = if *item == 1 { 0 } else { self.other.next().copied().unwrap_or(5) };
+            self.sum = (self.sum + item + other) % 7;
+            self.outputs[(*item % 2) as usize].push(self.sum);
+            (self.given, self.steps) = (self.given + 1, self.steps + 1);
+            Ok(())
+        }
+
+        fn state(&mut self, state: &mut State<'_>) {
+            self.other.state(state);
+            state.word(self.sum);
+            self.outputs.iter_mut().for_each(|output| state.output(output));
+            state.counter(&mut self.given, u64::MAX);
+        }
+    }
+
+    impl<'p> Sums<'p> {
+        fn new(other: &'p FoldedSequence<u64>) -> Self {
+            Self { other: other.cursor(), sum: 0, outputs: Default::default(), given: 0, steps: 0 }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn walks_do_what_all_items_do(parts in parts(), other in parts()) {
+            let other = sequence(&other);
+            let (mut folded, mut whole, all) = (Sums::new(&other), Sums::new(&other), unfolded(&parts));
+            let Ok(()) = walk(&parts, &mut folded);
+            for item in &all {
+                let Ok(()) = whole.step(item);
+            }
+            prop_assert_eq!((folded.given, folded.sum), (whole.given, whole.sum));
+            prop_assert_eq!(folded.other.collect::<Vec<_>>(), whole.other.collect::<Vec<_>>());
+            for (folded, whole) in folded.outputs.iter().zip(&whole.outputs) {
+                prop_assert_eq!(folded.cursor().collect::<Vec<_>>(), whole.cursor().collect::<Vec<_>>());
+                prop_assert_eq!(folded.len(), whole.len());
+            }
+        }
+
+        #[test]
+        fn copies_are_copies(parts in parts()) {
+            let copy = sequence(&parts);
+            prop_assert_eq!(unfolded(copy.parts()), unfolded(&parts));
+            prop_assert_eq!(copy.len(), unfolded(&parts).len() as u64);
+            prop_assert_eq!(copy.count(|item| *item == 2), unfolded(&parts).iter().filter(|item| **item == 2).count() as u64);
+        }
+    }
+
+    #[test]
+    fn few_iterations_are_walked() {
+        // The sum comes again after seven iterations of the inner loop, and the other sequence is a loop of two.
+        let body = vec![Folded::Loop(1_000_000_000, vec![Folded::Items(vec![2])]), Folded::Items(vec![1])];
+        let other = sequence(&[Folded::Loop(u64::MAX / 4, vec![Folded::Items(vec![0, 1])])]);
+        let mut sums = Sums::new(&other);
+        let Ok(()) = walk(&[Folded::Loop(1_000_000_000, body)], &mut sums);
+        assert_eq!(sums.given, 1_000_000_001 * 1_000_000_000);
+        assert!(sums.steps < 2000, "{}", sums.steps);
+    }
+}
