@@ -1,13 +1,15 @@
 //! `aggregate`: several messages between two ranks become one.
 
+mod joining;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
-use trace_mmap::folded::{FoldedCursor, FoldedSequence, Recurrent, State, walk};
+use trace_mmap::folded::{FoldedCursor, FoldedSequence, State};
 use trace_mmap::{CallOp, CommId, Op, RequestName, Slot, Tag};
 
+use self::joining::Joining;
 use super::key::{Key, KeyValues};
 use super::keys::{Keys, whole};
 use super::messages::{
@@ -249,65 +251,6 @@ impl Aggregate {
             (*series, Joining::of(parts, breaks, self.count))
         });
         Ok(joined.collect())
-    }
-}
-
-/// Makes consecutive messages of a series one.
-struct Joining<'p> {
-    /// Flags of the receives of each tag.
-    breaks: BTreeMap<Tag, FoldedCursor<'p, bool>>,
-    /// Largest number of messages that become one.
-    count: Option<u64>,
-    /// The last messages, which become one.
-    joined: Vec<SentPart>,
-    parts: FoldedSequence<Part>,
-}
-
-impl<'p> Joining<'p> {
-    /// Largest number of messages by which states are compared.
-    const MAX_COMPARED: usize = 64;
-
-    fn of(
-        sent: &FoldedSequence<SentPart>,
-        breaks: BTreeMap<Tag, FoldedCursor<'p, bool>>,
-        count: Option<u64>,
-    ) -> FoldedSequence<Part> {
-        let mut joining = Self { breaks, count, joined: Vec::new(), parts: FoldedSequence::default() };
-        let Ok(()) = walk(sent.parts(), &mut joining);
-        joining.end();
-        joining.parts
-    }
-
-    fn end(&mut self) {
-        let (bytes, last) = (self.joined.iter().map(|part| part.bytes).sum(), self.joined.len());
-        let Some(first) = self.joined.first().map(|part| part.tag) else { return };
-        for (number, SentPart { tag, .. }) in (1..).zip(self.joined.drain(..)) {
-            self.parts.push(Part { tag, is_first: number == 1, is_last: number == last, bytes, first });
-        }
-    }
-}
-
-impl Recurrent<SentPart> for Joining<'_> {
-    type Stop = Infallible;
-
-    fn step(&mut self, part: &SentPart) -> Result<(), Infallible> {
-        let is_break = self.breaks.get_mut(&part.tag).and_then(Iterator::next);
-        let is_full = self.count.is_some_and(|count| self.joined.len() as u64 >= count);
-        if part.is_first || is_break == Some(&true) || is_full {
-            self.end();
-        }
-        self.joined.push(*part);
-        Ok(())
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        if self.joined.len() > Self::MAX_COMPARED {
-            state.unknown();
-        }
-        for part in self.joined.iter().take(Self::MAX_COMPARED) {
-            (part.tag, part.bytes).state(state);
-        }
-        (self.joined.len() as u64, &mut self.breaks, &mut self.parts).state(state);
     }
 }
 
