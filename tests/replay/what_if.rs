@@ -109,7 +109,10 @@ fn one_digest_however_the_program_is_stored_and_replayed() {
          [[hypothesis]]\nname = 'faster'\ntransform = [{ kind = 'scale', factor = 0.7, ranks = '2-' }]\n\
          [[hypothesis]]\nname = 'changed'\n\
          transform = [{ kind = 'scale', factor = 2, ranks = '0-3' }, { kind = 'balance', over = 'sum' }, \
-         { kind = 'resize', factor = 0.5, bytes = '1000-' }, { kind = 'eliminate', ranks = 3, bytes = '0-1000' }]\n",
+         { kind = 'resize', factor = 0.5, bytes = '1000-' }, { kind = 'eliminate', ranks = 3, bytes = '0-1000' }]\n\
+         [[hypothesis]]\nname = 'rewritten'\n\
+         transform = [{ kind = 'aggregate', count = 2, bytes = '0-1000' }, { kind = 'split', parts = 3, bytes = '1000-' }, \
+         { kind = 'overlap', early = 2, late = 1 }]\n",
     );
     let lu = repository().join("configs/traces/lu.S.8");
     let platform = repository().join("configs/platforms/torus-5g.toml");
@@ -123,7 +126,7 @@ fn one_digest_however_the_program_is_stored_and_replayed() {
         command.arg("--trace").arg(program).args(["--model=contention-free", "--threads", threads]);
         command.assert().code(DONE).stdout(contains("changes nothing"));
         let found = summary(&folder);
-        digests.push([0, 1, 2, 3].map(|place: usize| found[place]["digest"].as_str().unwrap().to_owned()));
+        digests.push([0, 1, 2, 3, 4].map(|place: usize| found[place]["digest"].as_str().unwrap().to_owned()));
         let changed = folder.path("changed.pdt");
         let with = folder.path("h.toml");
         let arguments = ["transform", "--hypothesis=changed", "--threads", threads, "--with"];
@@ -135,9 +138,10 @@ fn one_digest_however_the_program_is_stored_and_replayed() {
         assert_eq!(digest(&folder, &changed, &model), digests.last().unwrap()[3]);
     }
     assert!(digests.iter().all(|found| *found == digests[0]), "{digests:?}");
-    let [original, identity, faster, changed] = &digests[0];
+    let [original, identity, faster, changed, rewritten] = &digests[0];
     assert_eq!(original, identity);
     assert!(original != changed && original != faster && faster != changed);
+    assert!([original, changed, faster].iter().all(|other| *other != rewritten));
 }
 
 #[test]

@@ -71,6 +71,7 @@ mod communicator;
 mod datatype;
 mod error;
 mod fold;
+pub mod folded;
 mod graph;
 mod link;
 mod measured;
@@ -90,8 +91,8 @@ pub use archive::{
     AmountChange, AmountSum, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut,
     Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC,
     MessageChange, PairTraffic, SentMessage, Storage, StructureError, Summary, UnmodelledCalls, WriteError,
-    check, convert, cut, sum_amounts, write_archive, write_with_amounts, write_with_measured_times,
-    write_with_messages,
+    check, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
+    write_with_measured_times, write_with_messages,
 };
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
@@ -109,7 +110,7 @@ pub use measured::{MAX_NANOS, TimedActions, nanos};
 pub use provenance::{Provenance, WorkMetric};
 pub use source::{LoadOptions, MAX_RANKS, RankBuilders, TraceSource, read_unlinked};
 pub use structure::{Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, flatten};
-pub use trace::{Cursor, CursorPosition, Ops, RankTrace, Trace};
+pub use trace::{Cursor, CursorPosition, OpDecoder, Ops, RankTrace, Trace};
 pub use unmodelled::{Unmodelled, UnmodelledError};
 pub use warning::{Unreceived, Warning};
 

@@ -7,8 +7,8 @@ mod rank;
 
 pub use cursor::Cursor;
 pub use cursor_position::CursorPosition;
-pub use ops::Ops;
 pub(crate) use ops::ToNamed;
+pub use ops::{OpDecoder, Ops};
 pub(crate) use rank::ActionStorage;
 pub use rank::RankTrace;
 

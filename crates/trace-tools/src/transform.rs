@@ -6,11 +6,14 @@
 //! # To add a kind of transformation
 //! 1. Write a file in this directory with a [`Transform`], which checks the program, and the [`Plan`] and the [`Rewrite`] that
 //!    change it; `scale.rs` is the shortest one, `remove.rs` one that may break a program.
-//! 2. Add its row to [`TRANSFORMS`], and update the table of `docs/what-if.md`.
+//! 2. Describe the state of the rewrite ([`Rewrite::state`]), and check the program by `Program::walk`, if folded programs are to be
+//!    transformed at the cost of a few iterations of each loop.
+//! 3. Add its row to [`TRANSFORMS`], and update the table of `docs/what-if.md`.
 //!
 //! # Laws
 //! A rewrite depends on the operations of its rank, in their order, and on its plan; a plan on the program alone. So the transformed
-//! trace does not depend on the number of threads, nor on how the trace is stored.
+//! trace does not depend on the number of threads, nor on how the trace is stored. From equal states, equal operations lead a rewrite to
+//! equal operations and equal states.
 
 mod aggregate;
 mod balance;
@@ -47,6 +50,7 @@ mod set;
 mod shift;
 mod smooth;
 mod split;
+mod state;
 mod wait;
 mod waitany;
 
@@ -61,6 +65,7 @@ use std::fmt::Debug;
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::SendMode;
+use trace_mmap::folded::State;
 
 use keys::Keys;
 
@@ -176,4 +181,10 @@ pub trait Rewrite {
 
     /// Appends the operations that are held back at the end of the rank.
     fn finish(&mut self, _out: &mut Vec<Step>) {}
+
+    /// Describes what a later operation may depend on, so that equal iterations of folded programs are transformed once. By default
+    /// each iteration is transformed.
+    fn state(&mut self, state: &mut State<'_>) {
+        state.unknown();
+    }
 }

@@ -9,6 +9,7 @@ use pdes_core::{Bytes, Rank};
 use crate::action::Action;
 use crate::call::{Call, CallOp, SendMode, Source};
 use crate::channel::{Slot, Tag};
+use crate::folded::State;
 use crate::structure::{Direction, Op, Request};
 use crate::trace::{Cursor, RankTrace};
 
@@ -19,16 +20,52 @@ use crate::trace::{Cursor, RankTrace};
 /// requests, all its requests are named by their slots.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
-    rank: &'a RankTrace,
     cursor: Cursor<'a>,
-    /// Last request posted to each slot.
-    last_requests: Vec<Option<Request>>,
+    decoder: OpDecoder<'a>,
 }
 
 impl<'a> Ops<'a> {
     /// Starts at the first operation of a rank.
     pub fn new(rank: &'a RankTrace) -> Self {
-        Self { rank, cursor: rank.cursor(), last_requests: vec![None; rank.slots() as usize] }
+        Self { cursor: rank.cursor(), decoder: OpDecoder::new(rank) }
+    }
+}
+
+impl Iterator for Ops<'_> {
+    type Item = Op;
+
+    fn next(&mut self) -> Option<Op> {
+        let action = self.cursor.next()?;
+        Some(self.decoder.decode(action))
+    }
+}
+
+/// Decoder of the actions of a rank, which it takes in order, to [operations](Ops).
+#[derive(Clone, Debug)]
+pub struct OpDecoder<'a> {
+    rank: &'a RankTrace,
+    /// Last request posted to each slot.
+    last_requests: Vec<Option<Request>>,
+}
+
+impl<'a> OpDecoder<'a> {
+    /// Starts before the first action of a rank.
+    pub fn new(rank: &'a RankTrace) -> Self {
+        Self { rank, last_requests: vec![None; rank.slots() as usize] }
+    }
+
+    /// Describes the state.
+    pub fn state(&self, state: &mut State<'_>) {
+        for request in &self.last_requests {
+            let Some(Request { direction, peer, tag }) = request else {
+                state.word(u64::MAX);
+                continue;
+            };
+            let peer = peer.map_or(u64::MAX, |rank| rank.get().into());
+            [*direction as u64, peer, tag.map_or(u64::MAX, |tag| tag.get() as u64)]
+                .into_iter()
+                .for_each(|word| state.word(word));
+        }
     }
 
     fn post(&mut self, slot: Slot, direction: Direction, peer: Option<Rank>, tag: Option<Tag>) {
@@ -53,14 +90,11 @@ impl<'a> Ops<'a> {
             }
         }
     }
-}
 
-impl Iterator for Ops<'_> {
-    type Item = Op;
-
-    fn next(&mut self) -> Option<Op> {
+    /// Decodes the next action.
+    pub fn decode(&mut self, action: Action) -> Op {
         let rank = self.rank;
-        Some(match self.cursor.next()? {
+        match action {
             Action::Init => Op::Init,
             Action::Finalize => Op::Finalize,
             Action::Communicator => Op::Communicator,
@@ -113,7 +147,7 @@ impl Iterator for Ops<'_> {
             Action::WaitAll => Op::WaitAll,
             Action::Collective(id) => Op::Collective(rank.collective(id).clone()),
             Action::Call(id) => self.call(rank.call(id).to_op(rank)),
-        })
+        }
     }
 }
 

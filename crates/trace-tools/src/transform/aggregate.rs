@@ -1,17 +1,24 @@
 //! `aggregate`: several messages between two ranks become one.
 
+mod joining;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
+use trace_mmap::folded::{FoldedCursor, FoldedSequence, State};
 use trace_mmap::{CallOp, CommId, Op, RequestName, Slot, Tag};
 
+use self::joining::Joining;
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, whole};
 use super::messages::{
     Endpoints, Event, MessageTracker, Received, SelectedMessages, Sent, Sides, as_isend, buffer_mut,
     received, sent, sent_bytes_mut,
 };
 use super::requests::{NewRequests, PerRequest, RemovedRequests};
 use super::selector::collective;
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -39,24 +46,114 @@ struct Aggregate {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let count = keys.whole("count", 1..=u64::MAX, "the messages that become one")?;
+    let count = keys.get("count", whole)?;
     Ok(Box::new(Aggregate { selector, count }))
 }
 
 /// Messages that may become one: source, destination, communicator and, with `count`, tag.
 type Series = (Rank, Rank, CommId, Option<Tag>);
 
-/// A selected message of a series.
-#[derive(Clone, Copy, Debug)]
-struct Part {
+/// A selected message of a series, as its sender posts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct SentPart {
     tag: Tag,
     bytes: u64,
     /// True if it does not become one with the message before.
     is_first: bool,
 }
 
-/// The selected messages of each series, in the order of their sends.
-type Parts = FxHashMap<Series, Vec<Part>>;
+/// A message of a series among those that become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    tag: Tag,
+    is_first: bool,
+    is_last: bool,
+    /// Size of all of them \[B\].
+    bytes: u64,
+    /// Tag of the first one.
+    first: Tag,
+}
+
+/// The messages of each series, in the order of their sends.
+type Parts<P> = FxHashMap<Series, FoldedSequence<P>>;
+
+/// Follows the messages of one tag of a series.
+#[derive(Debug)]
+struct TagCursor<'p, P> {
+    parts: FoldedCursor<'p, P>,
+    /// Number of parts before the next one.
+    index: u64,
+}
+
+impl<'p, P> TagCursor<'p, P> {
+    /// Returns the next part of the tag, which `has_tag` finds, and its index.
+    fn next(&mut self, has_tag: impl Fn(&P) -> bool) -> Option<(u64, &'p P)> {
+        loop {
+            let part = self.parts.next()?;
+            self.index += 1;
+            if has_tag(part) {
+                return Some((self.index - 1, part));
+            }
+        }
+    }
+}
+
+impl<P> Stateful for TagCursor<'_, P> {
+    fn state(&mut self, state: &mut State<'_>) {
+        Stateful::state(&mut self.parts, state);
+        state.counter(&mut self.index, u64::MAX);
+    }
+}
+
+/// Follows the receives of a rank.
+struct Receives<'p, P> {
+    all: &'p Parts<P>,
+    cursors: BTreeMap<(Series, Tag), TagCursor<'p, P>>,
+}
+
+impl<'p, P> Receives<'p, P> {
+    fn new(all: &'p Parts<P>) -> Self {
+        Self { all, cursors: BTreeMap::new() }
+    }
+
+    /// Returns the message that the next receive of a tag takes, and its index.
+    fn next(&mut self, series: Series, tag: Tag, has_tag: impl Fn(&P) -> bool) -> Option<(u64, &'p P)> {
+        let parts = self.all.get(&series)?;
+        let new = || TagCursor { parts: parts.cursor(), index: 0 };
+        self.cursors.entry((series, tag)).or_insert_with(new).next(has_tag)
+    }
+}
+
+/// The last receives of a rank, with the ends of exchanges on its side.
+struct ReceiveOrder<'p> {
+    receives: Receives<'p, SentPart>,
+    /// The message after the last one that is received, of series whose exchange has not ended.
+    next: BTreeMap<Series, u64>,
+    /// A flag for each receive: true if its message does not become one with the message before.
+    breaks: BTreeMap<(Series, Tag), FoldedSequence<bool>>,
+}
+
+impl Stateful for ReceiveOrder<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        let Self { receives: Receives { cursors, .. }, next, breaks } = self;
+        for ((series, tag), cursor) in &mut *cursors {
+            (*series, *tag).state(state);
+            Stateful::state(&mut cursor.parts, state);
+        }
+        state.word(next.len() as u64);
+        for series in next.keys() {
+            ({ *series }).state(state);
+        }
+        // Within a series only differences of places matter.
+        let places: BTreeSet<Series> = cursors.keys().map(|(series, _)| *series).collect();
+        for series in places {
+            let of_series = cursors.range_mut((series, Tag::new(0))..=(series, Tag::new(i32::MAX)));
+            let indices = of_series.map(|(_, cursor)| &mut cursor.index);
+            state.compared_counters(indices.chain(next.get_mut(&series)));
+        }
+        breaks.state(state);
+    }
+}
 
 impl Aggregate {
     fn series(&self, from: Rank, to: Rank, communicator: CommId, tag: Tag) -> Series {
@@ -72,45 +169,56 @@ impl Aggregate {
     }
 
     /// Collects the selected messages, with the ends of exchanges on the side of their senders.
-    fn sent_parts(&self, program: &Program<'_>, messages: &SelectedMessages) -> Result<Parts, Refusal> {
-        let mut parts = Parts::default();
+    fn sent_parts(
+        &self,
+        program: &Program<'_>,
+        messages: &SelectedMessages,
+    ) -> Result<Parts<SentPart>, Refusal> {
+        let mut all = Parts::default();
         for rank in program.ranks() {
-            let (mut tracker, mut exchange) = (messages.follow(rank), 0_u64);
-            let mut last: FxHashMap<Series, u64> = FxHashMap::default();
-            for step in program.steps(rank) {
+            // Series of the exchange that has not ended.
+            let open = BTreeSet::<Series>::new();
+            let mut values = (messages.follow(rank), open, Parts::default());
+            program.walk(rank, &mut values, |(tracker, open, parts), step| {
                 let sides = tracker.follow(&step.op);
                 if sides != Sides::default() && sent(&step.op).is_some() && received(&step.op).is_some() {
                     let reason = "a combined send and receive, which cannot become one with others; select others (call)";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
-                exchange += u64::from(self.ends(&step.op, true));
+                if self.ends(&step.op, true) {
+                    open.clear();
+                }
                 let Some(Sent { to, tag, communicator, bytes, .. }) = sent(&step.op).filter(|_| sides.send)
                 else {
-                    continue;
+                    return Ok(());
                 };
                 let series = self.series(rank, to, communicator, tag);
-                let list = parts.entry(series).or_default();
-                let is_first = last.insert(series, exchange) != Some(exchange);
-                list.push(Part { tag, bytes: bytes.get(), is_first });
-            }
+                let part = SentPart { tag, bytes: bytes.get(), is_first: open.insert(series) };
+                parts.entry(series).or_default().push(part);
+                Ok(())
+            })?;
+            all.extend(values.2);
         }
-        Ok(parts)
+        Ok(all)
     }
 
-    /// Ends exchanges where the receiver does not post the receives of consecutive messages one after the other.
-    fn check_receives(
+    /// Ends exchanges where the receiver does not post the receives of consecutive messages one after the other, and makes messages
+    /// one.
+    fn join(
         &self,
         program: &Program<'_>,
         messages: &SelectedMessages,
-        places: &Places,
-        parts: &mut Parts,
-    ) -> Result<(), Refusal> {
-        let mut receives = Receives::default();
+        parts: &Parts<SentPart>,
+    ) -> Result<Parts<Part>, Refusal> {
+        let mut all_breaks = BTreeMap::new();
         for rank in program.ranks() {
-            let (mut tracker, mut endpoints, mut exchange) =
-                (messages.follow(rank), Endpoints::default(), 0_u64);
-            let mut last: FxHashMap<Series, (usize, u64)> = FxHashMap::default();
-            for step in program.steps(rank) {
+            let order = ReceiveOrder {
+                receives: Receives::new(parts),
+                next: BTreeMap::new(),
+                breaks: BTreeMap::new(),
+            };
+            let mut values = (messages.follow(rank), Endpoints::default(), order);
+            program.walk(rank, &mut values, |(tracker, endpoints, order), step| {
                 let sides = tracker.follow(&step.op);
                 let mut receive = None;
                 endpoints.events(&step.op, |event| {
@@ -118,60 +226,31 @@ impl Aggregate {
                         receive = Some(received);
                     }
                 });
-                exchange += u64::from(self.ends(&step.op, false));
-                let Some(receive) = receive.filter(|_| sides.receive) else { continue };
+                if self.ends(&step.op, false) {
+                    order.next.clear();
+                }
+                let Some(receive) = receive.filter(|_| sides.receive) else { return Ok(()) };
                 let Some((from, tag, communicator)) = receive.named() else {
                     let reason =
                         "a receive of any tag or from any source takes selected messages; select others";
                     return Err(Refusal::at(rank, step.action, reason));
                 };
                 let series = self.series(from, rank, communicator, tag);
-                let Some(index) = receives.next(places, series, tag) else { continue };
-                let follows =
-                    last.insert(series, (index, exchange)) == Some((index.wrapping_sub(1), exchange));
-                if let Some(list) = parts.get_mut(&series).filter(|_| !follows) {
-                    list[index].is_first = true;
-                }
-            }
+                let found = order.receives.next(series, tag, |part| part.tag == tag);
+                let Some((index, _)) = found else { return Ok(()) };
+                let follows = order.next.insert(series, index + 1) == Some(index);
+                order.breaks.entry((series, tag)).or_default().push(!follows);
+                Ok(())
+            })?;
+            let (_, _, ReceiveOrder { breaks, .. }) = values;
+            all_breaks.extend(breaks);
         }
-        Ok(())
-    }
-}
-
-/// Begins a new message after each `count` parts of one.
-fn limit(parts: &mut Parts, count: u64) {
-    for list in parts.values_mut() {
-        let mut number = 0;
-        for part in list {
-            number = if part.is_first || number == count { 1 } else { number + 1 };
-            part.is_first = number == 1;
-        }
-    }
-}
-
-/// The places of messages in their series, by tag, in the order of sends.
-type Places = FxHashMap<(Series, Tag), Vec<usize>>;
-
-fn places(parts: &Parts) -> Places {
-    let mut places = Places::default();
-    for (series, list) in parts {
-        for (index, part) in list.iter().enumerate() {
-            places.entry((*series, part.tag)).or_default().push(index);
-        }
-    }
-    places
-}
-
-/// Counts the receives of a rank.
-#[derive(Debug, Default)]
-struct Receives(FxHashMap<(Series, Tag), usize>);
-
-impl Receives {
-    /// Returns the place of the message that the next receive of a tag takes.
-    fn next(&mut self, places: &Places, series: Series, tag: Tag) -> Option<usize> {
-        let number = self.0.entry((series, tag)).or_default();
-        *number += 1;
-        places.get(&(series, tag))?.get(*number - 1).copied()
+        let joined = parts.iter().map(|(series, parts)| {
+            let tags = (*series, Tag::new(0))..=(*series, Tag::new(i32::MAX));
+            let breaks = all_breaks.range(tags).map(|((_, tag), flags)| (*tag, flags.cursor())).collect();
+            (*series, Joining::of(parts, breaks, self.count))
+        });
+        Ok(joined.collect())
     }
 }
 
@@ -199,21 +278,16 @@ impl Transform for Aggregate {
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
         let messages = SelectedMessages::new(&self.selector, program)?;
         messages.check_probes(program)?;
-        let mut parts = self.sent_parts(program, &messages)?;
-        let places = places(&parts);
-        self.check_receives(program, &messages, &places, &mut parts)?;
-        if let Some(count) = self.count {
-            limit(&mut parts, count);
-        }
-        Ok(Box::new(Aggregated { messages, parts, places, has_count: self.count.is_some() }))
+        let parts = self.sent_parts(program, &messages)?;
+        let parts = self.join(program, &messages, &parts)?;
+        Ok(Box::new(Aggregated { messages, parts, has_count: self.count.is_some() }))
     }
 }
 
 #[derive(Debug)]
 struct Aggregated {
     messages: SelectedMessages,
-    parts: Parts,
-    places: Places,
+    parts: Parts<Part>,
     has_count: bool,
 }
 
@@ -227,12 +301,11 @@ impl Plan for Aggregated {
             requests: program.new_requests(),
             renamed: PerRequest::default(),
             sends: FxHashMap::default(),
-            receives: Receives::default(),
+            receives: Receives::new(&self.parts),
         })
     }
 }
 
-#[derive(Debug)]
 struct FewerMessages<'p> {
     plan: &'p Aggregated,
     rank: Rank,
@@ -241,26 +314,17 @@ struct FewerMessages<'p> {
     requests: NewRequests,
     /// New names of requests without names, whose tags have changed.
     renamed: PerRequest<RequestName>,
-    /// Number of messages of each series that this rank has sent.
-    sends: FxHashMap<Series, usize>,
-    receives: Receives,
+    /// The messages of each series that this rank has not sent yet.
+    sends: FxHashMap<Series, FoldedCursor<'p, Part>>,
+    receives: Receives<'p, Part>,
 }
 
 impl FewerMessages<'_> {
-    /// Returns the first tag and the size of the message of which a part is the last; `None` if another one follows.
-    fn ended(list: &[Part], index: usize) -> Option<(Tag, Bytes)> {
-        let goes_on = list.get(index + 1).is_some_and(|next| !next.is_first);
-        let first = list[..=index].iter().rposition(|part| part.is_first).unwrap_or_default();
-        let bytes = list[first..=index].iter().map(|part| part.bytes).sum();
-        (!goes_on).then(|| (list[first].tag, Bytes::new(bytes)))
-    }
-
     fn send(&mut self, mut step: Step, Sent { to, tag, communicator, .. }: Sent, out: &mut Vec<Step>) {
         let series = (self.rank, to, communicator, self.plan.has_count.then_some(tag));
-        let index = self.sends.entry(series).or_default();
-        *index += 1;
-        let list = self.plan.parts.get(&series).map_or(&[][..], Vec::as_slice);
-        let Some((first, bytes)) = Self::ended(list, *index - 1) else {
+        let Some(parts) = self.plan.parts.get(&series) else { return out.push(step) };
+        let part = self.sends.entry(series).or_insert_with(|| parts.cursor()).next();
+        let Some(&Part { first, bytes, .. }) = part.filter(|part| part.is_last) else {
             self.removed.add(&step);
             return;
         };
@@ -274,7 +338,7 @@ impl FewerMessages<'_> {
             set_tag(&mut step.op, first);
         }
         if let Some(size) = sent_bytes_mut(&mut step.op) {
-            *size = bytes;
+            *size = Bytes::new(bytes);
         }
         step.nanos = None;
         out.extend(self.removed.keep(step));
@@ -283,17 +347,14 @@ impl FewerMessages<'_> {
     fn receive(&mut self, mut step: Step, receive: &Received, out: &mut Vec<Step>) {
         let Some((from, tag, communicator)) = receive.named() else { return out.push(step) };
         let series = (from, self.rank, communicator, self.plan.has_count.then_some(tag));
-        let list = self.plan.parts.get(&series).map_or(&[][..], Vec::as_slice);
-        let index = self.receives.next(&self.plan.places, series, tag);
-        let Some(index) = index else { return out.push(step) };
-        if !list[index].is_first {
+        let found = self.receives.next(series, tag, |part| part.tag == tag);
+        let Some((_, part)) = found else { return out.push(step) };
+        if !part.is_first {
             self.removed.add(&step);
             return;
         }
-        let rest = list[index + 1..].iter().take_while(|part| !part.is_first);
-        let bytes = list[index].bytes + rest.map(|part| part.bytes).sum::<u64>();
         if let Some(size) = buffer_mut(&mut step.op) {
-            *size = Bytes::new(bytes.max(size.get()));
+            *size = Bytes::new(part.bytes.max(size.get()));
         }
         step.nanos = None;
         out.extend(self.removed.keep(step));
@@ -333,5 +394,10 @@ impl Rewrite for FewerMessages<'_> {
             step.awaited = None;
         }
         out.extend(self.removed.keep(step));
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let Self { messages, removed, renamed, sends, receives, .. } = self;
+        ((messages, removed), renamed, sends, &mut receives.cursors).state(state);
     }
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{CallOp, CommId, FileCall, FileDirection, FileName, Op};
 
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, whole};
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
@@ -32,7 +32,7 @@ struct Coalesce {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let count = keys.whole("count", 1..=u64::MAX, "the accesses that become one")?;
+    let count = keys.get("count", whole)?;
     Ok(Box::new(Coalesce { selector, count: count.unwrap_or(u64::MAX) }))
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 use rustc_hash::{FxHashMap, FxHashSet};
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, CommId, FileCall, FileDirection, FileName, Op};
 
 use super::communicators::{Communicators, joint};
 use super::keys::Keys;
 use super::selector::Tracker;
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -178,5 +180,9 @@ impl Rewrite for TogetherOnRank<'_> {
             step.nanos = None;
         }
         out.push(step);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.tracker.state(state);
     }
 }

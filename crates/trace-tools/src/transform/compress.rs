@@ -2,14 +2,16 @@
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op, RequestName};
 
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, number};
 use super::messages::{
     MessageTracker, PersistentRequests, PersistentTracker, SelectedMessages, buffer_mut, sent_bytes_mut,
 };
 use super::requests::PerRequest;
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -51,8 +53,8 @@ struct Compress {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let cost = |key| if keys.has(key) { keys.amount(key, "flop for each byte") } else { Ok(0.0) };
-    let factor = keys.amount("factor", "by which sizes are multiplied")?;
+    let cost = |key| Ok::<_, String>(keys.get(key, number)?.unwrap_or_default());
+    let factor = keys.require("factor", number)?;
     let cost = Cost { factor, compress: cost("compress")?, expand: cost("expand")? };
     Ok(Box::new(Compress { selector, cost }))
 }
@@ -155,5 +157,10 @@ impl Rewrite for SmallerMessages<'_> {
         }
         out.push(step);
         out.extend(after);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let Self { messages, persistent, started, expanded, .. } = self;
+        (messages, persistent, started, expanded).state(state);
     }
 }

@@ -4,8 +4,10 @@ use std::fmt;
 
 use pdes_core::Rank;
 use trace_mmap::Op;
+use trace_mmap::folded::State;
 
 use super::selector::{Selector, Tracker};
+use super::state::Stateful;
 use super::{Plan, Pointwise, Program, Refusal, Rewrite, Step, Transform};
 
 /// Changes the amounts of the selected computations of a rank by a function of the amount \[flop\] and of the instance to which the
@@ -13,11 +15,18 @@ use super::{Plan, Pointwise, Program, Refusal, Rewrite, Step, Transform};
 pub(super) struct Computations<'a, F> {
     tracker: Tracker<'a>,
     change: F,
+    /// True if the change does not depend on the instance.
+    is_steady: bool,
 }
 
 impl<'a, F: FnMut(f64, u64) -> f64> Computations<'a, F> {
     pub(super) fn new(selector: &'a Selector, rank: Rank, change: F) -> Self {
-        Self { tracker: Tracker::new(selector, rank), change }
+        Self { tracker: Tracker::new(selector, rank), change, is_steady: false }
+    }
+
+    /// Changes amounts by a function that does not use the instance.
+    pub(super) fn steady(selector: &'a Selector, rank: Rank, change: F) -> Self {
+        Self { is_steady: true, ..Self::new(selector, rank, change) }
     }
 }
 
@@ -32,6 +41,13 @@ impl<F: FnMut(f64, u64) -> f64> Rewrite for Computations<'_, F> {
             *flops = changed;
         }
         out.push(step);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.tracker.state(state);
+        if !self.is_steady {
+            state.unknown();
+        }
     }
 }
 
@@ -64,7 +80,7 @@ impl<C: Pointwise + Clone + 'static> Transform for PointwiseTransform<C> {
 
 impl<C: Pointwise> Plan for PointwiseTransform<C> {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
-        Box::new(Computations::new(&self.selector, rank, |flops, _| self.change.change(flops)))
+        Box::new(Computations::steady(&self.selector, rank, |flops, _| self.change.change(flops)))
     }
 }
 

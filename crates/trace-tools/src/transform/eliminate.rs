@@ -1,11 +1,13 @@
 //! `eliminate`: messages are neither sent nor received.
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op, RequestName};
 
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages, Sides, without};
 use super::requests::RemovedRequests;
+use super::state::Stateful;
 use super::{
     FoldedForm, Plan, Program, Refusal, Rewrite, Selector, SizeChange, Step, Subject, Transform,
     TransformKind,
@@ -103,5 +105,9 @@ impl Rewrite for WithoutMessages<'_> {
             (step.op, step.nanos) = (op, None);
             out.push(step);
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.messages, &mut self.requests).state(state);
     }
 }

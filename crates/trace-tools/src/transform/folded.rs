@@ -4,13 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::folded::{Folded, FoldedSequence};
 use trace_mmap::{
-    AmountChange, ConvertOptions, MessageChange, SendMode, SentMessage, Summary, Trace, TraceError,
-    sum_amounts, write_with_amounts, write_with_messages,
+    AmountChange, ConvertOptions, Item, MessageChange, Op, SendMode, SentMessage, Summary, Trace, TraceError,
+    sum_amounts, write_programs, write_with_amounts, write_with_messages,
 };
 
+use super::hypothesis::TransformedTrace;
 use super::messages::Sent;
 use super::{FoldedForm, Hypothesis, Pointwise, Program, Selector, SizeChange, TransformError};
+
+/// Largest number of operations that a rank has after a transformation in the iterations that are not known from others: in all, and
+/// more for each stored operation before.
+const MAX_WALKED: usize = 1 << 16;
+const MAX_WALKED_PER_ITEM: usize = 1 << 6;
 
 impl Hypothesis {
     /// Writes the transformed trace if all transformations have a folded form that fits it, one after the other; `None` if not.
@@ -73,6 +80,65 @@ impl Hypothesis {
         }
         Ok(summary)
     }
+}
+
+impl TransformedTrace {
+    /// Writes the transformed trace, iterations of folded programs that are transformed alike once; returns `None`, and writes nothing,
+    /// if no rank is folded, or some rank does not remain so.
+    ///
+    /// # Errors
+    /// Fails if the trace is damaged, or the archive cannot be written.
+    pub(super) fn write_folded(
+        &self,
+        output: &Path,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Option<Summary>, TransformError> {
+        let program = Program::new(&self.trace, &self.plans);
+        if self.trace.has_measured_times() || !program.ranks().any(|rank| is_folded(&self.trace, rank)) {
+            return Ok(None);
+        }
+        let ranks = self.trace.ranks();
+        let summary = write_programs(ranks, |rank| self.folded_program(rank), output, options)?;
+        self.trace.integrity().map_err(TraceError::from)?;
+        Ok(summary)
+    }
+
+    /// Returns the transformed program of a rank; `None` if it has many more operations than the program has.
+    fn folded_program(&self, rank: Rank) -> Option<Vec<Item>> {
+        let stored = stored_items(&self.trace.rank(rank).folded_actions()?);
+        let mut left = MAX_WALKED + MAX_WALKED_PER_ITEM * stored;
+        let mut ops = FoldedSequence::default();
+        let program = Program::new(&self.trace, &self.plans);
+        program
+            .walk(rank, &mut ops, |ops, step| {
+                left = left.checked_sub(1).ok_or(())?;
+                ops.push(step.op);
+                Ok::<(), ()>(())
+            })
+            .ok()?;
+        Some(items(ops.into_parts()))
+    }
+}
+
+fn is_folded(trace: &Trace, rank: Rank) -> bool {
+    let parts = trace.rank(rank).folded_actions();
+    parts.is_some_and(|parts| parts.iter().any(|part| matches!(part, Folded::Loop(..))))
+}
+
+fn stored_items<T>(parts: &[Folded<T>]) -> usize {
+    let of_part = |part: &Folded<T>| match part {
+        Folded::Items(items) => items.len(),
+        Folded::Loop(_, body) => stored_items(body),
+    };
+    parts.iter().map(of_part).sum()
+}
+
+fn items(parts: Vec<Folded<Op>>) -> Vec<Item> {
+    let of_part = |part| match part {
+        Folded::Items(ops) => ops.into_iter().map(Item::Op).collect(),
+        Folded::Loop(count, body) => vec![Item::Loop { count, body: items(body) }],
+    };
+    parts.into_iter().flat_map(of_part).collect()
 }
 
 /// Changes of amounts, one after the other. The number of a change has a bit for each that selects the computation.

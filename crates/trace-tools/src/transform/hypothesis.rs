@@ -171,6 +171,9 @@ impl Hypothesis {
             return Ok(summary);
         }
         let source = self.apply(Arc::clone(trace), path)?;
+        if let Some(summary) = source.write_folded(output, &options)? {
+            return Ok(summary);
+        }
         Ok(convert(Box::new(source), output, &options)?.summary)
     }
 }
@@ -205,9 +208,7 @@ fn read_transform(table: &toml::Table) -> Result<(&'static TransformKind, Box<dy
     let Some(kind) = TRANSFORMS.iter().find(|kind| kind.key == found) else {
         return Err(format!("there is no kind {found:?}; {}", suggest(found, names())));
     };
-    let own = kind.keys.iter().map(|key| key.name);
-    let known: Vec<&str> = own.chain(kind.subject.keys().iter().copied()).collect();
-    let keys = Keys::new(kind.key, table, &known)?;
+    let keys = Keys::new(kind, table)?;
     let selector = Selector::read(kind.subject, &keys)?;
     Ok((kind, (kind.read)(selector, &keys)?))
 }
@@ -215,9 +216,9 @@ fn read_transform(table: &toml::Table) -> Result<(&'static TransformKind, Box<dy
 /// A trace with the transformations of a hypothesis, which are applied as its actions are read.
 #[derive(Debug)]
 pub struct TransformedTrace {
-    trace: Arc<Trace>,
+    pub(super) trace: Arc<Trace>,
     path: PathBuf,
-    plans: Vec<Box<dyn Plan>>,
+    pub(super) plans: Vec<Box<dyn Plan>>,
 }
 
 /// An operation of a transformed trace is invalid.

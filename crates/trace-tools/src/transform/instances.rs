@@ -33,7 +33,7 @@ pub(super) struct Amounts {
 impl Instances {
     /// Makes the instances of a selector, but on all ranks, and reads the key `over`.
     pub(super) fn read(selector: &Selector, keys: &Keys<'_>) -> Result<Self, String> {
-        let over = keys.get("over", "\"instance\" or \"sum\"", |value| match value.as_str()? {
+        let over = keys.get("over", |value| match value.as_str()? {
             "instance" => Some(true),
             "sum" => Some(false),
             _ => None,

@@ -2,13 +2,15 @@
 
 use pdes_core::Rank;
 use rustc_hash::FxHashSet;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op};
 
 use super::keys::Keys;
 use super::messages::SelectedMessages;
 use super::remove::check_collectives;
 use super::requests::RemovedRequests;
-use super::selector::Tracker;
+use super::selector::{Select, Tracker};
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -38,17 +40,14 @@ impl Transform for Keep {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        let select = |rank| {
-            let mut visits = Visits::new(&self.selector, rank);
-            move |op: &Op| visits.removes(op)
-        };
+        let select = |rank| Visits::new(&self.selector, rank);
         for rank in program.ranks() {
-            let (mut removes, mut kept) = (select(rank), KeptRequests::default());
-            for step in program.steps(rank) {
-                let is_removed = removes(&step.op);
+            let values = &mut (select(rank), KeptRequests::default());
+            program.walk(rank, values, |(visits, kept), step| {
+                let is_removed = visits.selects(&step.op);
                 let reason = kept.follow(&step, is_removed);
-                reason.map_or(Ok(()), |reason| Err(Refusal::at(rank, step.action, reason)))?;
-            }
+                reason.map_or(Ok(()), |reason| Err(Refusal::at(rank, step.action, reason)))
+            })?;
         }
         check_collectives(program, select)?;
         SelectedMessages::check_sides(program, select)?;
@@ -74,9 +73,11 @@ impl<'p> Visits<'p> {
     fn new(selector: &'p Selector, rank: Rank) -> Self {
         Self { tracker: Tracker::new(selector, rank), is_removed: false }
     }
+}
 
-    /// Returns whether the next operation of the rank is removed.
-    fn removes(&mut self, op: &Op) -> bool {
+/// Selects what is removed.
+impl Select for Visits<'_> {
+    fn selects(&mut self, op: &Op) -> bool {
         let visits = self.tracker.visits();
         self.tracker.follow(op);
         if self.tracker.visits() > visits {
@@ -87,9 +88,21 @@ impl<'p> Visits<'p> {
     }
 }
 
+impl Stateful for Visits<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.tracker, &mut self.is_removed).state(state);
+    }
+}
+
 /// Requests that are posted or started by operations that stay, and may be pending, by slot.
 #[derive(Debug, Default)]
 struct KeptRequests(FxHashSet<u32>);
+
+impl Stateful for KeptRequests {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.0.state(state);
+    }
+}
 
 impl KeptRequests {
     /// Takes note of the next operation of the rank; returns the reason why it cannot be removed, if it is.
@@ -138,10 +151,14 @@ struct WithoutVisits<'p> {
 
 impl Rewrite for WithoutVisits<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
-        if self.visits.removes(&step.op) {
+        if self.visits.selects(&step.op) {
             self.requests.add(&step);
         } else {
             out.extend(self.requests.keep(step));
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.visits, &mut self.requests).state(state);
     }
 }

@@ -1,4 +1,10 @@
-//! Descriptions of keys, for documentation and schemas.
+//! Descriptions of keys, by which they are read, and for documentation and schemas.
+
+use std::fmt;
+
+use toml::Value;
+
+use super::keys::{number, whole};
 
 /// A key of a transformation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +38,40 @@ pub enum KeyValues {
     Numbers,
     /// A list of ranks.
     Ranks,
+}
+
+impl KeyValues {
+    /// Returns whether a number or a name is one of the values; true of values of other forms.
+    pub(super) fn admit(self, value: &Value) -> bool {
+        match self {
+            Self::Amount(most) => number(value).is_some_and(|amount| (0.0..=most).contains(&amount)),
+            Self::Whole(least, most) => whole(value).is_some_and(|number| (least..=most).contains(&number)),
+            Self::Choice(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+            _ => true,
+        }
+    }
+}
+
+/// Describes the values, as what is expected.
+impl fmt::Display for KeyValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Amount(f64::MAX) => write!(f, "a number of 0 or more"),
+            Self::Amount(most) => write!(f, "a number of 0 to {most}"),
+            Self::Whole(least, u64::MAX) => write!(f, "a whole number of {least} or more"),
+            Self::Whole(least, most) => write!(f, "a whole number of {least} to {most}"),
+            Self::Choice([names @ .., last]) => {
+                let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+                write!(f, "{} or {last:?}", names.join(", "))
+            }
+            Self::Choice([]) => write!(f, "nothing"),
+            Self::Reach => write!(f, "a whole number of 0 or more, of computations, or \"place\""),
+            Self::Flag => write!(f, "true or false"),
+            Self::Names => write!(f, "a name, in which * stands for any text, or a list of them"),
+            Self::Numbers => write!(f, "a number, or numbers and ranges, such as \"0-7,9,16-\""),
+            Self::Ranks => write!(f, "a list of all ranks, each once"),
+        }
+    }
 }
 
 impl Key {

@@ -5,32 +5,25 @@ use std::ops::RangeInclusive;
 
 use toml::{Table, Value};
 
+use super::TransformKind;
+use super::key::{Key, KeyValues};
+
 /// The keys of a transformation.
 pub(super) struct Keys<'t> {
-    kind: &'static str,
+    kind: &'static TransformKind,
     table: &'t Table,
 }
 
 impl<'t> Keys<'t> {
     /// Checks that all keys are known, but for `kind`.
-    pub(super) fn new(kind: &'static str, table: &'t Table, known: &[&'static str]) -> Result<Self, String> {
+    pub(super) fn new(kind: &'static TransformKind, table: &'t Table) -> Result<Self, String> {
+        let own = kind.keys.iter().map(|key| key.name);
+        let known: Vec<&str> = own.chain(kind.subject.keys().iter().copied()).collect();
         let unknown = table.keys().find(|key| *key != "kind" && !known.contains(&key.as_str()));
         match unknown {
             None => Ok(Self { kind, table }),
-            Some(key) => Err(format!("{kind} has no key {key:?}; {}", suggest(key, known.iter().copied()))),
+            Some(key) => Err(format!("{} has no key {key:?}; {}", kind.key, suggest(key, known.into_iter()))),
         }
-    }
-
-    /// Reads a value, if there is one; `expected` describes valid ones.
-    pub(super) fn get<T>(
-        &self,
-        key: &str,
-        expected: &str,
-        read: impl FnOnce(&Value) -> Option<T>,
-    ) -> Result<Option<T>, String> {
-        let Some(value) = self.table.get(key) else { return Ok(None) };
-        let found = || format!("{}: found {key} = {value}, expected {expected}", self.kind);
-        read(value).map(Some).ok_or_else(found)
     }
 
     /// Returns whether there is a value.
@@ -38,40 +31,43 @@ impl<'t> Keys<'t> {
         self.table.contains_key(key)
     }
 
-    /// Reads a number that is finite and not negative.
-    pub(super) fn amount(&self, key: &str, meaning: &str) -> Result<f64, String> {
-        let expected = format!("a number of 0 or more, {meaning}");
-        let amount = |value: &Value| {
-            let amount = value.as_float().or(value.as_integer().map(|number| number as f64))?;
-            (amount.is_finite() && amount >= 0.0).then_some(amount)
-        };
-        self.get(key, &expected, amount)?.ok_or_else(|| self.lacks(key, &expected))
+    /// Returns the values that a key takes.
+    fn values(&self, key: &'static str) -> KeyValues {
+        let own = self.kind.keys.iter().find(|own| own.name == key).copied();
+        own.unwrap_or_else(|| Key::of_selector(key)).values
     }
 
-    /// Reads a whole number of a range, if there is one.
-    pub(super) fn whole(
+    /// Reads a value, if there is one, that is among those that the key takes.
+    pub(super) fn get<T>(
         &self,
-        key: &str,
-        range: RangeInclusive<u64>,
-        meaning: &str,
-    ) -> Result<Option<u64>, String> {
-        let whole =
-            |value: &Value| u64::try_from(value.as_integer()?).ok().filter(|number| range.contains(number));
-        self.get(key, &Self::whole_number(&range, meaning), whole)
+        key: &'static str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        let Some(value) = self.table.get(key) else { return Ok(None) };
+        let values = self.values(key);
+        let found = || format!("{}: found {key} = {value}, expected {values}", self.kind.key);
+        read(value).filter(|_| values.admit(value)).map(Some).ok_or_else(found)
     }
 
-    /// Describes whole numbers of a range.
-    pub(super) fn whole_number(range: &RangeInclusive<u64>, meaning: &str) -> String {
-        match range.end() {
-            &u64::MAX => format!("a whole number of {} or more, {meaning}", range.start()),
-            most => format!("a whole number of {} to {most}, {meaning}", range.start()),
-        }
+    /// Reads a value, which has to be there.
+    pub(super) fn require<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, String> {
+        let lacks = || format!("{} lacks {key}: {}", self.kind.key, self.values(key));
+        self.get(key, read)?.ok_or_else(lacks)
     }
+}
 
-    /// Returns the error of a key that is missing.
-    pub(super) fn lacks(&self, key: &str, expected: &str) -> String {
-        format!("{} lacks {key}: {expected}", self.kind)
-    }
+/// Reads a number.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    value.as_float().or(value.as_integer().map(|number| number as f64))
+}
+
+/// Reads a whole number of 0 or more.
+pub(super) fn whole(value: &Value) -> Option<u64> {
+    u64::try_from(value.as_integer()?).ok()
 }
 
 /// Returns a hint at the names nearest to one, the nearest first.
@@ -99,8 +95,6 @@ pub(super) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> V
 pub(super) struct Patterns(Vec<String>);
 
 impl Patterns {
-    pub(super) const EXPECTED: &str = "a name, in which * stands for any text, or a list of them";
-
     pub(super) fn read(value: &Value) -> Option<Self> {
         let name = |value: &Value| value.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
         match value {
@@ -159,8 +153,6 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
 pub(super) struct Numbers(Vec<RangeInclusive<u64>>);
 
 impl Numbers {
-    pub(super) const EXPECTED: &str = "a number, or numbers and ranges, such as \"0-7,9,16-\"";
-
     pub(super) fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Integer(number) => {
@@ -178,6 +170,13 @@ impl Numbers {
 
     pub(super) fn contains(&self, number: u64) -> bool {
         self.0.iter().any(|range| range.contains(&number))
+    }
+
+    /// Returns the first of the numbers around one that are all contained, or all not contained, and the first one behind them.
+    pub(super) fn alike(&self, number: u64) -> (u64, u64) {
+        let bounds = self.0.iter().flat_map(|range| [*range.start(), range.end().saturating_add(1)]);
+        let (before, behind): (Vec<u64>, Vec<u64>) = bounds.partition(|bound| *bound <= number);
+        (before.into_iter().max().unwrap_or(0), behind.into_iter().min().unwrap_or(u64::MAX))
     }
 
     /// Returns the largest number; `None` if a range has no end.

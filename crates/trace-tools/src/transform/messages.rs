@@ -8,7 +8,10 @@ pub(super) use selected::{MessageTracker, SelectedMessages, Sides};
 
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, CommId, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Tag};
+
+use super::state::{Stateful, describe};
 
 /// A message as its sender posts it.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,18 @@ impl Endpoints {
             Some(event) => self.persistent.insert(request, event),
             None => self.persistent.remove(&request),
         };
+    }
+}
+
+impl Stateful for Endpoints {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.persistent.state(state);
+    }
+}
+
+impl Stateful for Event {
+    fn state(&mut self, state: &mut State<'_>) {
+        describe(self, state);
     }
 }
 

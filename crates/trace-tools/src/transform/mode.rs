@@ -1,12 +1,14 @@
 //! `mode`: sends complete in another mode.
 
 use pdes_core::Rank;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, CommId, Op, SendMode, SendTo, Tag};
 
 use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::messages::{Endpoints, Event, PersistentRequests, PersistentTracker, sent};
 use super::selector::Tracker;
+use super::state::Stateful;
 use super::{FoldedForm, Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -30,15 +32,13 @@ pub(super) struct Mode {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let expected = "\"standard\", \"synchronous\", \"buffered\" or \"ready\"";
-    let mode = keys.get("mode", expected, |value| match value.as_str()? {
+    let mode = keys.require("mode", |value| match value.as_str()? {
         "standard" => Some(SendMode::Standard),
         "synchronous" => Some(SendMode::Synchronous),
         "buffered" => Some(SendMode::Buffered),
         "ready" => Some(SendMode::Ready),
         _ => None,
     })?;
-    let mode = mode.ok_or_else(|| format!("mode lacks mode: {expected}"))?;
     Ok(Box::new(Mode { selector, mode }))
 }
 
@@ -52,34 +52,27 @@ impl Transform for Mode {
     }
 
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
-        let persistent = PersistentRequests::new(program, |rank| {
-            let (mut tracker, mut endpoints) = (Tracker::new(&self.selector, rank), Endpoints::default());
-            move |op| {
-                tracker.follow(op);
-                let mut flags = Vec::new();
-                endpoints.events(op, |event| {
-                    let accepts = |sent| tracker.is_here() && self.selector.accepts_message(&sent);
-                    flags.push(matches!(event, Event::Send(sent, _) if accepts(sent)));
-                });
-                flags
-            }
+        let begin = |rank| (Tracker::new(&self.selector, rank), Endpoints::default());
+        let is_selected = |tracker: &Tracker<'_>, event| matches!(event, Event::Send(sent, _) if tracker.is_here() && self.selector.accepts_message(&sent));
+        let persistent = PersistentRequests::new(program, begin, |(tracker, endpoints), op| {
+            tracker.follow(op);
+            let mut flags = Vec::new();
+            endpoints.events(op, |event| flags.push(is_selected(tracker, event)));
+            flags
         })?;
         for rank in program.ranks().filter(|rank| self.selector.selects_rank(*rank)) {
-            let (mut tracker, mut endpoints) = (Tracker::new(&self.selector, rank), Endpoints::default());
-            for mut step in program.steps(rank) {
+            program.walk(rank, &mut begin(rank), |(tracker, endpoints), mut step| {
                 tracker.follow(&step.op);
-                let mut is_selected = false;
-                endpoints.events(&step.op, |event| {
-                    is_selected |=
-                        matches!(event, Event::Send(sent, _) if self.selector.accepts_message(&sent));
-                });
+                let mut is_any = false;
+                endpoints.events(&step.op, |event| is_any |= is_selected(tracker, event));
                 let is_start = matches!(step.op, Op::Call(CallOp::Start { .. }));
-                if is_selected && tracker.is_here() && !is_start && !set_mode(&mut step.op, self.mode) {
+                if is_any && !is_start && !set_mode(&mut step.op, self.mode) {
                     let reason =
                         "a combined send and receive, whose mode cannot be set; select others (call)";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(Box::new(Sends { mode: self.clone(), persistent }))
     }
@@ -118,6 +111,10 @@ impl Rewrite for OtherModes<'_> {
             step.nanos = None;
         }
         out.push(step);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.tracker, &mut self.persistent).state(state);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use pdes_core::Rank;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, CommId, Op, RequestName, Slot};
 
 use super::key::{Key, KeyValues};
@@ -11,6 +12,7 @@ use super::overlap::{Reach, is_computation, is_local};
 use super::remove::check_selected_collectives;
 use super::requests::NewRequests;
 use super::selector::Tracker;
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -29,7 +31,7 @@ struct Nonblocking {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let late = keys.get("late", Reach::EXPECTED, Reach::read)?.unwrap_or(Reach::of(1));
+    let late = keys.get("late", Reach::read)?.unwrap_or(Reach::of(1));
     Ok(Box::new(Nonblocking { selector, late }))
 }
 
@@ -129,5 +131,9 @@ impl Rewrite for LateWaits<'_> {
 
     fn finish(&mut self, out: &mut Vec<Step>) {
         out.extend(self.waits.drain(..).map(|(wait, _)| wait));
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.tracker, &mut self.waits).state(state);
     }
 }

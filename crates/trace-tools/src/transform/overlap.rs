@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use toml::Value;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::key::{Key, KeyValues};
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, received, sent, without};
 use super::requests::NewRequests;
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -63,8 +65,6 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    pub(super) const EXPECTED: &str = "a whole number of 0 or more, of computations, or \"place\"";
-
     pub(super) fn read(value: &Value) -> Option<Self> {
         match value.as_str() {
             Some("place") => Some(Self { computations: u32::MAX, within_place: true }),
@@ -90,11 +90,11 @@ struct Overlap {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let early = keys.get("early", Reach::EXPECTED, Reach::read)?.unwrap_or(Reach::of(1));
-    let late = keys.get("late", Reach::EXPECTED, Reach::read)?.unwrap_or(Reach::of(0));
-    let independent = keys.get("independent", "true or false", Value::as_bool)?;
+    let early = keys.get("early", Reach::read)?.unwrap_or(Reach::of(1));
+    let late = keys.get("late", Reach::read)?.unwrap_or(Reach::of(0));
+    let independent = keys.get("independent", Value::as_bool)?;
     let both = Sides { send: true, receive: true };
-    let of = keys.get("of", "\"receives\", \"sends\" or \"both\"", |value| match value.as_str()? {
+    let of = keys.get("of", |value| match value.as_str()? {
         "receives" => Some(Sides { send: false, ..both }),
         "sends" => Some(Sides { receive: false, ..both }),
         "both" => Some(both),
@@ -184,6 +184,13 @@ enum Role {
     NewReceive,
     /// A new wait for a send.
     NewSend,
+}
+
+impl Stateful for Held {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.word(self.role as u64);
+        self.step.state(state);
+    }
 }
 
 impl Movement<'_> {
@@ -366,5 +373,10 @@ impl Rewrite for Movement<'_> {
             self.release_first(out);
         }
         out.extend(self.waits.drain(..).map(|(wait, _)| wait.step));
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let Self { messages, pending, window, waits, .. } = self;
+        (messages, pending, window, waits).state(state);
     }
 }

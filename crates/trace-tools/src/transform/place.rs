@@ -57,27 +57,26 @@ struct Place {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let order = keys.get("order", "a list of all ranks, each once", |value| {
+    let order = keys.get("order", |value| {
         let number = |value: &Value| u32::try_from(value.as_integer()?).ok();
         let order = value.as_array()?.iter().map(number).collect::<Option<Vec<u32>>>()?;
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.into_iter().eq(0..order.len() as u32).then_some(Placement::Order(order))
     })?;
-    let traffic = keys.get("traffic", "\"messages\" or \"all\"", |value| match value.as_str()? {
+    let traffic = keys.get("traffic", |value| match value.as_str()? {
         "messages" => Some(CountedTraffic::Messages),
         "all" => Some(CountedTraffic::All),
         _ => None,
     })?;
     let counted = traffic.unwrap_or_default();
-    let mapping = keys.get("mapping", "\"greedy\" or \"bisection\"", |value| match value.as_str()? {
+    let mapping = keys.get("mapping", |value| match value.as_str()? {
         "greedy" => Some(Placement::Greedy(counted)),
         "bisection" => Some(Placement::Bisection(counted)),
         _ => None,
     })?;
-    let per_host = keys.get("per_host", "a number of ranks, 1 or more", |value| {
-        u32::try_from(value.as_integer()?).ok().filter(|ranks| *ranks > 0).map(Placement::PerHost)
-    })?;
+    let per_host =
+        keys.get("per_host", |value| u32::try_from(value.as_integer()?).ok().map(Placement::PerHost))?;
     if traffic.is_some() && mapping.is_none() {
         return Err("place: traffic is what a mapping counts: add mapping".to_owned());
     }

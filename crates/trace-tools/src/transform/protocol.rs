@@ -22,12 +22,10 @@ pub(super) const KIND: TransformKind = TransformKind {
 };
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let expected = "\"eager\" or \"rendezvous\"";
-    let mode = keys.get("protocol", expected, |value| match value.as_str()? {
+    let mode = keys.require("protocol", |value| match value.as_str()? {
         "eager" => Some(SendMode::Buffered),
         "rendezvous" => Some(SendMode::Synchronous),
         _ => None,
     })?;
-    let mode = mode.ok_or_else(|| format!("protocol lacks protocol: {expected}"))?;
     Ok(Box::new(Mode { selector, mode }))
 }

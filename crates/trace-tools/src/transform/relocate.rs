@@ -5,7 +5,7 @@ use trace_mmap::Op;
 
 use super::computations::for_each;
 use super::key::{Key, KeyValues};
-use super::keys::{Keys, Patterns};
+use super::keys::{Keys, Patterns, number};
 use super::selector::Tracker;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
@@ -37,13 +37,9 @@ struct Move {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let fraction = keys.get("fraction", "a number of 0 to 1, of the computations that move", |value| {
-        let fraction = value.as_float().or(value.as_integer().map(|number| number as f64))?;
-        (0.0..=1.0).contains(&fraction).then_some(fraction)
-    })?;
-    let to = keys.get("to", Patterns::EXPECTED, Patterns::read)?;
-    let to = to.ok_or("move lacks to: the region or call site to which computations move")?;
-    let is_at_begin = keys.get("at", "\"begin\" or \"end\"", |value| match value.as_str()? {
+    let fraction = keys.get("fraction", number)?;
+    let to = keys.require("to", Patterns::read)?;
+    let is_at_begin = keys.get("at", |value| match value.as_str()? {
         "begin" => Some(true),
         "end" => Some(false),
         _ => None,

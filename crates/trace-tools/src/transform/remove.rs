@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use pdes_core::Rank;
-use trace_mmap::{CommId, Op};
+use trace_mmap::CommId;
+use trace_mmap::folded::{FoldedCursor, FoldedSequence, State};
 
 use super::keys::Keys;
 use super::requests::RemovedRequests;
-use super::selector::{Tracker, collective};
+use super::selector::{Select, Tracker, collective};
+use super::state::{Count, Stateful};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -29,50 +31,68 @@ fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> 
 }
 
 /// The first rank with collective operations on a communicator, and a flag for each of them, in its order: true if it is selected.
-type Selected = (Rank, Vec<bool>);
+type Selected = (Rank, FoldedSequence<bool>);
 
 /// Checks that whoever selects a collective operation selects it on all ranks of its communicator: `select` begins the selection of
 /// the operations of a rank, in order.
-pub(super) fn check_collectives<F: FnMut(&Op) -> bool>(
+pub(super) fn check_collectives<S: Select>(
     program: &Program<'_>,
-    select: impl Fn(Rank) -> F,
+    select: impl Fn(Rank) -> S,
 ) -> Result<(), Refusal> {
     let mut by_communicator: BTreeMap<CommId, Selected> = BTreeMap::new();
     for rank in program.ranks() {
-        let mut entered: BTreeMap<CommId, usize> = BTreeMap::new();
-        let mut selects = select(rank);
-        for step in program.steps(rank) {
-            let is_selected = selects(&step.op);
-            let Some((name, communicator)) = collective(&step.op) else { continue };
-            let (first, selected) = by_communicator.entry(communicator).or_insert_with(|| (rank, Vec::new()));
-            let number = entered.entry(communicator).or_default();
-            *number += 1;
-            if *first == rank {
-                selected.push(is_selected);
-            } else if selected.get(*number - 1).is_some_and(|first| *first != is_selected) {
-                let (keeps, removes) = if is_selected { (*first, "it") } else { (rank, "the other one") };
-                let number = *number - 1;
-                let reason = format!(
-                    "{name} is operation {number} on communicator {}, of rank {first}, too; {removes} would remove it, and rank {keeps} would wait \
-                     forever: select it on all ranks, or on none",
-                    communicator.get()
-                );
-                return Err(Refusal::at(rank, step.action, reason));
+        let mut values = (select(rank), OnRank::default());
+        program.walk(rank, &mut values, |(select, OnRank { own, others, numbers }), step| {
+            let is_selected = select.selects(&step.op);
+            let Some((name, communicator)) = collective(&step.op) else { return Ok(()) };
+            let number = numbers.entry(communicator).or_default();
+            number.0 += 1;
+            let Some((first, selected)) = by_communicator.get(&communicator) else {
+                own.entry(communicator).or_default().push(is_selected);
+                return Ok(());
+            };
+            let flags = others.entry(communicator).or_insert_with(|| selected.cursor());
+            if flags.next().is_none_or(|first| *first == is_selected) {
+                return Ok(());
             }
-        }
+            let (keeps, removes) = if is_selected { (*first, "it") } else { (rank, "the other one") };
+            let number = number.0 - 1;
+            let reason = format!(
+                "{name} is operation {number} on communicator {}, of rank {first}, too; {removes} would remove it, and rank {keeps} would wait \
+                 forever: select it on all ranks, or on none",
+                communicator.get()
+            );
+            Err(Refusal::at(rank, step.action, reason))
+        })?;
+        let (_, OnRank { own, .. }) = values;
+        by_communicator.extend(own.into_iter().map(|(communicator, mut flags)| {
+            flags.merge_equal();
+            (communicator, (rank, flags))
+        }));
     }
     Ok(())
 }
 
+/// Follows the collective operations of a rank.
+#[derive(Default)]
+struct OnRank<'p> {
+    /// The flags on communicators that no rank before has used.
+    own: BTreeMap<CommId, FoldedSequence<bool>>,
+    /// Those of other ranks on the others.
+    others: BTreeMap<CommId, FoldedCursor<'p, bool>>,
+    /// Numbers of operations.
+    numbers: BTreeMap<CommId, Count>,
+}
+
+impl Stateful for OnRank<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.own, &mut self.others, &mut self.numbers).state(state);
+    }
+}
+
 /// Checks that a selector selects collective operations on all ranks of their communicators, or on none.
 pub(super) fn check_selected_collectives(program: &Program<'_>, selector: &Selector) -> Result<(), Refusal> {
-    check_collectives(program, |rank| {
-        let mut tracker = Tracker::new(selector, rank);
-        move |op| {
-            tracker.follow(op);
-            tracker.is_here() && selector.accepts_call(op)
-        }
-    })
+    check_collectives(program, |rank| Tracker::new(selector, rank))
 }
 
 impl Transform for Remove {
@@ -89,24 +109,26 @@ impl Transform for Remove {
 impl Plan for Remove {
     fn rewrite<'a>(&'a self, _: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
         let tracker = Tracker::new(&self.selector, rank);
-        Box::new(WithoutCollectives { remove: self, tracker, requests: RemovedRequests::default() })
+        Box::new(WithoutCollectives { tracker, requests: RemovedRequests::default() })
     }
 }
 
 #[derive(Debug)]
 struct WithoutCollectives<'p> {
-    remove: &'p Remove,
     tracker: Tracker<'p>,
     requests: RemovedRequests,
 }
 
 impl Rewrite for WithoutCollectives<'_> {
     fn apply(&mut self, step: Step, out: &mut Vec<Step>) {
-        self.tracker.follow(&step.op);
-        if self.tracker.is_here() && self.remove.selector.accepts_call(&step.op) {
+        if self.tracker.selects(&step.op) {
             self.requests.add(&step);
         } else {
             out.extend(self.requests.keep(step));
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.tracker, &mut self.requests).state(state);
     }
 }

@@ -1,12 +1,17 @@
 //! Requests of removed operations, which disappear from the calls that refer to them, and of added ones.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
+use trace_mmap::folded::State;
 use trace_mmap::table::{Named, RequestUse, Visit};
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::Step;
+use super::state::Stateful;
 
 /// The pending requests of a rank whose operations are removed, by their slots.
 #[derive(Debug, Default)]
@@ -141,25 +146,80 @@ pub(super) fn wait_for(step: &Step, requests: Vec<RequestName>) -> Option<Step> 
     })
 }
 
-/// Names for the requests that a transformation adds to a rank.
-#[derive(Debug)]
-pub(super) struct NewRequests {
-    first: u32,
+/// Names for the requests that transformations add to a rank: always the lowest one that no request has which is not complete. So equal
+/// iterations have equal names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NewRequests(Rc<RefCell<Names>>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// The names in use: true for those of requests that the transformed program has posted.
+    in_use: BTreeMap<u32, bool>,
+    free: BinaryHeap<Reverse<u32>>,
+    /// Number of names that have been in use.
     count: u32,
 }
 
 impl NewRequests {
-    /// Number of names of a transformation, more than a rank can have pending requests. Those of the trace are below.
-    const NAMES: u32 = 1 << 24;
+    /// The first name, more than a rank can have requests. Those of the trace are below.
+    const FIRST: u32 = 1 << 24;
 
-    /// Makes the names of a transformation after `earlier` others.
-    pub(super) fn after(earlier: usize) -> Self {
-        Self { first: (earlier as u32 + 1).wrapping_mul(Self::NAMES), count: 0 }
+    /// Returns a name.
+    pub(super) fn next(&mut self) -> RequestName {
+        let Names { in_use, free, count } = &mut *self.0.borrow_mut();
+        let name = free.pop().map_or_else(
+            || {
+                *count += 1;
+                Self::FIRST.wrapping_add(*count - 1)
+            },
+            |Reverse(name)| name,
+        );
+        in_use.insert(name, false);
+        RequestName::new(name)
     }
 
-    /// Returns the next name.
-    pub(super) fn next(&mut self) -> RequestName {
-        self.count += 1;
-        RequestName::new(self.first + (self.count - 1) % Self::NAMES)
+    /// Follows the operations after all transformations: requests that are complete leave their names to others.
+    pub(super) fn follow(&self, step: &Step) {
+        let Names { in_use, free, .. } = &mut *self.0.borrow_mut();
+        if in_use.is_empty() {
+            return;
+        }
+        if let Some(is_posted) = step.posted.and_then(|slot| in_use.get_mut(&slot.get())) {
+            *is_posted = true;
+        }
+        match &step.op {
+            Op::WaitAll => in_use.retain(|name, is_posted| {
+                free.extend(is_posted.then_some(Reverse(*name)));
+                !*is_posted
+            }),
+            Op::Call(call) => {
+                let done = call.completion().map_or(&[][..], |completion| completion.done());
+                free.extend(
+                    done.iter()
+                        .filter(|name| in_use.remove(&name.get()).is_some())
+                        .map(|name| Reverse(name.get())),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Stateful for NewRequests {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.0.borrow_mut().in_use.state(state);
+    }
+}
+
+impl<T: Stateful> Stateful for PerRequest<T> {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.0.state(state);
+    }
+}
+
+impl Stateful for RemovedRequests {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.slots.state(state);
+        self.inactive.state(state);
     }
 }

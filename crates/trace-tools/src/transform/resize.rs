@@ -1,12 +1,14 @@
 //! `resize`: messages have another size.
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::folded::State;
 
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, number};
 use super::messages::{
     MessageTracker, PersistentRequests, PersistentTracker, SelectedMessages, buffer_mut, sent_bytes_mut,
 };
+use super::state::Stateful;
 use super::{
     FoldedForm, Plan, Program, Refusal, Rewrite, Selector, SizeChange, Step, Subject, Transform,
     TransformKind,
@@ -27,7 +29,7 @@ struct Resize {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let factor = keys.amount("factor", "by which sizes are multiplied")?;
+    let factor = keys.require("factor", number)?;
     Ok(Box::new(Resize { selector, factor }))
 }
 
@@ -99,5 +101,9 @@ impl Rewrite for OtherSizes<'_> {
         is_changed |= buffer.is_some_and(|bytes| self.resize(bytes));
         step.nanos = step.nanos.filter(|_| !is_changed);
         out.push(step);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.messages, &mut self.persistent).state(state);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::computations::PointwiseTransform;
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, number};
 use super::{Pointwise, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -22,7 +22,7 @@ pub(super) const KIND: TransformKind = TransformKind {
 struct Scale(f64);
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let change = Scale(keys.amount("factor", "by which computations are multiplied")?);
+    let change = Scale(keys.require("factor", number)?);
     Ok(Box::new(PointwiseTransform { selector, change }))
 }
 

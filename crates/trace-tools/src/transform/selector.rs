@@ -1,5 +1,9 @@
 //! Selection of the operations that a transformation changes.
 
+mod tracker;
+
+pub(super) use tracker::{Select, Tracker};
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -101,8 +105,8 @@ struct Facts<'o> {
 impl Selector {
     /// Reads the keys of a selector.
     pub(super) fn read(subject: Subject, keys: &Keys<'_>) -> Result<Self, String> {
-        let patterns = |key| keys.get(key, Patterns::EXPECTED, Patterns::read);
-        let numbers = |key| keys.get(key, Numbers::EXPECTED, Numbers::read);
+        let patterns = |key| keys.get(key, Patterns::read);
+        let numbers = |key| keys.get(key, Numbers::read);
         let selector = Self {
             subject,
             region: patterns("region")?,
@@ -238,13 +242,14 @@ impl Selector {
 
     fn matches_any(&self, program: &Program<'_>) -> bool {
         let selects = |rank: Rank| {
-            let (mut tracker, mut endpoints) = (Tracker::new(self, rank), Endpoints::default());
-            program.steps(rank).any(|step| {
+            let values = &mut (Tracker::new(self, rank), Endpoints::default());
+            let found = program.walk(rank, values, |(tracker, endpoints), step| {
                 tracker.follow(&step.op);
                 let mut is_selected = false;
-                self.each(&step.op, &mut endpoints, |facts| is_selected |= self.accepts(&facts));
-                is_selected && tracker.is_here()
-            })
+                self.each(&step.op, endpoints, |facts| is_selected |= self.accepts(&facts));
+                if is_selected && tracker.is_here() { Err(()) } else { Ok(()) }
+            });
+            found.is_err()
         };
         program.ranks().filter(|rank| self.selects_rank(*rank)).any(selects)
     }
@@ -304,8 +309,7 @@ impl Selector {
     fn alternatives(&self, key: &str, program: &Program<'_>) -> Vec<String> {
         let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
         for rank in program.ranks() {
-            let mut endpoints = Endpoints::default();
-            for step in program.steps(rank) {
+            program.walk_all(rank, &mut Endpoints::default(), |endpoints, step| {
                 if let Op::Location { file, line } = &step.op {
                     match (key, *line) {
                         ("region", 0) => names.extend([file.clone()]),
@@ -313,14 +317,14 @@ impl Selector {
                         _ => {}
                     }
                 }
-                self.each(&step.op, &mut endpoints, |facts| match key {
+                self.each(&step.op, endpoints, |facts| match key {
                     "call" => names.extend(facts.call.map(str::to_owned)),
                     "tag" => numbers.extend(facts.tag),
                     "bytes" => numbers.extend(facts.bytes),
                     "communicator" => numbers.extend(facts.communicator),
                     _ => {}
                 });
-            }
+            });
         }
         if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
             let range = if first == last { first.to_string() } else { format!("{first} to {last}") };
@@ -394,53 +398,5 @@ pub(super) fn collective(op: &Op) -> Option<(&'static str, CommId)> {
             call @ (CallOp::Collective { communicator, .. } | CallOp::NeighborAlltoall { communicator, .. }),
         ) => Some((call.name(), *communicator)),
         _ => None,
-    }
-}
-
-/// Follows the place of a rank in the program.
-#[derive(Debug)]
-pub(super) struct Tracker<'s> {
-    selector: &'s Selector,
-    is_rank: bool,
-    is_place: bool,
-    /// Number of visits of the place.
-    visits: u64,
-    /// Number of selected computations.
-    computations: u64,
-}
-
-impl<'s> Tracker<'s> {
-    pub(super) fn new(selector: &'s Selector, rank: Rank) -> Self {
-        let is_place = !selector.has_place();
-        Self { selector, is_rank: selector.selects_rank(rank), is_place, visits: 0, computations: 0 }
-    }
-
-    /// Takes note of the next operation: a location begins a visit of its place, and ends that of another one.
-    pub(super) fn follow(&mut self, op: &Op) {
-        let Op::Location { file, line } = op else { return };
-        if !self.selector.has_place() {
-            return;
-        }
-        let found = self.selector.selects_place(file, *line);
-        self.visits += u64::from(found);
-        let iterations = self.selector.iterations.as_ref();
-        self.is_place = found && iterations.is_none_or(|numbers| numbers.contains(self.visits - 1));
-    }
-
-    /// Returns the number of visits of the place so far.
-    pub(super) fn visits(&self) -> u64 {
-        self.visits
-    }
-
-    /// Returns whether rank and place are selected.
-    pub(super) fn is_here(&self) -> bool {
-        self.is_rank && self.is_place
-    }
-
-    /// Returns the instance to which the next selected computation belongs: the visit of the place or, without a place, the
-    /// computation itself.
-    pub(super) fn next_instance(&mut self) -> u64 {
-        self.computations += 1;
-        if self.selector.has_place() { self.visits - 1 } else { self.computations - 1 }
     }
 }

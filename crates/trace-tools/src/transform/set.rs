@@ -2,7 +2,7 @@
 
 use super::computations::PointwiseTransform;
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, number};
 use super::{Pointwise, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -18,7 +18,7 @@ pub(super) const KIND: TransformKind = TransformKind {
 struct Set(f64);
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let change = Set(keys.amount("flops", "the amount of each computation")?);
+    let change = Set(keys.require("flops", number)?);
     Ok(Box::new(PointwiseTransform { selector, change }))
 }
 

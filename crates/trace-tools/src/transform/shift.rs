@@ -4,7 +4,7 @@ use pdes_core::Rank;
 
 use super::instances::{Instances, Rescaled};
 use super::key::{Key, KeyValues};
-use super::keys::{Keys, Numbers};
+use super::keys::{Keys, Numbers, number};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -33,13 +33,8 @@ struct Shift {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let fraction = keys.amount("fraction", "at most 1, of the computation that other ranks get")?;
-    if fraction > 1.0 {
-        return Err(format!("shift: found fraction = {fraction}, expected at most 1"));
-    }
-    let to = keys.get("to", Numbers::EXPECTED, Numbers::read)?;
-    let to =
-        to.ok_or_else(|| format!("shift lacks to, the ranks that get computation: {}", Numbers::EXPECTED))?;
+    let fraction = keys.require("fraction", number)?;
+    let to = keys.require("to", Numbers::read)?;
     Ok(Box::new(Shift { instances: Instances::read(&selector, keys)?, selector, fraction, to }))
 }
 

@@ -32,13 +32,12 @@ struct Smooth {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let statistic =
-        keys.get("statistic", "\"mean\", \"median\" or \"min\"", |value| match value.as_str()? {
-            "mean" => Some(mean as Statistic),
-            "median" => Some(median),
-            "min" => Some(min),
-            _ => None,
-        })?;
+    let statistic = keys.get("statistic", |value| match value.as_str()? {
+        "mean" => Some(mean as Statistic),
+        "median" => Some(median),
+        "min" => Some(min),
+        _ => None,
+    })?;
     Ok(Box::new(Smooth { selector, statistic: statistic.unwrap_or(mean) }))
 }
 

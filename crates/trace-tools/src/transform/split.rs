@@ -1,14 +1,16 @@
 //! `split`: messages travel in parts.
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::key::{Key, KeyValues};
-use super::keys::Keys;
+use super::keys::{Keys, whole};
 use super::messages::{
     MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, buffer_mut, sent_bytes_mut,
 };
 use super::requests::{NewRequests, PerRequest, wait_for};
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -35,10 +37,8 @@ struct Split {
 }
 
 fn read(selector: Selector, keys: &Keys<'_>) -> Result<Box<dyn Transform>, String> {
-    let (range, meaning) = (1..=u64::from(MAX_PARTS), "the messages that one becomes");
-    let parts = keys.whole("parts", range.clone(), meaning)?;
-    let parts = parts.ok_or_else(|| keys.lacks("parts", &Keys::whole_number(&range, meaning)))?;
-    Ok(Box::new(Split { selector, parts: parts as u32 }))
+    let parts = keys.require("parts", |value| u32::try_from(whole(value)?).ok())?;
+    Ok(Box::new(Split { selector, parts }))
 }
 
 impl Transform for Split {
@@ -150,5 +150,9 @@ impl Rewrite for InParts<'_> {
             self.others.add(&step, names);
         }
         out.extend(wait);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.messages, &mut self.others).state(state);
     }
 }

@@ -2,10 +2,12 @@
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Direction, Op, Peer, Request, Slot};
 
 use super::keys::Keys;
 use super::selector::Tracker;
+use super::state::{Stateful, describe};
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -28,15 +30,38 @@ fn read(selector: Selector, _: &Keys<'_>) -> Result<Box<dyn Transform>, String> 
     Ok(Box::new(Wait { selector }))
 }
 
+/// Follows the requests of a rank, and its tests without an outcome.
+#[derive(Default)]
+struct UndecidedTests {
+    /// Pending requests without numbers.
+    pending: FxHashMap<u32, Request>,
+    /// The last test of each request for which the rank has not waited yet.
+    last: FxHashMap<u32, u64>,
+    /// Number of tests.
+    number: u64,
+}
+
+impl Stateful for UndecidedTests {
+    fn state(&mut self, state: &mut State<'_>) {
+        if self.number > 0 {
+            // Which test becomes a wait is known by its number.
+            state.unknown();
+        }
+        self.pending.state(state);
+    }
+}
+
+impl Stateful for Request {
+    fn state(&mut self, state: &mut State<'_>) {
+        describe(self, state);
+    }
+}
+
 impl Wait {
     /// Returns the numbers of the tests without an outcome, among those of a rank that are selected, that become waits.
     fn last_tests(&self, program: &Program<'_>, rank: Rank) -> Result<Vec<u64>, Refusal> {
-        let mut tracker = Tracker::new(&self.selector, rank);
-        let mut pending: FxHashMap<u32, Request> = FxHashMap::default();
-        // The last test of each request for which the rank has not waited yet.
-        let mut last: FxHashMap<u32, u64> = FxHashMap::default();
-        let mut number = 0;
-        for step in program.steps(rank) {
+        let mut values = (Tracker::new(&self.selector, rank), UndecidedTests::default());
+        program.walk(rank, &mut values, |(tracker, UndecidedTests { pending, last, number }), step| {
             tracker.follow(&step.op);
             if let (Some(slot), Some(request)) = (step.posted, request(&step.op)) {
                 pending.insert(slot.get(), request);
@@ -76,11 +101,12 @@ impl Wait {
                     let reason = "a test of one of several pending requests with the same source, destination and tag; record the program with trace acquire, or add req=";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
-                last.extend(slot.map(|slot| (slot, number)));
-                number += 1;
+                last.extend(slot.map(|slot| (slot, *number)));
+                *number += 1;
             }
-        }
-        let mut numbers: Vec<u64> = last.into_values().collect();
+            Ok(())
+        })?;
+        let mut numbers: Vec<u64> = values.1.last.into_values().collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -198,5 +224,13 @@ impl Rewrite for WithoutPolls<'_> {
             let nanos = step.nanos.filter(|_| op == step.op);
             out.push(Step { op, nanos, ..step });
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.tracker.state(state);
+        if !self.last.is_empty() {
+            state.unknown();
+        }
+        state.counter(&mut self.number, u64::MAX);
     }
 }

@@ -2,10 +2,12 @@
 
 use pdes_core::Rank;
 use rustc_hash::FxHashSet;
+use trace_mmap::folded::State;
 use trace_mmap::{CallOp, Op, RequestName};
 
 use super::keys::Keys;
 use super::messages::{MessageTracker, SelectedMessages};
+use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
 
 pub(super) const KIND: TransformKind = TransformKind {
@@ -35,13 +37,13 @@ impl Transform for Waitany {
     fn plan(&self, program: &Program<'_>) -> Result<Box<dyn Plan>, Refusal> {
         let messages = SelectedMessages::new(&self.selector, program)?;
         for rank in program.ranks() {
-            let mut tracker = messages.follow(rank);
-            for step in program.steps(rank) {
+            program.walk(rank, &mut messages.follow(rank), |tracker, step| {
                 if tracker.follow(&step.op).receive && matches!(step.op, Op::Irecv { .. }) {
                     let reason = "a request without a number, which waitany cannot name: record the program with trace acquire, or add req=";
                     return Err(Refusal::at(rank, step.action, reason));
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(Box::new(InOrderOfArrival(messages)))
     }
@@ -120,5 +122,9 @@ impl Rewrite for Arrivals<'_> {
 
     fn finish(&mut self, out: &mut Vec<Step>) {
         out.extend(self.held.take().map(|(wait, _)| wait));
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.messages, &mut self.pending, &mut self.held).state(state);
     }
 }

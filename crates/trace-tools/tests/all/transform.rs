@@ -1,5 +1,6 @@
 //! Hypotheses about programs of a few lines.
 
+mod folded;
 mod kinds;
 mod structure;
 mod untimed;
@@ -493,7 +494,7 @@ fn invalid_hypotheses_are_refused_with_their_line() {
         ("+kind = 'scale'\nfactor = 2\ntag = 3\n", "scale has no key \"tag\""),
         ("+kind = 'resize'\nfactor = 2\nbytes = '9-1'\n", "found bytes = \"9-1\", expected a number"),
         ("+kind = 'balance'\nover = 'ranks'\n", "expected \"instance\" or \"sum\""),
-        ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected at most 1"),
+        ("+kind = 'shift'\nfraction = 1.5\nto = 1\n", "found fraction = 1.5, expected a number of 0 to 1"),
         ("+kind = 'shift'\nfraction = 1\n", "shift lacks to"),
         ("+kind = 'smooth'\nstatistic = 'max'\n", "expected \"mean\", \"median\" or \"min\""),
         ("+kind = 'keep'\nregion = 'a'\n", "keep lacks iterations"),
@@ -782,14 +783,31 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     /// Random programs with loops: transformed in their folded form, and action by action.
     #[test]
     fn folded_and_flat_programs_are_transformed_alike(steps in prop::collection::vec(step(), 0..12), repeated in 3..9_u8) {
         let steps = vec![Step::Loop { count: repeated, body: certain(steps) }];
         let program = random_text(&steps);
-        for keys in ["kind='eliminate'", "kind='eliminate'\nranks=0", "kind='resize'\nfactor=2\nbytes='10-'", "kind='balance'\nover='sum'", "kind='mode'\nmode='buffered'\ncall='*send'"] {
+        for keys in [
+            "kind='eliminate'",
+            "kind='eliminate'\nranks=0",
+            "kind='resize'\nfactor=2\nbytes='10-'",
+            "kind='balance'\nover='sum'",
+            "kind='mode'\nmode='buffered'\ncall='*send'",
+            "kind='aggregate'\ncount=2\ncall='*send'",
+            "kind='aggregate'\ncall='*send'\nbytes='0-3000'",
+            "kind='split'\nparts=2",
+            "kind='compress'\nfactor=0.5\ncompress=1\nexpand=1",
+            "kind='overlap'\nearly=2\nlate=2",
+            "kind='overlap'\nranks=0\nlate=1\nindependent=true",
+            "kind='waitany'",
+            "kind='remove'\ncall='*'",
+            "kind='nonblocking'\ncall='*'\nlate=2",
+            "kind='wait'",
+            "kind='point_to_point'\ncall=['barrier', 'bcast', 'allreduce', 'alltoall']",
+        ] {
             let expected = apply(from_text(&program).expect("a trace"), &[keys]).map(|changed| text(&changed));
             let found = written_folded(&program, &[keys]).map(|(_, written)| text(&written));
             prop_assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(|error| error.to_string()), "{}{}", program, keys);

@@ -10,7 +10,7 @@ use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::collective::Collective;
 use crate::communicator::{CommId, CommIdx, Group};
 use crate::structure::{Direction, Op, Peer, RecvFrom, RequestName, SendTo};
-use crate::trace::{Ops, RankTrace};
+use crate::trace::{OpDecoder, RankTrace};
 
 /// A field of the indexed form of calls, which becomes a field `N` of the form in terms of the program.
 pub(crate) trait ToNamed<N> {
@@ -122,7 +122,7 @@ impl RankTrace {
     }
 }
 
-impl Ops<'_> {
+impl OpDecoder<'_> {
     /// Yields a call. Where requests have no names, that which the call posts is recorded, and left out of the call.
     pub(super) fn call(&mut self, mut op: CallOp) -> Op {
         let (request, direction, peer, tag) = match &mut op {

@@ -2,26 +2,30 @@
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
+use trace_mmap::folded::{FoldedCursor, FoldedSequence, State};
 use trace_mmap::{CommId, Op, RequestName, Tag};
 
 use super::{Endpoints, Event, PersistentRequests, Received, Sent};
-use crate::transform::selector::{Selector, Tracker};
+use crate::transform::selector::{Select, Selector, Tracker};
+use crate::transform::state::Stateful;
 use crate::transform::{Program, Refusal};
 
-/// A channel at its receiver.
+/// A channel at one of its ends: the peer, the communicator and the tag.
 type ChannelKey = (Rank, CommId, Tag);
 
 /// The selected messages of a program. Sends and receives of a channel match in the order of posting. Where a receive could take one
 /// of several messages, by any tag or from any source, all of these are selected, or none.
 #[derive(Debug)]
 pub(in crate::transform) struct SelectedMessages {
+    /// A flag for each message that a rank sends, by channel: true if it is selected.
+    sent: Vec<FxHashMap<ChannelKey, FoldedSequence<bool>>>,
+    /// The messages to each rank.
     arrivals: Vec<Arrivals>,
 }
 
-/// The messages to a rank.
+/// Numbers of messages to a rank.
 #[derive(Debug, Default)]
 struct Arrivals {
-    channels: FxHashMap<ChannelKey, Flags>,
     by_source: FxHashMap<(Rank, CommId), Counts>,
     by_communicator: FxHashMap<CommId, Counts>,
     selected: u64,
@@ -35,36 +39,13 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, is_selected: bool) {
-        self.all += 1;
-        self.selected += u64::from(is_selected);
+    fn add(&mut self, flags: &FoldedSequence<bool>) {
+        self.all += flags.len();
+        self.selected += flags.count(|flag| *flag);
     }
 
     fn is_mixed(self) -> bool {
         self.selected > 0 && self.selected < self.all
-    }
-}
-
-/// A bit for each message of a channel.
-#[derive(Debug, Default)]
-struct Flags {
-    bits: Vec<u64>,
-    len: u64,
-}
-
-impl Flags {
-    fn push(&mut self, flag: bool) {
-        if self.len.is_multiple_of(64) {
-            self.bits.push(0);
-        }
-        if let Some(last) = self.bits.last_mut() {
-            *last |= u64::from(flag) << (self.len % 64);
-        }
-        self.len += 1;
-    }
-
-    fn get(&self, index: u64) -> bool {
-        self.bits.get((index / 64) as usize).is_some_and(|bits| bits >> (index % 64) & 1 == 1)
     }
 }
 
@@ -89,14 +70,43 @@ impl SelectedMessages {
     }
 
     fn select(selector: &Selector, program: &Program<'_>, takes_persistent: bool) -> Result<Self, Refusal> {
-        let mut messages = Self { arrivals: program.ranks().map(|_| Arrivals::default()).collect() };
-        for rank in program.ranks() {
-            messages.add_sends(selector, program, rank, takes_persistent)?;
-        }
+        let messages = Self::collect(program, |rank, channels| {
+            let values = &mut (channels, (Tracker::new(selector, rank), Endpoints::default()));
+            program.walk(rank, values, |(channels, (tracker, endpoints)), step| {
+                tracker.follow(&step.op);
+                let mut refused = false;
+                endpoints.events(&step.op, |event| {
+                    let Event::Send(sent, is_persistent) = event else { return };
+                    let is_selected = tracker.is_here() && selector.accepts_message(&sent);
+                    refused |= is_selected && is_persistent && !takes_persistent;
+                    push(channels, &sent, is_selected);
+                });
+                if refused { Err(persistent(rank, step.action)) } else { Ok(()) }
+            })
+        })?;
         for rank in program.ranks() {
             messages.check_receives(program, rank, takes_persistent)?;
         }
         Ok(messages)
+    }
+
+    /// Collects messages: `collect` appends the flags of a rank.
+    fn collect(
+        program: &Program<'_>,
+        collect: impl Fn(Rank, &mut FxHashMap<ChannelKey, FoldedSequence<bool>>) -> Result<(), Refusal>,
+    ) -> Result<Self, Refusal> {
+        let mut arrivals: Vec<_> = program.ranks().map(|_| Arrivals::default()).collect();
+        let mut sent = Vec::with_capacity(arrivals.len());
+        for rank in program.ranks() {
+            let mut channels = FxHashMap::default();
+            collect(rank, &mut channels)?;
+            for ((to, communicator, _), flags) in &mut channels {
+                flags.merge_equal();
+                arrivals[to.index()].add(rank, *communicator, flags);
+            }
+            sent.push(channels);
+        }
+        Ok(Self { sent, arrivals })
     }
 
     /// Checks that whoever selects the send of a message selects its receive, too: `select` begins the selection of the operations of
@@ -104,32 +114,31 @@ impl SelectedMessages {
     ///
     /// # Errors
     /// Fails at a receive of which this is not so, or not certain.
-    pub(in crate::transform) fn check_sides<F: FnMut(&Op) -> bool>(
+    pub(in crate::transform) fn check_sides<S: Select>(
         program: &Program<'_>,
-        select: impl Fn(Rank) -> F,
+        select: impl Fn(Rank) -> S,
     ) -> Result<(), Refusal> {
-        let mut arrivals: Vec<_> = program.ranks().map(|_| Arrivals::default()).collect();
-        for rank in program.ranks() {
-            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
-            for step in program.steps(rank) {
-                let is_selected = selects(&step.op);
+        let messages = Self::collect(program, |rank, channels| {
+            let values = &mut (channels, (select(rank), Endpoints::default()));
+            program.walk(rank, values, |(channels, (select, endpoints)), step| {
+                let is_selected = select.selects(&step.op);
                 endpoints.events(&step.op, |event| {
                     if let Event::Send(sent, _) = event {
-                        arrivals[sent.to.index()].add(rank, &sent, is_selected);
+                        push(channels, &sent, is_selected);
                     }
                 });
-            }
-        }
-        for (rank, arrivals) in program.ranks().zip(&arrivals) {
-            let (mut selects, mut endpoints) = (select(rank), Endpoints::default());
-            let mut positions = Positions::default();
-            for step in program.steps(rank) {
-                let is_selected = selects(&step.op);
+                Ok(())
+            })
+        })?;
+        for (rank, arrivals) in program.ranks().zip(&messages.arrivals) {
+            let values = &mut (select(rank), Endpoints::default(), Positions::new(&messages, rank));
+            program.walk(rank, values, |(select, endpoints, positions), step| {
+                let is_selected = select.selects(&step.op);
                 let mut refusal = None;
                 endpoints.events(&step.op, |event| {
                     let found = match event {
                         Event::Receive(received, _) => {
-                            let is_sent = positions.receive(arrivals, &received);
+                            let is_sent = positions.receive(&received);
                             let is_mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
                             let one_side =
                                 (is_sent != is_selected).then(|| one_side(rank, step.action, is_sent));
@@ -140,32 +149,8 @@ impl SelectedMessages {
                     };
                     refusal = refusal.take().or(found);
                 });
-                refusal.map_or(Ok(()), Err)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn add_sends(
-        &mut self,
-        selector: &Selector,
-        program: &Program<'_>,
-        rank: Rank,
-        takes_persistent: bool,
-    ) -> Result<(), Refusal> {
-        let (mut tracker, mut endpoints) = (Tracker::new(selector, rank), Endpoints::default());
-        for step in program.steps(rank) {
-            tracker.follow(&step.op);
-            let mut refused = false;
-            endpoints.events(&step.op, |event| {
-                let Event::Send(sent, is_persistent) = event else { return };
-                let is_selected = tracker.is_here() && selector.accepts_message(&sent);
-                refused |= is_selected && is_persistent && !takes_persistent;
-                self.arrivals[sent.to.index()].add(rank, &sent, is_selected);
-            });
-            if refused {
-                return Err(persistent(rank, step.action));
-            }
+                refusal.map_or(Ok(()), Err)
+            })?;
         }
         Ok(())
     }
@@ -180,14 +165,13 @@ impl SelectedMessages {
         if arrivals.selected == 0 {
             return Ok(());
         }
-        let mut positions = Positions::default();
-        let mut endpoints = Endpoints::default();
-        for step in program.steps(rank) {
+        let values = &mut (Positions::new(self, rank), Endpoints::default());
+        program.walk(rank, values, |(positions, endpoints), step| {
             let mut refusal = None;
             endpoints.events(&step.op, |event| {
                 let found = match event {
                     Event::Receive(received, is_persistent) => {
-                        let is_selected = positions.receive(arrivals, &received);
+                        let is_selected = positions.receive(&received);
                         let refused = is_selected && is_persistent && !takes_persistent;
                         let mixed = arrivals.ambiguous(&received).is_some_and(Counts::is_mixed);
                         mixed
@@ -199,9 +183,8 @@ impl SelectedMessages {
                 };
                 refusal = refusal.take().or(found);
             });
-            refusal.map_or(Ok(()), Err)?;
-        }
-        Ok(())
+            refusal.map_or(Ok(()), Err)
+        })
     }
 
     /// Finds a probe that expects a selected message, or may.
@@ -209,22 +192,12 @@ impl SelectedMessages {
     /// # Errors
     /// Fails if there is one: without the message it would wait forever.
     pub(in crate::transform) fn check_probes(&self, program: &Program<'_>) -> Result<(), Refusal> {
-        let is_concerned = |rank: &Rank| self.arrivals[rank.index()].selected > 0;
-        for rank in program.ranks().filter(is_concerned) {
-            let (arrivals, mut endpoints) = (&self.arrivals[rank.index()], Endpoints::default());
-            for step in program.steps(rank) {
-                let mut is_left_alone = false;
-                endpoints.events(&step.op, |event| {
-                    let Event::Probe(probed) = event else { return };
-                    is_left_alone |= arrivals.counts(&probed).selected > 0;
-                });
-                if is_left_alone {
-                    let reason = "a probe for selected messages, which would be left alone; select others";
-                    return Err(Refusal::at(rank, step.action, reason));
-                }
-            }
-        }
-        Ok(())
+        let reason = "a probe for selected messages, which would be left alone; select others";
+        self.find(
+            program,
+            reason,
+            |arrivals, event| matches!(event, Event::Probe(probed) if arrivals.counts(&probed).selected > 0),
+        )
     }
 
     /// Finds a receive from any source that takes selected messages.
@@ -232,21 +205,30 @@ impl SelectedMessages {
     /// # Errors
     /// Fails if there is one.
     pub(in crate::transform) fn check_sources(&self, program: &Program<'_>) -> Result<(), Refusal> {
-        for (rank, arrivals) in
-            program.ranks().zip(&self.arrivals).filter(|(_, arrivals)| arrivals.selected > 0)
-        {
-            let mut endpoints = Endpoints::default();
-            for step in program.steps(rank) {
+        let reason =
+            "a receive from any source: parts of several messages may mix; select messages to other ranks";
+        self.find(program, reason, |arrivals, event| {
+            matches!(event, Event::Receive(received, _) if received.from.is_none() && arrivals.counts(&received).selected > 0)
+        })
+    }
+
+    /// Finds something at ranks that receive selected messages.
+    ///
+    /// # Errors
+    /// Fails if there is something, with the reason.
+    fn find(
+        &self,
+        program: &Program<'_>,
+        reason: &str,
+        is_it: impl Fn(&Arrivals, Event) -> bool,
+    ) -> Result<(), Refusal> {
+        let ranks = program.ranks().zip(&self.arrivals);
+        for (rank, arrivals) in ranks.filter(|(_, arrivals)| arrivals.selected > 0) {
+            program.walk(rank, &mut Endpoints::default(), |endpoints, step| {
                 let mut is_found = false;
-                endpoints.events(&step.op, |event| {
-                    let Event::Receive(received, _) = event else { return };
-                    is_found |= received.from.is_none() && arrivals.counts(&received).selected > 0;
-                });
-                if is_found {
-                    let reason = "a receive from any source: parts of several messages may mix; select messages to other ranks";
-                    return Err(Refusal::at(rank, step.action, reason));
-                }
-            }
+                endpoints.events(&step.op, |event| is_found |= is_it(arrivals, event));
+                if is_found { Err(Refusal::at(rank, step.action, reason)) } else { Ok(()) }
+            })?;
         }
         Ok(())
     }
@@ -259,14 +241,15 @@ impl SelectedMessages {
         &self,
         program: &Program<'_>,
     ) -> Result<PersistentRequests, Refusal> {
-        PersistentRequests::new(program, |rank| {
-            let mut tracker = self.follow(rank);
-            move |op| {
+        PersistentRequests::new(
+            program,
+            |rank| self.follow(rank),
+            |tracker, op| {
                 let mut flags = Vec::new();
                 tracker.follow_each(op, |sides| flags.push(sides != Sides::default()));
                 flags
-            }
-        })
+            },
+        )
     }
 
     /// Starts following the messages of a rank.
@@ -276,9 +259,14 @@ impl SelectedMessages {
             rank,
             endpoints: Endpoints::default(),
             sends: FxHashMap::default(),
-            positions: Positions::default(),
+            positions: Positions::new(self, rank),
         }
     }
+}
+
+/// Appends the flag of a message.
+fn push(channels: &mut FxHashMap<ChannelKey, FoldedSequence<bool>>, sent: &Sent, is_selected: bool) {
+    channels.entry((sent.to, sent.communicator, sent.tag)).or_default().push(is_selected);
 }
 
 fn persistent(rank: Rank, action: u64) -> Refusal {
@@ -310,12 +298,11 @@ fn ambiguous(rank: Rank, action: u64, received: &Received) -> Refusal {
 }
 
 impl Arrivals {
-    fn add(&mut self, from: Rank, sent: &Sent, is_selected: bool) {
-        let communicator = sent.communicator;
-        self.channels.entry((from, communicator, sent.tag)).or_default().push(is_selected);
-        self.by_source.entry((from, communicator)).or_default().add(is_selected);
-        self.by_communicator.entry(communicator).or_default().add(is_selected);
-        self.selected += u64::from(is_selected);
+    fn add(&mut self, from: Rank, communicator: CommId, flags: &FoldedSequence<bool>) {
+        self.by_source.entry((from, communicator)).or_default().add(flags);
+        let all = self.by_communicator.entry(communicator).or_default();
+        all.add(flags);
+        self.selected = self.by_communicator.values().map(|counts| counts.selected).sum();
     }
 
     /// Returns the numbers of messages of which a receive may take any one; `None` if it has a channel.
@@ -337,22 +324,45 @@ impl Arrivals {
     }
 }
 
-/// Numbers of receives so far of each channel of a rank.
-#[derive(Debug, Default)]
-struct Positions(FxHashMap<ChannelKey, u64>);
+/// Follows the receives of each channel of a rank.
+#[derive(Debug)]
+struct Positions<'p> {
+    messages: &'p SelectedMessages,
+    rank: Rank,
+    channels: FxHashMap<ChannelKey, FoldedCursor<'p, bool>>,
+}
 
-impl Positions {
+impl<'p> Positions<'p> {
+    fn new(messages: &'p SelectedMessages, rank: Rank) -> Self {
+        Self { messages, rank, channels: FxHashMap::default() }
+    }
+
     /// Counts a receive; returns whether it takes a selected message.
-    fn receive(&mut self, arrivals: &Arrivals, received: &Received) -> bool {
-        if let Some(counts) = arrivals.ambiguous(received) {
+    fn receive(&mut self, received: &Received) -> bool {
+        let Self { messages, rank, channels } = self;
+        if let Some(counts) = messages.arrivals[rank.index()].ambiguous(received) {
             return counts.selected > 0;
         }
-        let (Some(from), Some(tag)) = (received.from, received.tag) else { return false };
-        let key = (from, received.communicator, tag);
-        let position = self.0.entry(key).or_default();
-        *position += 1;
-        arrivals.channels.get(&key).is_some_and(|flags| flags.get(*position - 1))
+        let Some((from, tag, communicator)) = received.named() else { return false };
+        let flags = messages.sent[from.index()].get(&(*rank, communicator, tag));
+        next_flag(channels, (from, communicator, tag), flags)
     }
+}
+
+impl Stateful for Positions<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        self.channels.state(state);
+    }
+}
+
+/// Returns the next flag of a channel; false if there is none.
+fn next_flag<'p>(
+    cursors: &mut FxHashMap<ChannelKey, FoldedCursor<'p, bool>>,
+    channel: ChannelKey,
+    flags: Option<&'p FoldedSequence<bool>>,
+) -> bool {
+    let Some(flags) = flags else { return false };
+    cursors.entry(channel).or_insert_with(|| flags.cursor()).next().copied().unwrap_or_default()
 }
 
 /// The sides of an operation that belong to selected messages.
@@ -368,8 +378,14 @@ pub(in crate::transform) struct MessageTracker<'p> {
     messages: &'p SelectedMessages,
     rank: Rank,
     endpoints: Endpoints,
-    sends: FxHashMap<ChannelKey, u64>,
-    positions: Positions,
+    sends: FxHashMap<ChannelKey, FoldedCursor<'p, bool>>,
+    positions: Positions<'p>,
+}
+
+impl Stateful for MessageTracker<'_> {
+    fn state(&mut self, state: &mut State<'_>) {
+        (&mut self.endpoints, &mut self.sends, &mut self.positions).state(state);
+    }
 }
 
 impl MessageTracker<'_> {
@@ -391,14 +407,11 @@ impl MessageTracker<'_> {
             let mut sides = Sides::default();
             match event {
                 Event::Send(sent, _) => {
-                    let position = sends.entry((sent.to, sent.communicator, sent.tag)).or_default();
-                    *position += 1;
-                    let channel = (*rank, sent.communicator, sent.tag);
-                    let flags = messages.arrivals[sent.to.index()].channels.get(&channel);
-                    sides.send |= flags.is_some_and(|flags| flags.get(*position - 1));
+                    let channel = (sent.to, sent.communicator, sent.tag);
+                    sides.send |= next_flag(sends, channel, messages.sent[rank.index()].get(&channel));
                 }
                 Event::Receive(received, _) => {
-                    sides.receive |= positions.receive(&messages.arrivals[rank.index()], &received);
+                    sides.receive |= positions.receive(&received);
                 }
                 Event::Probe(_) | Event::Cancel => {}
             }
