@@ -14,6 +14,8 @@ mod checkpoints;
 mod collectives;
 #[path = "replay/command_line.rs"]
 mod command_line;
+#[path = "replay/configuration.rs"]
+mod configuration;
 #[path = "replay/contention.rs"]
 mod contention;
 #[path = "replay/critical_paths.rs"]

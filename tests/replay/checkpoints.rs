@@ -118,8 +118,12 @@ fn generated_programs() {
 
 #[test]
 fn text_resumes_in_the_middle() {
-    let trace = crate::reference::repository().join("configs/traces/lu.S.8");
-    assert!(check(&trace, &committed_platform("torus-5g.toml"), &[]) > 10);
+    let folder = Folder::new();
+    let whole = crate::reference::repository().join("configs/traces/lu.S.8");
+    let (part, text) = (folder.path("part.pdt"), folder.path("text"));
+    trace(&["cut", "--iterations", "8", "--output"], &[&part, &whole]).success();
+    trace(&["dump", "--output"], &[&text, &part]).success();
+    assert!(check(&text, &committed_platform("torus-5g.toml"), &[]) > 10);
 }
 
 /// All calls, with communicators, persistent and cancelled requests, and polls whose cost depends on those of all ranks.

@@ -282,11 +282,14 @@ fn wrong_traces_are_named_with_file_line_and_what_was_expected() {
     expect_failure("0 init\n0 compute\n", &["trace.txt:2", "the line ends before the amount of computation"]);
     expect_failure("0 init\n0 compute -5\n", &["trace.txt:2", "-5"]);
     expect_failure("0 init\n0 send 7 0 1\n", &["trace.txt:2", "7"]);
-    expect_failure("0 init\n1 init\n1 recv 0 0 1\n", &["trace.txt:3", "receives 1", "only 0 are sent"]);
+    expect_failure(
+        "0 init\n1 init\n1 recv 0 0 1\n",
+        &["trace.txt:3", "receives 1 message from rank 0", "but none is sent"],
+    );
     expect_failure("0 init\n0 wait 0 0 0\n", &["trace.txt:2", "no request"]);
     expect_failure(
         "0 init\n1 init\n1 recv -555 0 1\n",
-        &["trace.txt:3", "receives 1 messages from all ranks", "only 0 are sent"],
+        &["trace.txt:3", "receives 1 message from all ranks", "but none is sent"],
     );
 }
 

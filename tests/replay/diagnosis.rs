@@ -162,7 +162,11 @@ fn rules_are_checked_when_they_are_read() {
     };
     for (text, words) in [
         ("problem = 3".to_owned(), "invalid type"),
-        (String::new(), "missing field `problem`"),
+        (String::new(), "found no rule; add a [[problem]], which names an event with `of`"),
+        (
+            "[[event]]\nname = 'a'\nwhen = '1'\n".to_owned(),
+            "found 1 [[event]], but no [[problem]]; add a [[problem]]",
+        ),
         ("[[problem]]\nname = 'p'".to_owned(), "[[problem]] \"p\": missing field `when`"),
         (rule("colour = 1"), "[[problem]] \"p\": unknown field `colour`"),
         (

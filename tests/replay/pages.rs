@@ -284,6 +284,7 @@ fn time(cell: &Value) -> f64 {
         "ms" => 1e-3,
         "us" => 1e-6,
         "ns" => 1e-9,
+        "ps" => 1e-12,
         _ => panic!("the time {cell}"),
     };
     number.replace(',', "").parse::<f64>().unwrap() * unit

@@ -17,6 +17,7 @@ use crate::forward::contention::generated;
 use crate::forward::programs::{self, phase, program};
 use crate::forward::write;
 use crate::matrix::results;
+use crate::reference::is_campaign;
 
 const TREE: &str = "platform.topology={ kind = 'fat_tree', levels = [{ children = 8, parents = 1 }, { children = 16, parents = 4 }], \
                     speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
@@ -82,7 +83,9 @@ fn check_all(trace: &Path) {
 #[test]
 fn wavefronts() {
     let folder = Folder::new();
-    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(Class::W, 16) }).unwrap();
+    // Class W takes ten times as long.
+    let class = if is_campaign() { Class::W } else { Class::S };
+    let lu = NpbLu::new(NpbLuParameters { steps: 1, ..NpbLuParameters::new(class, 16) }).unwrap();
     check_all(&generated(&folder, "lu.pdt", &lu, None));
     let uneven = Jitter::new(3, 0.3, JitterScope::Rank).unwrap();
     check_all(&generated(&folder, "uneven.pdt", &lu, Some(uneven)));
@@ -111,8 +114,13 @@ fn halo_exchanges() {
 #[test]
 fn dense_traffic() {
     let folder = Folder::new();
-    let fft =
-        AlltoallFftParameters { ranks: 64, grid: [64, 64, 64], steps: 1, ..AlltoallFftParameters::default() };
+    let ranks = if is_campaign() { 64 } else { 32 };
+    let fft = AlltoallFftParameters {
+        ranks,
+        grid: [ranks.into(); 3],
+        steps: 1,
+        ..AlltoallFftParameters::default()
+    };
     check_all(&generated(&folder, "fft.pdt", &AlltoallFft::new(fft).unwrap(), None));
     let sparse = RandomSparseParameters {
         ranks: 128,

@@ -4,7 +4,7 @@
 //! from the files of known benchmarks ([`read`]), or, with the feature `mpi`, made by two processes according to a
 //! [`Plan`]. It fits curves that are piecewise linear in the size of a message, with breakpoints where the data have them,
 //! and the sizes at which the MPI library changes its protocol. The result is a [`Machine`]; [`Machine::to_toml`] returns
-//! it as a configuration for a replay, and, with the feature `pictures`, `Machine::to_page` as a report in HTML.
+//! it as a configuration for a replay, and, with the feature `pictures`, `Machine::write_page` writes a page to explore.
 //!
 //! ```
 //! use std::path::Path;
@@ -22,8 +22,6 @@
 mod call;
 mod configuration;
 mod curve;
-#[cfg(feature = "pictures")]
-mod drawing;
 mod format;
 mod line;
 mod machine;

@@ -1,129 +1,121 @@
-//! Report of a calibration as one page of HTML.
+//! Report of a calibration as an HTML page: its data, for the script beside this file.
 
-use figures::{DrawingError, Page, Section, table};
-use maud::{Markup, html};
+use std::path::Path;
 
-use crate::curve::{Residuals, Segment};
-use crate::drawing;
-use crate::machine::{Computations, Fitted, Machine};
-use crate::observation::{Measurements, Observation, Operation};
+use figures::{Explorer, WriteError};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use crate::curve::Curve;
+use crate::machine::{Fitted, Machine};
+use crate::observation::{Measurements, Operation, Point};
+
+/// Maximum number of observations of an operation on the page; of more, every k-th one is drawn.
+const MAX_OBSERVATIONS: usize = 2000;
+/// Number of sizes at which a curve is drawn, beside those at its breakpoints.
+const CURVE_SIZES: u32 = 300;
 
 impl Machine {
-    /// Returns data, fits and residuals as one self-contained page of HTML.
+    /// Writes data, fits and residuals as a page that needs no other file.
     ///
     /// # Errors
-    /// Returns an error if a figure cannot be drawn.
-    pub fn to_page(&self, title: &str, measurements: &Measurements) -> Result<String, DrawingError> {
-        let mut sections: Vec<Section> =
-            self.fits().map(|fitted| section(fitted, self, measurements)).collect();
-        if !self.computations.is_empty() {
-            sections.push(self.computation_section());
-        }
-        if let Some(figure) = drawing::streams(self) {
-            let mut section = Section::new("stream", "Streams in one direction");
-            section.lead = html! { p.note { "The modelled curve follows from the fits above; streams are not fitted." } };
-            section.figures.push(figure);
-            sections.push(section);
-        }
-        let mut origin = Section::new("origin", "Origin of the data");
-        let notes = measurements.notes.iter().map(|(key, value)| vec![key.clone(), value.clone()]);
-        origin.rest = table(&["note", "value"], 2, &notes.collect::<Vec<_>>());
-        sections.push(origin);
-        Page { title, lead: self.summary(), sections: &sections, footer: "" }.text()
+    /// Returns an error if the file cannot be written.
+    pub fn write_page(
+        &self,
+        title: &str,
+        measurements: &Measurements,
+        path: &Path,
+    ) -> Result<(), WriteError> {
+        let data = to_raw_value(&self.page_data(measurements))
+            .map_err(|error| WriteError::Write { path: path.to_owned(), source: error.into() })?;
+        let footer = measurements.note("program").unwrap_or_default();
+        let scripts = [include_str!("page.js")];
+        Explorer { title, data: &[("machine", data)], scripts: &scripts, footer }.write(path)
     }
 
-    fn computation_section(&self) -> Section {
-        let mut section = Section::new("computations", "Computations of the program");
-        let row = |region: &Computations| {
-            vec![
-                if region.region.is_empty() { "before any region" } else { &region.region }.to_owned(),
-                region.count.to_string(),
-                format!("{:.6}", region.seconds),
-                format!("{:.4}", region.rate().unwrap_or_default() / 1e9),
-            ]
+    fn page_data(&self, measurements: &Measurements) -> Value {
+        let fits: Vec<_> = self.fits().map(|fitted| self.fit_data(fitted, measurements)).collect();
+        let computations = self
+            .computations
+            .iter()
+            .map(|region| (&region.region, region.count, region.seconds, region.rate()))
+            .collect::<Vec<_>>();
+        let streams: Vec<&Point> = self.streams.iter().filter(|point| point.amount > 0).collect();
+        let stream = |point: &&Point| (point.amount, point.typical_s, self.stream_s(point.amount));
+        json!({
+            "zero_bytes_s": self.one_way.curve.at(0),
+            "bandwidth": self.bandwidth(),
+            "detached_below": self.thresholds.detached_below,
+            "speed": self.speed,
+            "test_s": self.test_s,
+            "iprobe_s": self.iprobe_s,
+            "irecv_s": self.irecv_s,
+            "warnings": self.warnings(),
+            "fits": fits,
+            "streams": streams.iter().map(stream).collect::<Vec<_>>(),
+            "stream_model": pieces(&self.network, &self.streams, |bytes| self.stream_s(bytes)),
+            "computations": computations,
+            "notes": measurements.notes,
+        })
+    }
+
+    fn fit_data(&self, fitted: &Fitted, measurements: &Measurements) -> Value {
+        let Fitted { operation, points, curve } = fitted;
+        // Half of a ping-pong is a message.
+        let scale = if *operation == Operation::PingPong { 0.5 } else { 1.0 };
+        let last = points.last().map_or(0, |point| point.amount);
+        let observations: Vec<(u64, f64)> = measurements
+            .observations
+            .iter()
+            .filter(|one| one.operation == *operation && one.amount <= last)
+            .map(|one| (one.amount, one.duration_s * scale))
+            .collect();
+        let every = observations.len().div_ceil(MAX_OBSERVATIONS).max(1);
+        let ends = curve.breakpoints().map(Some).chain([None]);
+        let segments = curve.segments().iter().zip(ends).zip(fitted.residuals());
+        let segments = segments.filter_map(|((segment, end), residuals)| {
+            let residuals = residuals?;
+            Some(json!({
+                "above": segment.above,
+                "end": end,
+                "constant_s": segment.line.constant_s,
+                "slope_s": segment.line.slope_s,
+                "sizes": residuals.sizes,
+                "median": residuals.median,
+                "worst": residuals.worst,
+                "spread": residuals.spread,
+            }))
+        });
+        let point = |point: &Point| {
+            let Point { amount, typical_s, low_s, high_s, count } = *point;
+            (amount, typical_s, low_s, high_s, count, curve.at(amount))
         };
-        let rows: Vec<_> = self.computations.iter().map(row).collect();
-        section.rest = table(&["region", "computations", "time [s]", "Gflop/s"], 1, &rows);
-        section
-    }
-
-    fn summary(&self) -> Markup {
-        let thresholds = self.thresholds;
-        let calls = [
-            ("failed test", self.test_s),
-            ("failed MPI_Iprobe", self.iprobe_s),
-            ("post of a receive", self.irecv_s),
-        ];
-        html! {
-            p {
-                "A message of zero bytes takes " (format!("{:.3}", self.one_way.curve.at(0) * 1e6)) " us; the largest have a bandwidth of "
-                (format!("{:.4}", self.bandwidth() / 1e9)) " GB/s. Sends of less than " (thresholds.detached_below)
-                " B do not wait for their receiver."
-                @if let Some(speed) = self.speed { " A core computes " (format!("{:.3}", speed / 1e9)) " Gflop/s." }
-                @for (call, time) in calls {
-                    @if let Some(time) = time { " A " (call) " takes " (format!("{:.1}", time * 1e9)) " ns." }
-                }
-            }
-            @for warning in self.warnings() { p.warning { (warning) } }
-        }
+        json!({
+            "operation": operation.name(),
+            "composed_below": self.composed_below.filter(|_| *operation == Operation::PingPong),
+            "observations": observations.iter().step_by(every).collect::<Vec<_>>(),
+            "points": points.iter().map(point).collect::<Vec<_>>(),
+            "segments": segments.collect::<Vec<_>>(),
+            "curve": pieces(curve, points, |bytes| curve.at(bytes)),
+            "breakpoints": curve.breakpoints().filter(|&above| above < last).collect::<Vec<_>>(),
+        })
     }
 }
 
-fn section(fitted: &Fitted, machine: &Machine, measurements: &Measurements) -> Section {
-    let title = match fitted.operation {
-        Operation::PingPong => "A message: half of a ping-pong",
-        Operation::Receive => "MPI_Recv of a message that has arrived",
-        Operation::Isend => "MPI_Isend",
-        _ => "MPI_Send that does not wait",
-    };
-    let mut section = Section::new(fitted.operation.name(), title);
-    if fitted.operation == Operation::PingPong && machine.composed_below.is_some() {
-        section.lead = html! {
-            p.note { "Smaller messages had no ping-pong: their time is the sum of the overheads of both sides." }
-        };
-    }
-    let last = fitted.points.last().map_or(0, |point| point.amount);
-    let is_shown = |one: &&Observation| one.operation == fitted.operation && one.amount <= last;
-    let observations = measurements.observations.iter().filter(is_shown).copied().collect();
-    section.figures = [drawing::durations(fitted, observations), drawing::residuals(fitted)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let ends = fitted.curve.breakpoints().map(Some).chain([None]);
-    let segments = fitted.curve.segments().iter().zip(ends).zip(fitted.residuals());
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let row = |((segment, end), residuals): ((&Segment, Option<u64>), Option<Residuals>)| {
-        let Residuals { sizes, median, worst, spread, .. } = residuals?;
-        Some(vec![
-            range(segment.above, end),
-            format!("{:.4}", segment.line.constant_s * 1e6),
-            format!("{:.5}", segment.line.slope_s * 1e9),
-            sizes.to_string(),
-            percent(median),
-            percent(worst),
-            percent(spread),
-        ])
-    };
-    let head = [
-        "message [B]",
-        "constant [us]",
-        "per byte [ns]",
-        "sizes",
-        "residual, median",
-        "worst",
-        "spread of a size",
-    ];
-    section.rest = table(&head, 1, &segments.filter_map(row).collect::<Vec<_>>());
-    section
-}
-
-fn range(above: u64, end: Option<u64>) -> String {
-    match (above, end) {
-        (0, None) => "all".to_owned(),
-        (0, Some(end)) => format!("up to {end}"),
-        (above, Some(end)) => format!("{} to {end}", above + 1),
-        (above, None) => format!("from {}", above + 1),
-    }
+/// Returns the values of a function of the size between the breakpoints of a curve, at sizes by equal factors over those of points.
+fn pieces(curve: &Curve, points: &[Point], value: impl Fn(u64) -> f64) -> Vec<Vec<(u64, f64)>> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
+    let least = first.amount.max(1) as f64;
+    let step = (last.amount.max(1) as f64 / least).powf(1.0 / f64::from(CURVE_SIZES));
+    let sizes = (0..=CURVE_SIZES).map(|place| (least * step.powf(f64::from(place))).round() as u64);
+    let beside = curve.breakpoints().flat_map(|above| [above, above + 1]);
+    let mut sizes: Vec<u64> = sizes.chain(beside).chain([first.amount, last.amount]).collect();
+    sizes.retain(|size| (first.amount..=last.amount).contains(size));
+    sizes.sort_unstable();
+    sizes.dedup();
+    let pieces =
+        sizes.chunk_by(|&one, &other| curve.breakpoints().all(|above| one > above || other <= above));
+    pieces.map(|piece| piece.iter().map(|&bytes| (bytes, value(bytes))).collect()).collect()
 }
 
 #[cfg(test)]
@@ -139,18 +131,21 @@ mod tests {
             measurements.push(Operation::SendLate, size, 0.0, if size > 4096 { 1.0 } else { 5e-7 });
             measurements.push(Operation::Stream, size, 0.0, 5e-7 + size as f64 * 2e-10);
         }
-        measurements.notes.push(("host".to_owned(), "<here>".to_owned()));
-        let page = Machine::fit(&measurements).unwrap().to_page("here & now", &measurements).unwrap();
-        // Two plots per fit, one of streams; each for wide and for narrow screens.
-        assert_eq!(page.matches("<svg").count(), 10);
-        let parts = [
-            "<h1>here &amp; now</h1>",
-            "&lt;here&gt;",
-            "up to 8191",
-            "from 8192",
-            "MPI_Send that does not wait",
-        ];
-        parts.iter().for_each(|part| assert!(page.contains(part), "{part} in {page}"));
-        assert!(!page.contains("class=\"warning\""), "{page}");
+        let machine = Machine::fit(&measurements).unwrap();
+        let data = machine.page_data(&measurements);
+        let [message, send] = [0, 1].map(|fit| &data["fits"][fit]);
+        assert_eq!((&message["operation"], &send["operation"]), (&json!("pingpong"), &json!("send_late")));
+        assert_eq!(message["breakpoints"], json!([8191]));
+        // The curve has a piece on each side of the jump, and the sizes beside it.
+        let pieces: Vec<Vec<(u64, f64)>> = serde_json::from_value(message["curve"].clone()).unwrap();
+        let ends = [pieces[0].last().unwrap(), pieces[1].first().unwrap()];
+        assert_eq!((pieces.len(), ends.map(|end| end.0)), (2, [8191, 8192]));
+        let expected = [2e-6 + 8191.0 * 1e-10, 2.0 * (2e-6 + 8192.0 * 1e-10)];
+        ends.iter().zip(expected).for_each(|(end, time)| assert!((end.1 / time - 1.0).abs() < 1e-9));
+        assert_eq!((pieces[0][0].0, pieces[1].last().unwrap().0), (0, 1 << 23));
+        assert_eq!(message["observations"].as_array().unwrap().len(), 25);
+        // A size that waits for its receiver is none of the blocking sends.
+        assert_eq!(send["observations"].as_array().unwrap().len(), 14);
+        assert_eq!((data["streams"].as_array().unwrap().len(), &data["warnings"]), (24, &json!([])));
     }
 }

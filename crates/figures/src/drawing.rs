@@ -8,7 +8,6 @@ mod histogram;
 mod image;
 mod legend;
 mod lines;
-mod log_chart;
 mod map;
 mod strips;
 
@@ -29,7 +28,6 @@ pub use columns::Columns;
 pub use graph::{Edge, GraphDrawing, Node};
 pub use histogram::Bins;
 pub use lines::{Line, LineKind, Lines};
-pub use log_chart::{AxisScale, Layer, LogChart, Mark};
 pub use map::{Map, Maps};
 pub use plotters::style::RGBColor;
 pub use strips::Strips;
@@ -38,10 +36,8 @@ use colour::{GRID, INK, SOFT_INK};
 use image::Image;
 use legend::Legend;
 
-/// Width of drawings on a wide screen \[px\].
+/// Width of drawings that are written as files \[px\].
 pub const WIDE: u32 = 920;
-/// Width of drawings on a narrow screen \[px\].
-pub(crate) const NARROW: u32 = 350;
 /// Size of most text; letters are 12 px high in a browser (plotters divides by 1.24).
 const TEXT_SIZE: u32 = 15;
 /// Approximate width of a letter of this size \[px\].
@@ -62,7 +58,7 @@ pub struct DrawingError {
     message: String,
 }
 
-/// A chart that has been drawn, with a transparent background: the page determines the background.
+/// A chart that has been drawn, with a transparent background.
 #[derive(Clone, Debug)]
 pub struct Svg {
     width: u32,
@@ -90,7 +86,7 @@ pub struct Figure {
 type Drawer = Box<dyn Fn(u32) -> Result<Svg, DrawingError>>;
 
 impl Figure {
-    /// Creates a figure. `name` is its file name without an extension, and its identifier on a page; `draw` gets a width \[px\].
+    /// Creates a figure. `name` is its file name without an extension; `draw` gets a width \[px\].
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         title: impl Into<String>,
@@ -155,16 +151,17 @@ impl PlacedImage {
 }
 
 impl Svg {
-    /// Returns the text, for a page.
+    /// Returns the text, with a transparent background.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the text of an SVG file, with a white background.
-    pub fn file(&self) -> String {
+    /// Returns the text of an SVG file with a title, which viewers show and read out, and a white background.
+    pub fn file(&self, title: &str) -> String {
         let head = self.text.find('>').map_or(0, |end| end + 1);
         let (head, body) = self.text.split_at(head);
-        format!("{head}\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>{body}\n")
+        let title = maud::html! { title { (title) } }.into_string();
+        format!("{head}\n{title}<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>{body}\n")
     }
 
     /// Returns a PNG with twice as many pixels in each direction. The font is DejaVu Sans, which is part of the program.
@@ -177,7 +174,8 @@ impl Svg {
         fonts.load_font_data(dejavu::sans::regular().to_vec());
         fonts.set_sans_serif_family("DejaVu Sans");
         let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
-        let tree = usvg::Tree::from_str(&self.file(), &options).map_err(|error| failed(error.to_string()))?;
+        let tree =
+            usvg::Tree::from_str(&self.file(""), &options).map_err(|error| failed(error.to_string()))?;
         let size = |pixels: u32| (pixels as f32 * DENSITY) as u32;
         let mut pixels = tiny_skia::Pixmap::new(size(self.width), size(self.height))
             .ok_or_else(|| failed("it is too large for a PNG".to_owned()))?;
@@ -219,8 +217,9 @@ mod tests {
             }
             Ok(())
         });
-        let text = drawing.unwrap().file();
+        let text = drawing.unwrap().file("empty & full");
         assert_eq!((text.matches("<rect").count(), text.matches("</svg>").count()), (2, 1), "{text}");
+        assert!(text.contains("<title>empty &amp; full</title>"), "{text}");
     }
 
     #[test]

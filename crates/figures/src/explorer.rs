@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use maud::{PreEscaped, html};
+use maud::{DOCTYPE, PreEscaped, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::file::{WriteError, write_file};
-use crate::page::document;
 use crate::{COLOURS, Scale};
 
 /// Apache ECharts; `vendor/echarts/README.md` says how it is built.
 const ECHARTS: &str = include_str!("../vendor/echarts/echarts.min.js");
-/// Style of the controls, beside that of all pages.
-const CONTROLS: &str = include_str!("explorer/controls.css");
+/// Styles of a page, and of its controls.
+const STYLES: [&str; 2] = [include_str!("explorer/page.css"), include_str!("explorer/controls.css")];
 /// Functions for scripts of pages: quantities, tables, charts.
 const TOOLS: [&str; 3] = [
     include_str!("explorer/quantity.js"),
@@ -52,17 +51,29 @@ impl Explorer<'_> {
         let parts = parts.chain([format!("\"colours\":{colours}")]);
         // The data must not contain a tag that ends the script element.
         let data = format!("{{{}}}", parts.collect::<Vec<_>>().join(",")).replace('<', "\\u003c");
-        let body = html! {
-            header { h1 { (self.title) } }
-            nav {}
-            noscript { p.warning { "This page is drawn by scripts: allow them, or print the report as tables." } }
-            main {}
-            footer { p.note { (self.footer) } }
-            script type="application/json" id="data" { (PreEscaped(data)) }
-            script { (PreEscaped(ECHARTS)) }
-            @for script in TOOLS.iter().chain(self.scripts) { script { (PreEscaped(script)) } }
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    @for style in STYLES { style { (PreEscaped(style)) } }
+                }
+                body {
+                    header { h1 { (self.title) } }
+                    nav {}
+                    noscript { p.warning { "This page is drawn by scripts: allow them to see it." } }
+                    main {}
+                    footer { p.note { (self.footer) } }
+                    script type="application/json" id="data" { (PreEscaped(data)) }
+                    script { (PreEscaped(ECHARTS)) }
+                    @for script in TOOLS.iter().chain(self.scripts) { script { (PreEscaped(script)) } }
+                }
+            }
         };
-        document(self.title, CONTROLS, &body)
+        page.into_string()
     }
 
     /// Writes the page to a file.

@@ -66,7 +66,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 fn picture(figure: &Figure, format: PictureFormat) -> Result<(Vec<u8>, &'static str), DrawingError> {
     let drawing = (figure.draw)(WIDE)?;
     match format {
-        PictureFormat::Svg => Ok((drawing.file().into_bytes(), "svg")),
+        PictureFormat::Svg => Ok((drawing.file(&figure.title).into_bytes(), "svg")),
         PictureFormat::Png => Ok((drawing.png()?, "png")),
     }
 }

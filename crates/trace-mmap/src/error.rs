@@ -10,7 +10,7 @@ use pdes_core::Rank;
 use crate::archive::ArchiveError;
 use crate::channel::Tag;
 use crate::communicator::CommId;
-use crate::link::{CommunicatorConflict, describe_source};
+use crate::link::{CommunicatorConflict, describe_shortage};
 
 /// Place of an action in a file: a line of text, or a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +63,8 @@ pub enum TraceError {
     },
     /// A rank receives more messages from a channel than are sent on it.
     #[error(
-        "{location}: rank {rank} receives {receives} messages {} but only {sends} are sent; \
-         its action {action} is the first without a message",
-        describe_source(*src, *tag, *communicator)
+        "{location}: rank {rank} {}; its action {action} is the first without a message",
+        describe_shortage([*receives, *sends], *src, *tag, *communicator)
     )]
     ReceiveWithoutSend {
         /// The line of the first unmatched receive.

@@ -68,17 +68,30 @@ pub(crate) fn link(ranks: &mut [LinkableRank]) -> Result<Option<Unreceived>, Lin
     Ok(count_unreceived(ranks, &ports))
 }
 
-/// Describes the source of received messages.
-pub(crate) fn describe_source(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) -> String {
+/// Says that more messages are received from a source than sent; `counts` are those received and those sent.
+pub(crate) fn describe_shortage(
+    counts: [u64; 2],
+    src: Option<Rank>,
+    tag: Option<Tag>,
+    communicator: CommId,
+) -> String {
+    let [receives, sends] = counts;
+    let plural = if receives == 1 { "" } else { "s" };
+    let sent = match sends {
+        0 => "none is sent".to_owned(),
+        1 => "only 1 is sent".to_owned(),
+        _ => format!("only {sends} are sent"),
+    };
     let on = match communicator {
         CommId::WORLD => String::new(),
         id => format!(" on communicator {id}"),
     };
-    match (src, tag) {
-        (None, _) => "from all ranks, any or named,".to_owned(),
-        (Some(src), None) => format!("from rank {src} with any tag{on}"),
-        (Some(src), Some(tag)) => format!("from rank {src} with tag {tag}{on}"),
-    }
+    let source = match (src, tag) {
+        (None, _) => "all ranks, any or named,".to_owned(),
+        (Some(src), None) => format!("rank {src} with any tag{on}"),
+        (Some(src), Some(tag)) => format!("rank {src} with tag {tag}{on}"),
+    };
+    format!("receives {receives} message{plural} from {source} but {sent}")
 }
 
 /// Numbers of messages sent to one receiver.

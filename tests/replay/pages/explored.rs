@@ -1,4 +1,6 @@
-//! The pages of a diagnosis, of hypotheses, and of a large run, with the numbers of their JSON.
+//! The pages of a diagnosis, of hypotheses, of a calibration, and of a large run, with the numbers of their data.
+
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -100,6 +102,65 @@ fn hypotheses_are_explored() {
     let late = waits.iter().find(|row| row[0] == "late sender").unwrap();
     agree(&late[1], &original["wait_states"]["late_sender"]);
     assert_eq!(shown["sites"][0][0], "a.c:2");
+}
+
+/// Messages of up to 4096 B take 1 us and 0.1 ns per byte, larger ones 3 us and 0.05 ns.
+#[test]
+fn a_calibration_is_explored() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let mut text = "# host: <here>\noperation,amount,start_s,duration_s\n".to_owned();
+    let message = |size: f64| if size <= 4096.0 { 1e-6 + 1e-10 * size } else { 3e-6 + 5e-11 * size };
+    for size in (0..=20).map(|power| 1 << power) {
+        // Of three observations the one in the middle counts.
+        for factor in [0.9, 1.0, 1.2] {
+            writeln!(text, "pingpong,{size},0,{:e}", 2.0 * factor * message(f64::from(size))).unwrap();
+        }
+        writeln!(text, "isend,{size},0,3e-7\nstream,{size},0,{:e}", message(f64::from(size))).unwrap();
+    }
+    text.push_str("compute,1000,0,5e-7\ntest,0,0,5e-8\n");
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "--from"]).arg(folder.write("observations.csv", &text));
+    calibrate.arg("-o").arg(folder.path("machine.toml")).assert().code(DONE);
+    let probe = format!(
+        "{CELLS} const point = (box) => {{ box.instance.dispatchAction({{ type: 'showTip', seriesIndex: box.instance.getOption().series.length - 1, dataIndex: 3 }}); return box.textContent; }}; \
+         const [durations, distances] = charts; \
+         document.querySelectorAll('#pingpong details th button')[0].click(); \
+         return {{ cards: Object.fromEntries([...document.querySelectorAll('#summary .cards div')].map((card) => [card.querySelector('span').textContent, card.querySelector('b').textContent])), \
+         segments: cells('#pingpong > .scroll'), sizes: cells('#pingpong details'), tips: [point(durations), point(distances)], \
+         drawn: durations.instance.getOption().series.map((part) => [part.name, part.data.length]), notes: cells('#origin') }};"
+    );
+    let shown = browser.run(&folder.path("machine.html"), &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    assert_eq!(sections(&shown.dom), ["summary", "pingpong", "isend", "streams", "origin"]);
+    let shown = shown.result();
+    let cards = &shown["cards"];
+    agree(&cards["a message of zero bytes"], &1e-6.into());
+    assert_eq!((&cards["speed of a core"], &cards["a failed test"]), (&"2 Gflop/s".into(), &"50 ns".into()));
+    assert_eq!(cards["bandwidth of the largest messages"], "20 GB/s");
+    let segments = shown["segments"].as_array().unwrap();
+    assert_eq!(segments.len(), 2);
+    for (segment, [constant, slope, sizes]) in segments.iter().zip([[1e-6, 1e-10, 13.0], [3e-6, 5e-11, 8.0]])
+    {
+        agree(&segment[1], &constant.into());
+        agree(&segment[2], &slope.into());
+        assert_eq!(segment[3], sizes.to_string());
+    }
+    // The largest sizes come first after a click on the head.
+    assert_eq!(shown["sizes"][0][0], "1,048,576");
+    agree(&shown["sizes"][0][1], &message(1_048_576.0).into());
+    assert_eq!(shown["sizes"][0][4], "3");
+    for tip in shown["tips"].as_array().unwrap() {
+        let tip = tip.as_str().unwrap();
+        assert!(
+            tip.starts_with("8 B: 1.001 usfit: 1.001 us (") && tip.contains("eight in ten of 3"),
+            "{tip}"
+        );
+    }
+    let drawn = shown["drawn"].as_array().unwrap();
+    let number = |name: &str| drawn.iter().find(|part| part[0] == name).unwrap()[1].as_u64().unwrap();
+    assert_eq!((number("measured"), number("breakpoints")), (21, 3));
+    assert_eq!(shown["notes"][0], serde_json::json!(["host", "<here>"]));
 }
 
 /// A page of 16,384 ranks is small, opens, and has the numbers of its report.

@@ -209,8 +209,7 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     {
         let page = output.with_extension("html");
         let title = output.file_stem().unwrap_or_default().to_string_lossy();
-        std::fs::write(&page, machine.to_page(&title, &measurements)?)
-            .with_context(|| page.display().to_string())?;
+        machine.write_page(&title, &measurements, &page)?;
         tracing::info!("wrote {}", page.display());
     }
     fit.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

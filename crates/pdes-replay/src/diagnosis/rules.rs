@@ -126,6 +126,7 @@ fn one_percent() -> f64 {
 struct WrittenRules {
     #[serde(default)]
     event: Vec<toml::Table>,
+    #[serde(default)]
     problem: Vec<toml::Table>,
 }
 
@@ -140,7 +141,7 @@ pub enum RuleError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not TOML, or has no list of problems.
+    /// The file is not TOML, or has no problem.
     #[error("{origin}: {message}")]
     Format {
         /// The file.
@@ -177,6 +178,18 @@ impl KnownRules {
             message: error.to_string().trim_end().to_owned(),
         };
         let written: WrittenRules = toml::from_str(text).map_err(format)?;
+        if written.problem.is_empty() {
+            let found = match written.event.len() {
+                0 => "no rule".to_owned(),
+                1 => "1 [[event]], but no [[problem]]".to_owned(),
+                events => format!("{events} [[event]]s, but no [[problem]]"),
+            };
+            let message = format!(
+                "found {found}; add a [[problem]], which names an event with `of` and has `name`, `when`, `duration`, `description` and \
+                 `recommendation`"
+            );
+            return Err(RuleError::Format { origin: origin.to_owned(), message });
+        }
         let fail = |kind, name: &str, message| RuleError::Rule {
             origin: origin.to_owned(),
             kind,

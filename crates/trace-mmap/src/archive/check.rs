@@ -16,7 +16,7 @@ use crate::builder::LinkableRank;
 use crate::channel::Tag;
 use crate::column::{ABSENT, ActionCountChanges, BLOCK_VALUES, Column, ColumnReader, ColumnStorage};
 use crate::communicator::{CommId, CommIdx};
-use crate::link::{CommunicatorConflict, LinkError, UnmatchedReceive, describe_source, link};
+use crate::link::{CommunicatorConflict, LinkError, UnmatchedReceive, describe_shortage, link};
 use crate::measured::MeasuredTimes;
 use crate::record::{COMPUTE, MAX_AMOUNT_BITS};
 use crate::trace::{ActionStorage, RankTrace, Trace};
@@ -59,7 +59,7 @@ pub enum Finding {
         record: u64,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", describe_source(*src, *tag, *communicator))]
+    #[error("rank {rank} {}", describe_shortage([*receives, *sends], *src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,

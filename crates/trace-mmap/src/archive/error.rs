@@ -9,7 +9,7 @@ use crate::archive::{Damage, StructureError};
 use crate::channel::Tag;
 use crate::communicator::CommId;
 use crate::error::TraceError;
-use crate::link::{CommunicatorConflict, describe_source};
+use crate::link::{CommunicatorConflict, describe_shortage};
 
 /// Error of opening or reading an archive.
 #[derive(Debug, thiserror::Error)]
@@ -168,7 +168,7 @@ pub enum WriteError {
         ranks: u32,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", describe_source(*src, *tag, *communicator))]
+    #[error("rank {rank} {}", describe_shortage([*receives, *sends], *src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,

@@ -265,8 +265,13 @@ fn forged() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// Returns whether `tests/campaign` runs.
+fn is_campaign() -> bool {
+    std::env::var_os("PDES_CAMPAIGN").is_some()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if is_campaign() { 3000 } else { 1000 }, ..ProptestConfig::default() })]
 
     /// A forged archive, all of whose checksums are right, opens and is read without a crash, or is refused.
     #[test]

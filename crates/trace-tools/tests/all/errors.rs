@@ -167,7 +167,7 @@ fn a_receive_needs_a_message() {
         }
         other => panic!("{other:?}"),
     }
-    let message = "<text>:6: rank 1 receives 3 messages from rank 0 with tag 7 but only 1 are sent; \
+    let message = "<text>:6: rank 1 receives 3 messages from rank 0 with tag 7 but only 1 is sent; \
                    its action 3 is the first without a message";
     assert_eq!(trace_tools::from_text(text).unwrap_err().to_string(), message);
 }

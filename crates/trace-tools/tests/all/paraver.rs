@@ -553,8 +553,12 @@ fn no_damage_makes_the_reader_panic() {
         fs::write(&path, &whole[..len]).expect("the trace is written");
         let _ = files.load();
     }
+    let bytes = [b'0', b'9', b':', b'\n', 0xff];
+    let is_campaign = std::env::var_os("PDES_CAMPAIGN").is_some();
     for place in 0..whole.len() {
-        for byte in [b'0', b'9', b':', b'\n', 0xff] {
+        // One of the bytes at each place, or all.
+        let every = if is_campaign { 1 } else { bytes.len() };
+        for &byte in bytes.iter().skip(place % every).step_by(every) {
             let mut damaged = whole.clone();
             damaged[place] = byte;
             fs::write(&path, &damaged).expect("the trace is written");
