@@ -282,9 +282,6 @@ fn costs_of_calls_have_names_and_times() {
     run("mpi.call_overhead={ sendd = '1us' }")
         .code(MISUSE)
         .stderr(contains("found no such call, expected one of send"));
-    run("mpi.call_overhead={ test = '1us' }")
-        .code(MISUSE)
-        .stderr(contains("the cost of a poll is mpi.test_s"));
     run("mpi.call_overhead={ send = 'soon' }")
         .code(MISUSE)
         .stderr(contains("found \"soon\", expected a time"));

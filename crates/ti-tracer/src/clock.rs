@@ -77,6 +77,11 @@ impl Clock {
         }
     }
 
+    /// Returns whether this counts nanoseconds of processor time.
+    pub fn counts_time(&self) -> bool {
+        matches!(self.source, CounterSource::CpuTime)
+    }
+
     /// Returns the count between two readings, without that of the readings themselves.
     pub fn between(&self, from: u64, to: u64) -> u64 {
         to.saturating_sub(from).saturating_sub(self.reading_overhead)

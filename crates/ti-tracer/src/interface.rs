@@ -186,7 +186,12 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
             0 => 0,
             resumed => entered.saturating_sub(resumed),
         };
-        (thread.clock.as_ref().map_or(0, |clock| clock.between(thread.resumed, now)), elapsed)
+        let counted = thread.clock.as_ref().map_or(0, |clock| {
+            // Two readings of the clock of a thread take long beside short computations, which cannot exceed the time that passed.
+            let most = if clock.counts_time() && thread.times.resumed > 0 { elapsed } else { u64::MAX };
+            clock.between(thread.resumed, now).min(most)
+        });
+        (counted, elapsed)
     });
     let recorded = with_recorder(|recorder, _| {
         recorder.add_computation(computed);

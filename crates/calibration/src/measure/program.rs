@@ -18,6 +18,10 @@ const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 15, 1 << 18];
 const PASSES: [f64; 2] = [10.0, 500.0];
 /// Number of passes of a computation between the starts of messages and their completion.
 const OVERLAPPED_PASSES: usize = 50;
+/// Largest message that is received by tests \[B\].
+const POLLED: usize = 64;
+/// Largest number of elements of a collective operation for each rank.
+const ELEMENTS: f64 = 32768.0;
 /// Largest number of messages that are pending together.
 const PENDING: usize = 6;
 
@@ -126,8 +130,9 @@ impl Program {
         send_receive_into(&*outgoing, &peer, incoming, &peer);
     }
 
-    /// Receives a message by tests, with computations between them.
+    /// Receives a small message by tests, with computations between them. The sender of a large one would wait for the next test.
     fn poll(&mut self, bytes: usize) {
+        let bytes = bytes.min(POLLED);
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
         write(outgoing);
@@ -147,7 +152,7 @@ impl Program {
     }
 
     fn collective(&mut self, which: u32, random: &mut Rng) {
-        let count = log_uniform(random, [1.0, 2048.0]);
+        let count = log_uniform(random, [1.0, ELEMENTS]);
         let (mine, mut all) = (vec![1.0_f64; 2 * count], vec![0.0_f64; 2 * count]);
         let root = self.world.process_at_rank(random.i32(0..2));
         let is_root = root.is_self();

@@ -40,13 +40,9 @@ impl ActionKind {
     }
 
     /// Returns whether actions of this kind are calls that may have a cost of their own
-    /// ([`Parameters::call_overheads`](crate::Parameters::call_overheads)): neither computations, nor polls, whose costs are
-    /// parameters of their own, nor actions that take no time.
+    /// ([`Parameters::call_overheads`](crate::Parameters::call_overheads)): neither computations nor actions that take no time.
     pub fn has_call_overhead(self) -> bool {
-        !matches!(
-            self,
-            Self::Compute | Self::Sleep | Self::Marker | Self::Finalize | Self::Test | Self::Iprobe
-        )
+        !matches!(self, Self::Compute | Self::Sleep | Self::Marker | Self::Finalize)
     }
 
     /// Returns whether a call of this kind only completes what others have started.

@@ -252,10 +252,7 @@ fn call_overheads(section: BTreeMap<String, String>) -> Result<BTreeMap<ActionKi
         let error = |message: String| value_error("mpi", "call_overhead", format!("{name:?}: {message}"));
         let Some(kind) = charged().find(|kind| kind.name() == name) else {
             let names: Vec<&str> = charged().map(ActionKind::name).collect();
-            return Err(error(match name.as_str() {
-                "test" | "iprobe" => format!("the cost of a poll is mpi.{name}_s"),
-                _ => format!("found no such call, expected one of {}", names.join(", ")),
-            }));
+            return Err(error(format!("found no such call, expected one of {}", names.join(", "))));
         };
         Ok((kind, text.parse().map_err(|problem: OverheadError| error(problem.to_string()))?))
     };
