@@ -101,7 +101,7 @@ impl Program {
             if overlaps {
                 kernel.run_passes(OVERLAPPED_PASSES);
             }
-            receives.into_iter().chain(sends.into_iter().map(Into::into)).for_each(|request| {
+            receives.into_iter().chain(sends).for_each(|request| {
                 request.wait_without_status();
             });
         });

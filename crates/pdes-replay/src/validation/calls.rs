@@ -199,7 +199,7 @@ impl Program {
 impl Class {
     fn add(&mut self, bytes: f64, residual: f32) {
         self.stride = self.stride.max(1);
-        if self.count % self.stride == 0 {
+        if self.count.is_multiple_of(self.stride) {
             self.residuals.push(residual);
         }
         self.count += 1;
