@@ -29,6 +29,8 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
     picos_per_flop: f64,
+    /// Calls have costs by their kind.
+    pub(crate) charges_calls: bool,
     pub(crate) observers: RankObservers<A::Observer<'t>>,
 }
 
@@ -42,6 +44,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             trace,
             thread: Thread::main(),
             picos_per_flop: 1e12 / replay.machine.speed(me),
+            charges_calls: !replay.parameters.call_overheads.is_empty(),
             observers: RankObservers::new(&replay.analysis, &observed),
         }
     }

@@ -20,7 +20,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let Self { context, point_to_point: messages, .. } = self;
-        if context.charges_calls() {
+        if context.charges_calls {
             context.charge_start(action);
         }
         match action {
@@ -91,8 +91,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Ends the action in progress and attributes its time.
     #[inline]
     pub(super) fn end(&mut self, kind: ActionKind) -> Control {
-        if self.context.charges_calls() {
-            self.context.charge_end(kind);
+        if self.context.charges_calls && kind.is_completion() {
+            self.context.charge_completion(kind);
         }
         let action = ActionSpan { kind, begin: self.action_begin, end: self.context.thread.clock };
         self.action_begin = action.end;
@@ -185,12 +185,6 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 }
 
 impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
-    /// Returns whether calls have costs by their kind.
-    #[inline(always)]
-    fn charges_calls(&self) -> bool {
-        !self.replay.parameters.call_overheads.is_empty()
-    }
-
     /// Charges the time of the library itself in a call that starts something, before it does.
     #[cold]
     #[inline(never)]
@@ -207,10 +201,8 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
     /// Charges the time of the library itself in a call that completes something, after what it waited for.
     #[cold]
     #[inline(never)]
-    fn charge_end(&mut self, kind: ActionKind) {
-        if kind.is_completion()
-            && let Some(overhead) = self.replay.parameters.call_overheads.get(&kind)
-        {
+    fn charge_completion(&mut self, kind: ActionKind) {
+        if let Some(overhead) = self.replay.parameters.call_overheads.get(&kind) {
             self.thread.clock += overhead.cost(Bytes::ZERO);
             self.worked(kind);
         }
