@@ -209,7 +209,7 @@ pub(super) struct MpiSection {
     pub(super) irecv_s: Option<Seconds>,
     /// Time of the library itself in calls, by the name of the action: a table such as `{ allreduce = "2 us", isend = "0:80ns:0.1ns" }`,
     /// each written like `send_overhead`, or as one time.
-    #[schemars(extend("x-default" = "none", "x-page" = "model.md#costs-of-calls"))]
+    #[schemars(extend("x-page" = "model.md#costs-of-calls"))]
     pub(super) call_overhead: BTreeMap<String, String>,
     /// Cost of a test of requests (`smpi/test`).
     #[schemars(extend("x-default" = "1e-4 (SimGrid's), 0 for [recorded traces](model.md#polling)"))]
