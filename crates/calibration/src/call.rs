@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::curve::Segment;
+use crate::curve::{Curve, Segment};
 use crate::line::Line;
 
 /// Ratio of the ends of a band of sizes.
@@ -30,8 +30,8 @@ pub struct CallCost {
     pub count: u64,
     /// Typical distance of the cost of a call from the mean of its size: the half of the calls in the middle lie within this \[s\].
     pub spread_s: f64,
-    /// Cost by size, in ascending order of thresholds.
-    pub segments: Vec<Segment>,
+    /// Cost by size.
+    pub curve: Curve,
 }
 
 impl CallCost {
@@ -39,19 +39,14 @@ impl CallCost {
     /// on, since libraries have further limits that a replay does not know; without negative costs.
     ///
     /// A band whose sizes differ by less than four times gets a constant, one without calls the line of the band below it.
-    pub fn fit(points: &[CallPoint], protocol_changes_at: u64) -> Vec<Segment> {
+    /// Returns `None` if there are no points.
+    pub fn fit(points: &[CallPoint], protocol_changes_at: u64) -> Option<Curve> {
         let mut bands: BTreeMap<u64, Vec<&CallPoint>> = BTreeMap::new();
         for point in points {
             bands.entry(band(point.bytes, protocol_changes_at)).or_default().push(point);
         }
         let lines = bands.into_iter().filter_map(|(above, points)| Some((above, line(points)?)));
-        lines.map(|(above, line)| Segment { above, line }).collect()
-    }
-
-    /// Returns the cost of a call of a size \[s\].
-    pub fn at(&self, bytes: f64) -> f64 {
-        let after = self.segments.partition_point(|segment| (segment.above as f64) < bytes);
-        self.segments.get(after.max(1) - 1).map_or(0.0, |segment| segment.line.at(bytes))
+        Curve::new(lines.map(|(above, line)| Segment { above, line }).collect())
     }
 
     /// Returns the cost as a replay reads it: `size:constant:slope;...`.
@@ -59,12 +54,12 @@ impl CallCost {
         let section = |Segment { above, line }: &Segment| {
             format!("{above}:{:.3}ns:{:.6}ns", line.constant_s * 1e9, line.slope_s * 1e9)
         };
-        self.segments.iter().map(section).collect::<Vec<_>>().join(";")
+        self.curve.segments().iter().map(section).collect::<Vec<_>>().join(";")
     }
 
     /// Returns whether the calls differ by more than their cost, so that it says little of a single one.
     pub fn is_uncertain(&self) -> bool {
-        self.segments.first().is_none_or(|segment| self.spread_s > segment.line.constant_s.max(1e-9))
+        self.spread_s > self.curve.segments()[0].line.constant_s.max(1e-9)
     }
 }
 
@@ -123,10 +118,11 @@ mod tests {
         let below = |bytes: f64| point(bytes, 1e-7 + 1e-11 * bytes);
         let above = |bytes: f64| point(bytes, 2e-6 + 5e-11 * bytes);
         let points = [below(0.0), below(10.0), below(3000.0), above(5000.0), above(3e4), above(6e4)];
-        let segments = CallCost::fit(&points, 4096);
-        let [.., far] = CallCost::fit(&[below(1.0), above(8e4), above(9e5)], 4096)[..] else { panic!() };
-        assert_eq!(far.above, 65535);
-        let found: Vec<(u64, f64, f64)> = segments
+        let curve = CallCost::fit(&points, 4096).unwrap();
+        let far = CallCost::fit(&[below(1.0), above(8e4), above(9e5)], 4096).unwrap();
+        assert_eq!(far.segments().last().unwrap().above, 65535);
+        let found: Vec<(u64, f64, f64)> = curve
+            .segments()
             .iter()
             .map(|segment| (segment.above, segment.line.constant_s, segment.line.slope_s))
             .collect();
@@ -140,8 +136,9 @@ mod tests {
     #[test]
     fn costs_are_not_negative() {
         let cost = |points: &[CallPoint]| {
-            let segments = CallCost::fit(points, 4096);
-            segments.iter().map(|one| (one.line.constant_s, one.line.slope_s)).collect::<Vec<_>>()
+            let curve = CallCost::fit(points, 4096);
+            let segments = curve.iter().flat_map(|curve| curve.segments());
+            segments.map(|one| (one.line.constant_s, one.line.slope_s)).collect::<Vec<_>>()
         };
         assert_eq!(cost(&[]), []);
         assert_eq!(cost(&[point(8.0, -1e-6)]), [(0.0, 0.0)]);
@@ -153,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_text_is_that_of_a_configuration() {
-        let segments = CallCost::fit(&[point(8.0, 1e-6), point(8000.0, 2e-6)], 4096);
-        let cost = CallCost { call: "isend".to_owned(), count: 2, spread_s: 5e-7, segments };
+        let curve = CallCost::fit(&[point(8.0, 1e-6), point(8000.0, 2e-6)], 4096).unwrap();
+        let cost = CallCost { call: "isend".to_owned(), count: 2, spread_s: 5e-7, curve };
         assert_eq!(cost.to_text(), "0:1000.000ns:0.000000ns;4095:2000.000ns:0.000000ns");
         assert!(!cost.is_uncertain());
     }

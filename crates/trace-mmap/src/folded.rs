@@ -25,8 +25,8 @@ pub enum Folded<T> {
 /// A machine that takes the items of a sequence, one by one.
 ///
 /// # Laws
-/// What the machine does depends on the items and on what [`state`](Self::state) describes: from equal states, equal items lead to
-/// equal states, and append equal items to its outputs.
+/// The items and the [state](Self::state) determine the machine: from equal states, equal items lead to equal states, and append equal
+/// items to its outputs.
 pub trait Recurrent<T> {
     /// Reason to stop.
     type Stop;

@@ -236,8 +236,8 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
             for ((kind, _), class) in classes {
                 let bytes = class.bytes / class.count as f64;
                 let weight = class.count.min(ENOUGH_CALLS.0) as f64;
-                let so_far =
-                    costs.iter().find(|cost| cost.call == kind.name()).map_or(0.0, |cost| cost.at(bytes));
+                let known = costs.iter().find(|cost| cost.call == kind.name());
+                let so_far = known.map_or(0.0, |cost| cost.curve.line(bytes as u64).at(bytes));
                 let count = class.count;
                 let (residual, spread) = class.summary();
                 let (all, spreads, points) = points.entry(kind).or_default();
@@ -250,14 +250,10 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
         costs = points
             .into_iter()
             .filter(|(_, (count, ..))| *count >= ENOUGH_CALLS.1)
-            .map(|(kind, (count, spreads, points))| {
+            .filter_map(|(kind, (count, spreads, points))| {
                 let weight: f64 = points.iter().map(|point| point.weight).sum();
-                CallCost {
-                    call: kind.name().to_owned(),
-                    count,
-                    spread_s: spreads / weight,
-                    segments: CallCost::fit(&points, protocol_changes_at),
-                }
+                let curve = CallCost::fit(&points, protocol_changes_at)?;
+                Some(CallCost { call: kind.name().to_owned(), count, spread_s: spreads / weight, curve })
             })
             .collect();
     }

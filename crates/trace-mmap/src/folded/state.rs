@@ -14,7 +14,7 @@ enum Phase<'m> {
     End(usize),
 }
 
-/// What has happened between two equal states, to be repeated.
+/// The changes between two equal states, to be repeated.
 struct Repetition<'m> {
     depth: usize,
     earlier: &'m Mark,
