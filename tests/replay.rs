@@ -38,6 +38,8 @@ mod links;
 mod manual;
 #[path = "replay/matrix.rs"]
 mod matrix;
+#[path = "replay/memory.rs"]
+mod memory;
 #[path = "replay/mistakes.rs"]
 mod mistakes;
 #[path = "replay/network_models.rs"]

@@ -279,6 +279,29 @@ fn costs_of_calls_have_names_and_times() {
     };
     // 3 us for the message, before it the cost of the send, and after it that of the receive.
     run("mpi.call_overhead={ send = '2us', recv = '0:500ns:1us' }").code(DONE).stdout(contains("0.0000055"));
+    // Of lists of requests by their number, and of collective operations of one rank.
+    let requests = folder.write(
+        "requests.txt",
+        "0 init\n0 irecv 0 0 8 req=1\n0 isend 0 0 8 req=2\n0 waitall req=1,2\n0 allreduce 8 0\n",
+    );
+    let alone = |setting: &str| {
+        let mut replay = command();
+        replay
+            .arg("--trace")
+            .arg(&requests)
+            .arg("--platform")
+            .arg(&platform)
+            .args(["--quiet", "--set", setting]);
+        replay.assert().code(DONE)
+    };
+    let time = |setting: &str| {
+        let output = alone(setting).get_output().stdout.clone();
+        let text = String::from_utf8(output).unwrap();
+        text.trim_start_matches("simulated time: ").trim_end_matches(" s\n").parse::<f64>().unwrap()
+    };
+    let added = time("mpi.call_overhead={ waitall = '0:1ms:1ms', alone = '100ms', allreduce = '1s' }")
+        - time("mpi.outcomes=recorded");
+    assert!((added - 0.103).abs() < 1e-8, "{added}");
     run("mpi.call_overhead={ sendd = '1us' }")
         .code(MISUSE)
         .stderr(contains("found no such call, expected one of send"));

@@ -13,7 +13,7 @@ const WIDE: f64 = 4.0;
 /// The time that calls of one kind and of about one size take beyond what a replay explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallPoint {
-    /// Mean size \[B\].
+    /// Mean size \[B\], or number of requests of calls on lists of requests.
     pub bytes: f64,
     /// Weight of the point among those of its kind, above zero.
     pub weight: f64,

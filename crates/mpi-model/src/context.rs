@@ -49,6 +49,12 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         }
     }
 
+    /// Returns the factor of the duration of computations in a region of the program.
+    pub(crate) fn compute_factor(&self, region: &str) -> f64 {
+        let Replay { machine, parameters, .. } = self.replay;
+        parameters.compute_factor(region, machine.speed(self.me), machine.memory_bandwidth(self.me))
+    }
+
     #[inline]
     pub(crate) fn communicator(&self, index: CommIdx) -> CommId {
         if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicators()[index.index()].id }

@@ -47,6 +47,7 @@
 
 mod breakdown;
 mod cause;
+mod charged_call;
 pub mod collective;
 mod communication_matrix;
 mod completion;
@@ -70,6 +71,7 @@ mod wait_state;
 
 pub use breakdown::{Breakdown, Region, Share, region_name};
 pub use cause::Cause;
+pub use charged_call::ChargedCall;
 pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
 pub use communication_matrix::{CommunicationMatrix, Traffic};

@@ -65,6 +65,12 @@ pub trait Machine: Sync {
     /// Returns the speed of a rank [flop/s], for computations without a work request.
     fn speed(&self, rank: Rank) -> f64;
 
+    /// Returns the bandwidth with which a rank reads and writes the memory of its host \[B/s\]; infinite by default.
+    fn memory_bandwidth(&self, rank: Rank) -> f64 {
+        let _ = rank;
+        f64::INFINITY
+    }
+
     /// Returns the place of a file as a rank sees it; `None` (the default) if the machine has no storage, for any rank and file.
     ///
     /// # Errors

@@ -57,15 +57,28 @@ impl Overhead {
         self.sections.iter().all(|section| section.constant_ps == 0.0 && section.slope_ps == 0.0)
     }
 
+    /// Returns the overhead with all its costs multiplied.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let scaled = |section: &Section| Section {
+            constant_ps: section.constant_ps * factor,
+            slope_ps: section.slope_ps * factor,
+            ..*section
+        };
+        Self { sections: self.sections.iter().map(scaled).collect() }
+    }
+
     /// Returns the cost of a message of this size. O(number of sections).
+    #[inline]
     pub fn cost(&self, bytes: Bytes) -> SimDuration {
-        let section = self.sections.iter().rev().find(|section| section.above < bytes.get());
-        match section.or(self.sections.first()) {
-            Some(section) => {
-                SimDuration::from_picos_f64(section.constant_ps + section.slope_ps * bytes.get() as f64)
-            }
-            None => SimDuration::ZERO,
-        }
+        // Asked for every message, and most have no cost.
+        self.sections.first().map_or(SimDuration::ZERO, |first| self.cost_by_sections(first, bytes))
+    }
+
+    #[inline(never)]
+    fn cost_by_sections(&self, first: &Section, bytes: Bytes) -> SimDuration {
+        let section = self.sections.iter().rev().find(|section| section.above < bytes.get()).unwrap_or(first);
+        SimDuration::from_picos_f64(section.constant_ps + section.slope_ps * bytes.get() as f64)
     }
 }
 

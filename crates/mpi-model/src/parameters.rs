@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pdes_core::{Bytes, SimDuration};
 
-use crate::{ActionKind, Overhead, Selection};
+use crate::{ChargedCall, Overhead, Selection};
 
 /// Overheads and protocol thresholds of an MPI library, and relative speeds of regions of the program. The defaults are SMPI's.
 ///
@@ -28,10 +28,10 @@ pub struct Parameters {
     pub receive: Overhead,
     /// Cost to the receiver, before it posts a non-blocking receive or starts a persistent one. SimGrid has no such cost.
     pub irecv: SimDuration,
-    /// Time that the library itself spends in calls, by kind of call and size ([`ActionKind::charged`]); none for kinds that are not
+    /// Time that the library itself spends in calls, by sort of call and size ([`ChargedCall::of`]); none for those that are not
     /// listed. Calls that start something have it before they communicate, those that complete something (`recv`, `probe` and waits)
     /// after what they waited for. SimGrid has no such costs.
-    pub call_overheads: BTreeMap<ActionKind, Overhead>,
+    pub call_overheads: BTreeMap<ChargedCall, Overhead>,
     /// Cost of every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
     /// since the last successful one where `test_grows`.
     pub test: SimDuration,
@@ -50,6 +50,26 @@ pub struct Parameters {
     /// Speed of computations in each region of the program, as a multiple of the speed of the host; 1 elsewhere. Finite and positive.
     /// The name of a region is that of a location of the trace without `:0` at its end; before any location, the empty name.
     pub region_speeds: BTreeMap<String, f64>,
+    /// Traffic of a computation with the memory \[B/flop\]; finite and not negative. A computation takes at least the time of its traffic
+    /// at the [bandwidth](crate::Machine::memory_bandwidth) that its rank has.
+    pub bytes_per_flop: f64,
+    /// The same in regions of the program that differ.
+    pub region_bytes_per_flop: BTreeMap<String, f64>,
+}
+
+impl Parameters {
+    /// Returns the factor of the duration of computations in a region of the program, of a rank with a speed [flop/s] and a bandwidth of
+    /// the memory \[B/s\]: a roofline.
+    pub(crate) fn compute_factor(&self, region: &str, speed: f64, memory_bandwidth: f64) -> f64 {
+        let alone = self.region_speeds.get(region).map_or(1.0, |speed| speed.recip());
+        let traffic = self.region_bytes_per_flop.get(region).unwrap_or(&self.bytes_per_flop);
+        alone.max(traffic * speed / memory_bandwidth)
+    }
+
+    /// Returns whether computations take other times in some regions than in others.
+    pub(crate) fn distinguishes_regions(&self) -> bool {
+        !self.region_speeds.is_empty() || !self.region_bytes_per_flop.is_empty()
+    }
 }
 
 impl Default for Parameters {
@@ -70,6 +90,8 @@ impl Default for Parameters {
             communicators_cost: true,
             collectives: Selection::default(),
             region_speeds: BTreeMap::new(),
+            bytes_per_flop: 0.0,
+            region_bytes_per_flop: BTreeMap::new(),
         }
     }
 }

@@ -23,7 +23,6 @@ use crate::critical_path::CriticalPath;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
-use crate::parameters::Parameters;
 use crate::point_to_point::{Awaited, OperationIndex, PointToPoint, Request, RequestId};
 use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
@@ -79,11 +78,6 @@ pub struct WaitReason {
     pub operation: Option<ActionKind>,
 }
 
-/// Returns the factor of the duration of computations in a region.
-fn compute_factor_in(parameters: &Parameters, region: &str) -> f64 {
-    parameters.region_speeds.get(region).map_or(1.0, |speed| speed.recip())
-}
-
 /// Control flow after an action: continue with the next one, or pause.
 enum Control {
     Continue,
@@ -104,8 +98,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let point_to_point =
             PointToPoint::new(replay, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
         let trace = replay.trace.rank(me);
+        let context = RankContext::new(replay, me);
+        let compute_factor = context.compute_factor("");
         Ok(Self {
-            context: RankContext::new(replay, me),
+            context,
             point_to_point,
             collectives: CollectiveRunner::default(),
             cursor: if replay.stops_at_iterations { trace.cursor_with_boundaries() } else { trace.cursor() },
@@ -113,7 +109,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             pending: if trace.graph().is_some() { Pending::Graph } else { Pending::Nothing },
             awaited: None,
             computations_ahead: 0,
-            compute_factor: compute_factor_in(replay.parameters, ""),
+            compute_factor,
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
@@ -259,7 +255,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Returns the next conditional event, as far as it is known, where tokens may change it.
-    #[inline]
+    #[inline(always)]
     fn due(&self) -> Option<SimTime> {
         let depends_on_time = self.point_to_point.mailbox.is_some()
             || self.collectives.is_polling()
@@ -273,7 +269,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         Control::Pause(self.due().map_or(Pause::Blocked, Pause::Conditional))
     }
 
-    #[inline]
+    #[inline(always)]
     fn current_wake(&self) -> Wake {
         self.due().map_or(Wake::No, Wake::Conditional)
     }

@@ -12,6 +12,8 @@ pub struct Host {
     pub speed: f64,
     /// The number of cores; at least one.
     pub cores: u32,
+    /// Bandwidth of the memory, which the cores share \[B/s\]; greater than zero, `None` where it limits nothing.
+    pub memory_bandwidth: Option<f64>,
 }
 
 /// A resource that messages cross.

@@ -56,6 +56,10 @@ impl Machine for ContentionFreeMachine<'_> {
         self.platform.host(self.placement.host(rank)).speed
     }
 
+    fn memory_bandwidth(&self, rank: Rank) -> f64 {
+        self.placement.memory_bandwidth(self.platform, rank)
+    }
+
     fn node(&self, rank: Rank) -> u32 {
         self.placement.host(rank).get()
     }

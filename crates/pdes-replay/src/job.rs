@@ -1,5 +1,6 @@
 //! The specification of a run: a configuration that is checked and complete.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mpi_model::{Overhead, Parameters};
@@ -111,6 +112,7 @@ impl Job {
             isend: Overhead::default(),
             receive: Overhead::default(),
             irecv: SimDuration::ZERO,
+            call_overheads: BTreeMap::new(),
             ..self.mpi.clone()
         };
         Self {

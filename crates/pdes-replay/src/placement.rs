@@ -9,6 +9,8 @@ use pdes_core::Rank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     hosts: Vec<HostId>,
+    /// Number of ranks of each host, up to the last one that has any.
+    ranks: Vec<u32>,
 }
 
 /// The reason why ranks cannot be placed.
@@ -96,7 +98,10 @@ impl Placement {
     }
 
     fn repeat(hosts: &[HostId], ranks: u32) -> Self {
-        Self { hosts: hosts.iter().copied().cycle().take(ranks as usize).collect() }
+        let hosts: Vec<HostId> = hosts.iter().copied().cycle().take(ranks as usize).collect();
+        let mut ranks = vec![0; hosts.iter().map(|host| host.index() + 1).max().unwrap_or(0)];
+        hosts.iter().for_each(|host| ranks[host.index()] += 1);
+        Self { hosts, ranks }
     }
 
     /// Returns the host of a rank.
@@ -105,13 +110,20 @@ impl Placement {
         self.hosts[rank.index()]
     }
 
+    /// Returns the share of a rank of the bandwidth of the memory of its host \[B/s\], which the ranks that compute at a time divide
+    /// equally; infinite where the memory limits nothing.
+    pub(crate) fn memory_bandwidth(&self, platform: &Platform, rank: Rank) -> f64 {
+        let id = self.host(rank);
+        let host = platform.host(id);
+        let computing = host.cores.min(self.ranks[id.index()]);
+        host.memory_bandwidth.map_or(f64::INFINITY, |bandwidth| bandwidth / f64::from(computing))
+    }
+
     /// Returns the first host with more ranks than cores, and its number of ranks.
-    pub fn overcommitted(&self, platform: &Platform) -> Option<(HostId, usize)> {
-        let mut ranks = vec![0_usize; platform.hosts().len()];
-        self.hosts.iter().for_each(|host| ranks[host.index()] += 1);
-        let over = |host: &HostId| ranks[host.index()] > platform.host(*host).cores as usize;
+    pub fn overcommitted(&self, platform: &Platform) -> Option<(HostId, u32)> {
+        let over = |host: &HostId| self.ranks[host.index()] > platform.host(*host).cores;
         let host = self.hosts.iter().copied().find(over)?;
-        Some((host, ranks[host.index()]))
+        Some((host, self.ranks[host.index()]))
     }
 }
 

@@ -175,6 +175,10 @@ pub struct Parameters {
     pub computations: Option<String>,
     /// Speed of computations in regions of the program, as a factor of the speed of their host.
     pub region_speeds: BTreeMap<String, f64>,
+    /// Traffic of computations with the memory, by unit of their amount \[B\].
+    pub bytes_per_flop: f64,
+    /// The same in regions of the program that differ.
+    pub region_bytes_per_flop: BTreeMap<String, f64>,
     /// Path of the platform, or `"inline"`.
     pub platform: String,
     /// Path of the hosts file; null if rank `i` runs on host `i`.
@@ -348,6 +352,8 @@ impl Parameters {
             trace: job.trace.display().to_string(),
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             region_speeds: job.mpi.region_speeds.clone(),
+            bytes_per_flop: job.mpi.bytes_per_flop,
+            region_bytes_per_flop: job.mpi.region_bytes_per_flop.clone(),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,
@@ -371,7 +377,7 @@ impl Parameters {
                     .mpi
                     .call_overheads
                     .iter()
-                    .map(|(kind, overhead)| (kind.name(), overhead.to_string()))
+                    .map(|(call, overhead)| (call.name(), overhead.to_string()))
                     .collect(),
                 test_s: job.mpi.test.as_secs_f64(),
                 test_grows: job.mpi.test_grows,

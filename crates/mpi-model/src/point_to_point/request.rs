@@ -326,7 +326,7 @@ impl Requests {
         self.parts.as_mut().expect("the request belongs to an operation")
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, request: RequestId) -> Request {
         if request.is_part() { self.part(request).state } else { self.table[request.index()].into() }
     }

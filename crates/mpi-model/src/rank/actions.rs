@@ -1,11 +1,12 @@
 //! Dispatch of the actions of a trace.
 
 use pdes_core::{Bytes, SimDuration};
-use trace_mmap::{Action, LocationId, SendRecv, Slot};
+use trace_mmap::{Action, CallId, LocationId, SendRecv, Slot};
 
 use super::pending::Pending;
-use super::{Control, Outcome, RankProcess, compute_factor_in};
+use super::{Control, Outcome, RankProcess};
 use crate::breakdown::region_name;
+use crate::charged_call::ChargedCall;
 use crate::collective::runner::Origin;
 use crate::context::{RankContext, RankOutbox};
 use crate::machine::{Machine, Work};
@@ -91,22 +92,26 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Ends the action in progress and attributes its time.
     #[inline]
     pub(super) fn end(&mut self, kind: ActionKind) -> Control {
-        if self.context.charges_calls && kind.is_completion() {
-            self.context.charge_completion(kind);
-        }
         let action = ActionSpan { kind, begin: self.action_begin, end: self.context.thread.clock };
         self.action_begin = action.end;
         self.context.observers.action_ended(&action);
         Control::Continue
     }
 
+    /// Ends a call that completes requests, those of a list if it has a number.
+    #[inline]
+    pub(super) fn end_completion(&mut self, kind: ActionKind, call: Option<CallId>) -> Control {
+        if self.context.charges_calls && kind.is_completion() {
+            self.context.charge_completion(kind, call);
+        }
+        self.end(kind)
+    }
+
     /// Sets the speed of computations to that of a region of the program, where regions have speeds.
     #[inline]
     fn enter_region(&mut self, site: LocationId) {
-        let parameters = self.context.replay.parameters;
-        if !parameters.region_speeds.is_empty() {
-            self.compute_factor =
-                compute_factor_in(parameters, region_name(self.context.trace.location(site)));
+        if self.context.replay.parameters.distinguishes_regions() {
+            self.compute_factor = self.context.compute_factor(region_name(self.context.trace.location(site)));
         }
     }
 
@@ -189,21 +194,25 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
     #[cold]
     #[inline(never)]
     fn charge_start(&mut self, action: Action) {
-        if let Some((kind, bytes)) = ActionKind::charged(action, self.trace)
-            && !kind.is_completion()
-            && let Some(overhead) = self.replay.parameters.call_overheads.get(&kind)
+        let kind = ActionKind::of(action, self.trace);
+        if !kind.is_completion()
+            && let Some((call, size)) = ChargedCall::of(action, self.trace)
         {
-            self.thread.clock += overhead.cost(bytes);
-            self.worked(kind);
+            self.charge(call, size, kind);
         }
     }
 
-    /// Charges the time of the library itself in a call that completes something, after what it waited for.
+    /// Charges the time of the library itself in a call that completes requests, after what it waited for.
     #[cold]
     #[inline(never)]
-    fn charge_completion(&mut self, kind: ActionKind) {
-        if let Some(overhead) = self.replay.parameters.call_overheads.get(&kind) {
-            self.thread.clock += overhead.cost(Bytes::ZERO);
+    fn charge_completion(&mut self, kind: ActionKind, call: Option<CallId>) {
+        let listed = call.and_then(|call| ChargedCall::of(Action::Call(call), self.trace));
+        self.charge(ChargedCall::Kind(kind), listed.map_or(0, |(_, requests)| requests), kind);
+    }
+
+    fn charge(&mut self, call: ChargedCall, size: u64, kind: ActionKind) {
+        if let Some(overhead) = self.replay.parameters.call_overheads.get(&call) {
+            self.thread.clock += overhead.cost(Bytes::new(size));
             self.worked(kind);
         }
     }

@@ -52,7 +52,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         } else {
             self.point_to_point.settle_slots(&mut self.context, slots, kind);
         }
-        self.end(kind)
+        self.end_completion(kind, Some(call))
     }
 
     /// Waits until requests are complete, and leaves them so: the call that completes them pays for that.
@@ -113,7 +113,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         }
         let is_recorded = self.swap_chosen(call);
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
-        Ok(self.end(kind))
+        Ok(self.end_completion(kind, Some(call)))
     }
 
     /// Keeps an action pending until its next event is due.

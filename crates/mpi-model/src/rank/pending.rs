@@ -98,10 +98,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 Request::Complete(completion) => {
                     self.point_to_point.requests.set(request, Request::Inactive);
                     self.point_to_point.settle(&mut self.context, request, completion, kind);
-                    Ok(self.end(kind))
+                    Ok(self.end_completion(kind, None))
                 }
                 // The request was completed by a test, or its peer is MPI_PROC_NULL.
-                Request::Inactive => Ok(self.end(kind)),
+                Request::Inactive => Ok(self.end_completion(kind, None)),
                 Request::Pending(_) => Ok(self.block(pending, request)),
             },
             Pending::All { from, to, scanned, kind } => {
@@ -111,7 +111,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                     }
                     None => {
                         self.point_to_point.settle_range(&mut self.context, (from, to), kind);
-                        Ok(self.end(kind))
+                        Ok(self.end_completion(kind, None))
                     }
                 }
             }

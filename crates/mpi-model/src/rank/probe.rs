@@ -14,7 +14,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Begins a blocking probe.
     pub(super) fn probe(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         if self.probed_source(call) == Source::ProcNull {
-            return Ok(self.end(kind));
+            return Ok(self.end_completion(kind, None));
         }
         self.continue_probe(call, kind, false)
     }
@@ -33,7 +33,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 let from = self.probed_source(call);
                 self.point_to_point.report_probed(&mut self.context, from, request);
                 self.point_to_point.wait_for(&mut self.context, Some(request), at, kind);
-                Ok(self.end(kind))
+                Ok(self.end_completion(kind, None))
             }
             _ => Ok(self.keep_pending(Pending::Probe { call, kind })),
         }

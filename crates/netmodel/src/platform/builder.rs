@@ -175,6 +175,9 @@ impl PlatformBuilder {
         let owner = format!("the host {:?}", host.name);
         self.check_limits(line, Some(1), Some(0))?;
         self.check_positive(line, &owner, "speed", host.speed)?;
+        if let Some(bandwidth) = host.memory_bandwidth {
+            self.check_positive(line, &owner, "memory_bandwidth", bandwidth)?;
+        }
         if host.cores == 0 {
             return Err(self.value_error(line, &owner, "core", 0, "one or more"));
         }
@@ -185,7 +188,8 @@ impl PlatformBuilder {
         }
         let place = self.add_vertex(Vertex::Host(id));
         self.host_vertices.push(place);
-        self.hosts.push(Host { name: host.name, speed: host.speed, cores: host.cores });
+        let HostDescription { name, speed, cores, memory_bandwidth } = host;
+        self.hosts.push(Host { name, speed, cores, memory_bandwidth });
         Ok(place)
     }
 

@@ -24,7 +24,8 @@ pub(crate) fn add(
     builder.open_zone(&cluster.name, line)?;
     for number in &cluster.numbers {
         let name = format!("{}{number}{}", cluster.prefix, cluster.suffix);
-        builder.add_host(HostDescription { name, speed: cluster.speed, cores: cluster.cores }, line)?;
+        let ClusterDescription { speed, cores, memory_bandwidth, .. } = *cluster;
+        builder.add_host(HostDescription { name, speed, cores, memory_bandwidth }, line)?;
     }
     let wiring = wire(builder, cluster, topology.as_ref(), line)?;
     if cluster.shape == Shape::Flat {

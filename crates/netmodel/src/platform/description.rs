@@ -75,7 +75,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::builder::PlatformBuilder;
-use super::quantity::{Bandwidth, Speed, Time, plain};
+use super::quantity::{Bandwidth, Speed, Time, plain, plain_if_any};
 use super::zone_builder::{RoutingKind, ZoneBuilder};
 use super::{Platform, cluster};
 use crate::storage::{FileSystemDescription, StorageDescription};
@@ -145,6 +145,8 @@ pub struct ClusterDescription {
     pub speed: f64,
     /// Number of cores of each host.
     pub cores: u32,
+    /// Bandwidth of the memory of each host, which its cores share [B/s]; without it, the memory limits nothing.
+    pub memory_bandwidth: Option<f64>,
     /// The network.
     pub shape: Shape,
     /// Bandwidth of a cable [B/s].
@@ -234,6 +236,10 @@ pub struct HostDescription {
     /// Number of cores.
     #[serde(default = "one")]
     pub cores: u32,
+    /// Bandwidth of the memory, which the cores share [B/s]; without it, the memory limits nothing.
+    #[serde(default, deserialize_with = "plain_if_any::<_, Bandwidth>")]
+    #[schemars(with = "Option<Bandwidth>")]
+    pub memory_bandwidth: Option<f64>,
 }
 
 fn one() -> u32 {

@@ -78,6 +78,15 @@ where
     Q::deserialize(deserializer).map(Into::into)
 }
 
+/// Reads a quantity that may be left out.
+pub(crate) fn plain_if_any<'de, D, Q>(deserializer: D) -> Result<Option<f64>, D::Error>
+where
+    D: Deserializer<'de>,
+    Q: Deserialize<'de> + Into<f64>,
+{
+    plain::<_, Q>(deserializer).map(Some)
+}
+
 /// Rules by which a quantity is read.
 #[derive(Clone, Copy)]
 struct Reading {

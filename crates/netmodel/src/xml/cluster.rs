@@ -54,6 +54,7 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         numbers,
         speed: element.speed(builder)?,
         cores: element.cores(builder)?,
+        memory_bandwidth: element.memory_bandwidth(builder)?,
         shape,
         bandwidth: element.required_quantity(builder, "bw", Dimension::Bandwidth)?,
         latency: element.required_quantity(builder, "lat", Dimension::Time)?,

@@ -148,6 +148,21 @@ impl Element {
         }
     }
 
+    /// Returns the value of a property, which was checked before.
+    pub(super) fn property(&self, name: &str) -> Option<&str> {
+        let is_it = |child: &&Self| child.name == "prop" && child.optional("id") == Some(name);
+        self.children.iter().find(is_it)?.optional("value")
+    }
+
+    /// Reads the property `memory_bandwidth`, which is ours: SimGrid's hosts have memory of any bandwidth.
+    pub(super) fn memory_bandwidth(
+        &self,
+        builder: &mut PlatformBuilder,
+    ) -> Result<Option<f64>, PlatformError> {
+        let read = |text| self.quantity(builder, "memory_bandwidth", text, Dimension::Bandwidth);
+        self.property("memory_bandwidth").map(read).transpose()
+    }
+
     /// Reads an attribute that is a number of cores; one if it is absent.
     pub(super) fn cores(&self, builder: &PlatformBuilder) -> Result<u32, PlatformError> {
         let Some(text) = self.optional("core") else { return Ok(1) };

@@ -30,16 +30,21 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         }
     }
     let name = element.required(builder, "id")?.to_owned();
-    let host = HostDescription { name, speed: element.speed(builder)?, cores: element.cores(builder)? };
+    let host = HostDescription {
+        name,
+        speed: element.speed(builder)?,
+        cores: element.cores(builder)?,
+        memory_bandwidth: element.memory_bandwidth(builder)?,
+    };
     let id = HostId::new(builder.next_host());
     builder.add_host(host, Some(element.line))?;
     let children = |name| element.children.iter().filter(move |child| child.name == name);
     for disk in children("disk") {
-        if let Some(directory) = property(disk, MOUNT) {
+        if let Some(directory) = disk.property(MOUNT) {
             add_disk(builder, disk, (id, directory))?;
         }
     }
-    if let Some(remote) = property(element, REMOTE_DISK) {
+    if let Some(remote) = element.property(REMOTE_DISK) {
         builder.see_remote_disk(id, remote, element.line);
     }
     Ok(())
@@ -59,12 +64,6 @@ fn add_disk(
     let device = builder.storage.add(name.to_owned(), host, Box::new(device));
     builder.storage.mount(directory.to_owned(), Some(host), device);
     Ok(())
-}
-
-/// Returns the value of a property, which was checked before.
-fn property<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
-    let is_it = |child: &&Element| child.name == "prop" && child.optional("id") == Some(name);
-    element.children.iter().find(is_it)?.optional("value")
 }
 
 /// Reads a router and adds it to the open zone. Its coordinates matter to Vivaldi zones only.

@@ -70,7 +70,10 @@ pub(super) fn read_cabinet(
     builder.check_limits(line, Some(count), Some(2 * count))?;
     for number in numbers {
         let name = format!("{prefix}{number}{suffix}");
-        let place = builder.add_host(HostDescription { name: name.clone(), speed, cores: 1 }, line)?;
+        let place = builder.add_host(
+            HostDescription { name: name.clone(), speed, cores: 1, memory_bandwidth: None },
+            line,
+        )?;
         let up = add_link(builder, format!("link_{name}_UP"), bandwidth, latency, element.line)?;
         let down = add_link(builder, format!("link_{name}_DOWN"), bandwidth, latency, element.line)?;
         zone_builder.add_cable(builder, place.vertex, (up, down), &name, line)?;

@@ -7,7 +7,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
-use mpi_model::{ActionKind, Outcomes, Overhead, OverheadError, Parameters};
+use mpi_model::{ChargedCall, Outcomes, Overhead, OverheadError, Parameters};
 use netmodel::NetworkParameters;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
@@ -90,7 +90,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         preset: network.preset.unwrap_or_default(),
         network: network_parameters(network)?,
         polling: polling(&mpi)?,
-        mpi: mpi_parameters(mpi, region_speeds(compute)?)?,
+        mpi: mpi_parameters(mpi, checked_computations(compute)?)?,
         threads: threads(&engine)?,
         // The number of threads that read cannot change a result, and reading takes longer than many a replay.
         reading_threads: engine.threads.unwrap_or_else(available_threads),
@@ -198,21 +198,26 @@ fn non_negative(section: &'static str, key: &'static str, number: f64) -> Result
     }
 }
 
-fn region_speeds(
-    ComputeSection { region_speeds }: ComputeSection,
-) -> Result<BTreeMap<String, f64>, ConfigError> {
-    match region_speeds.iter().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0)) {
-        None => Ok(region_speeds),
-        Some((region, speed)) => {
-            let message = format!("{region:?}: found {speed}, expected a number above 0");
-            Err(value_error("compute", "region_speeds", message))
-        }
+/// Checks the properties of computations.
+fn checked_computations(section: ComputeSection) -> Result<ComputeSection, ConfigError> {
+    let error = |key, (region, number): (&String, &f64), expected| {
+        value_error("compute", key, format!("{region:?}: found {number}, expected a number {expected}"))
+    };
+    if let Some(entry) = section.region_speeds.iter().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0))
+    {
+        return Err(error("region_speeds", entry, "above 0"));
     }
+    let is_negative = |traffic: f64| !(traffic.is_finite() && traffic >= 0.0);
+    if let Some(entry) = section.region_bytes_per_flop.iter().find(|(_, traffic)| is_negative(**traffic)) {
+        return Err(error("region_bytes_per_flop", entry, "from 0"));
+    }
+    non_negative("compute", "bytes_per_flop", section.bytes_per_flop)?;
+    Ok(section)
 }
 
 fn mpi_parameters(
     section: MpiSection,
-    region_speeds: BTreeMap<String, f64>,
+    ComputeSection { region_speeds, bytes_per_flop, region_bytes_per_flop }: ComputeSection,
 ) -> Result<Parameters, ConfigError> {
     let defaults = Parameters::default();
     let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
@@ -243,18 +248,19 @@ fn mpi_parameters(
         communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,
         region_speeds,
+        bytes_per_flop,
+        region_bytes_per_flop,
     })
 }
 
-fn call_overheads(section: BTreeMap<String, String>) -> Result<BTreeMap<ActionKind, Overhead>, ConfigError> {
-    let charged = || ActionKind::ALL.into_iter().filter(|kind| kind.has_call_overhead());
+fn call_overheads(section: BTreeMap<String, String>) -> Result<BTreeMap<ChargedCall, Overhead>, ConfigError> {
     let entry = |(name, text): (String, String)| {
         let error = |message: String| value_error("mpi", "call_overhead", format!("{name:?}: {message}"));
-        let Some(kind) = charged().find(|kind| kind.name() == name) else {
-            let names: Vec<&str> = charged().map(ActionKind::name).collect();
+        let Some(call) = ChargedCall::from_name(&name) else {
+            let names: Vec<&str> = ChargedCall::all().map(ChargedCall::name).collect();
             return Err(error(format!("found no such call, expected one of {}", names.join(", "))));
         };
-        Ok((kind, text.parse().map_err(|problem: OverheadError| error(problem.to_string()))?))
+        Ok((call, text.parse().map_err(|problem: OverheadError| error(problem.to_string()))?))
     };
     section.into_iter().map(entry).collect()
 }

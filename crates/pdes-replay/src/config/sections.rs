@@ -235,6 +235,13 @@ pub(super) struct ComputeSection {
     /// region `""` is the part before any region.
     #[schemars(extend("x-page" = "calibration.md#computations-by-region"))]
     pub(super) region_speeds: BTreeMap<String, f64>,
+    /// Traffic of a computation with the memory, in bytes for each unit of its amount. A computation takes at least the time of its
+    /// traffic at the part of the `memory_bandwidth` of the host that its rank has; without one, the traffic has no effect.
+    #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
+    pub(super) bytes_per_flop: f64,
+    /// The same in regions of the program that differ.
+    #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
+    pub(super) region_bytes_per_flop: BTreeMap<String, f64>,
 }
 
 /// Source of the outcomes that depend on time.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use calibration::{CallCost, CallPoint};
-use mpi_model::ActionKind;
+use mpi_model::{ActionKind, ChargedCall};
 use pdes_core::{Progress, Rank};
 use tempfile::TempDir;
 use trace_mmap::{ConvertOptions, LoadOptions, Trace, WorkMetric, write_with_measured_times};
@@ -110,7 +110,7 @@ struct Class {
     stride: u64,
 }
 
-type Classes = BTreeMap<(ActionKind, u32), Class>;
+type Classes = BTreeMap<(ChargedCall, u32), Class>;
 
 impl Program {
     fn load(job: &Job, trace: &Path) -> Result<Self, ValidationError> {
@@ -148,9 +148,9 @@ impl Program {
     fn job_with(&self, costs: &[CallCost]) -> Job {
         let mut job = self.job.clone();
         for cost in costs {
-            let kind = ActionKind::ALL.into_iter().find(|kind| kind.name() == cost.call);
+            let call = ChargedCall::from_name(&cost.call).expect("costs are those of calls");
             let overhead = cost.to_text().parse().expect("a fitted cost is an overhead");
-            job.mpi.call_overheads.insert(kind.expect("costs are those of kinds of calls"), overhead);
+            job.mpi.call_overheads.insert(call, overhead);
         }
         job
     }
@@ -173,11 +173,11 @@ impl Program {
                     continue;
                 }
                 let Some(replayed) = replayed.next() else { break };
-                if let Some((time, (kind, bytes))) = time.zip(ActionKind::charged(action, trace)) {
-                    let bytes = bytes.get() as f64;
+                if let Some((time, (call, bytes))) = time.zip(ChargedCall::of(action, trace)) {
+                    let bytes = bytes as f64;
                     let size = if bytes > 0.0 { 1 + (bytes.log2() * CLASSES_PER_OCTAVE) as u32 } else { 0 };
                     let residual = time.as_secs_f64() as f32 - replayed;
-                    classes.entry((kind, size)).or_default().add(bytes, residual);
+                    classes.entry((call, size)).or_default().add(bytes, residual);
                 }
             }
         }
@@ -230,17 +230,17 @@ impl Class {
 fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
     let mut costs: Vec<CallCost> = Vec::new();
     for _ in 0..ROUNDS {
-        let mut points: BTreeMap<ActionKind, (u64, f64, Vec<CallPoint>)> = BTreeMap::new();
+        let mut points: BTreeMap<ChargedCall, (u64, f64, Vec<CallPoint>)> = BTreeMap::new();
         for program in programs {
             let classes = program.residuals(&costs)?;
-            for ((kind, _), class) in classes {
+            for ((call, _), class) in classes {
                 let bytes = class.bytes / class.count as f64;
                 let weight = class.count.min(ENOUGH_CALLS.0) as f64;
-                let known = costs.iter().find(|cost| cost.call == kind.name());
+                let known = costs.iter().find(|cost| cost.call == call.name());
                 let so_far = known.map_or(0.0, |cost| cost.curve.line(bytes as u64).at(bytes));
                 let count = class.count;
                 let (residual, spread) = class.summary();
-                let (all, spreads, points) = points.entry(kind).or_default();
+                let (all, spreads, points) = points.entry(call).or_default();
                 *all += count;
                 *spreads += spread * weight;
                 points.push(CallPoint { bytes, weight, seconds: so_far + residual });
@@ -250,10 +250,10 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
         costs = points
             .into_iter()
             .filter(|(_, (count, ..))| *count >= ENOUGH_CALLS.1)
-            .filter_map(|(kind, (count, spreads, points))| {
+            .filter_map(|(call, (count, spreads, points))| {
                 let weight: f64 = points.iter().map(|point| point.weight).sum();
                 let curve = CallCost::fit(&points, protocol_changes_at)?;
-                Some(CallCost { call: kind.name().to_owned(), count, spread_s: spreads / weight, curve })
+                Some(CallCost { call: call.name().to_owned(), count, spread_s: spreads / weight, curve })
             })
             .collect();
     }

@@ -92,6 +92,8 @@ pub(super) struct TopologyFields {
     /// Number of cores of each host.
     #[schemars(extend("default" = 1))]
     cores: Option<u32>,
+    /// Bandwidth of the memory of each host, which its cores share; without it, the memory limits nothing.
+    memory_bandwidth: Option<Bandwidth>,
     /// Bandwidth of a cable.
     bandwidth: Option<Bandwidth>,
     /// Latency of a cable.
@@ -142,6 +144,7 @@ impl TopologyFields {
             ("green", self.green.is_some(), dragonfly),
             ("speed", self.speed.is_some(), cluster),
             ("cores", self.cores.is_some(), cluster),
+            ("memory_bandwidth", self.memory_bandwidth.is_some(), cluster),
             ("bandwidth", self.bandwidth.is_some(), cluster),
             ("latency", self.latency.is_some(), cluster),
             ("sharing", self.sharing.is_some(), cluster),
@@ -167,6 +170,7 @@ impl TopologyFields {
             numbers: (0..hosts as u32).collect(),
             speed: self.required("speed", self.speed)?.0,
             cores: self.cores.unwrap_or(1),
+            memory_bandwidth: self.memory_bandwidth.map(|bandwidth| bandwidth.0),
             shape,
             bandwidth: self.required("bandwidth", self.bandwidth)?.0,
             latency: self.required("latency", self.latency)?.0,
