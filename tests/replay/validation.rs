@@ -61,6 +61,27 @@ fn a_replay_of_what_was_measured_has_no_error() {
 }
 
 #[test]
+fn the_run_time_is_shared_out_to_the_parameters() {
+    let folder = Folder::new();
+    let flags = ["--set", "mpi.call_overhead={ send = '500us', alone = '1us' }"];
+    let (assert, json) = validate(&folder, &trace(1_000_000, 1_003_000), &flags, DONE);
+    assert
+        .stdout(contains("trust: the run time is off by +49.9 %: +0.0 % by computations, +49.9 % by communication.\n"))
+        .stdout(contains("recv +0.000500 s, +500.00 us each; send +0.000500 s, +500.00 us each."))
+        .stdout(contains("The run time is 66.5 % computations (platform: speed), 33.3 % costs of the library (mpi.*_overhead)"));
+    // 1,000 us of computation, 500 of the library, 2 of latency and 1 of bytes.
+    let shares = json.unwrap()["shares"].clone();
+    let names = ["computations", "costs of the library", "latency", "time per byte"];
+    for ((share, name), expected) in
+        shares.as_array().unwrap().iter().zip(names).zip([1000.0, 500.0, 2.0, 1.0])
+    {
+        assert_eq!(share["parameter"], name);
+        let share = share["share"].as_f64().unwrap();
+        assert!((share - expected / 1503.0).abs() < 1e-6, "{name}: {share}");
+    }
+}
+
+#[test]
 fn errors_of_computation_and_of_communication_are_told_apart() {
     let folder = Folder::new();
     // Rank 0 has computed twice as fast, so that the message was there at 503 us; but receiving it took until 510 us.

@@ -97,7 +97,7 @@ pub use sweep::write_parquet;
 pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
 pub use timeline::TimelinePlan;
 pub use validation::{
-    CallFit, Prediction, Residual, TimeComparison, Validation, ValidationError, fit_calls,
+    CallFit, Prediction, Residual, Share, TimeComparison, Validation, ValidationError, fit_calls,
     measured_computations,
 };
 #[cfg(feature = "pictures")]

@@ -8,11 +8,12 @@ mod calls;
 mod computations;
 mod durations;
 mod measurement;
+mod trust;
 
 use std::path::Path;
 
 use mpi_model::ActionKind;
-use pdes_core::Progress;
+use pdes_core::{Progress, SimTime};
 use serde::Serialize;
 use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, write_with_measured_times};
 
@@ -22,6 +23,7 @@ use crate::simulation::{Outcome, RunError, Simulation};
 pub use calls::{CallFit, Prediction, fit_calls};
 pub use computations::measured_computations;
 use measurement::{Class, Sum, Times};
+pub use trust::Share;
 
 /// Name of the format.
 const FORMAT: &str = "pdes-replay validation";
@@ -68,6 +70,9 @@ pub struct Validation {
     pub by_rank: Vec<TimeComparison>,
     /// Share of the measured time in calls that no replay models, which is missing in the replay; null if there are no such calls.
     pub unmodelled_share: Option<f64>,
+    /// Shares of the replayed run time that are proportional to parameters of the machine, in descending order; none of a run that
+    /// takes no time.
+    pub shares: Vec<Share>,
     /// The largest error; null if there is none.
     pub residual: Option<Residual>,
 }
@@ -129,7 +134,8 @@ pub enum ValidationError {
 }
 
 impl Validation {
-    /// Replays a job twice, once with its measured computations, and compares the times.
+    /// Replays a job twice, once with its measured computations, and compares the times; three more replays find the shares of the run
+    /// time.
     ///
     /// A temporary archive holds the trace with its measured computations: up to 16 bytes per action.
     ///
@@ -154,7 +160,7 @@ impl Validation {
         let options = ConvertOptions { load, ..ConvertOptions::default() };
         let Summary { actions, .. } =
             write_with_measured_times(simulation.trace(), &measured_trace, &options)?;
-        let (_, identity) = replay(&Simulation::load(&Job { trace: measured_trace, ..job })?)?;
+        let (_, identity) = replay(&Simulation::load(&Job { trace: measured_trace, ..job.clone() })?)?;
         let all = [&measured, &replayed, &identity];
         let calls = by_kind(all);
         let (computation, communication) = calls.iter().fold(
@@ -168,6 +174,8 @@ impl Validation {
         let unmodelled = calls.iter().find(|call| call.name == Class::Unmodelled.name());
         let unmodelled_share = unmodelled.and_then(|call| relative(call.measured_s, all_measured));
         let regions = by_site(all);
+        let longest = outcome.ends.iter().copied().max().filter(|&end| end > SimTime::ZERO);
+        let shares = longest.map_or(Ok(Vec::new()), |end| trust::shares(&job, end))?;
         let residual = Residual::find(&calls, &regions);
         Ok(Self {
             format: FORMAT,
@@ -187,6 +195,7 @@ impl Validation {
             regions,
             by_rank: by_rank(all),
             unmodelled_share,
+            shares,
             residual,
         })
     }

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use pdes_replay::{Residual, TimeComparison, Validation};
+use pdes_replay::{Residual, Share, TimeComparison, Validation};
 
 use super::arguments::{RunArguments, model_help};
 use super::{Misuse, goal, run};
 
 /// Largest number of rows of a table.
 const MAX_LISTED: usize = 12;
+/// Largest number of calls that the paragraph of trust names.
+const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArguments {
@@ -93,9 +95,44 @@ fn describe(validation: &Validation, text: &mut String) -> std::fmt::Result {
             100.0 * share
         )?;
     }
+    trust(validation, text)?;
     if let Some(Residual { name, part: of, error_s, region }) = &validation.residual {
         let place = region.as_ref().map_or(String::new(), |region| format!(", most at {region}"));
         writeln!(text, "\nmost of the error: the {of} of {name}, {error_s:+.9} s of all ranks{place}")?;
+    }
+    Ok(())
+}
+
+/// Writes a paragraph on how far the prediction can be trusted: its error by part and call, and what its run time depends on.
+fn trust(validation: &Validation, text: &mut String) -> std::fmt::Result {
+    let TimeComparison { measured_s, error_s, computation_error_s, communication_error_s, .. } =
+        validation.run_time;
+    writeln!(
+        text,
+        "\ntrust: the run time is off by {}: {} by computations, {} by communication.",
+        percent(error_s, measured_s),
+        percent(computation_error_s, measured_s),
+        percent(communication_error_s, measured_s)
+    )?;
+    let mut calls: Vec<&TimeComparison> =
+        validation.calls.iter().filter(|call| call.communication_error_s != 0.0).collect();
+    calls.sort_by(|one, other| other.communication_error_s.abs().total_cmp(&one.communication_error_s.abs()));
+    if !calls.is_empty() {
+        let call = |call: &&TimeComparison| {
+            let each = 1e6 * call.communication_error_s / call.count.max(1) as f64;
+            format!("{} {:+.6} s, {each:+.2} us each", call.name, call.communication_error_s)
+        };
+        let largest: Vec<String> = calls.iter().take(MAX_NAMED).map(call).collect();
+        writeln!(text, "Communication of all ranks, the largest errors: {}.", largest.join("; "))?;
+    }
+    if !validation.shares.is_empty() {
+        let share = |one: &Share| format!("{:.1} % {} ({})", 100.0 * one.share, one.parameter, one.key);
+        let shares: Vec<String> = validation.shares.iter().map(share).collect();
+        writeln!(
+            text,
+            "The run time is {}. A parameter that is off by 10 % moves it by a tenth of its share.",
+            shares.join(", ")
+        )?;
     }
     Ok(())
 }
