@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use mpi::collective::SystemOperation;
 use mpi::point_to_point::send_receive_into;
-use mpi::request::scope;
+use mpi::request::{multiple_scope, scope};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
@@ -12,8 +12,8 @@ use super::kernel::Kernel;
 
 /// Largest message of the program \[B\].
 const LARGEST: usize = 1 << 18;
-/// Bytes of other data that a computation visits: the innermost caches lose what the library had there, seldom the outer ones.
-const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 15, 1 << 18];
+/// Bytes of other data that a computation visits: the caches lose what the library had there, the innermost ones more often.
+const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 18, 1 << 21];
 /// Least and greatest number of passes of a computation.
 const PASSES: [f64; 2] = [10.0, 500.0];
 /// Number of passes of a computation between the starts of messages and their completion.
@@ -24,10 +24,15 @@ const POLLED: usize = 64;
 const ELEMENTS: f64 = 32768.0;
 /// Largest number of messages that are pending together.
 const PENDING: usize = 6;
+/// Largest number of small messages that are completed by one list of requests.
+const LISTED: f64 = 64.0;
+/// Largest of these messages \[B\], where they are more than [`PENDING`].
+const LISTED_BYTES: usize = 1024;
 
 /// Runs a program of typical calls on two processes: exchanges with several messages pending, in both directions at once, blocking
-/// messages, collective operations and polls, of random sizes, each after a computation of 2 to 100 microseconds on a usual core. As
-/// in programs, buffers are used again and again, and a process has written what it sends. `steps` is the number of exchanges or operations, `seed` that of the random choices.
+/// messages, collective operations, also of one process alone, and polls, of random sizes, each after a computation of 2 to 100
+/// microseconds on a usual core. As in programs, buffers are used again and again, and a process has written what it sends. `steps` is
+/// the number of exchanges or operations, `seed` that of the random choices.
 ///
 /// # Errors
 /// MPI is in use already, or there are not two processes.
@@ -77,8 +82,10 @@ impl Program {
 
     fn communicate(&mut self, random: &mut Rng) {
         let bytes = log_uniform(random, [1.0, LARGEST as f64]);
-        match random.u32(..12) {
-            0..4 => self.exchange(bytes, random),
+        match random.u32(..14) {
+            0..3 => self.exchange(bytes, random),
+            3 | 12 => self.exchange_lists(bytes, random),
+            13 => self.alone(bytes),
             4 => self.blocking(bytes),
             5 => self.send_receive(bytes),
             6 => self.poll(bytes),
@@ -105,6 +112,40 @@ impl Program {
                 request.wait_without_status();
             });
         });
+    }
+
+    /// Exchanges messages in both directions that are completed as a list of requests, all together or one after the other.
+    fn exchange_lists(&mut self, bytes: usize, random: &mut Rng) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let messages = log_uniform(random, [1.0, LISTED]);
+        let bytes = if messages > PENDING { bytes.min(LISTED_BYTES) } else { bytes };
+        let waits_for_all = random.bool();
+        write(&mut self.outgoing[..messages * bytes]);
+        let incoming = self.incoming.chunks_exact_mut(bytes).take(messages);
+        let outgoing = self.outgoing.chunks_exact(bytes).take(messages);
+        let kernel = &mut self.kernel;
+        multiple_scope(2 * messages, |scope, requests| {
+            incoming.for_each(|place| {
+                requests.add(peer.immediate_receive_into(scope, place));
+            });
+            outgoing.for_each(|data| {
+                requests.add(peer.immediate_send(scope, data));
+            });
+            kernel.run_passes(OVERLAPPED_PASSES);
+            if waits_for_all {
+                requests.wait_all(&mut Vec::new());
+            } else {
+                (0..2 * messages).for_each(|_| {
+                    requests.wait_any();
+                });
+            }
+        });
+    }
+
+    /// A collective operation of this process alone.
+    fn alone(&mut self, bytes: usize) {
+        let world = SimpleCommunicator::self_comm();
+        world.process_at_rank(0).broadcast_into(&mut self.outgoing[..bytes]);
     }
 
     /// A blocking message there, and one back.
