@@ -22,8 +22,8 @@ pub struct Breakdown {
     regions: Vec<Region>,
     /// Index of the region of each call site.
     region_of_site: Vec<Option<NonZeroU32>>,
-    /// Waiting by region, kind of action, and what the late rank did, on request.
-    delays: Option<BTreeMap<(u32, ActionKind, Cause), SimDuration>>,
+    /// Waiting by region, kind of action, wait state, and what the late rank did, on request.
+    delays: Option<BTreeMap<(u32, DelayKind), SimDuration>>,
     /// Index of the current region.
     current: usize,
     /// Totals of the rank when it entered the current region.
@@ -43,6 +43,24 @@ pub struct Region {
     /// Shares in the order in which kinds first occurred.
     shares: Vec<(ActionKind, Share)>,
 }
+
+/// Waiting of a rank at one call site in actions of one kind for ranks that were late by one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// Call site of the actions that waited; `None` before the first one.
+    pub site: Option<LocationId>,
+    /// Kind of these actions.
+    pub kind: ActionKind,
+    /// Wait state.
+    pub state: WaitState,
+    /// What the other ranks were late by.
+    pub cause: Cause,
+    /// Time of waiting.
+    pub time: SimDuration,
+}
+
+/// Kind of action that waits, its wait state, and what the late rank did.
+type DelayKind = (ActionKind, WaitState, Cause);
 
 /// Number of combinations of a wait and its cause that a rank tells apart.
 const MAX_DELAYS: usize = 256;
@@ -102,14 +120,13 @@ impl Breakdown {
         self.regions.iter()
     }
 
-    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes), without that for receivers: call site and
-    /// kind of the action that waits, and what the other rank was late by. Of more than 256 combinations, the later ones are counted
-    /// without the latter.
-    pub fn delays(&self) -> impl Iterator<Item = (Option<LocationId>, ActionKind, Cause, SimDuration)> {
-        let delay = |(&(region, kind, cause), &time): (&(u32, ActionKind, Cause), &SimDuration)| {
-            (self.regions[region as usize].site, kind, cause, time)
-        };
-        self.delays.iter().flatten().map(delay)
+    /// Returns the waiting for other ranks where [requested](crate::Replay::with_causes). Of more than 256 combinations, the later ones
+    /// are counted without their causes.
+    pub fn delays(&self) -> impl Iterator<Item = Delay> {
+        self.delays.iter().flatten().map(|(&(region, (kind, state, cause)), &time)| {
+            let site = self.regions[region as usize].site;
+            Delay { site, kind, state, cause, time }
+        })
     }
 
     /// Returns the composition of the time of a kind, over all regions.
@@ -180,16 +197,16 @@ impl Breakdown {
 
     /// Adds a wait of an action of this kind for a rank that was late by something.
     #[inline(always)]
-    pub(crate) fn add_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
+    pub(crate) fn add_delay(&mut self, wait: DelayKind, waiting: SimDuration) {
         if self.delays.is_some() {
-            self.count_delay(kind, cause, waiting);
+            self.count_delay(wait, waiting);
         }
     }
 
     #[cold]
-    fn count_delay(&mut self, kind: ActionKind, cause: Cause, waiting: SimDuration) {
+    fn count_delay(&mut self, (kind, state, cause): DelayKind, waiting: SimDuration) {
         let Some(delays) = &mut self.delays else { return };
-        let key = |cause| (self.current as u32, kind, cause);
+        let key = |cause| (self.current as u32, (kind, state, cause));
         let is_full = delays.len() >= MAX_DELAYS && !delays.contains_key(&key(cause));
         *delays.entry(key(if is_full { Cause::default() } else { cause })).or_default() += waiting;
     }

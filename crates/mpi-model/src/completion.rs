@@ -3,6 +3,7 @@
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::point_to_point::{OperationIndex, RequestId};
 use crate::token::{EagerMessageId, Side, Token};
 
@@ -10,7 +11,7 @@ use crate::token::{EagerMessageId, Side, Token};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion(Waiters);
 
-const _: () = assert!(size_of::<Completion>() <= 32);
+const _: () = assert!(size_of::<Completion>() <= 40);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Waiters {
@@ -18,8 +19,15 @@ enum Waiters {
     Work { me: Rank, operation: Option<OperationIndex> },
     /// Transfer of a detached message of `bytes`: only the receiver waits.
     Detached { receiver: Rank, receive: RequestId, bytes: Bytes },
-    /// Rendezvous transfer: the receive, posted at `posted`, and the matching send wait.
-    Rendezvous { receiver: Rank, receive: RequestId, posted: SimTime, sender: Rank, send: RequestId },
+    /// Rendezvous transfer: the receive, posted at `posted` by a receiver that was late by `cause`, and the matching send wait.
+    Rendezvous {
+        receiver: Rank,
+        receive: RequestId,
+        posted: SimTime,
+        cause: Cause,
+        sender: Rank,
+        send: RequestId,
+    },
     /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: Rank, id: EagerMessageId },
     /// Message number `message` between clients and servers of files, on behalf of a rank, which does not wait for it itself.
@@ -37,10 +45,10 @@ impl Completion {
 
     pub(crate) fn rendezvous(
         (receiver, receive): (Rank, RequestId),
-        posted: SimTime,
+        (posted, cause): (SimTime, Cause),
         (sender, send): (Rank, RequestId),
     ) -> Self {
-        Self(Waiters::Rendezvous { receiver, receive, posted, sender, send })
+        Self(Waiters::Rendezvous { receiver, receive, posted, cause, sender, send })
     }
 
     pub(crate) fn eager(receiver: Rank, id: EagerMessageId) -> Self {
@@ -82,8 +90,8 @@ impl Completion {
             Waiters::Eager { receiver, id } => {
                 state.value(&(u8::MAX, receiver, id.relative_to(eager_messages(receiver))));
             }
-            Waiters::Rendezvous { receiver, receive, posted, sender, send } => {
-                state.value(&(u8::MAX - 1, receiver, receive, sender, send));
+            Waiters::Rendezvous { receiver, receive, posted, cause, sender, send } => {
+                state.value(&(u8::MAX - 1, receiver, receive, cause, sender, send));
                 state.time(posted);
             }
             waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Storage { .. }) => {
@@ -122,10 +130,10 @@ impl Completion {
                 let side = Side::Receiver { detached: Some(bytes) };
                 send_token(receiver, Token::Arrived { request: receive, at, side });
             }
-            Waiters::Rendezvous { receiver, receive, posted, sender, send } => {
+            Waiters::Rendezvous { receiver, receive, posted, cause, sender, send } => {
                 let side = Side::Receiver { detached: None };
                 send_token(receiver, Token::Arrived { request: receive, at, side });
-                let side = Side::Sender { received: posted };
+                let side = Side::Sender { received: posted, cause };
                 send_token(sender, Token::Arrived { request: send, at, side });
             }
             Waiters::Eager { receiver, id } => send_token(receiver, Token::EagerArrived { id, at }),
@@ -141,6 +149,7 @@ mod tests {
     use super::*;
     use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
+    use crate::statistics::ActionKind;
 
     #[test]
     fn completions_survive_a_round_trip() {
@@ -151,7 +160,11 @@ mod tests {
             Completion::of_work(one, None),
             Completion::of_work(other, Some(OperationIndex(u32::MAX))),
             Completion::detached(one, of_operation, Bytes::new(u64::MAX)),
-            Completion::rendezvous((one, of_program), SimTime::MAX, (other, of_operation)),
+            Completion::rendezvous(
+                (one, of_program),
+                (SimTime::MAX, Cause::of_place(one, None, ActionKind::Compute)),
+                (other, of_operation),
+            ),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
             Completion::of_work(one, None).of_storage(u32::MAX),
         ];
@@ -163,7 +176,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_completion_or_refused(
             kind in 0_u8..6,
-            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
+            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..48),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();
             assert_refused_or_round_trip::<Completion>(&bytes);

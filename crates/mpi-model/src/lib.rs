@@ -69,7 +69,7 @@ mod timeline;
 mod token;
 mod wait_state;
 
-pub use breakdown::{Breakdown, Region, Share, region_name};
+pub use breakdown::{Breakdown, Delay, Region, Share, region_name};
 pub use cause::Cause;
 pub use charged_call::ChargedCall;
 pub use collective::runner::OperationBases;

@@ -28,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trace_mmap::{LocationId, RankTrace};
 
+use crate::cause::Cause;
 use crate::machine::UncontendedTransfer;
 use crate::parameters::Parameters;
 use crate::point_to_point::{OperationIndex, RequestId};
@@ -179,10 +180,11 @@ pub trait Observer {
         let _ = (request, at);
     }
 
-    /// The last byte of a message that this rank sent has arrived, whose receive was posted at `received`.
+    /// The last byte of a message that this rank sent has arrived, whose receive was posted at `received` by a receiver that was late
+    /// by `cause`, where that is [needed](Analysis::needs_causes).
     #[inline(always)]
-    fn send_completed(&mut self, request: RequestId, received: SimTime) {
-        let _ = (request, received);
+    fn send_completed(&mut self, request: RequestId, received: SimTime, cause: Cause) {
+        let _ = (request, received, cause);
     }
 
     /// A member of a collective operation in closed form has sent a time to another one.

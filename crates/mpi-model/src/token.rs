@@ -88,6 +88,8 @@ pub enum Side {
     Sender {
         /// Time at which the receive was posted.
         received: SimTime,
+        /// Cause of the receiver's lateness at that time; unknown where no analysis needs it.
+        cause: Cause,
     },
     /// The receiver.
     Receiver {
@@ -168,7 +170,14 @@ mod tests {
                 side: Side::Receiver { detached: Some(Bytes::new(9)) },
             },
             Token::Arrived { request: of_program, at, side: Side::Receiver { detached: None } },
-            Token::Arrived { request: of_program, at, side: Side::Sender { received: SimTime::MAX } },
+            Token::Arrived {
+                request: of_program,
+                at,
+                side: Side::Sender {
+                    received: SimTime::MAX,
+                    cause: Cause::of_place(Rank::new(4), None, ActionKind::Compute),
+                },
+            },
             Token::EagerArrived { id: EagerMessageId(NonZeroU32::MAX), at },
             Token::WorkDone { at, operation: Some(OperationIndex(0)) },
             Token::WorkDone { at, operation: None },

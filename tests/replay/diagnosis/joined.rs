@@ -82,6 +82,80 @@ fn operations_name_the_last_rank() {
     }
 }
 
+/// A sender waits for a receive that is posted after a computation; what the receiver does between the post and the wait delays nobody.
+/// Whoever waits for the sender meanwhile, waits for the receiver's computation.
+#[test]
+fn late_receivers_name_what_delays_them() {
+    let trace = |solve: f64, posts_early: bool| {
+        let receive = if posts_early {
+            format!("irecv 0 0 100000;location inside.c 8;{}location wait.c 9;wait 0 1 0", compute(9.0))
+        } else {
+            "recv 0 0 100000".to_owned()
+        };
+        program(3, |rank| match rank {
+            0 => format!("location own.c 2;{}location send.c 3;send 1 0 100000;send 2 0 8", compute(1.0)),
+            1 => format!("location solve.c 7;{}location post.c 8;{receive}", compute(solve)),
+            _ => "location last.c 4;recv 0 0 8;".to_owned(),
+        })
+    };
+    for settings in [&[][..], &["network.model=contention-free"]] {
+        for posts_early in [false, true] {
+            let found = diagnose(&trace(3.0, posts_early), CLUSTER, settings);
+            let late = problem(&found, "late receiver");
+            let pair = |one: &str, time| (one.to_owned(), "compute solve.c:7".to_owned(), time);
+            assert_eq!(late.pairs.iter().map(shown).collect::<Vec<_>>(), [pair("send send.c:3", 20)]);
+            assert!(late.recommendation.contains("delays them (compute at solve.c:7)"), "{late:?}");
+            assert_eq!(late.states, ["late_receiver"]);
+            // Beside 2 ms the sender waits for the transfer, a tenth of a millisecond, before it sends.
+            let waits = &problem(&found, "late sender").pairs;
+            assert_eq!(shown(&waits[0]), pair("recv last.c:4", 31));
+            let twin = diagnose(&trace(1.0, posts_early), CLUSTER, settings);
+            assert!(twin.problems.iter().all(|problem| problem.name != "late receiver"));
+        }
+    }
+}
+
+/// A call that waits for receivers and for senders has both problems, each with its own time.
+#[test]
+fn waits_for_senders_and_receivers_are_apart() {
+    let trace = program(3, |rank| {
+        let round = |late: u32| match rank {
+            0 => "location all.c 5;isend 1 0 100000;irecv 2 0 8;waitall;".to_owned(),
+            1 => format!("location one.c 6;{}recv 0 0 100000;", compute(if late == 1 { 2.0 } else { 0.0 })),
+            _ => format!("location two.c 7;{}send 0 0 8;", compute(if late == 2 { 4.0 } else { 0.0 })),
+        };
+        round(1) + "barrier;" + &round(2)
+    });
+    let found = diagnose(&trace, CLUSTER, &[]);
+    let times = ["late receiver", "late sender"].map(|name| {
+        let pairs = &problem(&found, name).pairs;
+        pairs.iter().map(shown).find(|(one, ..)| one == "waitall all.c:5").unwrap()
+    });
+    let pair = |other: &str, time| ("waitall all.c:5".to_owned(), other.to_owned(), time);
+    assert_eq!(times, [pair("compute one.c:6", 20), pair("compute two.c:7", 40)]);
+}
+
+/// A nonblocking operation is delayed by what a rank did before it began, not by what it does meanwhile: the operation advances without
+/// it.
+#[test]
+fn nonblocking_operations_are_late_from_their_start() {
+    let trace = program(8, |rank| {
+        let (site, millis) = if rank == 5 { ("rare.c", 3.0) } else { ("usual.c", 1.0) };
+        let (before, inside) = (compute(millis), compute(0.5));
+        format!(
+            "location {site} 1;{before}iallreduce 80000 0 req=0;location inside.c 3;{inside}location wait.c 4;wait req=0"
+        )
+    });
+    for settings in [&[][..], &["network.model=contention-free"]] {
+        let found = diagnose(&trace, CLUSTER, settings);
+        let pairs: Vec<_> = found.problems.iter().flat_map(|problem| &problem.pairs).map(shown).collect();
+        assert!(!pairs.is_empty());
+        for (one, other, _) in pairs {
+            assert_eq!((&one[..], &other[..]), ("wait wait.c:4", "compute rare.c:1"));
+        }
+    }
+}
+
 /// Own rules join events, use the variables of both sides, and are about other rules' pairs.
 #[test]
 fn own_rules_join_events() {

@@ -40,7 +40,11 @@ macro_rules! forward_events {
                 message: &$crate::Message
             )(request, from, queue, message);
             data_arrived(request: $crate::RequestId, at: pdes_core::SimTime)(request, at);
-            send_completed(request: $crate::RequestId, received: pdes_core::SimTime)(request, received);
+            send_completed(
+                request: $crate::RequestId,
+                received: pdes_core::SimTime,
+                cause: $crate::Cause
+            )(request, received, cause);
             time_sent(
                 sent: &$crate::observer::SentTime<'_>,
                 carrier: &mut dyn $crate::observer::Carrier

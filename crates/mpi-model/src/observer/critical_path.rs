@@ -134,7 +134,7 @@ impl Observer for CriticalPathTracker<'_> {
 
     /// Records the cause of the arrival of a sent message: the post of the receive, if that was later.
     #[inline(never)]
-    fn send_completed(&mut self, request: RequestId, _: SimTime) {
+    fn send_completed(&mut self, request: RequestId, _: SimTime, _: crate::Cause) {
         let path = self.take_path(PathKey::Arrival(request));
         if path.is_some() {
             self.cause(request).path = path;

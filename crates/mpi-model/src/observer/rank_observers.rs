@@ -86,11 +86,16 @@ impl<O: Observer> RankObservers<O> {
         }
     }
 
-    /// Returns the cause of the rank's lateness, where an analysis needs it.
+    /// Returns the cause of the lateness of the current thread of control, where an analysis needs it.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
-        let activity = self.wait_states.as_ref().and_then(|wait_states| wait_states.activity());
-        activity.map_or(Cause::default(), |activity| activity.cause)
+        self.wait_states.as_ref().map_or(Cause::default(), |wait_states| wait_states.cause())
+    }
+
+    /// Returns the cause of the lateness with which a pending receive has been posted, where an analysis needs it.
+    #[inline(always)]
+    pub(crate) fn cause_of_post(&self, request: RequestId) -> Cause {
+        self.wait_states.as_ref().map_or(Cause::default(), |wait_states| wait_states.cause_of_post(request))
     }
 
     pub(crate) fn messages_charged(&mut self, kind: ActionKind, messages: &UncontendedMessages) {

@@ -16,7 +16,8 @@ use crate::wait_state::WaitState;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WaitStates {
     peers: RequestTable<Peer>,
-    /// Last peer for which each non-blocking operation waited: the one for which the program will wait.
+    /// Last peer for which each non-blocking operation waited: the one for which the program will wait. Before the first one, the cause
+    /// is that of the rank's lateness at the start of the operation: what the program does meanwhile does not delay it.
     of_operations: Vec<Peer>,
     /// Non-blocking operation that runs now.
     operation: Option<OperationIndex>,
@@ -98,6 +99,22 @@ impl WaitStates {
     #[inline]
     pub(crate) fn activity(&self) -> Option<Activity> {
         self.activity
+    }
+
+    /// Returns the cause of the lateness of the current thread of control, where that is needed.
+    #[inline]
+    pub(super) fn cause(&self) -> Cause {
+        match (self.activity, self.operation) {
+            (Some(_), Some(operation)) => self.of_operation(operation).cause,
+            (Some(activity), None) => activity.cause,
+            (None, _) => Cause::default(),
+        }
+    }
+
+    /// Returns the cause of the lateness with which a pending receive has been posted, where that is needed.
+    #[inline]
+    pub(super) fn cause_of_post(&self, request: RequestId) -> Cause {
+        if self.activity.is_some() { self.get(request).cause } else { Cause::default() }
     }
 
     /// The program receives the message of one request: returns the late message for which it waited before, and the time that it
@@ -206,7 +223,15 @@ impl Observer for WaitStates {
     #[inline(always)]
     fn message_sent(&mut self, sent: &Sent, _: &mut dyn Carrier) {
         if sent.message.reply.is_some() {
-            self.peers.get_mut(sent.request).rank = sent.to;
+            *self.peers.get_mut(sent.request) = Peer { rank: sent.to, ..Peer::default() };
+        }
+    }
+
+    /// Keeps the cause of the lateness until the message takes its place.
+    #[inline(always)]
+    fn receive_posted(&mut self, request: RequestId, _: SimTime) {
+        if self.activity.is_some() {
+            *self.peers.get_mut(request) = Peer { cause: self.cause(), ..Peer::default() };
         }
     }
 
@@ -220,9 +245,9 @@ impl Observer for WaitStates {
     }
 
     #[inline(always)]
-    fn send_completed(&mut self, request: RequestId, received: SimTime) {
+    fn send_completed(&mut self, request: RequestId, received: SimTime, cause: Cause) {
         let peer = self.peers.get_mut(request);
-        *peer = Peer { ready: received, state: WaitState::LateReceiver, cause: Cause::default(), ..*peer };
+        *peer = Peer { ready: received, state: WaitState::LateReceiver, cause, ..*peer };
     }
 
     /// The time is later than that at which the member sent it, by the duration of the data.
@@ -237,7 +262,8 @@ impl Observer for WaitStates {
         if self.of_operations.len() <= operation.index() {
             self.of_operations.resize(operation.index() + 1, Peer::default());
         }
-        self.of_operations[operation.index()] = Peer::default();
+        let cause = self.activity.map_or(Cause::default(), |activity| activity.cause);
+        self.of_operations[operation.index()] = Peer { cause, ..Peer::default() };
     }
 
     fn operation_resumed(&mut self, operation: OperationIndex) {

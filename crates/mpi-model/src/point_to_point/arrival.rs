@@ -76,8 +76,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                 context.observers.data_arrived(request, at);
                 detached
             }
-            Side::Sender { received } => {
-                context.observers.send_completed(request, received);
+            Side::Sender { received, cause } => {
+                context.observers.send_completed(request, received, cause);
                 None
             }
         };

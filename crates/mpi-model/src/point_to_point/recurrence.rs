@@ -111,13 +111,13 @@ fn write_request(request: Request, past: SimTime, state: &mut StateWriter) -> bo
     }
 }
 
-/// Writes a peer; one that was ready before the wait is not waited for.
+/// Writes a peer; one that was ready before the wait is not waited for. The cause may also be that of a post.
 pub(crate) fn write_peer(
     Peer { ready, state: wait_state, rank, cause }: Peer,
     past: SimTime,
     state: &mut StateWriter,
 ) {
-    state.value(&(ready >= past).then_some((wait_state, rank, cause)));
+    state.value(&(cause, (ready >= past).then_some((wait_state, rank))));
     if ready >= past {
         state.time(ready);
     }

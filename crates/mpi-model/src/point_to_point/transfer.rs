@@ -32,6 +32,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         }
         let is_eager = departure != Departure::OnMatch;
         let (request, ready) = (receive.request, receive.posted);
+        // The message takes the place of the receive.
+        let cause = context.observers.cause_of_post(request);
         let matched = Match { port, from: peer, message, request, posted: ready, is_eager };
         context.observers.message_matched(&matched, outbox);
         let received = reply.is_none().then_some(bytes);
@@ -44,7 +46,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let start = if departure == Departure::OnSend { posted } else { posted.max(receive.posted) };
         let completion = match reply {
             None => Completion::detached(self.me, receive.request, bytes),
-            Some(send) => Completion::rendezvous((self.me, receive.request), receive.posted, (peer, send)),
+            Some(send) => {
+                Completion::rendezvous((self.me, receive.request), (receive.posted, cause), (peer, send))
+            }
         };
         if let Some(order) =
             self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)
@@ -64,7 +68,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             return Err(match_failure(context, *message, receive, kind));
         };
         if let Some(request) = reply {
-            let side = Side::Sender { received: receive.posted };
+            let side = Side::Sender { received: receive.posted, cause };
             outbox.send(peer, Token::Arrived { request, at, side });
         }
         context.observers.data_arrived(receive.request, at);

@@ -205,7 +205,8 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         times.push(receive.posted);
         let ago = self.cursor.position().checked_sub(receive.action)?;
         let port = self.trace_port(port)?;
-        encode(&(port, ago, receive.request, receive.capacity, receive.wanted.tag()), rest);
+        let cause = self.context.observers.cause_of_post(receive.request);
+        encode(&(port, ago, receive.request, receive.capacity, receive.wanted.tag(), cause), rest);
         Some(())
     }
 

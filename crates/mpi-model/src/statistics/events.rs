@@ -41,8 +41,8 @@ impl Observer for Statistics {
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
         if let (Some(breakdown), Some(Peer { ready, state, cause, .. })) = (&mut self.breakdown, wait.peer) {
             breakdown.add_wait(wait.kind, state, ready - wait.begin, wait.end - ready);
-            if ready > wait.begin && state != WaitState::LateReceiver {
-                breakdown.add_delay(wait.kind, cause, ready - wait.begin);
+            if ready > wait.begin {
+                breakdown.add_delay((wait.kind, state, cause), ready - wait.begin);
             }
         }
     }

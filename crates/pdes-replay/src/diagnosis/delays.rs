@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mpi_model::ActionKind;
+use mpi_model::{ActionKind, WaitState};
 use pdes_core::{Rank, SimDuration};
 use trace_mmap::{LocationId, Trace};
 
 use super::rules::{Join, Relation, Rule};
-use super::variables::{Part, Variables};
+use super::variables::{Part, Variables, delay_variables};
 use crate::report::site_name;
 use crate::simulation::Outcome;
 
@@ -17,9 +17,12 @@ pub(super) struct Delay {
     pub(super) waiting: usize,
     /// Number of the place of the cause; `None` where it is not known.
     pub(super) cause: Option<usize>,
-    /// Time \[s\].
-    pub(super) time_s: f64,
+    /// Time in each wait state \[s\].
+    pub(super) times_s: DelayTimes,
 }
+
+/// Times in the wait states \[s\].
+pub(super) type DelayTimes = [f64; WaitState::COUNT];
 
 /// Names of sites, each looked up once: most ranks delay others at the same ones.
 struct Sites<'a> {
@@ -41,16 +44,19 @@ pub(super) fn delays(trace: &Trace, outcome: &Outcome, places: &[Part]) -> Vec<D
     let mut sites = Sites { trace, known: HashMap::new() };
     let mut number =
         |rank, site, kind: ActionKind| numbers.get(&(sites.name(rank, site), Some(kind.name()))).copied();
-    let mut sums: BTreeMap<(usize, Option<usize>), u128> = BTreeMap::new();
+    let mut sums: BTreeMap<(usize, Option<usize>), [u128; WaitState::COUNT]> = BTreeMap::new();
     for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.statistics) {
         let delays = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.delays());
-        for (site, kind, cause, time) in delays.filter(|(.., time)| *time > SimDuration::ZERO) {
-            let Some(waiting) = number(rank, site, kind) else { continue };
-            let cause = cause.place().and_then(|(rank, site, kind)| number(rank, site, kind));
-            *sums.entry((waiting, cause)).or_default() += u128::from(time.as_picos());
+        for delay in delays.filter(|delay| delay.time > SimDuration::ZERO) {
+            let Some(waiting) = number(rank, delay.site, delay.kind) else { continue };
+            let cause = delay.cause.place().and_then(|(rank, site, kind)| number(rank, site, kind));
+            sums.entry((waiting, cause)).or_default()[delay.state as usize] +=
+                u128::from(delay.time.as_picos());
         }
     }
-    let delay = |((waiting, cause), picos)| Delay { waiting, cause, time_s: picos as f64 / 1e12 };
+    let seconds = |picos: u128| picos as f64 / 1e12;
+    let delay =
+        |((waiting, cause), picos): (_, [u128; _])| Delay { waiting, cause, times_s: picos.map(seconds) };
     sums.into_iter().map(delay).collect()
 }
 
@@ -86,8 +92,8 @@ pub(super) fn members<'a>(
             }
         }
         Some(join) => {
-            for (one, other, delay_s) in candidates(join.relation, parts, delays) {
-                if let Some(variables) = join.variables((one, other), delay_s)? {
+            for (one, other, delays_s) in candidates(join.relation, parts, delays) {
+                if let Some(variables) = join.variables((one, other), &delays_s)? {
                     examine(one, other, variables)?;
                 }
             }
@@ -98,22 +104,22 @@ pub(super) fn members<'a>(
     Ok(found)
 }
 
-/// Returns the pairs of places that are in a relation, with the time that the first one waits for the second one \[s\].
+/// Returns the pairs of places that are in a relation, with the times that the first one waits for the second one.
 fn candidates<'a>(
     relation: Relation,
     places: &'a [Part],
     delays: &[Delay],
-) -> Vec<(&'a Part, Option<&'a Part>, f64)> {
-    let time_of = |one: usize, other: usize| {
+) -> Vec<(&'a Part, Option<&'a Part>, DelayTimes)> {
+    let times_of = |one: usize, other: usize| {
         delays
             .iter()
             .find(|delay| (delay.waiting, delay.cause) == (one, Some(other)))
-            .map(|delay| delay.time_s)
+            .map(|delay| delay.times_s)
     };
     match relation {
         Relation::DelayedBy => {
             let pair = |delay: &Delay| {
-                (&places[delay.waiting], delay.cause.map(|other| &places[other]), delay.time_s)
+                (&places[delay.waiting], delay.cause.map(|other| &places[other]), delay.times_s)
             };
             delays.iter().map(pair).collect()
         }
@@ -126,7 +132,7 @@ fn candidates<'a>(
                 numbers.iter().flat_map(move |&one| numbers.iter().map(move |&other| (one, other)))
             });
             let pair =
-                |(one, other)| (&places[one], Some(&places[other]), time_of(one, other).unwrap_or_default());
+                |(one, other)| (&places[one], Some(&places[other]), times_of(one, other).unwrap_or_default());
             pairs.filter(|(one, other)| one != other).map(pair).collect()
         }
     }
@@ -137,12 +143,13 @@ impl Join {
     fn variables(
         &self,
         (one, other): (&Part, Option<&Part>),
-        delay_s: f64,
+        delays_s: &DelayTimes,
     ) -> Result<Option<Variables>, String> {
         let Some(mut variables) = self.first(one)? else { return Ok(None) };
         let Some(others) = self.second(other)? else { return Ok(None) };
         variables.extend(others);
-        variables.insert(super::variables::DELAY.0.to_owned(), delay_s);
+        let delays_s = std::iter::once(delays_s.iter().sum()).chain(delays_s.iter().copied());
+        variables.extend(delay_variables().zip(delays_s));
         Ok(Some(variables))
     }
 }

@@ -58,11 +58,12 @@ const PLACE: [Named; 9] = [
     ("has_site", "1 if the calls have a call site or region, else 0."),
 ];
 
-/// Variable of a pair of places, beside those of both.
-pub(super) const DELAY: Named = (
-    "delay",
-    "Time in which ranks wait at the first place because of what late ranks did at the second one [s].",
-);
+/// Returns the names of the variables of a pair of places, beside those of both: the time in which ranks wait at the first one because
+/// of what late ranks did at the second one \[s\], and its parts in the wait states.
+pub(super) fn delay_variables() -> impl Iterator<Item = String> {
+    let parts = WaitState::ALL.map(|state| format!("delay_{}", state.name()));
+    std::iter::once("delay".to_owned()).chain(parts)
+}
 
 /// Variables of a link.
 const LINK: [Named; 7] = [

@@ -1,7 +1,7 @@
 //! Events of two places that are in a relation.
 
 use super::{Condition, Event, Scope, all_hold};
-use crate::diagnosis::variables::{DELAY, Part, Variables};
+use crate::diagnosis::variables::{Part, Variables, delay_variables};
 
 /// Prefix of the variables of the second side.
 const OTHER: &str = "other_";
@@ -46,7 +46,7 @@ impl Event {
             other.names.into_iter().filter(|name| !of_run.contains(&name.as_str())).collect();
         let mut names = one.names;
         names.extend(others.iter().map(|name| format!("{OTHER}{name}")));
-        names.push(DELAY.0.to_owned());
+        names.extend(delay_variables());
         let join = Join { relation: *relation, first: one.conditions, second: other.conditions, others };
         Ok(Self { scope: Scope::Place, join: Some(join), conditions: Vec::new(), names })
     }
