@@ -16,6 +16,7 @@ use crate::determinism::{all_calls, tests_of_requests};
 use crate::epochs;
 use crate::matrix::{Way, digest, simulation_of};
 use crate::reference::{is_campaign, repository};
+use crate::timeline::with_places;
 
 /// Options for Open MPI: more processes than cores, as any user.
 pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
@@ -290,21 +291,31 @@ fn the_first_process_speaks_for_all() {
     assert_eq!(stderr.matches("3 process(es) with 2 thread(s)").count(), 1, "{stderr}");
 }
 
-/// All events go through the first process, which writes the file.
+/// All events go through the first process, which writes the file, with the places of ranks that other processes have loaded.
 #[test]
 #[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
 fn one_timeline() {
     let folder = Folder::new();
     let trace = text(&repository().join("configs/traces/lu.S.8"));
+    write_together(&folder, &trace, 1 << 20);
+    let placed = folder.write("placed.txt", &with_places(&all_calls(3)));
+    let trace = folder.path("placed.pdt");
+    command().args(["trace", "convert"]).arg(&placed).arg("-o").arg(&trace).assert().code(DONE);
+    write_together(&folder, &text(&trace), 1 << 14);
+    assert!(std::fs::read_to_string(folder.path("alone.json")).unwrap().contains("solve.c:2"));
+}
+
+/// Writes a timeline of at least some bytes on one process and on several.
+fn write_together(folder: &Folder, trace: &str, least: usize) {
     let platform = platform();
     let timeline = |name: &str| format!("--timeline={}", folder.path(name).display());
     let alone = timeline("alone.json");
-    command().args(replay(&trace, &platform, &[&alone])).env_remove("RUST_LOG").assert().code(DONE);
+    command().args(replay(trace, &platform, &[&alone])).env_remove("RUST_LOG").assert().code(DONE);
     let expected = std::fs::read(folder.path("alone.json")).unwrap();
-    assert!(expected.len() > 1 << 20, "more than a process sends at once: {}", expected.len());
+    assert!(expected.len() > least, "more than a process sends at once: {}", expected.len());
     for (processes, threads) in [(2, "--threads=2"), (3, "--threads=1")] {
         let together = timeline("together.json");
-        let Some(assert) = try_mpirun(processes, &replay(&trace, &platform, &[threads, &together])) else {
+        let Some(assert) = try_mpirun(processes, &replay(trace, &platform, &[threads, &together])) else {
             return;
         };
         let assert = assert.code(DONE);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pdes_core::Progress;
+use pdes_core::{Progress, Rank};
 use pdes_replay::{Config, Outcome, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -107,11 +107,22 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row[column].parse().unwrap()
 }
 
-/// States of all ranks sum up to their time, by kind; waits to their waiting time; messages are those that the report counts.
+/// Returns a merged trace with call sites and a region before every 29th action.
+pub(crate) fn with_places(trace: &str) -> String {
+    let place = |(number, line): (usize, &str)| match line.split_once(' ') {
+        Some((rank, action)) if number % 29 == 28 && action != "init" => {
+            format!("{rank} location solve.c {}\n{line}\n", number % 3)
+        }
+        _ => format!("{line}\n"),
+    };
+    trace.lines().enumerate().map(place).collect()
+}
+
+/// States of all ranks sum up to their time, by kind and place; waits to their waiting time; messages are those that the report counts.
 #[test]
 fn a_timeline_agrees_with_the_report() {
     let folder = Folder::new();
-    let trace = folder.write("trace.txt", &all_calls(3));
+    let trace = folder.write("trace.txt", &with_places(&all_calls(3)));
     for model in ["network.model='contention-free'", "network.model='flow'"] {
         let simulation =
             simulation_of(&trace, &folder.path("run.csv"), &[model, "timeline.collectives=true"]);
@@ -120,14 +131,28 @@ fn a_timeline_agrees_with_the_report() {
         let length = |row: &BTreeMap<String, String>| number(row, "end_ps") - number(row, "begin_ps");
         for (rank, statistics) in outcome.statistics.iter().enumerate() {
             let of_rank = |row: &&BTreeMap<String, String>| number(row, "rank") == rank as u64;
-            for kind in mpi_model::ActionKind::ALL {
-                let of_kind = |row: &&BTreeMap<String, String>| of_rank(row) && row["state"] == kind.name();
-                let sum: u64 = states.iter().filter(of_kind).map(length).sum();
-                assert_eq!(sum, statistics.time(kind).as_picos(), "{kind:?} of rank {rank}, {model}");
-                let sum: u64 = waits.iter().filter(of_kind).map(length).sum();
-                let share = statistics.breakdown().unwrap().total(kind);
-                assert_eq!(sum, share.waited().as_picos(), "{kind:?} of rank {rank}, {model}");
+            let regions: Vec<_> = statistics.breakdown().unwrap().regions().collect();
+            assert!(regions.len() > 2, "before the first place, and several places");
+            let mut all = 0;
+            for region in regions {
+                let location = |site| simulation.trace().rank(Rank::new(rank as u32)).location(site);
+                let site = region.site().map_or("", |site| mpi_model::region_name(location(site)));
+                for (kind, share) in region.shares() {
+                    let is_here = |row: &&BTreeMap<String, String>| {
+                        of_rank(row) && row["state"] == kind.name() && row["site"] == site
+                    };
+                    let sum: u64 = states.iter().filter(is_here).map(length).sum();
+                    assert_eq!(sum, share.time.as_picos(), "{kind:?} at {site:?} of rank {rank}, {model}");
+                    all += sum;
+                    let sum: u64 = waits.iter().filter(is_here).map(length).sum();
+                    assert_eq!(
+                        sum,
+                        share.waited().as_picos(),
+                        "{kind:?} at {site:?} of rank {rank}, {model}"
+                    );
+                }
             }
+            assert_eq!(all, states.iter().filter(of_rank).map(length).sum::<u64>(), "rank {rank}, {model}");
         }
         let messages = rows(&folder, "run.messages.csv");
         assert!(messages.iter().all(|row| number(row, "arrived_ps") >= number(row, "sent_ps")));

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use pdes_core::{Bytes, Rank, SimTime};
-use trace_mmap::CommId;
+use trace_mmap::{CommId, LocationId};
 
 use crate::statistics::ActionKind;
 use crate::wait_state::WaitState;
@@ -20,6 +20,8 @@ pub enum Event {
         rank: Rank,
         /// Kind of action.
         kind: ActionKind,
+        /// Call site or region; `None` before the first one.
+        site: Option<LocationId>,
         /// Begin.
         begin: SimTime,
         /// End; not before `begin`.
@@ -33,6 +35,8 @@ pub enum Event {
         kind: ActionKind,
         /// Wait state.
         state: WaitState,
+        /// Call site or region of the action.
+        site: Option<LocationId>,
         /// Begin.
         begin: SimTime,
         /// End; after `begin`.

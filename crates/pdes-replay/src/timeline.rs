@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ::timeline::{
-    Format, Merge, Record, RecordStreams, SortedRecords, Spool, Summary, TimelineError, Writer,
+    Format, Merge, Record, RecordStreams, SiteNames, SortedRecords, Spool, Summary, TimelineError, Writer,
 };
-use mpi_model::{Excerpt, Recording};
+use mpi_model::{Excerpt, Recording, region_name};
 use pdes_core::{Cluster, Rank};
 use serde::{Deserialize, Serialize};
+use trace_mmap::{RankTrace, Trace, TraceError};
 
 use crate::simulation::{RunError, Simulation, agree};
 
@@ -39,17 +40,22 @@ impl TimelinePlan {
     }
 
     /// Writes the events of a run on one process.
-    fn write(&self, spool: &Spool) -> Result<Summary, TimelineError> {
+    fn write(&self, spool: &Spool, trace: &Trace) -> Result<Summary, RunError> {
         let mut sorted = spool.finish()?;
-        let mut writer = self.writer(sorted.ranks())?;
+        let mut writer = self.writer(sorted.ranks(), trace)?;
         while let Some(record) = sorted.next()? {
             writer.write(&record)?;
         }
-        writer.finish()
+        Ok(writer.finish()?)
     }
 
     /// Writes the events of a run on all processes of a cluster. The first process writes the file and gets the summary.
-    fn write_distributed(&self, spool: &Spool, cluster: &mut Cluster) -> Result<Option<Summary>, RunError> {
+    fn write_distributed(
+        &self,
+        spool: &Spool,
+        trace: &Trace,
+        cluster: &mut Cluster,
+    ) -> Result<Option<Summary>, RunError> {
         let own = agree(cluster, spool.finish().map_err(RunError::from))?;
         let ranks = cluster.gather(own.ranks().collect::<Vec<_>>())?;
         if cluster.member() > 0 {
@@ -57,7 +63,7 @@ impl TimelinePlan {
             agree(cluster, sent.map_err(RunError::from))?;
             return agree(cluster, Ok(None));
         }
-        let written = self.collect(own, ranks.into_iter().flatten(), cluster);
+        let written = self.collect(own, ranks.into_iter().flatten(), trace, cluster);
         // The other processes wait for requests, whatever has happened here.
         cluster.broadcast(Some(Request::End))?;
         let writer = agree(cluster, written)?;
@@ -69,9 +75,10 @@ impl TimelinePlan {
         &self,
         own: SortedRecords,
         ranks: impl Iterator<Item = Rank>,
+        trace: &Trace,
         cluster: &mut Cluster,
     ) -> Result<Writer, RunError> {
-        let mut writer = self.writer(ranks)?;
+        let mut writer = self.writer(ranks, trace)?;
         let members = cluster.members();
         let mut merge = Merge::new(ProcessStreams { own, cluster }, members)?;
         while let Some(record) = merge.next()? {
@@ -80,10 +87,16 @@ impl TimelinePlan {
         Ok(writer)
     }
 
-    /// Creates the writer for the events of these ranks, of which each may occur several times.
-    fn writer(&self, ranks: impl Iterator<Item = Rank>) -> Result<Writer, TimelineError> {
+    /// Creates the writer for the events of these ranks, of which each may occur several times. Ranks of other processes are read for
+    /// the names of their call sites.
+    fn writer(&self, ranks: impl Iterator<Item = Rank>, trace: &Trace) -> Result<Writer, RunError> {
         let ranks: BTreeSet<Rank> = ranks.collect();
-        Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>())
+        let mut sites = SiteNames::default();
+        for &rank in ranks.iter().filter(|rank| self.excerpt.includes(**rank)) {
+            let names = |trace: &RankTrace| trace.locations().map(region_name).map(str::to_owned).collect();
+            sites.add(rank, trace.with_rank(rank, names).map_err(TraceError::from)?);
+        }
+        Ok(Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>(), sites)?)
     }
 }
 
@@ -109,8 +122,8 @@ impl Simulation {
     ) -> Result<Option<Summary>, RunError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
         match cluster.members() {
-            1 => Ok(Some(plan.write(spool)?)),
-            _ => plan.write_distributed(spool, cluster),
+            1 => Ok(Some(plan.write(spool, self.trace())?)),
+            _ => plan.write_distributed(spool, self.trace(), cluster),
         }
     }
 }

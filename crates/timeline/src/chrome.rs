@@ -33,7 +33,7 @@ enum TraceEvent<'a> {
         pid: u64,
         tid: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        args: Option<MessageArgs<'a>>,
+        args: Option<Args<'a>>,
     },
     /// Start of an arrow, bound to the event before.
     #[serde(rename = "s")]
@@ -49,6 +49,27 @@ enum TraceEvent<'a> {
 enum Metadata {
     Name(String),
     SortIndex(u32),
+}
+
+/// Attributes of an event with a duration.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+#[serde(untagged)]
+enum Args<'a> {
+    Message(MessageArgs<'a>),
+    State(StateArgs<'a>),
+}
+
+/// Attributes of a state or a wait.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+struct StateArgs<'a> {
+    /// Call site or region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<Cow<'a, str>>,
+    /// Call that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<Cow<'a, str>>,
 }
 
 /// Attributes of a message.
@@ -97,13 +118,17 @@ impl ChromeWriter {
         Ok(chrome)
     }
 
-    pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
+    /// Writes an event, with the name of its call site.
+    pub(crate) fn write(&mut self, event: &Event, site: Option<&str>) -> io::Result<()> {
+        let site = site.map(Cow::Borrowed);
         match *event {
-            Event::State { rank, kind, begin, end } => {
-                self.write_complete(rank, kind.name(), category(kind), begin, end)
+            Event::State { rank, kind, begin, end, .. } => {
+                let args = site.is_some().then_some(StateArgs { site, call: None });
+                self.write_complete(rank, [kind.name(), category(kind)], (begin, end), args)
             }
-            Event::Wait { rank, state, begin, end, .. } => {
-                self.write_complete(rank, state.name(), "wait", begin, end)
+            Event::Wait { rank, kind, state, begin, end, .. } => {
+                let args = StateArgs { site, call: Some(Cow::Borrowed(kind.name())) };
+                self.write_complete(rank, [state.name(), "wait"], (begin, end), Some(args))
             }
             Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
                 let operation = operation.map(|kind| Cow::Borrowed(kind.name()));
@@ -129,13 +154,12 @@ impl ChromeWriter {
     fn write_complete(
         &mut self,
         rank: Rank,
-        name: &'static str,
-        cat: &'static str,
-        begin: SimTime,
-        end: SimTime,
+        [name, category]: [&'static str; 2],
+        (begin, end): (SimTime, SimTime),
+        args: Option<StateArgs<'_>>,
     ) -> io::Result<()> {
         let (pid, tid) = state_thread(rank);
-        let (name, cat, args) = (Cow::Borrowed(name), Cow::Borrowed(cat), None);
+        let (name, cat, args) = (Cow::Borrowed(name), Cow::Borrowed(category), args.map(Args::State));
         self.write_event(&TraceEvent::Complete {
             name,
             cat,
@@ -163,7 +187,7 @@ impl ChromeWriter {
             dur: 0.0,
             pid,
             tid,
-            args: Some(args),
+            args: Some(Args::Message(args)),
         };
         let (pid, tid) = message_thread(from);
         self.write_event(&end("sent", (pid, tid), sent, args.clone()))?;
@@ -293,8 +317,14 @@ mod tests {
         let count =
             |test: fn(&TraceEvent<'_>) -> bool| trace_events.iter().filter(|event| test(event)).count();
         assert_eq!(count(|event| matches!(event, TraceEvent::Metadata { .. })), 4 * 3, "of three ranks");
-        assert_eq!(count(|event| matches!(event, TraceEvent::Complete { args: None, .. })), 6 + 1);
-        assert_eq!(count(|event| matches!(event, TraceEvent::Complete { args: Some(_), .. })), 2 * 2);
+        assert_eq!(count(|event| matches!(event, TraceEvent::Complete { args: None, .. })), 4);
+        let is_state =
+            |event: &TraceEvent<'_>| matches!(event, TraceEvent::Complete { args: Some(Args::State(_)), .. });
+        assert_eq!(count(is_state), 2 + 1, "those with a call site, and the wait");
+        let is_message = |event: &TraceEvent<'_>| {
+            matches!(event, TraceEvent::Complete { args: Some(Args::Message(_)), .. })
+        };
+        assert_eq!(count(is_message), 2 * 2);
         let wait = TraceEvent::Complete {
             name: "late_sender".into(),
             cat: "wait".into(),
@@ -302,7 +332,7 @@ mod tests {
             dur: 4.0,
             pid: 2,
             tid: 3,
-            args: None,
+            args: Some(Args::State(StateArgs { site: Some("in.c:7".into()), call: Some("recv".into()) })),
         };
         assert!(trace_events.contains(&wait));
         let name = TraceEvent::Metadata {
@@ -325,7 +355,10 @@ mod tests {
         let (mut last, mut arrows) = (None, BTreeMap::new());
         for event in trace_events {
             match (event, last.take()) {
-                (TraceEvent::Complete { name, ts, dur, pid, tid, args: Some(args), .. }, _) => {
+                (
+                    TraceEvent::Complete { name, ts, dur, pid, tid, args: Some(Args::Message(args)), .. },
+                    _,
+                ) => {
                     assert_eq!(dur, 0.0);
                     last = Some((name, ts, pid, tid, args));
                 }

@@ -14,7 +14,8 @@
 //! ```
 //! use mpi_model::{ActionKind, Event, EventSink};
 //! use pdes_core::{Rank, SimTime};
-//! use timeline::{Format, Spool, Writer};
+//! use timeline::{Format, SiteNames, Spool, Writer};
+//! use trace_mmap::LocationId;
 //!
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("run.csv");
@@ -22,18 +23,20 @@
 //! let spool = Spool::new(format.order(), directory.path());
 //! let at = SimTime::from_picos;
 //! for (begin, end) in [(5, 9), (0, 5)] {
-//!     let (rank, kind) = (Rank::new(0), ActionKind::Compute);
-//!     spool.record(&[Event::State { rank, kind, begin: at(begin), end: at(end) }]);
+//!     let (rank, kind, site) = (Rank::new(0), ActionKind::Compute, Some(LocationId::new(0)));
+//!     spool.record(&[Event::State { rank, kind, site, begin: at(begin), end: at(end) }]);
 //! }
+//! let mut sites = SiteNames::default();
+//! sites.add(Rank::new(0), vec!["main.c:3".to_owned()]);
 //! let mut sorted = spool.finish()?;
 //! let ranks: Vec<Rank> = sorted.ranks().collect();
-//! let mut writer = Writer::create(format, &path, &ranks)?;
+//! let mut writer = Writer::create(format, &path, &ranks, sites)?;
 //! while let Some(record) = sorted.next()? {
 //!     writer.write(&record)?;
 //! }
 //! assert_eq!(writer.finish()?.states, 2);
 //! let text = std::fs::read_to_string(&path)?;
-//! assert_eq!(text, "rank,state,begin_ps,end_ps\n0,compute,0,5\n0,compute,5,9\n");
+//! assert_eq!(text, "rank,state,begin_ps,end_ps,site\n0,compute,0,5,main.c:3\n0,compute,5,9,main.c:3\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -50,6 +53,7 @@ mod parquet_table;
 mod record;
 #[cfg(test)]
 mod sample;
+mod site_names;
 mod spool;
 mod table;
 mod writer;
@@ -58,5 +62,6 @@ pub use error::TimelineError;
 pub use format::Format;
 pub use merge::{Merge, RecordStreams};
 pub use record::{Order, Record};
+pub use site_names::SiteNames;
 pub use spool::{SortedRecords, Spool};
 pub use writer::{Summary, Writer};

@@ -135,7 +135,7 @@ impl PajeWriter {
     /// Writes an event. Events come in the order of time.
     pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
         match *event {
-            Event::State { rank, kind, begin, end } => {
+            Event::State { rank, kind, begin, end, .. } => {
                 self.advance_to(begin)?;
                 writeln!(self.file, "6 {begin} S r{rank} s{}", kind as u32)?;
                 self.pending_ends.push(Reverse((end, Ending::State(rank))));

@@ -95,7 +95,7 @@ impl Table for ParquetTable {
         Ok(Self { writer, columns, rows: 0 })
     }
 
-    fn row(&mut self, cells: &[Cell]) -> io::Result<()> {
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for ((_, values), cell) in self.columns.iter_mut().zip(cells) {
             match (values, cell) {
                 // Sizes and instants stay below 2^63.
@@ -210,7 +210,8 @@ mod tests {
         let name = |row: u64| ["recv", "wait", "wait"][(row % 3) as usize];
         for row in 0..count {
             let name = Cell::Name(Some(name(row)));
-            let cells = [Cell::Number(row % 5), name, name, Cell::Number(row), Cell::Number(2 * row)];
+            let site = Cell::Name(["a.c:1"].get((row % 2) as usize).copied());
+            let cells = [Cell::Number(row % 5), name, name, Cell::Number(row), Cell::Number(2 * row), site];
             table.row(&cells).unwrap();
         }
         table.finish().unwrap();
@@ -219,6 +220,9 @@ mod tests {
         assert_eq!(groups.collect::<Vec<_>>(), [ROWS_PER_GROUP as i64, 3]);
         let last = rows(&path).pop().unwrap();
         let (rank, name) = (((count - 1) % 5).to_string(), name(count - 1));
-        assert_eq!(last, [&rank, name, name, &(count - 1).to_string(), &(2 * (count - 1)).to_string()]);
+        assert_eq!(
+            last,
+            [&rank, name, name, &(count - 1).to_string(), &(2 * (count - 1)).to_string(), "a.c:1"]
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use mpi_model::{ActionKind, Event, WaitState};
 use pdes_core::{Bytes, Rank, SimTime};
-use trace_mmap::CommId;
+use trace_mmap::{CommId, LocationId};
 
 /// Order of events that a format requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub enum Order {
 ///
 /// | class | event | fields after time, rank and class |
 /// |---|---|---|
-/// | 0 | a state | end, kind |
-/// | 1 | a wait state | end, kind, wait state |
+/// | 0 | a state | end, kind, call site |
+/// | 1 | a wait state | end, kind, wait state, call site |
 /// | 2 | a message, at its sender | arrival, receiver, payload, tag, communicator, operation |
 /// | 3 | a message, at its receiver | time of sending, sender, and as before |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,12 +43,13 @@ impl Record {
     /// Encodes an event and passes it to `keep`: once, or twice for a message in the order by rank.
     pub(crate) fn encode(event: &Event, order: Order, mut keep: impl FnMut(Self)) {
         match *event {
-            Event::State { rank, kind, begin, end } => {
-                keep(RecordEncoder::new(order, begin, rank, STATE).time(end).byte(kind as u8).record);
+            Event::State { rank, kind, site, begin, end } => {
+                let encoder = RecordEncoder::new(order, begin, rank, STATE).time(end);
+                keep(encoder.byte(kind as u8).site(site).record);
             }
-            Event::Wait { rank, kind, state, begin, end } => {
+            Event::Wait { rank, kind, state, site, begin, end } => {
                 let encoder = RecordEncoder::new(order, begin, rank, WAIT).time(end);
-                keep(encoder.byte(kind as u8).byte(state as u8).record);
+                keep(encoder.byte(kind as u8).byte(state as u8).site(site).record);
             }
             Event::Message { from, to, sent, arrived, .. } => {
                 keep(RecordEncoder::new(order, sent, from, SENT).time(arrived).word(to.get()).message(event));
@@ -77,10 +78,13 @@ impl Record {
         let class = decoder.byte()?;
         let other = decoder.time()?;
         match class {
-            STATE => Some(Event::State { rank, kind: decoder.kind()?, begin: time, end: other }),
+            STATE => {
+                let (kind, site) = (decoder.kind()?, decoder.site()?);
+                Some(Event::State { rank, kind, site, begin: time, end: other })
+            }
             WAIT => {
                 let (kind, state) = (decoder.kind()?, *WaitState::ALL.get(usize::from(decoder.byte()?))?);
-                Some(Event::Wait { rank, kind, state, begin: time, end: other })
+                Some(Event::Wait { rank, kind, state, site: decoder.site()?, begin: time, end: other })
             }
             SENT => decoder.message((rank, time), other, false),
             RECEIVED => decoder.message((rank, time), other, true),
@@ -141,6 +145,11 @@ impl RecordEncoder {
         self.append(&[byte])
     }
 
+    /// Appends a call site: 0 before the first one, else one more than its number.
+    fn site(self, site: Option<LocationId>) -> Self {
+        self.word(site.map_or(0, |site| site.get().saturating_add(1)))
+    }
+
     /// Appends the fields that both ends of a message share, and returns the record.
     fn message(self, event: &Event) -> Record {
         let &Event::Message { bytes, tag, communicator, operation, .. } = event else { return self.record };
@@ -169,6 +178,12 @@ impl RecordDecoder<'_> {
 
     fn byte(&mut self) -> Option<u8> {
         self.take().map(|[byte]| byte)
+    }
+
+    /// Decodes a call site, of which there may be none.
+    fn site(&mut self) -> Option<Option<LocationId>> {
+        let number = u32::from_be_bytes(self.take()?);
+        Some(number.checked_sub(1).map(LocationId::new))
     }
 
     fn kind(&mut self) -> Option<ActionKind> {
@@ -203,16 +218,24 @@ pub(crate) mod tests {
         let kind = prop::sample::select(ActionKind::ALL.to_vec());
         let wait = prop::sample::select(WaitState::ALL.to_vec());
         let numbers = (any::<u64>(), any::<u32>(), any::<u32>());
-        let of = (0..3_u8, prop::option::of(kind.clone()));
+        let site = prop::option::of((0..3_u32).prop_map(LocationId::new));
+        let of = (0..3_u8, prop::option::of(kind.clone()), site);
         let parts = ((0..4_u32, 0..4_u32), span, kind, wait, numbers, of);
         parts.prop_map(
-            |((one, other), (begin, end), kind, state, (bytes, tag, communicator), (class, operation))| {
+            |(
+                (one, other),
+                (begin, end),
+                kind,
+                state,
+                (bytes, tag, communicator),
+                (class, operation, site),
+            )| {
                 let (rank, to) = (Rank::new(one), Rank::new(other));
                 let (begin, end) = (SimTime::from_picos(begin), SimTime::from_picos(end));
                 let (bytes, communicator) = (Bytes::new(bytes), CommId::new(communicator));
                 match class {
-                    0 => Event::State { rank, kind, begin, end },
-                    1 => Event::Wait { rank, kind, state, begin, end },
+                    0 => Event::State { rank, kind, site, begin, end },
+                    1 => Event::Wait { rank, kind, state, site, begin, end },
                     _ => Event::Message {
                         from: rank,
                         to,
@@ -255,7 +278,7 @@ pub(crate) mod tests {
     fn records_sort_by_time_or_by_rank() {
         let state = |rank, begin, end| {
             let (begin, end) = (SimTime::from_picos(begin), SimTime::from_picos(end));
-            Event::State { rank: Rank::new(rank), kind: ActionKind::Recv, begin, end }
+            Event::State { rank: Rank::new(rank), kind: ActionKind::Recv, site: None, begin, end }
         };
         let (late, early) = (state(0, 300, 300), state(1, 255, 256));
         let record = |event, order| packed(&event, order)[0];

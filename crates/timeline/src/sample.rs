@@ -4,9 +4,10 @@ use std::path::Path;
 
 use mpi_model::{ActionKind, Event, EventSink, WaitState};
 use pdes_core::{Bytes, Rank, SimTime};
-use trace_mmap::CommId;
+use trace_mmap::{CommId, LocationId};
 
 use crate::format::Format;
+use crate::site_names::SiteNames;
 use crate::spool::Spool;
 use crate::writer::{Summary, Writer};
 
@@ -20,7 +21,12 @@ pub(crate) fn events() -> Vec<Event> {
     use ActionKind::{Bcast, Compute, Finalize, Recv, Send};
     let state = |rank, kind, begin, end| {
         let (begin, end) = (micros(begin), micros(end));
-        Event::State { rank: Rank::new(rank), kind, begin, end }
+        let site = match kind {
+            Recv => Some(LocationId::new(0)),
+            Bcast => Some(LocationId::new(1)),
+            _ => None,
+        };
+        Event::State { rank: Rank::new(rank), kind, site, begin, end }
     };
     let message = |from, to, sent, arrived, operation| Event::Message {
         from: Rank::new(from),
@@ -42,6 +48,7 @@ pub(crate) fn events() -> Vec<Event> {
             rank: Rank::new(1),
             kind: Recv,
             state: WaitState::LateSender,
+            site: Some(LocationId::new(0)),
             begin: micros(1),
             end: micros(5),
         },
@@ -58,7 +65,11 @@ pub(crate) fn write(format: Format, path: &Path) -> Summary {
     let mut sorted = spool.finish().unwrap();
     let ranks: Vec<Rank> = sorted.ranks().collect();
     assert_eq!(ranks, [0, 1, 9].map(Rank::new));
-    let mut writer = Writer::create(format, path, &ranks).unwrap();
+    let mut sites = SiteNames::default();
+    for rank in [0, 1] {
+        sites.add(Rank::new(rank), ["in.c:7", "out"].map(str::to_owned).into());
+    }
+    let mut writer = Writer::create(format, path, &ranks, sites).unwrap();
     while let Some(record) = sorted.next().unwrap() {
         writer.write(&record).unwrap();
     }

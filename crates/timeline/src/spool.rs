@@ -240,6 +240,7 @@ mod tests {
         let event = |rank| Event::State {
             rank: Rank::new(rank),
             kind: mpi_model::ActionKind::Compute,
+            site: None,
             begin: pdes_core::SimTime::ZERO,
             end: pdes_core::SimTime::ZERO,
         };
@@ -258,6 +259,7 @@ mod tests {
         spool.record(&[Event::State {
             rank: Rank::new(0),
             kind: mpi_model::ActionKind::Compute,
+            site: None,
             begin: pdes_core::SimTime::ZERO,
             end: pdes_core::SimTime::ZERO,
         }]);

@@ -28,9 +28,9 @@ pub(crate) enum ColumnType {
 
 /// Value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum Cell<'a> {
     Number(u64),
-    Name(Option<&'static str>),
+    Name(Option<&'a str>),
 }
 
 const fn column(name: &'static str, content: ColumnType) -> Column {
@@ -42,6 +42,7 @@ pub(crate) const STATES: &[Column] = &[
     column("state", ColumnType::Name),
     column("begin_ps", ColumnType::Time),
     column("end_ps", ColumnType::Time),
+    column("site", ColumnType::NameOrNone),
 ];
 
 pub(crate) const WAITS: &[Column] = &[
@@ -50,6 +51,7 @@ pub(crate) const WAITS: &[Column] = &[
     column("wait", ColumnType::Name),
     column("begin_ps", ColumnType::Time),
     column("end_ps", ColumnType::Time),
+    column("site", ColumnType::NameOrNone),
 ];
 
 pub(crate) const MESSAGES: &[Column] = &[
@@ -68,7 +70,7 @@ pub(crate) trait Table: Sized {
     fn create(path: &Path, columns: &'static [Column]) -> io::Result<Self>;
 
     /// Writes a row, one cell per column.
-    fn row(&mut self, cells: &[Cell]) -> io::Result<()>;
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
 
     /// Completes the file and returns its size \[B\].
     fn finish(self) -> io::Result<u64>;
@@ -97,18 +99,19 @@ impl<T: Table> Tables<T> {
         })
     }
 
-    pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
+    /// Writes an event, with the name of its call site.
+    pub(crate) fn write(&mut self, event: &Event, site: Option<&str>) -> io::Result<()> {
         use Cell::{Name, Number};
         let number = |number: u32| Number(number.into());
         match *event {
-            Event::State { rank, kind, begin, end } => {
+            Event::State { rank, kind, begin, end, .. } => {
                 let (begin, end) = (Number(begin.as_picos()), Number(end.as_picos()));
-                self.states.row(&[number(rank.get()), Name(Some(kind.name())), begin, end])
+                self.states.row(&[number(rank.get()), Name(Some(kind.name())), begin, end, Name(site)])
             }
-            Event::Wait { rank, kind, state, begin, end } => {
+            Event::Wait { rank, kind, state, begin, end, .. } => {
                 let (begin, end) = (Number(begin.as_picos()), Number(end.as_picos()));
                 let names = [Name(Some(kind.name())), Name(Some(state.name()))];
-                self.waits.row(&[number(rank.get()), names[0], names[1], begin, end])
+                self.waits.row(&[number(rank.get()), names[0], names[1], begin, end, Name(site)])
             }
             Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
                 self.messages.row(&[
@@ -141,7 +144,7 @@ impl Table for CsvTable {
         Ok(Self(writer))
     }
 
-    fn row(&mut self, cells: &[Cell]) -> io::Result<()> {
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for cell in cells {
             match cell {
                 Cell::Number(number) => self.0.write_field(number.to_string())?,
@@ -170,10 +173,14 @@ mod tests {
         let (states, waits, messages) = (text("run.csv"), text("run.waits.csv"), text("run.messages.csv"));
         assert_eq!(
             states,
-            "rank,state,begin_ps,end_ps\n0,compute,0,5000000\n1,compute,0,1000000\n1,recv,1000000,7000000\n\
-             0,send,5000000,5000000\n0,finalize,5000000,5000000\n1,bcast,7000000,8000000\n"
+            "rank,state,begin_ps,end_ps,site\n0,compute,0,5000000,\n1,compute,0,1000000,\n\
+             1,recv,1000000,7000000,in.c:7\n0,send,5000000,5000000,\n0,finalize,5000000,5000000,\n\
+             1,bcast,7000000,8000000,out\n"
         );
-        assert_eq!(waits, "rank,state,wait,begin_ps,end_ps\n1,recv,late_sender,1000000,5000000\n");
+        assert_eq!(
+            waits,
+            "rank,state,wait,begin_ps,end_ps,site\n1,recv,late_sender,1000000,5000000,in.c:7\n"
+        );
         assert_eq!(
             messages,
             "from,to,sent_ps,arrived_ps,bytes,tag,communicator,operation\n0,1,5000000,7000000,984,7,0,\n\

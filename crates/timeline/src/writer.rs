@@ -14,6 +14,7 @@ use crate::paje::PajeWriter;
 #[cfg(feature = "parquet")]
 use crate::parquet_table::ParquetTable;
 use crate::record::{Order, Record};
+use crate::site_names::SiteNames;
 use crate::table::{CsvTable, Tables};
 
 /// Writes a timeline, one event at a time.
@@ -22,6 +23,7 @@ pub struct Writer {
     path: PathBuf,
     order: Order,
     backend: Backend,
+    sites: SiteNames,
     summary: Summary,
 }
 
@@ -50,11 +52,16 @@ pub struct Summary {
 }
 
 impl Writer {
-    /// Creates a timeline that shows these ranks in order.
+    /// Creates a timeline that shows these ranks in order, and names their call sites.
     ///
     /// # Errors
     /// Fails if a file cannot be created, or the program was built without the format.
-    pub fn create(format: Format, path: &Path, ranks: &[Rank]) -> Result<Self, TimelineError> {
+    pub fn create(
+        format: Format,
+        path: &Path,
+        ranks: &[Rank],
+        sites: SiteNames,
+    ) -> Result<Self, TimelineError> {
         let kind = match format {
             Format::Chrome => {
                 ChromeWriter::create(path, ranks).map(|chrome| Backend::Chrome(Box::new(chrome)))
@@ -69,7 +76,8 @@ impl Writer {
             format => return Err(TimelineError::NotBuilt { format }),
         };
         let kind = kind.map_err(|source| TimelineError::write(path, source))?;
-        Ok(Self { path: path.to_owned(), order: format.order(), backend: kind, summary: Summary::default() })
+        let (order, summary) = (format.order(), Summary::default());
+        Ok(Self { path: path.to_owned(), order, backend: kind, sites, summary })
     }
 
     /// Writes an event. Events must come in the [order](Format::order) of the format.
@@ -83,12 +91,13 @@ impl Writer {
             Event::Wait { .. } => self.summary.waits += 1,
             Event::Message { .. } => self.summary.messages += u64::from(!record.is_receipt()),
         }
+        let site = self.sites.of_event(&event);
         let written = match &mut self.backend {
-            Backend::Chrome(chrome) => chrome.write(&event),
-            Backend::Csv(tables) => tables.write(&event),
+            Backend::Chrome(chrome) => chrome.write(&event, site),
+            Backend::Csv(tables) => tables.write(&event, site),
             Backend::Paje(paje) => paje.write(&event),
             #[cfg(feature = "parquet")]
-            Backend::Parquet(tables) => tables.write(&event),
+            Backend::Parquet(tables) => tables.write(&event, site),
             #[cfg(feature = "otf2")]
             Backend::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
         };

@@ -1,6 +1,7 @@
 //! The pages of a diagnosis, of hypotheses, of a calibration, and of a large run, with the numbers of their data.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -65,6 +66,58 @@ fn a_diagnosis_is_explored() {
     let gains = problems.iter().filter_map(|problem| problem["gain_s"].as_f64()).map(|gain| gain.max(0.0));
     let bars = shown["bars"].as_array().unwrap().iter().map(|bar| bar.as_f64().unwrap());
     assert!(bars.eq(gains), "{}", shown["bars"]);
+}
+
+/// Rank 1 waits for rank 0 at two call sites, three times longer at the second one, and for a transfer at a third one.
+#[test]
+fn instances_of_problems_are_on_the_timeline() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let sends: String =
+        [1, 3, 0].map(|millis| format!("0 location a.c 1\n0 compute {millis}e6\n0 send 1 0 984\n")).concat();
+    let receives = (2..5).map(|line| format!("1 location a.c {line}\n1 recv 0 0 984\n")).collect::<String>();
+    folder.write("trace.txt", &format!("0 init\n1 init\n{sends}{receives}"));
+    let run = folder.write("run.toml", PAIR);
+    let [found, timeline, report] =
+        ["found.json", "timeline.json", "report.json"].map(|name| folder.path(name));
+    command().arg("diagnose").arg(&run).arg("--json").arg(&found).assert().code(DONE);
+    let mut replay = command();
+    replay.arg("--config").arg(&run).arg("--report").arg(&report).arg("--timeline").arg(&timeline);
+    replay.assert().code(DONE);
+    let more = [&report, Path::new("--timeline"), &timeline, Path::new("--diagnosis"), &found];
+    let path = page(&folder, "page.html", &more);
+    let probe = format!(
+        "{CELLS} const wait = () => new Promise((done) => setTimeout(done, 100)); \
+         const of = [...document.querySelectorAll('#problems > details')].find((panel) => panel.querySelector('b').textContent === 'late sender'); \
+         of.open = false; await wait(); of.open = true; \
+         const heading = () => [...of.querySelectorAll('p.note')].find((text) => text.textContent.includes('instances')); \
+         while (!heading() || !document.querySelector('#timeline .controls output').textContent) await wait(); \
+         const rows = () => [...heading().nextElementSibling.querySelectorAll('tbody tr')]; \
+         const texts = rows().map((row) => [...row.cells].map((cell) => cell.textContent)); \
+         const told = [], canvas = document.querySelector('#timeline canvas'); \
+         const note = async () => {{ await wait(); told.push([document.querySelector('#timeline .controls output').textContent, canvas.toDataURL()]); }}; \
+         await note(); of.querySelector('button[title^=let]').click(); await note(); rows()[1].click(); await note(); \
+         const box = canvas.getBoundingClientRect(); \
+         canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + 76 + (box.width - 76) / 4, clientY: box.bottom - 40 }})); \
+         return {{ texts, told: told.map(([text]) => text), images: new Set(told.map(([, image]) => image)).size, hint: document.querySelector('#timeline output[aria-live]').textContent }};"
+    );
+    let shown = browser.run(&path, &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let shown = shown.result();
+    let texts = shown["texts"].as_array().unwrap();
+    let place = |row: usize| (texts[row][0].as_str().unwrap(), texts[row][4].as_str().unwrap());
+    assert_eq!([place(0), place(1)], [("rank 1", "a.c:3 in recv"), ("rank 1", "a.c:2 in recv")]);
+    // Beside them the messages take some microseconds.
+    assert!(
+        (time(&texts[0][3]) - 3e-3).abs() < 1e-5 && (time(&texts[1][3]) - 1e-3).abs() < 1e-5,
+        "{texts:?}"
+    );
+    assert!((time(&texts[0][2]) - 4e-3).abs() < 1e-5, "{texts:?}");
+    assert_eq!(shown["images"], 3, "all is seen, then the problem stands out, then one instance is near");
+    let told = shown["told"].as_array().unwrap();
+    assert!(told[0] == told[1] && told[2] == "0 s to 2 ms, rank 0 to rank 1", "{told:?}");
+    let hint = shown["hint"].as_str().unwrap();
+    assert!(hint.starts_with("rank 1: late sender, a.c:2 in recv, "), "{hint}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pdes_core::{Rank, SimTime};
+use trace_mmap::LocationId;
 
 use super::{ActionSpan, Carrier, Match, Network, Observer, Wait};
 use crate::point_to_point::RequestId;
@@ -21,6 +22,8 @@ pub(super) struct EventRecorder<'a> {
     recording: Recording<'a>,
     /// Records the states of the rank, too, not only messages from ranks whose states are recorded.
     records_states: bool,
+    /// Present call site or region.
+    site: Option<LocationId>,
     /// Matched messages that have not arrived.
     in_flight: BTreeMap<RequestId, Event>,
     buffer: Vec<Event>,
@@ -32,7 +35,7 @@ impl<'a> EventRecorder<'a> {
     pub(super) fn new(recording: Recording<'a>, me: Rank) -> Self {
         let records_states = recording.excerpt.includes(me);
         let (in_flight, buffer) = (BTreeMap::new(), Vec::new());
-        Self { me, recording, records_states, in_flight, buffer, capacity: BUFFER_SIZE }
+        Self { me, recording, records_states, site: None, in_flight, buffer, capacity: BUFFER_SIZE }
     }
 
     fn push(&mut self, event: Event) {
@@ -51,9 +54,9 @@ impl<'a> EventRecorder<'a> {
     #[cold]
     #[inline(never)]
     fn push_state(&mut self, kind: ActionKind, begin: SimTime, end: SimTime) {
-        let rank = self.me;
+        let (rank, site) = (self.me, self.site);
         if kind != ActionKind::Marker {
-            self.push_span(begin, end, |begin, end| Event::State { rank, kind, begin, end });
+            self.push_span(begin, end, |begin, end| Event::State { rank, kind, site, begin, end });
         }
     }
 
@@ -75,8 +78,8 @@ impl<'a> EventRecorder<'a> {
     #[cold]
     #[inline(never)]
     fn push_wait(&mut self, kind: ActionKind, state: WaitState, begin: SimTime, end: SimTime) {
-        let rank = self.me;
-        self.push_span(begin, end, |begin, end| Event::Wait { rank, kind, state, begin, end });
+        let (rank, site) = (self.me, self.site);
+        self.push_span(begin, end, |begin, end| Event::Wait { rank, kind, state, site, begin, end });
     }
 
     fn push_span(&mut self, begin: SimTime, end: SimTime, event: impl FnOnce(SimTime, SimTime) -> Event) {
@@ -106,6 +109,10 @@ impl Observer for EventRecorder<'_> {
         self.flush();
         // No later flush: messages that still arrive are passed on one by one.
         self.capacity = 0;
+    }
+
+    fn region_entered(&mut self, site: LocationId) {
+        self.site = Some(site);
     }
 
     #[inline(always)]

@@ -44,7 +44,7 @@ fn recorded(ranks: &[&str], excerpt: &Excerpt) -> Vec<Event> {
 }
 
 fn state(rank: u32, kind: ActionKind, begin: u64, end: u64) -> Event {
-    Event::State { rank: Rank::new(rank), kind, begin: ns(begin), end: ns(end) }
+    Event::State { rank: Rank::new(rank), kind, site: None, begin: ns(begin), end: ns(end) }
 }
 
 fn message(from: u32, to: u32, sent: u64, arrived: u64, bytes: u64) -> Event {
@@ -70,6 +70,7 @@ fn states_waits_and_messages_are_recorded() {
         rank: Rank::new(1),
         kind: Recv,
         state: WaitState::LateSender,
+        site: None,
         begin: ns(1000),
         end: ns(5000),
     };
@@ -95,6 +96,7 @@ fn an_excerpt_has_its_window_and_its_ranks() {
         rank: Rank::new(1),
         kind: Recv,
         state: WaitState::LateSender,
+        site: None,
         begin: ns(2000),
         end: ns(5000),
     };
@@ -147,7 +149,9 @@ fn states_follow_each_other_without_gaps() {
         let mut states: Vec<(SimTime, SimTime, ActionKind)> = events
             .iter()
             .filter_map(|event| match *event {
-                Event::State { rank: of, kind, begin, end } if of.index() == rank => Some((begin, end, kind)),
+                Event::State { rank: of, kind, begin, end, .. } if of.index() == rank => {
+                    Some((begin, end, kind))
+                }
                 _ => None,
             })
             .collect();

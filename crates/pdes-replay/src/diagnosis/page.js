@@ -4,6 +4,8 @@
 const { diagnosis } = data;
 // An efficiency of this or less is as bad as any.
 const WORST = 0.5;
+// Panels of problems, to which a timeline on the page adds their instances.
+const problemPanels = [];
 // Green for 1 and red for bad efficiencies, in light and dark colours alike.
 const shade = (value) => (value == null ? {} : { style: `background:hsl(${Math.round(120 * Math.min(1, Math.max(0, (value - WORST) / (1 - WORST))))} 75% 45% / 28%)` });
 const efficiency = (name, of) => ({ name, value: of, text: (value) => (value == null ? "-" : percent(value)), cell: (row) => shade(of(row)) });
@@ -45,10 +47,9 @@ function showProblems() {
 // A problem: its advice, its places and its ranks.
 function showProblem(problem, ranks) {
   const panel = element("details", { class: "panel", open: problem === diagnosis.found.problems[0] }, element("summary", {}, element("b", {}, problem.name)), element("p", {}, problem.description), element("p", {}, element("b", {}, problem.recommendation)));
-  const seenOn = element("p", { class: "note" }, `Seen on ${count(problem.ranks)} of ${count(ranks)} ranks. `);
-  // The timeline makes the button work.
-  if (problem.states.length) seenOn.append(element("button", { type: "button", hidden: true, "data-states": problem.states.join(" ") }, "on the timeline"));
-  panel.append(seenOn);
+  const note = element("p", { class: "note" }, `Seen on ${count(problem.ranks)} of ${count(ranks)} ranks. `);
+  if (problem.states.length) problemPanels.push({ problem, panel, note });
+  panel.append(note);
   const sides = element("div", { class: "side" }, element("div"), element("div"));
   panel.append(sides);
   if (problem.places.length) {

@@ -251,6 +251,11 @@ impl RankTrace {
         &self.side_tables.send_recvs[id.index()]
     }
 
+    /// Returns all call sites as `file:line`, in the order of their identifiers.
+    pub fn locations(&self) -> impl Iterator<Item = &str> {
+        self.side_tables.locations.iter().map(|name| &**name)
+    }
+
     /// Returns a call site as `file:line`.
     ///
     /// # Panics

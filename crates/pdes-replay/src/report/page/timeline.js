@@ -24,14 +24,14 @@ async function readTimeline({ labels, blob }) {
   let last = 1;
   const rows = labels.map((label) => {
     const length = next();
-    const [begins, ends, names] = [new Float64Array(length), new Float64Array(length), new Uint16Array(length)];
+    const [begins, ends, kinds] = [new Float64Array(length), new Float64Array(length), new Uint32Array(length)];
     for (let state = 0, end = 0; state < length; state++) {
       begins[state] = end + next();
       ends[state] = end = begins[state] + next();
-      names[state] = next();
+      kinds[state] = next();
     }
     if (length) last = Math.max(last, ends[length - 1]);
-    return { label, begins, ends, names };
+    return { label, begins, ends, kinds };
   });
   const messages = { from: [], sent: [], to: [], arrived: [] };
   for (let left = next(), sent = 0; left > 0; left--) {
@@ -42,6 +42,34 @@ async function readTimeline({ labels, blob }) {
     last = Math.max(last, messages.arrived[messages.arrived.length - 1]);
   }
   return { rows, messages, end: last };
+}
+
+// Number of instances of a problem that are listed.
+const MOST_INSTANCES = 10;
+
+// For each kind of states, whether a problem of a diagnosis is seen in it: by its name and its place, or its name alone where the
+// timeline tells no place of the problem.
+function kindsOf({ states, places }, { names, kinds }) {
+  const named = kinds.map(([name]) => states.includes(names[name]));
+  const there = kinds.map(([name, site, call], kind) => named[kind] && places.some((place) => place.site === site && place.call === (call ?? names[name])));
+  return there.includes(true) ? there : named;
+}
+
+// The longest instances of some kinds of states, the longest first, and the number of all.
+function longestInstances(rows, stands) {
+  let [found, longest] = [0, []];
+  rows.forEach(({ begins, ends, kinds }, row) => {
+    for (let state = 0; state < kinds.length; state++) {
+      if (!stands[kinds[state]]) continue;
+      found++;
+      const [begin, end] = [begins[state], ends[state]];
+      const at = longest.findIndex((other) => other.end - other.begin < end - begin);
+      if (at < 0 && longest.length === MOST_INSTANCES) continue;
+      longest.splice(at < 0 ? longest.length : at, 0, { row, begin, end, kind: kinds[state] });
+      longest.length = Math.min(longest.length, MOST_INSTANCES);
+    }
+  });
+  return { found, longest };
 }
 
 // The colours of states: those of parts of a time everywhere else; others have hues of their own.
@@ -78,8 +106,11 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   let size = { width: 0, height: 0 };
   let marked = null;
   let waiting = false;
-  // Names of the states that stand out; without any, all are equal.
-  let outstanding = new Set();
+  // A kind of states has a name, and perhaps a place and the call that waits.
+  const { names, kinds } = data.timeline;
+  // What each kind is drawn as: the number of its name, or the number after all names if others stand out.
+  const drawnAs = Uint16Array.from(kinds, ([name]) => name);
+  const stand = (stands) => kinds.forEach(([name], kind) => (drawnAs[kind] = name + (stands(kind) ? 0 : names.length)));
 
   const x = (at) => left + ((at - view.from) / (view.to - view.from)) * (size.width - left);
   const rowHeight = () => (size.height - below) / (view.last - view.first);
@@ -100,39 +131,39 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   function drawLine(context, first, last, top, height, times) {
     const pixels = Math.ceil(size.width - left);
     const perPixel = (view.to - view.from) / pixels;
-    const kinds = colours.length;
+    const drawings = 2 * names.length;
     times.fill(0);
     for (let row = first; row < last; row++) {
-      const { begins, ends, names } = rows[row];
+      const { begins, ends, kinds } = rows[row];
       for (let state = firstAfter(rows[row], view.from); state < begins.length && begins[state] < view.to; state++) {
         const begin = Math.max(0, (begins[state] - view.from) / perPixel);
         const stop = Math.min(pixels, (ends[state] - view.from) / perPixel);
         for (let pixel = Math.floor(begin); pixel < stop; pixel++) {
-          times[pixel * kinds + names[state]] += Math.min(stop, pixel + 1) - Math.max(begin, pixel);
+          times[pixel * drawings + drawnAs[kinds[state]]] += Math.min(stop, pixel + 1) - Math.max(begin, pixel);
         }
       }
     }
-    const drawn = (from, to, kind) => {
-      if (kind < 0) return;
-      context.globalAlpha = outstanding.size === 0 || outstanding.has(data.timeline.names[kind]) ? 1 : 0.12;
-      context.fillStyle = colours[kind];
+    const drawn = (from, to, drawing) => {
+      if (drawing < 0) return;
+      context.globalAlpha = drawing < names.length ? 1 : 0.12;
+      context.fillStyle = colours[drawing % names.length];
       context.fillRect(left + from, top, to - from, height);
     };
-    let [kind, since] = [-1, 0];
+    let [drawing, since] = [-1, 0];
     for (let pixel = 0; pixel <= pixels; pixel++) {
       let [most, found] = [0, -1];
       if (pixel < pixels) {
-        for (let name = 0, at = pixel * kinds; name < kinds; name++, at++) if (times[at] > most) [most, found] = [times[at], name];
+        for (let each = 0, at = pixel * drawings; each < drawings; each++, at++) if (times[at] > most) [most, found] = [times[at], each];
       }
-      if (found !== kind || pixel === pixels) {
-        drawn(since, pixel, kind);
-        [kind, since] = [found, pixel];
+      if (found !== drawing || pixel === pixels) {
+        drawn(since, pixel, drawing);
+        [drawing, since] = [found, pixel];
       }
     }
   }
 
   function drawStates(context) {
-    const times = new Float32Array(Math.ceil(size.width - left) * colours.length);
+    const times = new Float32Array(Math.ceil(size.width - left) * 2 * names.length);
     const [first, last] = [Math.floor(view.first), Math.min(rows.length, Math.ceil(view.last))];
     const share = Math.max(1, Math.floor(1 / rowHeight()));
     const gap = rowHeight() > 6 ? 1 : 0;
@@ -251,20 +282,40 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     show({ from: view.from + span, to: view.to + span, first: view.first + height, last: view.last + height });
   };
   const showAll = () => {
-    outstanding.clear();
+    stand(() => true);
     show(whole());
   };
   controls.append(
     button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
     button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", showAll), told);
-  // Problems of a diagnosis are seen in some states.
-  for (const shown of document.querySelectorAll("button[data-states]")) {
-    shown.hidden = false;
-    shown.addEventListener("click", () => {
-      outstanding = new Set(shown.dataset.states.split(" "));
+  // Problems of a diagnosis are states at their places.
+  const place = (kind) => [kinds[kind][1], kinds[kind][2] && `in ${kinds[kind][2]}`].filter((part) => part).join(" ");
+  for (const shown of problemPanels) {
+    const stands = kindsOf(shown.problem, data.timeline);
+    const focus = ({ row, begin, end: last }) => {
+      stand((kind) => stands[kind]);
+      marked = row;
+      show({ from: begin - (last - begin) / 2, to: last + (last - begin) / 2, first: row - 8, last: row + 9 });
+      box.scrollIntoView({ block: "center" });
+    };
+    shown.note.append(button("on the timeline", "let its states stand out", () => {
+      stand((kind) => stands[kind]);
       show(whole());
       box.scrollIntoView({ block: "center" });
-    });
+    }));
+    const list = () => {
+      const { found, longest } = longestInstances(rows, stands);
+      if (!found) return;
+      const after = (at) => picos(at + 1000 * data.timeline.origin_ns, 6);
+      shown.panel.append(element("p", { class: "note" }, `${found > longest.length ? `The ${longest.length} longest of ` : ""}${count(found)} instances on the timeline; click on one to see it.`));
+      table(shown.panel, [
+        { name: "rank", value: ({ row }) => rows[row].label }, { name: "begin", value: ({ begin }) => begin, text: after }, { name: "end", value: ({ end }) => end, text: after },
+        { name: "time", value: ({ begin, end }) => end - begin, text: (time) => picos(time) }, { name: "place", value: ({ kind }) => place(kind) || "-" },
+      ], longest, { sorted: 3, chosen: focus });
+    };
+    // Panels that are opened later list their instances then.
+    if (shown.panel.open) list();
+    else shown.panel.addEventListener("toggle", list, { once: true });
   }
 
   const keys = {
@@ -311,8 +362,13 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const at = view.from + across * (view.to - view.from);
     const state = row && across >= 0 ? firstAfter(row, at) : 0;
     const is = row && across >= 0 && row.begins[state] <= at;
-    const name = is && data.timeline.names[row.names[state]];
-    hint.textContent = is ? `${row.label}: ${spaced(name)}, ${picos(row.ends[state] - row.begins[state])} from ${picos(row.begins[state])} (${meaning(name)})` : "";
+    if (!is) {
+      hint.textContent = "";
+      return;
+    }
+    const kind = row.kinds[state];
+    const name = names[kinds[kind][0]];
+    hint.textContent = `${row.label}: ${spaced(name)}${place(kind) && `, ${place(kind)}`}, ${picos(row.ends[state] - row.begins[state])} from ${picos(row.begins[state])} (${meaning(name)})`;
   });
 
   // A selected rank comes into the middle.

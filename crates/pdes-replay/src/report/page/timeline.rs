@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs::File;
+use std::hash::Hash;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -66,6 +67,12 @@ struct Event {
 struct Arguments {
     #[serde(default)]
     name: Option<serde_json::Value>,
+    /// Call site or region of a state.
+    #[serde(default)]
+    site: Option<serde_json::Value>,
+    /// Call that waits, of a wait state.
+    #[serde(default)]
+    call: Option<serde_json::Value>,
 }
 
 /// States of ranks and messages between them. Times are in nanoseconds since `origin`.
@@ -75,16 +82,21 @@ pub struct Timeline {
     origin: f64,
     /// Names of states.
     names: Vec<String>,
+    kinds: Vec<StateKind>,
     rows: Vec<Row>,
     /// Sender's row and time, receiver's row and time.
     messages: Vec<(usize, f64, usize, f64)>,
 }
 
+/// States with one name at one place. As JSON: index of the name, call site, and call of a wait state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+struct StateKind(usize, Option<String>, Option<String>);
+
 /// The states of a rank.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     label: String,
-    /// Begin \[ns\], length \[ns\] and index of the name of each state.
+    /// Begin \[ns\], length \[ns\] and index of the kind of each state.
     states: Vec<(f64, f64, usize)>,
 }
 
@@ -96,10 +108,12 @@ type EventSource = (u64, u64);
 struct TimelineBuilder {
     processes: BTreeMap<u64, String>,
     threads: BTreeMap<EventSource, String>,
-    /// Begin, length, place, and index of the name.
+    /// Begin, length, place, and index of the kind.
     states: Vec<(f64, f64, EventSource, usize)>,
     names: Vec<String>,
     index_of_name: HashMap<String, usize>,
+    kinds: Vec<StateKind>,
+    index_of_kind: HashMap<StateKind, usize>,
     messages: Vec<(EventSource, f64, EventSource, f64)>,
     /// Messages that were sent and have not arrived yet.
     sent: HashMap<String, (EventSource, f64)>,
@@ -126,8 +140,8 @@ impl Timeline {
         let origin = builder.states.first()?.0;
         let mut rows = builder.rows();
         let mut states = vec![Vec::new(); rows.labels.len()];
-        for (begin, length, place, name) in builder.states {
-            states[rows.find(place)].push((rounded(begin - origin), rounded(begin - origin + length), name));
+        for (begin, length, place, kind) in builder.states {
+            states[rows.find(place)].push((rounded(begin - origin), rounded(begin - origin + length), kind));
         }
         let messages = builder.messages.into_iter();
         let messages = messages.map(|(from, sent, to, arrived)| {
@@ -136,12 +150,12 @@ impl Timeline {
         let messages = messages.collect();
         let labels = std::mem::take(&mut rows.labels).into_iter().zip(states);
         let rows = labels.map(|(label, states)| Row { label, states: flatten(&states) }).collect();
-        Some(Self { origin, names: builder.names, rows, messages })
+        Some(Self { origin, names: builder.names, kinds: builder.kinds, rows, messages })
     }
 
     /// Returns the timeline as data of a page. `blob` has the states and messages, as a sequence of numbers of 7 bits per byte, lowest
     /// first, compressed by gzip, in base64: for each row the number of states, then of each the gap since the end of the one before
-    /// \[ps\], its length \[ps\] and its name; then the number of messages, and of each the row of the sender, the time since the send of
+    /// \[ps\], its length \[ps\] and its kind; then the number of messages, and of each the row of the sender, the time since the send of
     /// the one before, the row of the receiver, and the time of flight.
     pub(super) fn data(&self) -> Result<Box<RawValue>, serde_json::Error> {
         let mut bytes = GzEncoder::new(Vec::new(), Compression::default());
@@ -150,11 +164,11 @@ impl Timeline {
         for row in &self.rows {
             write(row.states.len() as u64)?;
             let mut end = 0;
-            for &(begin, length, name) in &row.states {
+            for &(begin, length, kind) in &row.states {
                 let begin = picos(begin).max(end);
                 write(begin - end)?;
                 write(picos(length))?;
-                write(name as u64)?;
+                write(kind as u64)?;
                 end = begin + picos(length);
             }
         }
@@ -171,7 +185,8 @@ impl Timeline {
         let bytes = bytes.finish().map_err(serde_json::Error::io)?;
         let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
         to_raw_value(&json!({
-            "origin_ns": self.origin, "names": self.names, "labels": labels, "blob": STANDARD.encode(bytes),
+            "origin_ns": self.origin, "names": self.names, "kinds": self.kinds, "labels": labels,
+            "blob": STANDARD.encode(bytes),
         }))
     }
 }
@@ -261,8 +276,8 @@ impl TimelineBuilder {
         match (event.ph.as_str(), flow) {
             // Events without duration are invisible.
             ("X", _) if event.dur > 0.0 => {
-                let name = self.index(event.name.unwrap_or_default());
-                self.states.push((time, event.dur * 1e3, place, name));
+                let kind = self.kind(event.name.unwrap_or_default(), event.args);
+                self.states.push((time, event.dur * 1e3, place, kind));
             }
             ("M", _) => {
                 let label = event.args.and_then(|arguments| arguments.name);
@@ -284,16 +299,21 @@ impl TimelineBuilder {
         }
     }
 
-    fn index(&mut self, name: String) -> usize {
-        match self.index_of_name.get(&name) {
-            Some(&index) => index,
-            None => {
-                self.names.push(name.clone());
-                self.index_of_name.insert(name, self.names.len() - 1);
-                self.names.len() - 1
-            }
-        }
+    fn kind(&mut self, name: String, arguments: Option<Arguments>) -> usize {
+        let name = index_of(name, &mut self.names, &mut self.index_of_name);
+        let text = |value: Option<serde_json::Value>| value?.as_str().map(str::to_owned);
+        let (site, call) =
+            arguments.map_or((None, None), |arguments| (text(arguments.site), text(arguments.call)));
+        index_of(StateKind(name, site, call), &mut self.kinds, &mut self.index_of_kind)
     }
+}
+
+/// Returns the index of a value among those that are known, to which it is added.
+fn index_of<T: Clone + Eq + Hash>(value: T, known: &mut Vec<T>, indices: &mut HashMap<T, usize>) -> usize {
+    *indices.entry(value).or_insert_with_key(|value| {
+        known.push(value.clone());
+        known.len() - 1
+    })
 }
 
 /// Reads both forms of [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): an array of
@@ -388,19 +408,25 @@ mod tests {
             {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"states"}},
             {"ph":"M","name":"process_name","pid":2,"tid":3,"args":{"name":"rank 1"}},
             {"ph":"X","name":"send","pid":1,"tid":1,"ts":0,"dur":1},
-            {"ph":"X","name":"recv","pid":2,"tid":3,"ts":0,"dur":9},
-            {"ph":"X","name":"late_sender","pid":2,"tid":3,"ts":0,"dur":4},
+            {"ph":"X","name":"recv","pid":2,"tid":3,"ts":0,"dur":9,"args":{"site":"a.c:1"}},
+            {"ph":"X","name":"late_sender","pid":2,"tid":3,"ts":0,"dur":4,"args":{"site":"a.c:1","call":"recv"}},
+            {"ph":"X","name":"recv","pid":2,"tid":3,"ts":9,"dur":1,"args":{"site":7}},
             {"ph":"X","name":"sent","pid":1,"tid":2,"ts":0,"dur":0},
             {"ph":"s","name":"message","id":0,"pid":1,"tid":2,"ts":0},
             {"ph":"f","name":"message","id":0,"pid":2,"tid":4,"ts":9}]}"#;
         let timeline = read(text).unwrap();
         let labels: Vec<_> = timeline.rows.iter().map(|row| row.label.as_str()).collect();
         assert_eq!(labels, ["rank 0", "rank 1"]);
-        let name = |name: &str| timeline.names.iter().position(|known| known == name).unwrap();
-        assert_eq!(
-            timeline.rows[1].states,
-            [(0.0, 4000.0, name("late_sender")), (4000.0, 5000.0, name("recv"))]
-        );
+        assert_eq!(timeline.names, ["send", "recv", "late_sender"]);
+        let kind = |name: usize, site: Option<&str>, call: Option<&str>| {
+            let kind = StateKind(name, site.map(str::to_owned), call.map(str::to_owned));
+            timeline.kinds.iter().position(|known| *known == kind).unwrap()
+        };
+        let (late, recv) = (kind(2, Some("a.c:1"), Some("recv")), kind(1, Some("a.c:1"), None));
+        // What is no text is no place.
+        let last = kind(1, None, None);
+        let states = [(0.0, 4000.0, late), (4000.0, 5000.0, recv), (9000.0, 1000.0, last)];
+        assert_eq!(timeline.rows[1].states, states);
         assert_eq!(timeline.messages, [(0, 0.0, 1, 9000.0)]);
     }
 
@@ -438,5 +464,6 @@ mod tests {
         let expected = [2, 0, 0xe8, 0x07, 0, 0xf4, 0x03, 0xe0, 0xa7, 0x12, 1, 0];
         assert_eq!(numbers, expected);
         assert_eq!((data["origin_ns"].as_f64(), data["names"][1].as_str()), (Some(1000.0), Some("b")));
+        assert_eq!(data["kinds"], json!([[0, null, null], [1, null, null]]));
     }
 }
