@@ -130,10 +130,11 @@ fn regions_nodes_and_scaling() {
 fn a_gain_is_simulated() {
     let folder = Folder::new();
     let trace = program(2, |rank| format!("location solve.c 7;{}barrier", compute(f64::from(1 + 2 * rank))));
-    let job = config(&folder, &trace, CLUSTER).resolve().unwrap();
+    let config = config(&folder, &trace, CLUSTER);
+    let job = config.clone().resolve().unwrap();
     let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
     assert!(found.problems.iter().all(|problem| problem.gain_s.is_none()));
-    found.simulate_gains(&job).unwrap();
+    found.simulate_gains(&config).unwrap();
     let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
     let imbalance = problem("load imbalance");
     assert_eq!(imbalance.sites, ["solve.c:7"]);
@@ -211,6 +212,9 @@ fn rules_are_checked_when_they_are_read() {
         (rule("recommendation = 'See {other_sites}.'"), "there is no variable \"other_sites\""),
         (rule("least_share = 2"), "least_share is 2, expected 0 to 1"),
         (rule("hypothesis = [{ kind = 'unbalance' }]"), "there is no kind \"unbalance\""),
+        (rule("set = ['platform.rooting=random']"), "rooting"),
+        (rule("set = ['platform.routing=straight']"), "straight"),
+        (rule("set = ['engine.threads=2']"), "sections other than trace, output and engine"),
         (rule("") + &rule(""), "[[problem]] \"p\": the name occurs twice"),
         (
             "[[event]]\nname = 'link'\nwhen = '1'\n".to_owned() + &rule(""),
@@ -279,9 +283,10 @@ fn the_heart_model() {
     const LATTICE: &str =
         "kind = 'cluster'\nhosts = 9\nspeed = '1Gf'\nbandwidth = '125MBps'\nlatency = '50us'\n";
     let folder = Folder::new();
-    let job = config(&folder, &heart(false), LATTICE).resolve().unwrap();
+    let config = config(&folder, &heart(false), LATTICE);
+    let job = config.clone().resolve().unwrap();
     let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
-    found.simulate_gains(&job).unwrap();
+    found.simulate_gains(&config).unwrap();
     let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
     let (late, early) = (problem("late sender"), problem("early reduce"));
     assert!((late.share - 0.406).abs() < 0.001, "{late:?}");

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
 
 use crate::concurrent::run_all;
+use crate::config::ConfigError;
 use crate::job::Job;
 use crate::report::{site_name, write_json};
 use crate::simulation::{Outcome, RunError, Simulation};
@@ -137,6 +138,9 @@ pub enum DiagnosisError {
         /// The expression, and the error in its value.
         message: String,
     },
+    /// The configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The trace cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),

@@ -291,6 +291,12 @@ const FIXED_SECTIONS: [&str; 3] = ["trace", "output", "engine"];
 
 /// Resolves the configuration with the settings of a hypothesis.
 fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<Job, WhatIfError> {
+    let wrong = |source| WhatIfError::Setting { hypothesis: hypothesis.name().to_owned(), source };
+    changed_config(config, hypothesis)?.resolve().map_err(wrong)
+}
+
+/// Returns the configuration with the settings of a hypothesis.
+pub(crate) fn changed_config(config: &Config, hypothesis: &Hypothesis) -> Result<Config, WhatIfError> {
     let name = hypothesis.name();
     let wrong = |source| WhatIfError::Setting { hypothesis: name.to_owned(), source };
     let mut config = config.clone();
@@ -301,7 +307,7 @@ fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<Job, WhatIf
         }
         config.set(setting).map_err(wrong)?;
     }
-    config.resolve().map_err(wrong)
+    Ok(config)
 }
 
 impl Run {

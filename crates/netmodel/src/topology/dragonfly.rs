@@ -143,7 +143,7 @@ impl Dragonfly {
             wiring.push_limiter(self.station(current), out);
             out.push(self.green(wiring, current, to.blade));
             current = match wiring.rule {
-                RoutingRule::Simgrid => Router { chassis: 0, ..to },
+                RoutingRule::Simgrid | RoutingRule::Random => Router { chassis: 0, ..to },
                 RoutingRule::Textbook => Router { blade: to.blade, ..current },
             };
         }

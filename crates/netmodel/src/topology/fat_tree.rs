@@ -144,13 +144,14 @@ impl FatTree {
     }
 
     /// Appends the upward hops until the node is above the destination, choosing the port by the destination's number
-    /// (D-mod-k).
+    /// (D-mod-k), or at random.
     fn climb(&self, wiring: &Wiring, src: u64, dst: u64, out: &mut Vec<LinkId>) -> Node {
         let mut node = Node { level: 0, position: src };
         while !self.is_above(node, dst) {
             let level = self.levels[node.level];
             let ports = u64::from(level.parents) * u64::from(level.cables);
-            let port = (self.offsets.position + dst) / self.stride(node.level) % ports;
+            let by_destination = (self.offsets.position + dst) / self.stride(node.level);
+            let port = wiring.rule.random_choice(src, dst, node.level).unwrap_or(by_destination) % ports;
             let (parent, cable) = self.parent(node, port);
             wiring.push_limiter(self.station(node), out);
             out.push(wiring.up(cable));
@@ -159,7 +160,7 @@ impl FatTree {
         node
     }
 
-    /// Appends the downward hops from a node to a host below it, choosing among parallel cables by the source's number.
+    /// Appends the downward hops from a node to a host below it, choosing among parallel cables by the source's number, or at random.
     ///
     /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) continues after a descent: the port number keeps growing
     /// and is tested against the ports of the node below. With parallel cables below the top this takes other cables than
@@ -168,7 +169,8 @@ impl FatTree {
         let mut node = from;
         while node.level > 0 {
             let level = self.levels[node.level - 1];
-            let parallel = (self.offsets.position + src) % u64::from(level.cables);
+            let random = wiring.rule.random_choice(dst, src, node.level);
+            let parallel = random.unwrap_or(self.offsets.position + src) % u64::from(level.cables);
             let mut port = parallel * u64::from(level.children);
             while node.level > 0 && port < self.ports_down(node) {
                 let children = u64::from(self.levels[node.level - 1].children);
@@ -177,7 +179,7 @@ impl FatTree {
                     out.push(wiring.down(cable));
                     wiring.push_limiter(self.station(node), out);
                     node = child;
-                    if wiring.rule == RoutingRule::Textbook {
+                    if wiring.rule != RoutingRule::Simgrid {
                         break;
                     }
                 }

@@ -204,13 +204,15 @@ proptest! {
     fn fat_tree_routes_climb_then_descend_along_cables(
         levels in prop::collection::vec((2_u32..4, 1_u32..4, 1_u32..4), 1..4),
         ends in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        rule in prop::sample::select(vec![RoutingRule::Simgrid, RoutingRule::Textbook, RoutingRule::Random]),
     ) {
         let hosts: u32 = levels.iter().map(|level| level.0).product();
         let join = |field: fn(&(u32, u32, u32)) -> u32| {
             levels.iter().map(|level| field(level).to_string()).collect::<Vec<_>>().join(",")
         };
         let lists = [join(|level| level.0), join(|level| level.1), join(|level| level.2)].join(";");
-        let tree = cluster(hosts, &format!("topology=\"FAT_TREE\" topo_parameters=\"{};{lists}\"", levels.len()));
+        let mut tree = cluster(hosts, &format!("topology=\"FAT_TREE\" topo_parameters=\"{};{lists}\"", levels.len()));
+        tree.set_routing_rule(rule);
         let (src, dst) = (ends.0.index(hosts as usize) as u32, ends.1.index(hosts as usize) as u32);
         let links = route(&tree, src, dst);
         let mut current = i64::from(src);
@@ -285,4 +287,20 @@ fn a_fat_tree_chooses_each_cable_anew_by_the_textbook() {
     // The count that the literal loop and one that is left differ by, measured with SimGrid 3.32.
     assert_eq!(different, 135);
     assert!(theirs.iter().zip(&textbook).all(|(one, other)| one.len() == other.len()));
+}
+
+/// 16 leaves of 16 hosts, with 16 uplinks each: by D-mod-k all messages of a leaf to the first hosts of others take one uplink.
+#[test]
+fn random_paths_spread_over_the_uplinks() {
+    let mut tree = cluster(256, "topology=\"FAT_TREE\" topo_parameters=\"2;16,16;1,16;1,1\"");
+    let uplinks = |tree: &Platform| -> Vec<String> {
+        (1..16).map(|leaf| route(tree, leaf, 16 * leaf)[1].to_string()).collect()
+    };
+    let different = |links: &[String]| links.iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!(different(&uplinks(&tree)), 1);
+    tree.set_routing_rule(RoutingRule::Random);
+    let random = uplinks(&tree);
+    // Of 15 random choices among 16, 9.9 are different in the mean, with a standard deviation of 1.3.
+    assert!((6..=14).contains(&different(&random)), "{random:?}");
+    assert_eq!(uplinks(&tree), random, "a pair of hosts has the same path always");
 }

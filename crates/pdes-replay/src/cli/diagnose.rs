@@ -88,7 +88,7 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
 /// Replays the trace on all processes of a cluster; the first one prints the diagnosis.
 pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (rules, config) = agree(cluster, read(arguments))?;
-    let job = agree(cluster, job(config))?;
+    let (job, config) = agree(cluster, job(config))?;
     tracing::info!("reading {}", job.job().trace.display());
     large_pages::set_large_pages(true);
     let diagnosis = match &job {
@@ -100,7 +100,8 @@ pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Clus
         DiagnosisError::Rule { .. } | DiagnosisError::NoTimes => Misuse(error.to_string()).into(),
         error => anyhow::Error::from(error),
     });
-    let finished = agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, &job, quiet));
+    let finished =
+        agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, (&job, &config), quiet));
     agree(cluster, finished)
 }
 
@@ -149,12 +150,11 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
 }
 
 /// Returns the job of a configuration; without a platform that of the recorded run, with a host for each rank.
-fn job(mut config: Config) -> Result<Subject> {
-    if config.section("platform").is_some_and(|platform| !platform.is_empty()) {
-        return Ok(Subject::Replay(config.resolve()?));
-    }
+fn job(mut config: Config) -> Result<(Subject, Config)> {
+    let has_platform = config.section("platform").is_some_and(|platform| !platform.is_empty());
     // Without a trace, the configuration says what is missing.
-    let Some(path) = config.text("trace", "path") else { return Ok(Subject::Replay(config.resolve()?)) };
+    let path = config.text("trace", "path").filter(|_| !has_platform);
+    let Some(path) = path else { return Ok((Subject::Replay(config.clone().resolve()?), config)) };
     let ranks = trace_tools::open(path.as_ref(), &LoadOptions::default())?.ranks();
     let mut topology = toml::Table::new();
     topology.insert("hosts".to_owned(), i64::from(ranks).into());
@@ -162,14 +162,19 @@ fn job(mut config: Config) -> Result<Subject> {
         topology.insert(key.to_owned(), value.into());
     }
     config.insert("platform", "topology", topology.into());
-    Ok(Subject::Recorded(config.resolve()?))
+    Ok((Subject::Recorded(config.clone().resolve()?), config))
 }
 
 /// Finds the gains, writes the results, and checks the limits.
-fn finish(arguments: &DiagnoseArguments, mut diagnosis: Diagnosis, job: &Subject, quiet: bool) -> Result<()> {
+fn finish(
+    arguments: &DiagnoseArguments,
+    mut diagnosis: Diagnosis,
+    (job, config): (&Subject, &Config),
+    quiet: bool,
+) -> Result<()> {
     diagnosis.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if arguments.gain {
-        diagnosis.simulate_gains(job.job())?;
+        diagnosis.simulate_gains(config)?;
     }
     if arguments.tolerance {
         match job {

@@ -9,8 +9,8 @@ use trace_tools::transform::{Hypothesis, TransformError};
 
 use super::rules::Rule;
 use super::{Diagnosis, DiagnosisError, Place, Problem};
-use crate::job::Job;
-use crate::what_if::place;
+use crate::config::Config;
+use crate::what_if::{changed_config, place};
 
 /// Key of a transformation that is restricted to the places of the problem.
 const PLACES: &str = "places";
@@ -22,17 +22,20 @@ const NAME: &str = "mended";
 /// # Errors
 /// If it is not a hypothesis.
 pub(super) fn hypothesis(rule: &Rule, places: &[Place]) -> Result<Option<String>, String> {
-    if rule.hypothesis.is_empty() {
+    if rule.hypothesis.is_empty() && rule.set.is_empty() {
         return Ok(None);
     }
     let transforms = rule.hypothesis.iter().flat_map(|transform| restrict(transform, places));
     let hypothesis = toml::Table::from_iter([
         ("name".to_owned(), toml::Value::String(NAME.to_owned())),
+        ("set".to_owned(), toml::Value::Array(rule.set.iter().cloned().map(toml::Value::String).collect())),
         ("transform".to_owned(), toml::Value::Array(transforms.map(toml::Value::Table).collect())),
     ]);
     let list = toml::Value::Array(vec![toml::Value::Table(hypothesis)]);
     let text = toml::Table::from_iter([("hypothesis".to_owned(), list)]).to_string();
-    read(&text).map(|_| Some(text)).map_err(|error| error.to_string())
+    let hypothesis = read(&text).map_err(|error| error.to_string())?;
+    changed_config(&Config::default(), &hypothesis).map_err(|error| error.to_string())?;
+    Ok(Some(text))
 }
 
 fn read(text: &str) -> Result<Hypothesis, TransformError> {
@@ -79,16 +82,16 @@ impl From<TransformError> for NoGain {
 }
 
 impl Diagnosis {
-    /// Finds the gain of each problem: replays the trace of the job as the hypothesis of its rule changes it. A hypothesis that does not
-    /// fit the program, or with which it fails, has no gain. Problems are then in the order of their gains.
+    /// Finds the gain of each problem: replays the trace as the hypothesis of its rule changes it, or the configuration. A hypothesis that
+    /// does not fit the program, or with which it fails, has no gain. Problems are then in the order of their gains.
     ///
     /// # Errors
-    /// If the trace cannot be loaded, or no temporary file be written.
-    pub fn simulate_gains(&mut self, job: &Job) -> Result<(), DiagnosisError> {
+    /// If the configuration is invalid, the trace cannot be loaded, or no temporary file be written.
+    pub fn simulate_gains(&mut self, config: &Config) -> Result<(), DiagnosisError> {
+        let job = config.clone().resolve()?;
         let load = job.load_options();
         let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
-        let job = job.without_outputs();
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
         // Several problems may have one hypothesis.
         let mut known: BTreeMap<String, Option<f64>> = BTreeMap::new();
@@ -101,7 +104,10 @@ impl Diagnosis {
             // Each transformed trace may be as large as the program.
             let path = directory.path().join("mended.pdt");
             let time = read(text).map_err(NoGain::from).and_then(|hypothesis| {
-                let mut job = job.clone();
+                let config =
+                    changed_config(config, &hypothesis).map_err(|why| NoGain::Unfit(why.to_string()))?;
+                let job = config.resolve().map_err(|why| NoGain::Unfit(why.to_string()))?;
+                let mut job = job.without_outputs();
                 if hypothesis.changes_program() {
                     hypothesis.write(&trace, &job.trace, &path, &options)?;
                     job.trace = path;

@@ -50,6 +50,8 @@ pub struct Rule {
     pub recommendation: String,
     /// Changes of the program whose simulated time is the gain; those with `places = true` are of the places of the problem.
     pub(super) hypothesis: Vec<toml::Table>,
+    /// Values of the configuration that are other ones in the hypothesis.
+    pub(super) set: Vec<String>,
     /// Pairs that the conditions are on, instead of single parts.
     join: Option<Join>,
     /// The conditions, each on what is left by the ones before it.
@@ -111,6 +113,8 @@ struct WrittenProblem {
     recommendation: String,
     #[serde(default)]
     hypothesis: Vec<toml::Table>,
+    #[serde(default)]
+    set: Vec<String>,
 }
 
 fn place() -> String {
@@ -285,6 +289,7 @@ impl Rule {
             description: written.description,
             recommendation: written.recommendation,
             hypothesis: written.hypothesis,
+            set: written.set,
             join,
             conditions,
             duration,
