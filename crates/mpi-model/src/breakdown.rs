@@ -79,7 +79,7 @@ pub struct Share {
     pub waiting: [SimDuration; WaitState::COUNT],
     /// Time spent waiting for data while both sides were ready.
     pub transfer: SimDuration,
-    /// The part of [`WaitState::LateSender`] in which the message that the rank received next had been sent already.
+    /// The part of [`WaitState::LateSender`] in which a message that the rank received later had been sent already.
     pub wrong_order: SimDuration,
 }
 

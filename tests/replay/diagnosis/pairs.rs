@@ -392,6 +392,45 @@ fn gains_are_what_following_the_advice_saves() {
     }
 }
 
+/// Rank 0 receives from ranks 1, 2 and 3 in this order; the part of its waits counts in which the message of a later one has been sent.
+#[test]
+fn messages_in_the_wrong_order_are_found_beyond_the_next_one() {
+    for (sent, expected) in [
+        // The first message is waited for in vain from 0.5 ms on, when the last one has been sent.
+        ([3.0, 2.9, 0.5], Some(2.5e-3)),
+        // Both waits, until 1 ms and until 3 ms.
+        ([1.0, 3.0, 0.5], Some(0.5e-3 + 2e-3)),
+        ([0.5, 2.9, 3.0], None),
+    ] {
+        let trace = program(4, |rank| match rank {
+            0 => (1..4).map(|from| format!("recv {from} 0 8;")).collect(),
+            _ => compute(sent[rank as usize - 1]) + "send 0 0 8",
+        });
+        let found = diagnose(&trace, CLUSTER, &[]);
+        let wrong = found.problems.iter().find(|found| found.name == "messages received in the wrong order");
+        match (wrong, expected) {
+            (Some(wrong), Some(expected)) => {
+                assert!((wrong.duration_s / expected - 1.0).abs() < 0.02, "{wrong:?}")
+            }
+            (wrong, expected) => assert!(wrong.is_none() && expected.is_none(), "{sent:?}: {wrong:?}"),
+        }
+    }
+}
+
+/// Ranks that work one after the other would save what those save that work at once.
+#[test]
+fn the_gain_of_serialization_is_that_of_independent_work() {
+    let folder = Folder::new();
+    let config = config(&folder, &chain(false), CLUSTER);
+    let job = config.clone().resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    found.simulate_gains(&config).unwrap();
+    let gain = found.problems.iter().find(|found| found.name == "serialization").unwrap().gain_s.unwrap();
+    let saved = found.simulated_time_s - diagnose(&chain(true), CLUSTER, &[]).simulated_time_s;
+    // Three of four milliseconds; the messages of the other program come one after the other, too.
+    assert!(saved > 2.9e-3 && (gain / saved - 1.0).abs() < 0.02, "gain {gain} s, saved {saved} s");
+}
+
 /// Three hosts of a leaf send 10 MB each to the first hosts of three other leaves, by D-mod-k over one of four uplinks. Random paths take
 /// two at least.
 #[test]

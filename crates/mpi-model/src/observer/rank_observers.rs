@@ -79,10 +79,11 @@ impl<O: Observer> RankObservers<O> {
     #[inline(always)]
     pub(crate) fn received(&mut self, request: RequestId, kind: ActionKind) {
         let Some(wait_states) = &mut self.wait_states else { return };
-        if wait_states.late().is_some()
-            && let Some((late, time)) = wait_states.received_next(request, kind)
-        {
-            self.statistics.add_wrong_order(late.region, late.kind, time);
+        if !wait_states.late().is_empty() {
+            let statistics = &mut self.statistics;
+            wait_states.received_later(request, kind, |late, time| {
+                statistics.add_wrong_order(late.region, late.kind, time);
+            });
         }
     }
 

@@ -23,8 +23,8 @@ pub(crate) struct WaitStates {
     operation: Option<OperationIndex>,
     /// Last peer of requests that are being completed together.
     last: Peer,
-    /// Last wait of the program for a late message, if what it receives next could have been received instead.
-    late: Option<LateMessage>,
+    /// Last waits of the program for late messages, in whose place it could have received what it receives later.
+    late: Vec<LateMessage>,
     /// Activity that makes the rank late, on request.
     activity: Option<Activity>,
 }
@@ -32,9 +32,11 @@ pub(crate) struct WaitStates {
 /// Wait for a message that has been sent late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LateMessage {
+    /// The sender.
+    pub(crate) from: Rank,
     /// Begin of the wait.
     pub(crate) begin: SimTime,
-    /// Time at which the message was sent.
+    /// Time at which this message was sent, or the first one that is known to have been sent before.
     pub(crate) sent: SimTime,
     /// Kind of the action that waited.
     pub(crate) kind: ActionKind,
@@ -44,8 +46,10 @@ pub(crate) struct LateMessage {
     pub(crate) age: u8,
 }
 
-/// Largest number of actions between a late message and the next one.
+/// Largest number of actions between a late message and one that was sent before.
 const MAX_AGE: u8 = 64;
+/// Number of late messages that are kept, the last ones.
+const MAX_LATE: usize = 8;
 
 /// Peer of a request. The greatest is the last one to be ready, which counts where several requests are completed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,14 +89,15 @@ impl WaitStates {
             of_operations: Vec::new(),
             operation: None,
             last: Peer::default(),
-            late: None,
+            late: Vec::new(),
             activity: needs_causes.then(|| Activity::of_rank(rank.rank)),
         }
     }
 
-    /// Returns the last late message, whose order matters for what is to come.
-    pub(crate) fn late(&self) -> Option<LateMessage> {
-        self.late
+    /// Returns the last late messages, whose order matters for what is to come.
+    #[inline]
+    pub(crate) fn late(&self) -> &[LateMessage] {
+        &self.late
     }
 
     /// Returns the activity that makes the rank late, where that is needed.
@@ -117,19 +122,31 @@ impl WaitStates {
         if self.activity.is_some() { self.get(request).cause } else { Cause::default() }
     }
 
-    /// The program receives the message of one request: returns the late message for which it waited before, and the time that it
-    /// would not have waited if it had received this one first.
-    pub(super) fn received_next(
+    /// The program receives the message of one request: tells the late messages for which it waited before, each with the time for which
+    /// it would not have waited if it had received this one first. The next message of its sender has been sent later, and ends the
+    /// comparison.
+    #[cold]
+    pub(super) fn received_later(
         &mut self,
         request: RequestId,
         kind: ActionKind,
-    ) -> Option<(LateMessage, SimDuration)> {
+        mut tell: impl FnMut(&LateMessage, SimDuration),
+    ) {
         if kind >= ActionKind::Barrier || self.operation.is_some() {
-            return None;
+            return;
         }
-        let late = self.late.take()?;
-        let sent = self.get(request).ready.max(late.begin);
-        late.sent.checked_since(sent).map(|time| (late, time))
+        let Peer { ready, rank, .. } = self.get(request);
+        self.late.retain_mut(|late| {
+            if late.from == rank {
+                return false;
+            }
+            let sent = ready.max(late.begin);
+            if let Some(time) = late.sent.checked_since(sent) {
+                tell(late, time);
+                late.sent = sent;
+            }
+            late.sent > late.begin
+        });
     }
 
     /// Returns the peer of a complete request. A request without a match has none.
@@ -159,8 +176,17 @@ impl WaitStates {
                 activity.wait(ready - wait.begin, cause);
             }
             if state == WaitState::LateSender && ready > wait.begin {
-                self.late =
-                    Some(LateMessage { begin: wait.begin, sent: ready, kind: wait.kind, region, age: 0 });
+                if self.late.len() == MAX_LATE {
+                    self.late.remove(0);
+                }
+                self.late.push(LateMessage {
+                    from: rank,
+                    begin: wait.begin,
+                    sent: ready,
+                    kind: wait.kind,
+                    region,
+                    age: 0,
+                });
             }
             return Some(peer);
         };
@@ -188,20 +214,20 @@ impl Observer for WaitStates {
         *self = saved;
     }
 
-    /// The program uses a message before it receives the next one: after a computation or a collective operation, and after many
+    /// The program uses messages before it receives others: after a computation or a collective operation, and after many
     /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
         if let Some(activity) = &mut self.activity {
             activity.end(action.kind, action.end - action.begin);
         }
-        if let Some(late) = &mut self.late {
-            late.age += 1;
+        if !self.late.is_empty() {
             let is_message = action.kind < ActionKind::Barrier;
             let computes = matches!(action.kind, ActionKind::Compute | ActionKind::Sleep);
-            if computes || !is_message || late.age > MAX_AGE {
-                self.late = None;
-            }
+            self.late.retain_mut(|late| {
+                late.age += 1;
+                is_message && !computes && late.age <= MAX_AGE
+            });
         }
     }
 
@@ -282,7 +308,7 @@ impl Observer for WaitStates {
         let shift = |peer: &mut Peer| peer.ready = peer.ready.saturating_add(time);
         self.peers.for_each(shift);
         self.of_operations.iter_mut().for_each(shift);
-        if let Some(late) = &mut self.late {
+        for late in &mut self.late {
             (late.begin, late.sent) = (late.begin.saturating_add(time), late.sent.saturating_add(time));
         }
     }

@@ -130,8 +130,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             .map_or(self.context.thread.clock, |clock| clock.min(self.context.thread.clock));
         let wait_states = self.context.observers.wait_states.as_deref();
         state.value(&wait_states.and_then(WaitStates::activity));
-        if let Some(LateMessage { begin, sent, kind, region, age }) = wait_states.and_then(WaitStates::late) {
-            state.value(&(kind, region, age));
+        let late = wait_states.map_or(&[][..], WaitStates::late);
+        state.value(&late.len());
+        for &LateMessage { from, begin, sent, kind, region, age } in late {
+            state.value(&(from, kind, region, age));
             state.time(begin);
             state.time(sent);
         }

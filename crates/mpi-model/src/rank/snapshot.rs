@@ -130,9 +130,10 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         encode(&(region, self.compute_factor, &self.files), &mut rest);
         let wait_states = self.context.observers.wait_states.as_deref().filter(|_| !has_ended);
         encode(&wait_states.and_then(WaitStates::activity), &mut rest);
-        let late = wait_states.and_then(WaitStates::late);
-        if let Some(LateMessage { begin, sent, kind, region, age }) = late {
-            encode(&(kind, region, age), &mut rest);
+        for &LateMessage { from, begin, sent, kind, region, age } in
+            wait_states.map_or(&[][..], WaitStates::late)
+        {
+            encode(&(from, kind, region, age), &mut rest);
             times.extend([begin, sent]);
         }
         if has_ended && !times.is_empty() {

@@ -53,7 +53,7 @@ const PLACE: [Named; 9] = [
     ("max_time", "Longest time of a rank in the calls [s]."),
     (
         "wrong_order",
-        "The part of `late_sender` in which the message that the rank receives next had been sent already [s].",
+        "The part of `late_sender` in which a message that the rank receives later, before it computes, had been sent already [s].",
     ),
     ("has_site", "1 if the calls have a call site or region, else 0."),
 ];
