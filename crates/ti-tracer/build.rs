@@ -11,7 +11,7 @@ fn main() {
 mod mpi {
     use std::process::Command;
 
-    const FILES: [&str; 9] = [
+    const FILES: [&str; 10] = [
         "shim/process.c",
         "shim/messages.c",
         "shim/requests.c",
@@ -20,6 +20,7 @@ mod mpi {
         "shim/regions.c",
         "shim/windows.c",
         "shim/files.c",
+        "shim/views.c",
         "shim/processes.c",
     ];
 

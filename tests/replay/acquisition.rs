@@ -193,11 +193,8 @@ fn calls_without_a_model_are_recorded_with_their_arguments() {
              unmodelled MPI_Win_unlock target=1 win=0; unmodelled MPI_Win_post ranks=1 assert=0 win=0; \
              unmodelled MPI_Win_start ranks=1 assert=0 win=0; unmodelled MPI_Win_complete win=0; unmodelled MPI_Win_wait win=0; \
              unmodelled MPI_Win_free win=0; io-open {escaped}; \
-             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 first=0 file={escaped}; \
-             io-write_at_all {escaped} 8 80; io-seek {escaped} 24; io-read {escaped} 24; \
-             unmodelled MPI_File_iwrite_at offset=0 bytes=8 file={escaped} req=other-0; \
-             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_read_all_begin bytes=8 file={escaped}; \
-             unmodelled MPI_File_read_all_end file={escaped}; io-sync {escaped}; io-close {escaped}; \
+             io-set_view {escaped} 8; io-write_at_all {escaped} 0 80; io-seek {escaped} 16; io-read {escaped} 24; \
+             io-iwrite_at {escaped} 0 8 req=0; wait req=0; io-iread_all {escaped} 8 req=0; wait req=0; io-sync {escaped}; io-close {escaped}; \
              unmodelled MPI_File_open name=/no/such/folder/a%20file mode=rdonly comm=self new=-; \
              comm_split comm=0 new=1 members=0; \
              unmodelled MPI_Intercomm_create comm=1 leader=0 peer_comm=0 remote_leader=1 tag=5 new=other-0; \
@@ -215,7 +212,6 @@ fn calls_without_a_model_are_recorded_with_their_arguments() {
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(row("MPI_Put"), "4 calls, 16 B");
-    assert_eq!(row("MPI_File_iwrite_at"), "2 calls, 16 B");
     assert_eq!(row("MPI_Win_fence"), "8 calls, 0 B");
     // The text is the trace again, arguments and times included.
     let text = folder.path("text");
@@ -263,9 +259,42 @@ fn calls_without_a_model_are_recorded_in_fortran() {
             "unmodelled MPI_Win_create size=16 unit=4 comm=0 new=0; unmodelled MPI_Win_fence assert=0 win=0; \
              unmodelled MPI_Put target=0 disp=2 bytes=4 win=0; unmodelled MPI_Win_fence assert=nosucceed win=0; \
              unmodelled MPI_Win_free win=0; io-open {file}; \
-             unmodelled MPI_File_iwrite_at offset=16 bytes=16 file={file} req=other-0; \
-             unmodelled MPI_Wait req=other-0 done=other-0; io-close {file}",
+             io-iwrite_at {file} 16 16 req=0; wait req=0; io-close {file}",
             file = file.display()
+        ),
+    );
+}
+
+/// File types of all kinds, whose blocks a replay sees, and hints.
+#[test]
+fn views_are_recorded_with_their_blocks() {
+    let Some(program) = Program::compile("views.c") else { return };
+    let folder = Folder::new();
+    let file = folder.path("out");
+    let (assert, run) = program.acquire("run", 2, &[file.to_str().unwrap()]);
+    assert.code(DONE);
+    run.check();
+    let file = file.display();
+    let views = [
+        // A vector, indexed blocks, a structure of both kinds, and a type whose blocks are one.
+        "0 48 0:8:16:3",
+        "16 40 0:4,8:8,24:12",
+        "0 64 4:4,16:8:16:3",
+        "8",
+        // Of 4 x 6 integers, rows 1 and 2 and columns 2 to 4, in the order of C and in that of Fortran.
+        "0 96 32:12:24:2",
+        "0 96 24:8:16:3",
+        // Rank 1 of a grid of 1 x 2: columns in blocks of 3, then one by one.
+        "0 96 12:12:24:4",
+        "0 96 4:4:8:12",
+    ];
+    let views: Vec<String> =
+        views.iter().map(|view| format!("io-set_view {file} {view}; io-write_at_all {file} 4 24")).collect();
+    run.expect(
+        1,
+        &format!(
+            "io-open {file} cb_nodes=1 cb_buffer_size=1048576 romio_cb_write=enable; {}; io-close {file}",
+            views.join("; ")
         ),
     );
 }

@@ -299,6 +299,133 @@ fn shared_pointers_move_in_the_order_of_time() {
     assert_near(&found, &[0.022 + 0.011, 0.011], "shared");
 }
 
+/// A nonblocking access begins at its call, beside the computations of the program, and completes its request.
+#[test]
+fn nonblocking_accesses_overlap_with_computations() {
+    let program = |access: &str, computation: &str, wait: &str| {
+        format!("0 init\n0 io-open /fs/x\n0 {access} req=3\n0 compute {computation}\n0 {wait}\n")
+    };
+    let check = |text: &str, expected: f64| {
+        for model in [FREE, "network.model='flow'"] {
+            let found = run_on_system(text, "stripe_count = 1", &[model]).unwrap();
+            assert_near(&found, &[expected], &format!("{text} {model}"));
+        }
+    };
+    // A write of 1 MB takes 11 ms.
+    let write = "io-iwrite_at /fs/x 0 1000000";
+    check(&program(write, "5e6", "wait req=3"), 0.011);
+    check(&program(write, "50e6", "waitall req=3"), 0.05);
+    check(&program("io-iread /fs/x 1000000", "5e6", "waitany req=3 done=3"), 0.011);
+    check(&program("io-iwrite_shared /fs/x 1000000", "5e6", "wait req=3"), 0.011);
+    check(&program("io-iwrite_all /fs/x 1000000", "50e6", "wait req=3"), 0.05);
+    // What no call completes is completed at the end; a test polls.
+    check(&program(write, "5e6", "barrier"), 0.011);
+    let polls = program(write, "20e6", "test req=3 done=3\n0 compute 1e6");
+    let found = run_on_system(&polls, "stripe_count = 1", &[FREE]).unwrap();
+    // The test costs 0.1 ms.
+    assert_near(&found, &[0.0211], "test");
+    // The pointer moves at the call: the second write goes to the second server.
+    let two = "0 init\n0 io-open /fs/x\n0 io-iwrite /fs/x 1000000 req=0\n0 io-iwrite /fs/x 1000000 req=1\n0 waitall req=0,1\n";
+    let found = run_on_system(two, "", &[FREE]).unwrap();
+    assert_near(&found, &[0.011], "two servers");
+    // On one server one access is behind the other; with contention the data share the link of the client.
+    for (model, expected) in [(FREE, 0.021), ("network.model='flow'", 0.022)] {
+        let found = run_on_system(two, "stripe_count = 1", &[model]).unwrap();
+        assert_near(&found, &[expected], model);
+    }
+}
+
+/// Nonblocking accesses of several ranks: collective ones meet beside the program, those at a shared pointer come one after the other.
+#[test]
+fn nonblocking_accesses_of_several_ranks() {
+    let begin = "0 init\n1 init\n0 io-open /fs/x\n1 io-open /fs/x\n";
+    // Rank 1 comes 20 ms later, so that the write takes from 20 to 31 ms, in which rank 0 computes for 50 ms.
+    let all = format!(
+        "{begin}1 compute 20e6\n0 io-iwrite_at_all /fs/x 0 1000000 req=0\n1 io-iwrite_at_all /fs/x 1000000 1000000 req=0\n\
+         0 compute 50e6\n0 wait req=0\n1 wait req=0\n"
+    );
+    let found = run_on_system(&all, "", &[FREE]).unwrap();
+    assert_near(&found, &[0.05, 0.031], "collective");
+    let shared = format!(
+        "{begin}0 io-iwrite_shared /fs/x 1000000 req=0\n0 io-iwrite_shared /fs/x 1000000 req=1\n0 waitall req=0,1\n\
+         1 compute 1e6\n1 io-write_shared /fs/x 1000000\n"
+    );
+    let found = run_on_system(&shared, "", &[FREE]).unwrap();
+    assert_near(&found, &[0.022, 0.033], "shared");
+    let calls = ["0 io-iwrite_all /fs/x 8 req=0\n0 wait req=0\n", "0 io-write_all /fs/x 8\n"];
+    let different = format!("{begin}{}{}", calls[0], calls[1].replace("0 io", "1 io"));
+    let folder = Folder::new();
+    let trace = folder.write("different.txt", &different);
+    command().args(["trace", "convert"]).arg(&trace).arg("-o").arg(folder.path("a.pdt")).assert().code(DONE);
+    command()
+        .args(["trace", "check"])
+        .arg(folder.path("a.pdt"))
+        .assert()
+        .code(FAILED)
+        .stderr(contains("io-iwrite_all"));
+}
+
+/// 1 MB of every 2 MB, by ROMIO's data sieving: reads and writes take the holes, too, as far as the buffer reaches.
+#[test]
+fn independent_accesses_sieve_holes() {
+    let check = |call: &str, hints: &str, system: &str, expected: f64| {
+        let text =
+            format!("0 init\n0 io-open /fs/x 0 {hints}\n0 io-set_view /fs/x 0 2000000 0:1000000\n0 {call}\n");
+        let found = run_on_system(&text, &format!("stripe_count = 1{system}"), &[FREE]).unwrap();
+        assert_near(&found, &[expected], &format!("{call} {hints} {system}"));
+    };
+    let exists = ", files = { '/fs/x' = '100MB' }";
+    // The device takes 10 ms for a megabyte, and the last message of each access 1 ms.
+    check("io-read /fs/x 2000000", "", exists, 0.031);
+    check("io-read_all /fs/x 2000000", "", exists, 0.031);
+    check("io-read_at /fs/x 1000000 1000000", "", exists, 0.011);
+    check("io-read /fs/x 2000000", "ind_rd_buffer_size=1000000", exists, 0.022);
+    check("io-read /fs/x 2000000", "romio_ds_read=disable", exists, 0.022);
+    // Pieces of 512 KiB: two for the first megabyte with a part of the hole, two for the second without.
+    let pieces = 1_048_576.0 + 1e6;
+    check("io-write /fs/x 2000000", "", "", pieces * 11e-9);
+    // What exists is read before.
+    check("io-write /fs/x 2000000", "", exists, pieces * 22e-9);
+    check("io-write /fs/x 2000000", "romio_ds_write=disable", exists, 0.022);
+    check("io-write /fs/x 2000000", "ind_wr_buffer_size=4000000", "", 0.031);
+    // Such an access beside the program.
+    check("io-iread /fs/x 2000000 req=0\n0 compute 40e6\n0 wait req=0", "", exists, 0.04);
+}
+
+/// Two ranks have every second megabyte, in views or in parts of 1 MB; ROMIO's aggregators are both.
+#[test]
+fn collective_accesses_follow_romio() {
+    let check = |access: &str, hints: &str, io: &str, expected: [f64; 2]| {
+        let of_rank = |rank: u32| {
+            let place = format!("{}000000", rank);
+            format!(
+                "{rank} init\n{rank} io-open /fs/x 0 {hints}\n{rank} io-set_view /fs/x {place} 2000000 0:1000000\n{rank} {access}\n"
+            )
+        };
+        let text = of_rank(0) + &of_rank(1);
+        let io = format!("mpi.collective_io='{io}'");
+        let found = run_on_system(&text, "files = { '/fs/x' = '100MB' }", &[FREE, &io]).unwrap();
+        assert_near(&found, &expected, &format!("{access} {hints} {io}"));
+    };
+    let write = "io-write_all /fs/x 2000000";
+    // 1 MB goes to the other aggregator, then both write 2 MB, of which each server has half, first that of rank 0.
+    check(write, "", "romio", [0.012, 0.022]);
+    check("io-read_at_all /fs/x 0 2000000", "", "romio", [0.022; 2]);
+    check("io-iwrite_all /fs/x 2000000 req=1", "", "romio", [0.012, 0.022]);
+    // One aggregator gets 2 MB, and writes all; the other rank has sent its data then.
+    check(write, "cb_nodes=1", "romio", [0.023, 0.002]);
+    // In two rounds of 1 MB, of the same server each; the second begins when both aggregators have written, at 22 ms.
+    check(write, "cb_buffer_size=1000000", "romio", [0.034, 0.044]);
+    // Parts that are not interleaved are accessed by each rank itself, unless hints say otherwise.
+    let apart = "io-write_all /fs/x 1000000";
+    check(apart, "", "romio", [0.011; 2]);
+    check(apart, "romio_cb_write=enable cb_nodes=1", "romio", [0.012, 0.001]);
+    check("io-read_all /fs/x 2000000", "romio_cb_read=disable romio_ds_read=disable", "romio", [0.022; 2]);
+    // SMPI's chunks are the same two halves; the data are exchanged behind the access.
+    check(write, "", "smpi", [0.022; 2]);
+    check(apart, "", "smpi", [0.011; 2]);
+}
+
 /// The trace of all kinds of calls has one digest on any number of threads, and from a checkpoint at any event, in both models.
 #[test]
 fn file_systems_are_deterministic() {
@@ -306,20 +433,27 @@ fn file_systems_are_deterministic() {
         std::fs::read_to_string(committed()).unwrap().replace("/scratch", "/fs").replace("/tmp", "/fs/tmp");
     let text = text.replace(
         "0 io-read_all /fs/tmp/log 0\n",
-        "0 io-write_shared /fs/x 100000\n0 io-read_all /fs/tmp/log 0\n",
+        "0 io-write_shared /fs/x 100000\n0 io-iwrite_shared /fs/x 1000 req=4\n0 io-iwrite /fs/x 200000 req=5\n\
+         0 wait req=5\n0 wait req=4\n0 io-read_all /fs/tmp/log 0\n",
     );
+    let text = format!("{text}{}", (0..4).map(|rank| {
+        format!("{rank} io-set_view /fs/x {rank} 10000 0:100:1000:9\n{rank} io-iwrite_all /fs/x 90000 req=9\n{rank} io-read_at /fs/x {rank}000 5000\n{rank} wait req=9\n")
+    }).collect::<String>());
     let folder = Folder::new();
     let trace = folder.write("trace.txt", &text);
-    let system = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, forwarders = ['node-4', 'node-3'], metadata = { host = 'node-4', rate = 1000 }, scheduler = 'by-offset', files = { '/fs/state' = '100MB', '/fs/tmp/log' = '1MB' }";
+    let system = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, forwarders = ['node-4', 'node-3'], metadata = { host = 'node-4', rate = 1000 }, scheduler = 'by-offset', files = { '/fs/state' = '100MB', '/fs/tmp/log' = '1MB', '/fs/x' = '1GB' }";
     let mut digests = Vec::new();
-    for model in [FREE, "network.model='flow'"] {
-        let at = |settings: &[&str]| run(on_system(&trace, system, &[&[model], settings].concat())).unwrap();
+    for (model, io) in
+        [(FREE, "mpi.collective_io='romio'"), ("network.model='flow'", "mpi.collective_io='smpi'")]
+    {
+        let at =
+            |settings: &[&str]| run(on_system(&trace, system, &[&[model, io], settings].concat())).unwrap();
         let one = digest(&at(&[]));
         for threads in ["engine.threads=2", "engine.threads=3"] {
             assert_eq!(digest(&at(&[threads])), one);
         }
         let parts_in = Folder::new();
-        let (outcome, parts) = replay_in_parts(on_system(&trace, system, &[model]), &parts_in);
+        let (outcome, parts) = replay_in_parts(on_system(&trace, system, &[model, io]), &parts_in);
         assert_eq!(digest(&outcome.unwrap()), one, "{model}");
         assert!(parts > 2, "{parts} parts");
         digests.push(one);

@@ -77,13 +77,26 @@ impl Activity {
     #[inline]
     pub(crate) fn end(&mut self, kind: ActionKind, time: SimDuration) {
         use ActionKind::{
-            Cancel, Compute, Iprobe, Irecv, Isend, Marker, NonBlocking, Send, Sleep, Start, Test,
+            Cancel, Compute, FileReadStart, FileWriteStart, Iprobe, Irecv, Isend, Marker, NonBlocking, Send,
+            Sleep, Start, Test,
         };
         let own = SimDuration::from_picos(time.as_picos() - self.waited.as_picos());
         self.waited = SimDuration::ZERO;
         let goes_on = matches!(
             kind,
-            Compute | Sleep | Send | Isend | Irecv | Test | Iprobe | Start | Cancel | NonBlocking | Marker
+            Compute
+                | Sleep
+                | Send
+                | Isend
+                | Irecv
+                | Test
+                | Iprobe
+                | Start
+                | Cancel
+                | NonBlocking
+                | FileReadStart
+                | FileWriteStart
+                | Marker
         );
         if !goes_on {
             self.weight = SimDuration::from_picos(self.weight.as_picos() / 2);

@@ -183,6 +183,8 @@ pub enum FileOperation {
     Read,
     /// Writes data.
     Write,
+    /// Reads what exists of a part, before some of it is written.
+    ReadExisting,
     /// Opens the file.
     Open,
     /// Waits until all data are on devices.
@@ -224,7 +226,7 @@ impl FileAccess {
     /// Returns whether there is nothing to do.
     pub(crate) fn is_nothing(&self) -> bool {
         match self.operation {
-            FileOperation::Read | FileOperation::Write => self.bytes == 0,
+            FileOperation::Read | FileOperation::Write | FileOperation::ReadExisting => self.bytes == 0,
             FileOperation::Open | FileOperation::Sync => self.storage == StorageKind::Device,
         }
     }

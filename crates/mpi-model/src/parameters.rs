@@ -47,6 +47,8 @@ pub struct Parameters {
     pub communicators_cost: bool,
     /// Algorithms of collective operations.
     pub collectives: Selection,
+    /// Library whose collective accesses to files are modelled.
+    pub collective_io: CollectiveIo,
     /// Speed of computations in each region of the program, as a multiple of the speed of the host; 1 elsewhere. Finite and positive.
     /// The name of a region is that of a location of the trace without `:0` at its end; before any location, the empty name.
     pub region_speeds: BTreeMap<String, f64>,
@@ -89,6 +91,7 @@ impl Default for Parameters {
             outcomes: Outcomes::default(),
             communicators_cost: true,
             collectives: Selection::default(),
+            collective_io: CollectiveIo::default(),
             region_speeds: BTreeMap::new(),
             bytes_per_flop: 0.0,
             region_bytes_per_flop: BTreeMap::new(),
@@ -120,6 +123,26 @@ impl Outcomes {
         match self {
             Self::Recorded => "recorded",
             Self::Reenact => "reenact",
+        }
+    }
+}
+
+/// Library whose collective accesses to files are modelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CollectiveIo {
+    /// SMPI's extended two phases: all ranks are aggregators, each for a chunk of the whole.
+    #[default]
+    Smpi,
+    /// ROMIO's two phases, with aggregators and buffers.
+    Romio,
+}
+
+impl CollectiveIo {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smpi => "smpi",
+            Self::Romio => "romio",
         }
     }
 }

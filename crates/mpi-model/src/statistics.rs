@@ -85,6 +85,11 @@ action_kinds! {
     FileReadAll = "io-read_all",
     /// `io-write_all`, `io-write_at_all`.
     FileWriteAll = "io-write_all",
+    /// The calls of nonblocking reads, `io-iread`, `io-iread_at_all` and so on.
+    FileReadStart = "io-iread",
+    /// The calls of nonblocking writes.
+    FileWriteStart = "io-iwrite",
+    FileSetView = "io-set_view",
 }
 
 impl ActionKind {

@@ -73,11 +73,11 @@ impl WaitState {
     fn in_collective(self, operation: ActionKind) -> Self {
         use ActionKind::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, FileClose,
-            FileOpen, FileReadAll, FileSync, FileWriteAll, Gather, Gatherv, NewCommunicator, Reduce,
-            ReduceScatter, Scan, Scatter, Scatterv,
+            FileOpen, FileReadAll, FileSetView, FileSync, FileWriteAll, Gather, Gatherv, NewCommunicator,
+            Reduce, ReduceScatter, Scan, Scatter, Scatterv,
         };
         match (operation, self) {
-            (Barrier | FileClose | FileSync, _) => Self::WaitAtBarrier,
+            (Barrier | FileClose | FileSync | FileSetView, _) => Self::WaitAtBarrier,
             (
                 Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator
                 | FileOpen | FileReadAll | FileWriteAll,

@@ -232,6 +232,8 @@ pub struct MpiParameters {
     pub iprobe_s: f64,
     /// Source of the outcomes that depend on time: `"reenact"` or `"recorded"`.
     pub outcomes: &'static str,
+    /// Library whose collective accesses to files are modelled: `"smpi"` or `"romio"`.
+    pub collective_io: &'static str,
     /// Cost of an allgather of 8 bytes for each communicator that is created.
     pub communicators_cost: bool,
 }
@@ -383,6 +385,7 @@ impl Parameters {
                 test_grows: job.mpi.test_grows,
                 iprobe_s: job.mpi.iprobe.as_secs_f64(),
                 outcomes: job.mpi.outcomes.name(),
+                collective_io: job.mpi.collective_io.name(),
                 communicators_cost: job.mpi.communicators_cost,
             },
         }

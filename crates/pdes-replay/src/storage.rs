@@ -35,7 +35,9 @@ pub(crate) fn addressed(access: &FileAccess) -> (DeviceId, Access) {
     let &FileAccess { number, file, operation, offset, bytes, .. } = access;
     let direction = match operation {
         FileOperation::Write => Direction::Write,
-        FileOperation::Read | FileOperation::Open | FileOperation::Sync => Direction::Read,
+        FileOperation::Read | FileOperation::ReadExisting | FileOperation::Open | FileOperation::Sync => {
+            Direction::Read
+        }
     };
     (DeviceId::new(number), Access { file, direction, offset, bytes })
 }

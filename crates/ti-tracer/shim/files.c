@@ -20,13 +20,28 @@ static const char *whence(int from) {
     return from == MPI_SEEK_SET ? "set" : from == MPI_SEEK_CUR ? "cur" : "end";
 }
 
+void ti_hint(const char *name, const char *value);
+static void hints(MPI_Info info) {
+    static const char *const all[] = {"cb_nodes",           "cb_buffer_size",  "ind_rd_buffer_size", "ind_wr_buffer_size",
+                                      "striping_factor",    "striping_unit",   "romio_cb_read",      "romio_cb_write",
+                                      "romio_ds_read",      "romio_ds_write"};
+    char value[32];
+    for (int i = 0, found = 0; info != MPI_INFO_NULL && i < COUNT(all); i++) {
+        PMPI_Info_get(info, all[i], sizeof value - 1, value, &found);
+        if (found) ti_hint(all[i], value);
+    }
+}
+
 /* A file that could not be opened is null. */
 #define OPENED(c, m, f) mode(m), COMMUNICATOR("comm", c), FILE_OF("new", f)
 int ti_c_File_open(MPI_Comm c, const char *s, int m, MPI_Info i, MPI_File *f) {
     int is_on = enter();
     int error = PMPI_File_open(c, s, m, i, f);
     MPI_File file = error == MPI_SUCCESS ? *f : MPI_FILE_NULL;
-    if (is_on) unmodelled("MPI_File_open", 0, TEXT("name", s), OPENED(c, m, file));
+    if (is_on) {
+        hints(i);
+        unmodelled("MPI_File_open", 0, TEXT("name", s), OPENED(c, m, file));
+    }
     leave();
     return error;
 }
@@ -37,7 +52,10 @@ void ti_f_file_open(I c, const char *s, I m, I i, I f, I e, size_t len) {
     if (!e) e = &unused;
     ((void (*)())ti_fortran(&slot, "file_open"))(c, s, m, i, f, e, len);
     MPI_File file = *e == MPI_SUCCESS ? FILE_C(f) : MPI_FILE_NULL;
-    if (is_on) unmodelled("MPI_File_open", 0, BLANK_TEXT("name", s, (int)len), OPENED(COMM(c), *m, file));
+    if (is_on) {
+        hints(PMPI_Info_f2c(*i));
+        unmodelled("MPI_File_open", 0, BLANK_TEXT("name", s, (int)len), OPENED(COMM(c), *m, file));
+    }
     leave();
 }
 C_ENDER(File_close, MPI_File, TI_FILE, "file")
@@ -75,27 +93,32 @@ C_CALL(File_seek_shared, (MPI_File f, MPI_Offset o, int w), (f, o, w), NUMBER("o
 F_CALL(File_seek_shared, file_seek_shared, (I f, MPI_Offset *o, I w), (f, o, w), NUMBER("offset", *o),
        TEXT("whence", whence(*w)), FILE_OF("file", FILE_C(f)))
 
-/* A file view: displacement, size, extent and first byte of its types, and data representation. */
+/* A file view: displacement, size and extent of its types, the blocks of the file type, and the data representation. */
+void ti_blocks_of(MPI_Datatype type);
 static int64_t extent(MPI_Datatype type) {
     MPI_Aint lower = 0, extent = 0;
     PMPI_Type_get_extent(type, &lower, &extent);
     return extent;
 }
-static int64_t first(MPI_Datatype type) {
-    MPI_Aint lower = 0, extent = 0;
-    PMPI_Type_get_true_extent(type, &lower, &extent);
-    return lower;
-}
 #define VIEW(d, et, ft, f)                                                                           \
     NUMBER("disp", d), NUMBER("etype", bytes_of(1, et)), NUMBER("filetype", bytes_of(1, ft)),        \
-        NUMBER("extent", extent(ft)), NUMBER("first", first(ft)), FILE_OF("file", f)
-C_CALL(File_set_view, (MPI_File f, MPI_Offset d, MPI_Datatype et, MPI_Datatype ft, const char *s, MPI_Info i),
-       (f, d, et, ft, s, i), TEXT("datarep", s), VIEW(d, et, ft, f))
+        NUMBER("extent", extent(ft)), FILE_OF("file", f)
+int ti_c_File_set_view(MPI_File f, MPI_Offset d, MPI_Datatype et, MPI_Datatype ft, const char *s, MPI_Info i) {
+    if (enter()) {
+        ti_blocks_of(ft);
+        unmodelled("MPI_File_set_view", 0, TEXT("datarep", s), VIEW(d, et, ft, f));
+    }
+    int error = PMPI_File_set_view(f, d, et, ft, s, i);
+    leave();
+    return error;
+}
 void ti_f_file_set_view(I f, MPI_Offset *d, I et, I ft, const char *s, I i, I e, size_t len) {
     static void *slot;
     MPI_Fint unused;
-    if (enter())
+    if (enter()) {
+        ti_blocks_of(TYPE(ft));
         unmodelled("MPI_File_set_view", 0, BLANK_TEXT("datarep", s, (int)len), VIEW(*d, TYPE(et), TYPE(ft), FILE_C(f)));
+    }
     ((void (*)())ti_fortran(&slot, "file_set_view"))(f, d, et, ft, s, i, e ? e : &unused, len);
     leave();
 }

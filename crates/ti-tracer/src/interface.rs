@@ -318,6 +318,23 @@ pub(crate) extern "C" fn ti_forget(kind: c_int, handle: i64) {
     with_recorder(|recorder, _| recorder.free_object(object, handle));
 }
 
+/// Adds a hint to those of the file that is opened next.
+///
+/// # Safety
+/// Both are NUL-terminated strings.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_hint(name: *const c_char, value: *const c_char) {
+    // SAFETY: as the caller promises.
+    let (name, value) = unsafe { (read_str(name), read_str(value)) };
+    with_recorder(|recorder, _| recorder.add_hint(name, value));
+}
+
+/// Adds a block to the file type of the view that is set next.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_block(offset: i64, bytes: i64) {
+    with_recorder(|recorder, _| recorder.add_block(offset, bytes));
+}
+
 /// Records a blocking send.
 ///
 /// # Safety

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod completion;
+mod file_type;
 mod files;
 mod messages;
 mod regions;
@@ -19,6 +20,7 @@ use crate::communicators::Communicators;
 use crate::phrases::{Channel, Phrases};
 use crate::requests::{RequestEntry, Requests};
 use crate::shard::ShardFile;
+use file_type::FileType;
 use files::OpenFile;
 use unmodelled::{Objects, function};
 
@@ -70,6 +72,10 @@ pub struct Recorder {
     objects: Objects,
     /// Files on which calls are recorded as actions, by handle.
     files: FxHashMap<i64, OpenFile>,
+    /// Hints of the file that is opened next, as named fields.
+    hints: Vec<(String, String)>,
+    /// File type of the view that is set next.
+    file_type: FileType,
     /// Source, tag and communicator of matched messages by handle (`MPI_Mprobe`).
     matched: FxHashMap<i64, (i32, i32, i64)>,
     /// Names of the current regions, outermost first.
@@ -95,6 +101,8 @@ impl Recorder {
             unmodelled_requests: Requests::default(),
             objects: Objects::default(),
             files: FxHashMap::default(),
+            hints: Vec::new(),
+            file_type: FileType::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
             phrase: Phrase::default(),

@@ -14,6 +14,8 @@ pub(crate) enum RequestKind {
     Receive,
     /// A collective operation.
     Collective,
+    /// An access to a file.
+    File,
     /// An unmodelled call.
     Unmodelled,
 }
@@ -119,6 +121,11 @@ impl Requests {
         let Some(index) = entries.iter().position(|entry| entry.number == number) else { return };
         // Not `swap_remove`: the others stay in posting order.
         entries.remove(index);
+        self.release_number(number);
+    }
+
+    /// Frees a number.
+    pub(crate) fn release_number(&mut self, number: u32) {
         self.free.push(Reverse(number));
     }
 }

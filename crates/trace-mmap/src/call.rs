@@ -3,6 +3,8 @@
 mod derive;
 mod error;
 mod file;
+mod file_hints;
+mod file_view;
 mod read;
 mod table;
 mod visit;
@@ -10,6 +12,8 @@ mod visit;
 pub(crate) use derive::text;
 pub use error::CallError;
 pub use file::{FileCall, FileDirection, FileName, MAX_OFFSET};
+pub use file_hints::{FileHints, NumberHint, Switch, SwitchHint};
+pub use file_view::{BlockRun, FileView};
 pub use read::ReadCall;
 pub use table::{Call, CallKind, CallOp};
 pub(crate) use visit::VisitMut;

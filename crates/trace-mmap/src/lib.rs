@@ -97,7 +97,8 @@ pub use archive::{
 pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
 pub use call::{
-    Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileName, SendMode, Source,
+    BlockRun, Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileHints,
+    FileName, FileView, NumberHint, SendMode, Source, Switch, SwitchHint,
 };
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;

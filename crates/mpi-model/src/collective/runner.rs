@@ -52,7 +52,8 @@ impl<'t> CollectiveRunner<'t> {
     ) -> (OperationIndex, Option<RequestId>) {
         let plan = plan::plan(means.context, origin).expect("the action is an operation");
         let request = plan.slot.map(|slot| means.point_to_point.request(slot));
-        let number = self.counts.next_on(plan.communicator.id);
+        // Messages of collective operations alone are told apart by numbers.
+        let number = if origin.is_collective() { self.counts.next_on(plan.communicator.id) } else { 0 };
         let (is_alone, index) = (self.is_idle(), self.free_index());
         let thread = match request {
             Some(_) => means.context.thread.fork(self.counts.next_nonblocking(is_alone)),

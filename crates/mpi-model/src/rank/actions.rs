@@ -172,7 +172,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             return self.resume_blocking_operation(index, outbox);
         }
         collectives.run(index, &mut means)?;
-        Ok(self.end(ActionKind::NonBlocking))
+        let call = origin.call().expect("an operation with a request is a call");
+        let trace = self.context.trace;
+        Ok(self.end(ActionKind::of_call(trace.call(call), trace)))
     }
 
     /// Resumes the operation for which the program waits.

@@ -75,6 +75,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 self.start_operation(Origin::Call(id), outbox)
             }
             Call::File { .. } => self.file_call(id, outbox),
+            Call::SetView { .. } => self.set_view(id, outbox),
             Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(kind)),
         }
     }
@@ -124,21 +125,27 @@ impl ActionKind {
             Call::Collective { operation, slot: None, .. } => Self::from(rank.collective(*operation)),
             Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
             Call::NewCommunicator { .. } => Self::NewCommunicator,
-            Call::File { call, .. } => match call {
-                FileCall::Open { .. } => Self::FileOpen,
-                FileCall::Close => Self::FileClose,
-                FileCall::Sync => Self::FileSync,
-                FileCall::Seek { .. } => Self::Marker,
-                FileCall::Access { is_collective, direction, .. }
-                | FileCall::SharedAccess { is_ordered: is_collective, direction, .. } => {
-                    match (direction, is_collective) {
-                        (FileDirection::Read, false) => Self::FileRead,
-                        (FileDirection::Write, false) => Self::FileWrite,
-                        (FileDirection::Read, true) => Self::FileReadAll,
-                        (FileDirection::Write, true) => Self::FileWriteAll,
-                    }
-                }
+            Call::SetView { .. } => Self::FileSetView,
+            Call::File { call, slot, .. } => match (call, Self::of_access(call)) {
+                (_, Some(Self::FileRead | Self::FileReadAll)) if slot.is_some() => Self::FileReadStart,
+                (_, Some(_)) if slot.is_some() => Self::FileWriteStart,
+                (_, Some(kind)) => kind,
+                (FileCall::Open { .. }, None) => Self::FileOpen,
+                (FileCall::Close, None) => Self::FileClose,
+                (FileCall::Sync, None) => Self::FileSync,
+                (_, None) => Self::Marker,
             },
         }
+    }
+
+    /// Returns the kind to which the time of a blocking access to a file is attributed; `None` for other calls.
+    pub(crate) fn of_access(call: &FileCall) -> Option<Self> {
+        let (direction, _) = call.access()?;
+        Some(match (direction, call.is_collective()) {
+            (FileDirection::Read, false) => Self::FileRead,
+            (FileDirection::Write, false) => Self::FileWrite,
+            (FileDirection::Read, true) => Self::FileReadAll,
+            (FileDirection::Write, true) => Self::FileWriteAll,
+        })
     }
 }

@@ -7,11 +7,14 @@
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use pdes_core::{Bytes, Rank};
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Action, Call, CallId, CommId, FileCall, RankTrace, Trace};
+use trace_mmap::{
+    Action, Call, CallId, CommId, Communicator, FileCall, FileHints, FileView, RankTrace, Trace,
+};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -27,19 +30,53 @@ use crate::statistics::ActionKind;
 /// The files of a rank.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Files {
-    /// Individual pointers \[B\].
-    pointers: BTreeMap<Box<str>, u64>,
-    /// Phases of the shared pointers.
-    phases: BTreeMap<Box<str>, Phase>,
+    files: BTreeMap<Box<str>, File>,
     /// Number of collective accesses on each communicator.
     collective_accesses: BTreeMap<CommId, u32>,
 }
 
-/// Number of the times that the shared pointer of a file was set, when the file was opened or accessed in the order of ranks. In a phase
-/// ranks move the pointer in the order of time.
+/// A file as a rank sees it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct File {
+    /// Individual pointer: amount of the data of the view \[B\].
+    pointer: u64,
+    /// Phase of the shared pointer.
+    phase: Phase,
+    calls: FileCalls,
+}
+
+/// The calls of a rank that say how it sees a file.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FileCalls {
+    /// The call that opened it.
+    open: Option<CallId>,
+    /// The call that set its view.
+    view: Option<CallId>,
+}
+
+impl FileCalls {
+    /// Returns the view; `None` for the whole file.
+    pub(crate) fn view(self, trace: &RankTrace) -> Option<&FileView> {
+        match trace.call(self.view?) {
+            Call::SetView { view, .. } => Some(view),
+            _ => None,
+        }
+    }
+
+    /// Returns the hints with which the file was opened.
+    pub(crate) fn hints(self, trace: &RankTrace) -> FileHints {
+        match self.open.map(|id| trace.call(id)) {
+            Some(Call::File { call: FileCall::Open { hints, .. }, .. }) => *hints,
+            _ => FileHints::default(),
+        }
+    }
+}
+
+/// Number of the times that the shared pointer of a file was set, when the file was opened, its view was set, or it was accessed in the
+/// order of ranks. In a phase ranks move the pointer in the order of time.
 type Phase = u32;
 
-/// Place of an access in its file.
+/// Place of an access in its file, in the data of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A part.
@@ -50,35 +87,45 @@ enum Place {
     Ordered(Phase),
 }
 
-impl Files {
+impl File {
+    /// Begins the next phase of the shared pointer; returns the last one.
+    fn next_phase(&mut self) -> Phase {
+        self.phase += 1;
+        self.phase - 1
+    }
+
     /// Follows a call; returns the place of its access.
-    fn follow(&mut self, file: &str, call: FileCall) -> Option<Place> {
-        let pointer = match self.pointers.get_mut(file) {
-            Some(pointer) => pointer,
-            None => self.pointers.entry(file.into()).or_default(),
-        };
-        let begin = call.move_pointer(pointer);
+    fn follow(&mut self, id: CallId, call: FileCall) -> Option<Place> {
+        let begin = call.move_pointer(&mut self.pointer);
         match call {
             FileCall::Open { .. } => {
-                self.next_phase(file);
+                self.next_phase();
+                self.calls = FileCalls { open: Some(id), view: None };
                 None
             }
             FileCall::Access { bytes, .. } => {
                 begin.map(|begin| Place::Part((begin, begin.saturating_add(bytes.get()))))
             }
-            FileCall::SharedAccess { is_ordered: true, .. } => Some(Place::Ordered(self.next_phase(file))),
-            FileCall::SharedAccess { is_ordered: false, .. } => {
-                Some(Place::Shared(self.phases.get(file).copied().unwrap_or(0)))
-            }
+            FileCall::SharedAccess { is_ordered: true, .. } => Some(Place::Ordered(self.next_phase())),
+            FileCall::SharedAccess { is_ordered: false, .. } => Some(Place::Shared(self.phase)),
             FileCall::Close | FileCall::Sync | FileCall::Seek { .. } => None,
         }
     }
 
-    /// Begins the next phase of the shared pointer of a file; returns the last one.
-    fn next_phase(&mut self, file: &str) -> Phase {
-        let phase = self.phases.entry(file.into()).or_default();
-        *phase += 1;
-        *phase - 1
+    /// Follows the call that sets the view, which sets all pointers back.
+    fn set_view(&mut self, id: CallId) {
+        self.pointer = 0;
+        self.next_phase();
+        self.calls.view = Some(id);
+    }
+}
+
+impl Files {
+    fn get_mut(&mut self, file: &str) -> &mut File {
+        if !self.files.contains_key(file) {
+            self.files.insert(file.into(), File::default());
+        }
+        self.files.get_mut(file).expect("the file is there")
     }
 
     /// Counts a collective access on a communicator; returns its number there, from 0.
@@ -106,6 +153,9 @@ pub(crate) struct CollectiveAccesses {
 #[derive(Clone, Debug)]
 struct FoundAccess {
     parts: Vec<Part>,
+    /// Views of those members that have set one.
+    views: BTreeMap<u32, Arc<FileView>>,
+    hints: FileHints,
     /// File and phase of an access in the order of ranks.
     ordered: Option<(Box<str>, Phase)>,
 }
@@ -115,6 +165,8 @@ struct FoundAccesses {
     accesses: BTreeMap<CommId, Vec<FoundAccess>>,
     /// Amounts that ranks access in a phase of a shared pointer \[B\].
     shared: BTreeMap<SharedPhase, u64>,
+    /// The views of all ranks, each once.
+    views: FxHashSet<Arc<FileView>>,
 }
 
 impl CollectiveAccesses {
@@ -127,15 +179,15 @@ impl CollectiveAccesses {
         }
         let (mut parts, mut phase_begins) = (BTreeMap::new(), BTreeMap::new());
         for (communicator, accesses) in found.accesses {
-            let placed = accesses.into_iter().map(|FoundAccess { parts, ordered }| {
-                let Some((file, phase)) = ordered else { return FileParts::new(parts) };
+            let placed = accesses.into_iter().map(|FoundAccess { parts, views, hints, ordered }| {
+                let Some((file, phase)) = ordered else { return FileParts::new(parts, &views, hints) };
                 let mut key = (communicator, file, phase);
                 let begin: u64 = phase_begins.get(&key).copied().unwrap_or(0);
                 let begin = begin.saturating_add(found.shared.get(&key).copied().unwrap_or(0));
                 let (parts, end) = in_rank_order(begin, &parts);
                 key.2 += 1;
                 phase_begins.insert(key, end);
-                FileParts::new(parts)
+                FileParts::new(parts, &views, hints)
             });
             let placed: Vec<FileParts> = placed.collect();
             parts.insert(communicator, placed);
@@ -176,28 +228,59 @@ impl FoundAccesses {
         let mut files = Files::default();
         for action in rank.cursor() {
             let Action::Call(id) = action else { continue };
-            let Call::File { communicator, file, call } = rank.call(id) else { continue };
-            let (file, bytes) = (file.as_str(), call.access().map_or(0, |(_, bytes)| bytes.get()));
-            let communicator = &rank.communicators()[communicator.index()];
-            let (part, ordered) = match files.follow(file, *call) {
-                Some(Place::Part(part)) if call.is_collective() => (part, None),
-                Some(Place::Ordered(phase)) => ((0, bytes), Some((file.into(), phase))),
-                Some(Place::Shared(phase)) => {
-                    let amount = self.shared.entry((communicator.id, file.into(), phase)).or_default();
-                    *amount = amount.saturating_add(bytes);
-                    continue;
+            match rank.call(id) {
+                Call::SetView { file, .. } => files.get_mut(file.as_str()).set_view(id),
+                Call::File { communicator, file, call, .. } => {
+                    let communicator = &rank.communicators()[communicator.index()];
+                    self.add_call(rank, communicator, (file.as_str(), id, *call), &mut files);
                 }
-                _ => continue,
-            };
-            let number = files.next_collective_access(communicator.id) as usize;
-            let accesses = self.accesses.entry(communicator.id).or_default();
-            if accesses.len() <= number {
-                let parts = vec![(0, 0); communicator.group.len() as usize];
-                accesses.resize(number + 1, FoundAccess { parts, ordered: None });
+                _ => {}
             }
-            accesses[number].parts[communicator.rank as usize] = part;
-            accesses[number].ordered = ordered;
         }
+    }
+
+    fn add_call(
+        &mut self,
+        rank: &RankTrace,
+        communicator: &Communicator,
+        (name, id, call): (&str, CallId, FileCall),
+        files: &mut Files,
+    ) {
+        let bytes = call.access().map_or(0, |(_, bytes)| bytes.get());
+        let file = files.get_mut(name);
+        let (part, ordered) = match file.follow(id, call) {
+            Some(Place::Part(part)) if call.is_collective() => (part, None),
+            Some(Place::Ordered(phase)) => ((0, bytes), Some((name.into(), phase))),
+            Some(Place::Shared(phase)) => {
+                let amount = self.shared.entry((communicator.id, name.into(), phase)).or_default();
+                *amount = amount.saturating_add(bytes);
+                return;
+            }
+            _ => return,
+        };
+        let calls = file.calls;
+        let number = files.next_collective_access(communicator.id) as usize;
+        let view = calls.view(rank).map(|view| self.view(view));
+        let accesses = self.accesses.entry(communicator.id).or_default();
+        if accesses.len() <= number {
+            let parts = vec![(0, 0); communicator.group.len() as usize];
+            // The ranks of a communicator give the same hints.
+            let hints = calls.hints(rank);
+            accesses.resize(number + 1, FoundAccess { parts, views: BTreeMap::new(), hints, ordered: None });
+        }
+        let access = &mut accesses[number];
+        access.parts[communicator.rank as usize] = part;
+        access.views.extend(view.map(|view| (communicator.rank, view)));
+        access.ordered = ordered;
+    }
+
+    fn view(&mut self, view: &FileView) -> Arc<FileView> {
+        if let Some(known) = self.views.get(view) {
+            return Arc::clone(known);
+        }
+        let view = Arc::new(view.clone());
+        self.views.insert(Arc::clone(&view));
+        view
     }
 }
 
@@ -207,33 +290,59 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let context = &self.context;
         let call = context.trace.call(id);
         let kind = ActionKind::of_call(call, context.trace);
-        let Call::File { communicator, file, call } = call else { unreachable!("the call is one on a file") };
+        let Call::File { communicator, file, slot, call } = call else {
+            unreachable!("the call is one on a file")
+        };
         let found = context.replay.machine.find_file(context.me, file.as_str());
         let place = found.map_err(|source| context.fail(ReplayErrorKind::NoStorage { source }))?;
         if place.is_none() {
+            // A nonblocking access leaves its request inactive, for which no wait waits.
             return Ok(self.end(kind));
         }
         let communicator = context.communicator(*communicator);
-        match self.files.follow(file.as_str(), *call) {
+        let trace = context.trace;
+        let opened = self.files.get_mut(file.as_str());
+        let (place, calls) = (opened.follow(id, *call), opened.calls);
+        let (access, with_holes) = match place {
             Some(_) if call.is_collective() => {
                 let number = self.files.next_collective_access(communicator);
-                self.start_operation(Origin::FileAccess { call: id, number }, outbox)
+                return self.start_operation(Origin::FileAccess { call: id, number }, outbox);
             }
-            Some(Place::Part((begin, _))) => {
-                let access = self.context.access(id, begin);
-                self.continue_access(id, access, 0, outbox)
-            }
+            Some(Place::Part((begin, end))) => match calls.view(trace) {
+                Some(view) if !view.is_contiguous(begin, end) => {
+                    (self.context.access(id, begin), Some(calls))
+                }
+                Some(view) => (self.context.access(id, view.position(begin)), None),
+                None => (self.context.access(id, begin), None),
+            },
             Some(Place::Shared(phase) | Place::Ordered(phase)) => {
                 let accesses = self.context.replay.collective_accesses();
                 let begin = accesses.phase_begin(communicator, file.as_str(), phase);
-                let access = FileAccess {
-                    shared_pointer: Some(pointer_number(communicator, phase)),
-                    ..self.context.access(id, begin)
-                };
-                self.continue_access(id, access, 0, outbox)
+                // The machine decides the position, and knows of no holes.
+                let begin = calls.view(trace).map_or(begin, |view| view.position(begin));
+                let shared_pointer = Some(pointer_number(communicator, phase));
+                (FileAccess { shared_pointer, ..self.context.access(id, begin) }, None)
             }
-            None if call.is_collective() => self.start_operation(Origin::Call(id), outbox),
-            None => Ok(self.end(kind)),
+            None if call.is_collective() => return self.start_operation(Origin::Call(id), outbox),
+            None => return Ok(self.end(kind)),
+        };
+        if slot.is_some() || with_holes.is_some() {
+            return self.start_operation(Origin::Access { call: id, access, with_holes }, outbox);
+        }
+        self.continue_access(id, access, 0, outbox)
+    }
+
+    /// Begins the call that sets the view of a file.
+    pub(super) fn set_view(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+        let context = &self.context;
+        let Call::SetView { file, .. } = context.trace.call(id) else {
+            unreachable!("the call sets the view of a file")
+        };
+        self.files.get_mut(file.as_str()).set_view(id);
+        let found = context.replay.machine.find_file(context.me, file.as_str());
+        match found.map_err(|source| context.fail(ReplayErrorKind::NoStorage { source }))? {
+            Some(_) => self.start_operation(Origin::Call(id), outbox),
+            None => Ok(self.end(ActionKind::FileSetView)),
         }
     }
 
@@ -336,7 +445,9 @@ impl<Route: Copy> FilePlace<Route> {
             // The machine does all steps of an access at a pointer whose position it decides.
             _ if access.shared_pointer.is_some() => [whole, None],
             (FileOperation::Write, Some((to, _))) => [Some(transfer(to)), whole],
-            (FileOperation::Read, Some((_, from))) => [whole, Some(transfer(from))],
+            (FileOperation::Read | FileOperation::ReadExisting, Some((_, from))) => {
+                [whole, Some(transfer(from))]
+            }
             _ => [whole, None],
         };
         steps.get(usize::from(number)).copied().flatten()
@@ -345,7 +456,7 @@ impl<Route: Copy> FilePlace<Route> {
 
 #[cfg(test)]
 mod tests {
-    use trace_mmap::FileDirection;
+    use trace_mmap::{FileDirection, FileHints};
 
     use super::*;
 
@@ -360,15 +471,21 @@ mod tests {
     /// The shared pointer begins anew when the file is opened, and after each access in the order of ranks.
     #[test]
     fn files_follow_their_pointers() {
-        let mut files = Files::default();
-        let bytes = Bytes::new(10);
+        let mut file = File::default();
+        let (id, bytes) = (CallId::new(0), Bytes::new(10));
         let shared =
             |is_ordered| FileCall::SharedAccess { is_ordered, direction: FileDirection::Write, bytes };
         let individual =
             FileCall::Access { is_collective: false, direction: FileDirection::Read, offset: None, bytes };
-        let calls =
-            [FileCall::Open { mode: 0 }, shared(false), individual, shared(true), shared(false), individual];
-        let places: Vec<_> = calls.iter().map(|call| files.follow("f", *call)).collect();
+        let calls = [
+            FileCall::Open { mode: 0, hints: FileHints::default() },
+            shared(false),
+            individual,
+            shared(true),
+            shared(false),
+            individual,
+        ];
+        let places: Vec<_> = calls.iter().map(|call| file.follow(id, *call)).collect();
         let part = |begin| Some(Place::Part((begin, begin + 10)));
         let expected = [
             None,

@@ -12,6 +12,8 @@ pub enum FileOperation {
     Read,
     /// Writes data.
     Write,
+    /// Reads what exists of a range, which may be nothing.
+    ReadExisting,
     /// Opens the file, at the metadata server.
     Open,
     /// Waits until all data that were written before are on the devices.

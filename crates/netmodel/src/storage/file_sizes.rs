@@ -21,6 +21,15 @@ impl FileSizes {
         self.0.get(&(request.system.get(), request.file)).copied().flatten()
     }
 
+    /// Makes a read of what exists one of that, which is nothing if no size is known.
+    pub(super) fn cut_to_existing(&self, request: &mut FileRequest) {
+        if request.operation == FileOperation::ReadExisting {
+            let size = self.of(request).unwrap_or(0);
+            request.bytes = request.bytes.min(size.saturating_sub(request.offset));
+            request.operation = FileOperation::Read;
+        }
+    }
+
     /// Follows a read or a write up to `end`.
     ///
     /// # Errors

@@ -212,6 +212,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
 
     fn begin(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
         let Some(operation) = self.state.operations.get_mut(id) else { return };
+        self.state.sizes.cut_to_existing(&mut operation.request);
         let (request, tag) = (operation.request, operation.tag);
         let system = &self.systems[request.system.index()];
         let base = self.bases[request.system.index()];
@@ -229,7 +230,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 operation.shares = system.striping.servers_of(request.file).map(server).collect();
                 self.start_shares(now, id, found);
             }
-            FileOperation::Read | FileOperation::Write => {
+            FileOperation::Read | FileOperation::ReadExisting | FileOperation::Write => {
                 if let Err(size) = self.state.sizes.access(&request, end)
                     && self.checks_sizes
                 {
@@ -305,7 +306,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
         let of = &mut self.state.servers[server as usize];
         match request.operation {
             FileOperation::Write => of.write_requested(system, (id, access.bytes), &mut self.effects),
-            FileOperation::Read => {
+            FileOperation::Read | FileOperation::ReadExisting => {
                 let size = self.state.sizes.of(&request);
                 let local = server - self.bases[request.system.index()];
                 let size = size.map(|size| system.striping.part(request.file, local, size));

@@ -7,15 +7,15 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
-use mpi_model::{ChargedCall, Outcomes, Overhead, OverheadError, Parameters};
+use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters};
 use netmodel::NetworkParameters;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
 use super::ConfigError;
 use super::sections::{
-    AnalysisSection, ComputeSection, EngineSection, MpiSection, NetworkSection, OutcomesName,
-    PlatformSection, Sections,
+    AnalysisSection, CollectiveIoName, ComputeSection, EngineSection, MpiSection, NetworkSection,
+    OutcomesName, PlatformSection, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
 use crate::job::{Job, PlatformSource, Polling};
@@ -247,6 +247,11 @@ fn mpi_parameters(
         },
         communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,
+        collective_io: match section.collective_io {
+            None => CollectiveIo::default(),
+            Some(CollectiveIoName::Smpi) => CollectiveIo::Smpi,
+            Some(CollectiveIoName::Romio) => CollectiveIo::Romio,
+        },
         region_speeds,
         bytes_per_flop,
         region_bytes_per_flop,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mpi_model::{Outcomes, Parameters};
+use mpi_model::{CollectiveIo, Outcomes, Parameters};
 use netmodel::description::{HostDescription, LinkDescription, RouteDescription, TopologyDescription};
 use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
@@ -223,6 +223,10 @@ pub(super) struct MpiSection {
     /// Outcomes that depend on time: decided by simulated time (`reenact`), or as recorded in the trace (`recorded`).
     #[schemars(extend("default" = Outcomes::default().name(), "x-page" = "model.md#what-depends-on-time"))]
     pub(super) outcomes: Option<OutcomesName>,
+    /// Collective accesses to files: SMPI's two phases with a chunk for each rank (`smpi`), or ROMIO's with aggregators and buffers
+    /// (`romio`).
+    #[schemars(extend("default" = CollectiveIo::default().name(), "x-page" = "storage.md#collective-accesses"))]
+    pub(super) collective_io: Option<CollectiveIoName>,
     /// Cost of an allgather of 8 bytes for each communicator that the trace creates and uses.
     #[schemars(extend("default" = Parameters::default().communicators_cost))]
     pub(super) communicators_cost: Option<bool>,
@@ -242,6 +246,16 @@ pub(super) struct ComputeSection {
     /// The same in regions of the program that differ.
     #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
     pub(super) region_bytes_per_flop: BTreeMap<String, f64>,
+}
+
+/// Library whose collective accesses to files are modelled.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CollectiveIoName {
+    /// SMPI.
+    Smpi,
+    /// ROMIO.
+    Romio,
 }
 
 /// Source of the outcomes that depend on time.

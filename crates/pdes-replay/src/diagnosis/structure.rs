@@ -224,9 +224,12 @@ impl<'a> Counter<'a> {
             Call::NeighborAlltoall { slot: Some(_), .. } => {
                 self.started.get_or_insert(false);
             }
-            Call::File { call, .. } => {
+            Call::File { call, slot, .. } => {
                 let bytes = call.access().map_or(0, |(_, bytes)| bytes.get());
                 self.count(kind, Property::Bytes, bytes);
+                if slot.is_some() {
+                    self.started.get_or_insert(false);
+                }
             }
             _ => {}
         }

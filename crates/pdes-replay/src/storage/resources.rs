@@ -16,7 +16,7 @@ use super::shared_pointers::{SharedAccess, SharedPointers};
 use crate::Placement;
 use crate::simulation::ServerUse;
 
-/// Bit that is set in the numbers of messages of accesses at shared pointers; the rest is the rank.
+/// Bit that is set in the numbers of messages of accesses at shared pointers; the rest is the number of the access.
 const SHARED_BIT: u32 = 1 << 31;
 
 /// Waiter for an access to a device or a file system.
@@ -24,8 +24,8 @@ const SHARED_BIT: u32 = 1 << 31;
 enum Waiter {
     /// A rank, or an operation of it.
     Rank(Completion),
-    /// The access of a rank at a shared pointer.
-    Shared(Rank),
+    /// An access at a shared pointer, by its number.
+    Shared(u32),
 }
 
 /// An access at a shared pointer, from its begin in the rank to its end.
@@ -66,8 +66,10 @@ pub(crate) struct StorageResources<'a> {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     pointers: SharedPointers,
-    /// Accesses at shared pointers by their ranks, each of which has one.
-    running: BTreeMap<Rank, RunningAccess>,
+    /// Accesses at shared pointers, by their numbers.
+    running: BTreeMap<u32, RunningAccess>,
+    /// Number of the next access.
+    next: u32,
 }
 
 impl<'a> StorageResources<'a> {
@@ -104,10 +106,11 @@ impl<'a> StorageResources<'a> {
         if access.shared_pointer.is_none() {
             return self.start(at, &access, tag.owner(), Waiter::Rank(tag));
         }
-        let rank = tag.owner();
-        let running = RunningAccess { shared: SharedAccess { access, tag }, step: Step::Begin };
-        self.state.running.insert(rank, running);
-        network.schedule(at, tag.of_storage(SHARED_BIT | rank.get()));
+        let number = self.state.next;
+        self.state.next = (number + 1) & !SHARED_BIT;
+        let running = RunningAccess { shared: SharedAccess { access, tag, number }, step: Step::Begin };
+        self.state.running.insert(number, running);
+        network.schedule(at, tag.of_storage(SHARED_BIT | number));
     }
 
     /// Starts an access on its device, or in its file system.
@@ -119,6 +122,7 @@ impl<'a> StorageResources<'a> {
         let operation = match access.operation {
             Operation::Read => FileOperation::Read,
             Operation::Write => FileOperation::Write,
+            Operation::ReadExisting => FileOperation::ReadExisting,
             Operation::Open => FileOperation::Open,
             Operation::Sync => FileOperation::Sync,
         };
@@ -155,8 +159,8 @@ impl<'a> StorageResources<'a> {
             self.servers.arrived(now, number, &mut self.consequences);
             return self.follow(network, now);
         }
-        let rank = Rank::new(number & !SHARED_BIT);
-        let Some(RunningAccess { shared, step }) = self.state.running.get(&rank).copied() else { return };
+        let number = number & !SHARED_BIT;
+        let Some(RunningAccess { shared, step }) = self.state.running.get(&number).copied() else { return };
         match step {
             Step::Begin => {
                 if let Some(first) = self.state.pointers.submit(shared) {
@@ -185,21 +189,21 @@ impl<'a> StorageResources<'a> {
     fn tag(&self, waiter: Waiter) -> Completion {
         match waiter {
             Waiter::Rank(tag) => tag,
-            Waiter::Shared(rank) => self.state.running[&rank].shared.tag,
+            Waiter::Shared(number) => self.state.running[&number].shared.tag,
         }
     }
 
     fn access_ended<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, waiter: Waiter) {
-        let rank = match waiter {
+        let number = match waiter {
             Waiter::Rank(tag) => return self.ended.push(tag),
-            Waiter::Shared(rank) => rank,
+            Waiter::Shared(number) => number,
         };
-        let Some(RunningAccess { shared, .. }) = self.state.running.get(&rank).copied() else { return };
+        let Some(RunningAccess { shared, .. }) = self.state.running.get(&number).copied() else { return };
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Read) {
             Some((client, owner)) => {
-                self.state.running.insert(rank, RunningAccess { shared, step: Step::TransferAfter });
+                self.state.running.insert(number, RunningAccess { shared, step: Step::TransferAfter });
                 let (bytes, tag) = (Bytes::new(shared.access.bytes), shared.tag);
-                send(network, now, (owner, client), bytes, tag.of_storage(SHARED_BIT | rank.get()));
+                send(network, now, (owner, client), bytes, tag.of_storage(SHARED_BIT | number));
             }
             None => self.end_shared(network, now, shared),
         }
@@ -223,9 +227,9 @@ impl<'a> StorageResources<'a> {
     ) {
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Write) {
             Some(hosts) => {
-                let rank = shared.tag.owner();
-                self.state.running.insert(rank, RunningAccess { shared, step: Step::TransferBefore });
-                let tag = shared.tag.of_storage(SHARED_BIT | rank.get());
+                let running = RunningAccess { shared, step: Step::TransferBefore };
+                self.state.running.insert(shared.number, running);
+                let tag = shared.tag.of_storage(SHARED_BIT | shared.number);
                 send(network, now, hosts, Bytes::new(shared.access.bytes), tag);
             }
             None => self.access_shared(now, shared),
@@ -233,9 +237,8 @@ impl<'a> StorageResources<'a> {
     }
 
     fn access_shared(&mut self, now: SimTime, shared: SharedAccess) {
-        let rank = shared.tag.owner();
-        self.state.running.insert(rank, RunningAccess { shared, step: Step::Access });
-        self.start(now, &shared.access, rank, Waiter::Shared(rank));
+        self.state.running.insert(shared.number, RunningAccess { shared, step: Step::Access });
+        self.start(now, &shared.access, shared.tag.owner(), Waiter::Shared(shared.number));
     }
 
     /// Ends an access at a shared pointer, and begins the next one.
@@ -245,7 +248,7 @@ impl<'a> StorageResources<'a> {
         now: SimTime,
         shared: SharedAccess,
     ) {
-        self.state.running.remove(&shared.tag.owner());
+        self.state.running.remove(&shared.number);
         self.ended.push(shared.tag);
         if let Some(next) = self.state.pointers.end(&shared.access) {
             self.begin_shared(network, now, next);

@@ -13,6 +13,8 @@ type Key = (u32, u32);
 pub(super) struct SharedAccess {
     pub(super) access: FileAccess,
     pub(super) tag: Completion,
+    /// Number among all such accesses.
+    pub(super) number: u32,
 }
 
 /// The pointers that ranks share.

@@ -131,9 +131,7 @@ impl Recorder {
 
     fn modelled_completion(&mut self, verb: &str, numbers: &[u32], done: &[u32]) {
         if let ("wait", [number]) = (verb, numbers) {
-            self.write_computation();
-            self.write(Unit { slot: *number, ..Unit::of_kind(Kind::Wait) }, false);
-            return;
+            return self.wait_for(*number);
         }
         self.begin_call(verb);
         self.phrase.list("req", numbers);
@@ -143,6 +141,12 @@ impl Recorder {
             _ => self.phrase.list("done", done),
         }
         self.write_call();
+    }
+
+    /// Records a wait for one request.
+    pub(super) fn wait_for(&mut self, number: u32) {
+        self.write_computation();
+        self.write(Unit { slot: number, ..Unit::of_kind(Kind::Wait) }, false);
     }
 
     /// Records `MPI_Request_get_status`, which leaves the request as it is.

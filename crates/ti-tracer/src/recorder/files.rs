@@ -1,10 +1,11 @@
-//! Recording of accesses to files: blocking calls become actions, all others stay unmodelled.
+//! Recording of accesses to files: calls with a replay become actions, all others stay unmodelled.
 //!
 //! All processes of a collective call have to record it alike, so that whether a call has an action depends on its function alone.
 
-use std::env;
+use std::{env, mem};
 
 use super::Recorder;
+use super::file_type::FileType;
 use super::unmodelled::{Argument, escape};
 
 /// An open file.
@@ -13,38 +14,14 @@ pub(super) struct OpenFile {
     /// Its name, without white space.
     pub(super) name: String,
     communicator: u32,
-    view: View,
+    /// Size of the units of offsets \[B\].
+    unit: i64,
     /// Individual pointer: amount of data of the view before it \[B\].
     pointer: i64,
     /// The pointer as the actions of the trace have moved it \[B\].
     recorded_pointer: i64,
-}
-
-/// The part of a file that a process sees: from a displacement on, the data of its file type again and again.
-#[derive(Debug)]
-struct View {
-    displacement: i64,
-    /// Size of the units of offsets \[B\].
-    unit: i64,
-    /// Amount of data and length of the file type \[B\].
-    data: i64,
-    extent: i64,
-    /// First byte of the file type that has data.
-    first: i64,
-}
-
-impl View {
-    const WHOLE: Self = Self { displacement: 0, unit: 1, data: 1, extent: 1, first: 0 };
-
-    /// Returns the position in the file behind an amount of data \[B\]; inside a file type holes are left out.
-    fn position(&self, data: i64) -> i64 {
-        let (types, rest) = match self.data {
-            1.. => (data / self.data, data % self.data),
-            _ => (0, data),
-        };
-        let begin = self.displacement.saturating_add(self.first);
-        begin.saturating_add(types.saturating_mul(self.extent)).saturating_add(rest).max(0)
-    }
+    /// Request in the trace of the split collective access that has begun.
+    split: Option<u32>,
 }
 
 type Arguments<'a> = [(&'a str, Argument<'a>)];
@@ -97,6 +74,20 @@ impl Recorder {
         recorded
     }
 
+    /// Adds a hint to those of the file that is opened next, if a replay knows it and its value.
+    pub fn add_hint(&mut self, name: &str, value: &str) {
+        let is_number = value.parse().is_ok_and(|number: i32| number > 0);
+        let is_switch = ["enable", "disable", "automatic"].contains(&value);
+        if if name.starts_with("romio_") { is_switch } else { is_number } {
+            self.hints.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// Adds a block to the file type of the view that is set next \[B\].
+    pub fn add_block(&mut self, offset: i64, bytes: i64) {
+        self.file_type.add(offset, bytes);
+    }
+
     fn open_file(&mut self, handle: i64, arguments: &Arguments<'_>) -> bool {
         let communicator = arguments.iter().find_map(|(_, argument)| match argument {
             Argument::Communicator(handle) => Some(*handle),
@@ -109,49 +100,97 @@ impl Recorder {
         let open = OpenFile {
             name: escape(&absolute(name)),
             communicator,
-            view: View::WHOLE,
+            unit: 1,
             pointer: 0,
             recorded_pointer: 0,
+            split: None,
         };
-        self.write_file_call("io-open", &open, &[]);
+        let hints = mem::take(&mut self.hints);
+        self.begin_file_call("io-open", &open);
+        hints.iter().for_each(|(name, value)| self.phrase.word(name, value));
+        self.write_call();
         self.files.insert(handle, open);
         true
     }
 
+    /// Records a call that posts a request as an action; returns the number of the request, if there is one.
+    pub(super) fn nonblocking_file_call(&mut self, function: &str, arguments: &Arguments<'_>) -> Option<u32> {
+        let call = function.strip_prefix("MPI_File_i")?;
+        let handle = file(arguments)?;
+        let mut open = self.files.remove(&handle)?;
+        let request = self.requests.take_number();
+        let is_recorded = self.access(&mut open, call, Some(request), arguments);
+        self.files.insert(handle, open);
+        is_recorded.then_some(request)
+    }
+
     fn call_on(&mut self, open: &mut OpenFile, call: &str, arguments: &Arguments<'_>) -> bool {
         let value = |key| number(arguments, key).unwrap_or(0);
-        let bytes = value("bytes");
-        let action = format!("io-{call}");
         match call {
-            "close" | "sync" => self.write_file_call(&action, open, &[]),
+            "close" | "sync" => self.write_file_call(&format!("io-{call}"), open, &[], None),
             "set_view" => {
-                let [displacement, unit, data, extent, first] =
-                    ["disp", "etype", "filetype", "extent", "first"].map(value);
-                open.view = View { displacement, unit, data, extent, first };
-                open.pointer = 0;
-                return false;
+                open.unit = value("etype");
+                (open.pointer, open.recorded_pointer) = (0, 0);
+                let view = mem::take(&mut self.file_type).view(value("disp"), value("extent"));
+                self.begin_file_call("io-set_view", open);
+                self.phrase.word("", &view);
+                self.write_call();
             }
             "seek" => {
-                open.pointer = value("position").saturating_mul(open.view.unit);
+                open.pointer = value("position").saturating_mul(open.unit);
                 self.follow_pointer(open);
             }
+            _ => return self.blocking_or_split_access(open, call, arguments),
+        }
+        true
+    }
+
+    /// Records an access without a request in the program. The begin of a split collective access posts one in the trace, and its end
+    /// waits for it.
+    fn blocking_or_split_access(
+        &mut self,
+        open: &mut OpenFile,
+        call: &str,
+        arguments: &Arguments<'_>,
+    ) -> bool {
+        if let Some(access) = call.strip_suffix("_begin") {
+            let request = self.requests.take_number();
+            open.split = Some(request);
+            return self.access(open, access, Some(request), arguments);
+        }
+        if call.ends_with("_end") {
+            let Some(request) = open.split.take() else { return false };
+            self.wait_for(request);
+            self.requests.release_number(request);
+            return true;
+        }
+        self.access(open, call, None, arguments)
+    }
+
+    /// Records an access, `read`, `write_at_all` and so on; returns false if the call is no access.
+    fn access(
+        &mut self,
+        open: &mut OpenFile,
+        call: &str,
+        request: Option<u32>,
+        arguments: &Arguments<'_>,
+    ) -> bool {
+        let value = |key| number(arguments, key).unwrap_or(0);
+        let bytes = value("bytes");
+        let action = format!("io-{}{call}", if request.is_some() { "i" } else { "" });
+        match call {
             "read" | "write" | "read_all" | "write_all" => {
                 self.follow_pointer(open);
-                self.write_file_call(&action, open, &[bytes]);
+                self.write_file_call(&action, open, &[bytes], request);
                 open.pointer += bytes;
                 open.recorded_pointer += bytes;
             }
             "read_at" | "write_at" | "read_at_all" | "write_at_all" => {
-                let begin = open.view.position(value("offset").saturating_mul(open.view.unit));
-                self.write_file_call(&action, open, &[begin, bytes]);
+                let begin = value("offset").saturating_mul(open.unit);
+                self.write_file_call(&action, open, &[begin, bytes], request);
             }
             "read_shared" | "write_shared" | "read_ordered" | "write_ordered" => {
-                self.write_file_call(&action, open, &[bytes]);
-            }
-            // Other accesses at the individual pointer move it.
-            "iread" | "iwrite" | "iread_all" | "iwrite_all" | "read_all_begin" | "write_all_begin" => {
-                open.pointer += bytes;
-                return false;
+                self.write_file_call(&action, open, &[bytes], request);
             }
             _ => return false,
         }
@@ -160,19 +199,29 @@ impl Recorder {
 
     /// Moves the pointer in the trace to where that of the program is.
     fn follow_pointer(&mut self, open: &mut OpenFile) {
-        let position = open.view.position(open.pointer);
-        if position != open.recorded_pointer {
-            self.write_file_call("io-seek", open, &[position]);
-            open.recorded_pointer = position;
+        if open.pointer != open.recorded_pointer {
+            self.write_file_call("io-seek", open, &[open.pointer], None);
+            open.recorded_pointer = open.pointer;
         }
     }
 
-    fn write_file_call(&mut self, action: &str, open: &OpenFile, fields: &[i64]) {
+    fn begin_file_call(&mut self, action: &str, open: &OpenFile) {
         self.begin_call(action);
         self.phrase.word("", &open.name);
-        fields.iter().for_each(|field| self.phrase.number(*field));
         self.named_communicator(open.communicator);
+    }
+
+    fn write_file_call(&mut self, action: &str, open: &OpenFile, fields: &[i64], request: Option<u32>) {
+        self.begin_file_call(action, open);
+        fields.iter().for_each(|field| self.phrase.number(*field));
+        request.into_iter().for_each(|number| self.phrase.named("req", number.into()));
         self.write_call();
+    }
+
+    /// Forgets the hints and the file type of a call that has no action.
+    pub(super) fn forget_file_arguments(&mut self) {
+        self.hints.clear();
+        self.file_type = FileType::default();
     }
 
     /// Forgets the files of a communicator that is freed: calls on them stay unmodelled from then on.

@@ -76,13 +76,16 @@ impl Recorder {
         if self.file_call(name, arguments) {
             return;
         }
+        self.forget_file_arguments();
         self.begin_unmodelled(name, arguments);
         self.write_call();
     }
 
-    /// Records an unmodelled call that posts a request, to be [bound](Self::bind).
+    /// Records a call that posts a request, to be [bound](Self::bind): an unmodelled one, or one on a file that has an action.
     pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> RequestEntry {
-        self.file_call(name, arguments);
+        if let Some(number) = self.nonblocking_file_call(name, arguments) {
+            return RequestEntry::new(number, RequestKind::File, Patches::default(), 0);
+        }
         self.begin_unmodelled(name, arguments);
         let number = self.unmodelled_requests.take_number();
         self.phrase.word("req", &format!("other-{number}"));

@@ -7,7 +7,8 @@ use pdes_core::Bytes;
 use crate::action::{Action, CollectiveId, SendRecv};
 use crate::builder::{OpError, RankBuilder, RequestKey};
 use crate::call::{
-    Call, CallError, CallId, CallOp, CommunicatorCall, Completion, FileName, RequestUse, SendMode, Source,
+    Call, CallError, CallId, CallOp, CommunicatorCall, Completion, FileName, FileView, RequestUse, SendMode,
+    Source,
 };
 use crate::channel::{OutIdx, Slot, Tag};
 use crate::communicator::{CommId, CommIdx, Group};
@@ -330,6 +331,10 @@ impl RankBuilder<'_> {
 
     pub(crate) fn file(&self, file: &FileName) -> Result<FileName, CallError> {
         Ok(file.clone())
+    }
+
+    pub(crate) fn file_view(&self, view: &FileView) -> Result<FileView, CallError> {
+        Ok(view.clone())
     }
 
     fn is_on_world(&self, to: OutIdx) -> bool {

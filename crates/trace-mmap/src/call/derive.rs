@@ -27,7 +27,7 @@ macro_rules! calls {
         pub enum CallOp;
         $(
             $(#[$doc:meta])*
-            $variant:ident [$($number:literal: $text:literal $(| $also:literal)?),*] $(by $by:ident | $op_by:ident)? {
+            $variant:ident [$($number:literal: $text:literal $(| $also:literal)?),*] $(by $($by:ident)+ | $($op_by:ident)+)? {
                 $(names { $($n:ident: $n_type:ty => $op_n:ident: $op_n_type:ty = $n_role:ident),* $(,)? })?
                 $(requests { $($r:ident: $r_type:ty => $op_r:ident: $op_r_type:ty = $use:ident),* $(,)? })?
                 $(values { $($v:ident: $v_type:ty = $v_role:ident),* $(,)? })?
@@ -107,7 +107,7 @@ macro_rules! calls {
             /// nonblocking collective operations.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$variant { $($by,)? .. } => CallKind::$variant.names()[0 $(+ $by.number())?],)*
+                    $(Self::$variant { $($($by,)+)? .. } => CallKind::$variant.names()[0 $($(+ $by.number())+)?],)*
                     Self::Unmodelled(_) => Unmodelled::ACTION,
                 }
             }
@@ -164,7 +164,7 @@ macro_rules! calls {
                     return if request.is_some() { operation.nonblocking_name() } else { operation.name() };
                 }
                 match self {
-                    $(Self::$variant { $($op_by,)? .. } => CallKind::$variant.names()[0 $(+ $op_by.number())?],)*
+                    $(Self::$variant { $($($op_by,)+)? .. } => CallKind::$variant.names()[0 $($(+ $op_by.number())+)?],)*
                     Self::Wait { .. } => CallKind::Wait.names()[0],
                     Self::Unmodelled(_) => Unmodelled::ACTION,
                 }

@@ -2,6 +2,7 @@
 
 use pdes_core::Bytes;
 
+use super::file_hints::FileHints;
 use super::visit::Number;
 
 /// Name of a file, as the program has it: printable ASCII without blanks.
@@ -23,13 +24,16 @@ impl FileName {
     }
 }
 
-/// A call on a file of a communicator.
+/// A call on a file of a communicator. Positions are from the begin of the file, or amounts of the data of the [view](super::FileView)
+/// of the rank if it has set one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum FileCall {
     /// `MPI_File_open`, collective.
     Open {
         /// The flags `amode`, which have no effect.
         mode: u32,
+        /// Hints to the library.
+        hints: FileHints,
     },
     /// `MPI_File_close`, collective.
     Close,
@@ -37,7 +41,7 @@ pub enum FileCall {
     Sync,
     /// `MPI_File_seek` of the individual pointer.
     Seek {
-        /// Position from the begin of the file \[B\].
+        /// Position \[B\].
         offset: u64,
     },
     /// `MPI_File_read` or `MPI_File_write`, and with an offset `MPI_File_read_at` or `MPI_File_write_at`; collective ones end in `_all`.
@@ -46,7 +50,7 @@ pub enum FileCall {
         is_collective: bool,
         /// Direction of the data.
         direction: FileDirection,
-        /// Position from the begin of the file \[B\]; `None` for that of the individual pointer, which moves.
+        /// Position \[B\]; `None` for that of the individual pointer, which moves.
         offset: Option<u64>,
         /// Size.
         bytes: Bytes,
@@ -112,6 +116,11 @@ impl FileCall {
         None
     }
 
+    /// Returns whether there is a nonblocking form of the call.
+    pub fn may_have_request(self) -> bool {
+        self.access().is_some()
+    }
+
     /// Returns the position that the call names.
     pub(crate) fn offset(self) -> Option<u64> {
         match self {
@@ -123,19 +132,20 @@ impl FileCall {
 }
 
 impl Number for FileCall {
+    /// Accesses have even numbers, behind each of which is that of its nonblocking form.
     fn number(&self) -> usize {
         match *self {
-            Self::Open { .. } => 0,
-            Self::Close => 1,
-            Self::Sync => 2,
-            Self::Seek { .. } => 3,
             Self::Access { is_collective, direction, offset, .. } => {
                 let bits = [direction == FileDirection::Write, offset.is_some(), is_collective];
-                4 + (0..).zip(bits).map(|(bit, is_set)| usize::from(is_set) << bit).sum::<usize>()
+                (1..).zip(bits).map(|(bit, is_set)| usize::from(is_set) << bit).sum::<usize>()
             }
             Self::SharedAccess { is_ordered, direction, .. } => {
-                12 + 2 * usize::from(is_ordered) + usize::from(direction == FileDirection::Write)
+                16 + 4 * usize::from(is_ordered) + 2 * usize::from(direction == FileDirection::Write)
             }
+            Self::Open { .. } => 24,
+            Self::Close => 25,
+            Self::Sync => 26,
+            Self::Seek { .. } => 27,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use super::{CallOp, FileCall, FileName, RequestUse, SendMode};
+use super::{CallOp, FileName, FileView, RequestUse, SendMode};
 use crate::communicator::CommId;
 use crate::structure::{RecvFrom, RequestName, SendTo};
 
@@ -20,7 +20,7 @@ pub trait ReadCall {
     fn bytes(&mut self) -> Result<Bytes, Self::Error>;
     fn buffer(&mut self) -> Result<Bytes, Self::Error>;
     fn file(&mut self) -> Result<FileName, Self::Error>;
-    fn file_call(&mut self) -> Result<FileCall, Self::Error>;
+    fn file_view(&mut self) -> Result<FileView, Self::Error>;
     fn outcome(&mut self) -> Result<bool, Self::Error>;
     fn have_completed(&mut self) -> Result<bool, Self::Error>;
     fn request(&mut self, used: RequestUse) -> Result<RequestName, Self::Error>;
@@ -31,6 +31,7 @@ pub trait ReadCall {
     fn test(&mut self) -> Result<CallOp, Self::Error>;
     fn neighbor_alltoall(&mut self) -> Result<CallOp, Self::Error>;
     fn new_communicator(&mut self) -> Result<CallOp, Self::Error>;
+    fn file_call(&mut self) -> Result<CallOp, Self::Error>;
     /// Never called: collective operations and unmodelled calls are not read by their fields.
     fn elsewhere(&mut self) -> Result<CallOp, Self::Error> {
         unreachable!("collective operations and unmodelled calls are not read by their fields")

@@ -1,7 +1,7 @@
 //! The table of MPI calls: a row for each, from which both of its forms and all that only depends on its fields follow.
 //!
-//! A row has the documentation of the call; its names in text, numbered from 0, with other spellings after a bar; the field that
-//! tells which of the names a call has, in either form (`by`); and its fields in groups:
+//! A row has the documentation of the call; its names in text, numbered from 0, with other spellings after a bar; the fields
+//! whose numbers add up to that of the name of a call, in either form (`by`); and its fields in groups:
 //! - `names`: fields that differ between the indexed form, [`Call`], and that of the program, [`CallOp`], with their role;
 //! - `requests`: requests, in both forms, with what the call does to them, a [`RequestUse`];
 //! - `values`: fields that are the same in both forms, with their role;
@@ -32,7 +32,7 @@ use pdes_core::Bytes;
 use super::derive::{calls, own_or, text};
 use super::read::{ReadCall, RequestField};
 use super::visit::{List, Number, RequestUse, Visit, VisitMut};
-use super::{CommunicatorCall, FileCall, FileName, Indexed, Named, SendMode, Source};
+use super::{CommunicatorCall, FileCall, FileName, FileView, Indexed, Named, SendMode, Source};
 use crate::action::{Action, CollectiveId};
 use crate::builder::{RankBuilder, ResolveError};
 use crate::channel::{OutIdx, Slot};
@@ -234,18 +234,31 @@ calls! {
         values { done: bool = outcome }
     };
 
-    /// MPI-IO: a call on a file of a communicator.
+    /// MPI-IO: a call on a file of a communicator. An access with a request is nonblocking, or the begin of a split collective one.
     File [
-        0: b"io-open", 1: b"io-close", 2: b"io-sync", 3: b"io-seek",
-        4: b"io-read", 5: b"io-write", 6: b"io-read_at", 7: b"io-write_at",
-        8: b"io-read_all", 9: b"io-write_all", 10: b"io-read_at_all", 11: b"io-write_at_all",
-        12: b"io-read_shared", 13: b"io-write_shared", 14: b"io-read_ordered", 15: b"io-write_ordered"
-    ] by call | call {
+        0: b"io-read", 1: b"io-iread", 2: b"io-write", 3: b"io-iwrite",
+        4: b"io-read_at", 5: b"io-iread_at", 6: b"io-write_at", 7: b"io-iwrite_at",
+        8: b"io-read_all", 9: b"io-iread_all", 10: b"io-write_all", 11: b"io-iwrite_all",
+        12: b"io-read_at_all", 13: b"io-iread_at_all", 14: b"io-write_at_all", 15: b"io-iwrite_at_all",
+        16: b"io-read_shared", 17: b"io-iread_shared", 18: b"io-write_shared", 19: b"io-iwrite_shared",
+        20: b"io-read_ordered", 21: b"io-iread_ordered", 22: b"io-write_ordered", 23: b"io-iwrite_ordered",
+        24: b"io-open", 25: b"io-close", 26: b"io-sync", 27: b"io-seek"
+    ] by call slot | call request {
         names {
             communicator: CommIdx => communicator: CommId = communicator,
             file: FileName => file: FileName = file,
         }
+        requests { slot: Option<Slot> => request: Option<RequestName> = Posted }
         values { call: FileCall = file_call }
+    } read by file_call;
+
+    /// `MPI_File_set_view`, collective.
+    SetView [0: b"io-set_view"] {
+        names {
+            communicator: CommIdx => communicator: CommId = communicator,
+            file: FileName => file: FileName = file,
+            view: FileView => view: FileView = file_view,
+        }
     };
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pdes_core::Bytes;
 
-use super::{Call, CallOp, CommunicatorCall, FileCall, FileName, SendMode, Source};
+use super::{Call, CallOp, CommunicatorCall, FileCall, FileName, FileView, SendMode, Source};
 use crate::action::CollectiveId;
 use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
@@ -89,6 +89,7 @@ pub trait Visit<'a, F: Form> {
     fn kind(&mut self, _: CommunicatorCall) {}
     fn file(&mut self, _: &'a FileName) {}
     fn file_call(&mut self, _: FileCall) {}
+    fn file_view(&mut self, _: &'a FileView) {}
     /// The outcome of a call that completes no request.
     fn outcome(&mut self, _: bool) {}
     /// True if all tested requests completed.
@@ -110,6 +111,7 @@ pub(crate) trait VisitMut {
     fn neighbors(&mut self, _: &mut Box<[(u32, Bytes)]>) {}
     fn requests(&mut self, _: &mut [Slot]) {}
     fn file(&mut self, _: &mut FileName) {}
+    fn file_view(&mut self, _: &mut FileView) {}
     fn has_completed(&mut self, _: &mut bool) {}
 }
 

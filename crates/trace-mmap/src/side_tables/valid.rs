@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use crate::call::{Call, FileCall, FileName, Indexed, MAX_OFFSET, RequestUse, Source, Visit};
+use crate::call::{Call, FileCall, FileName, FileView, Indexed, MAX_OFFSET, RequestUse, Source, Visit};
 use crate::channel::Slot;
 use crate::collective::Collective;
 use crate::datatype::Datatype;
@@ -77,6 +77,7 @@ fn is_valid_call(call: &Call, ranks: u32) -> bool {
     values.are_valid
         && match call {
             Call::Unmodelled(call) => Unmodelled::new(call.as_str()).is_ok(),
+            Call::File { call, slot: Some(_), .. } => call.may_have_request(),
             _ => true,
         }
 }
@@ -107,6 +108,13 @@ impl Visit<'_, Indexed> for CallValues {
             self.bytes(bytes);
         }
         self.are_valid &= call.offset().is_none_or(|offset| offset <= MAX_OFFSET);
+        if let FileCall::Open { hints, .. } = call {
+            self.are_valid &= hints.is_valid();
+        }
+    }
+
+    fn file_view(&mut self, view: &FileView) {
+        self.are_valid &= view.is_valid();
     }
 
     fn neighbors(&mut self, list: &[(u32, Bytes)]) {
@@ -139,7 +147,9 @@ mod tests {
 
     use super::*;
     use crate::action::{CollectiveId, SendRecv};
-    use crate::call::{CommunicatorCall, FileDirection, SendMode};
+    use crate::call::{
+        BlockRun, CommunicatorCall, FileDirection, FileHints, NumberHint, SendMode, Switch, SwitchHint,
+    };
     use crate::channel::{InIdx, OutIdx, Tag};
     use crate::communicator::CommIdx;
 
@@ -180,7 +190,16 @@ mod tests {
         let slots: Box<[Slot]> = [Slot::new(4), slot].into();
         let operation = CollectiveId::new(1 << 31);
         let neighbors: Box<[(u32, Bytes)]> = [(1, bytes), (1, Bytes::ZERO)].into();
-        let file = |call| Call::File { communicator, file: FileName::new("/data").expect("a name"), call };
+        let file_name = || FileName::new("/data").expect("a name");
+        let mut hints = FileHints::default();
+        assert!(hints.set_number(NumberHint::CbNodes, 4));
+        hints.set_switch(SwitchHint::DsWrite, Switch::Disable);
+        let runs = [
+            BlockRun { offset: 3, bytes: 8, stride: 16, count: 4 },
+            BlockRun { offset: 80, bytes: 1, stride: 1, count: 1 },
+        ];
+        let view = FileView::new(7, 100, &runs).expect("a view");
+        let file = |call| Call::File { communicator, file: file_name(), slot: None, call };
         vec![
             Call::Send { mode, to, bytes },
             Call::Isend { mode: SendMode::Synchronous, to, bytes, slot },
@@ -218,7 +237,8 @@ mod tests {
             },
             Call::FreeCommunicator { communicator },
             Call::GetStatus { slot, done: true },
-            file(FileCall::Open { mode: 5 }),
+            file(FileCall::Open { mode: 5, hints }),
+            Call::SetView { communicator, file: file_name(), view },
             file(FileCall::Sync),
             file(FileCall::Access {
                 is_collective: true,
@@ -227,6 +247,17 @@ mod tests {
                 bytes,
             }),
             file(FileCall::SharedAccess { is_ordered: true, direction: FileDirection::Read, bytes }),
+            Call::File {
+                communicator,
+                file: file_name(),
+                slot: Some(slot),
+                call: FileCall::Access {
+                    is_collective: false,
+                    direction: FileDirection::Read,
+                    offset: None,
+                    bytes,
+                },
+            },
             Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }
@@ -276,6 +307,12 @@ mod tests {
             Call::Waitall { slots: [slot, slot].into() },
             Call::Waitany { slots: [slot].into(), done: Some(Slot::new(2)) },
             Call::Testsome { slots: [slot].into(), done: [slot, slot].into() },
+            Call::File {
+                communicator: CommIdx::WORLD,
+                file: FileName::new("/data").expect("a name"),
+                slot: Some(slot),
+                call: FileCall::Sync,
+            },
             Call::NeighborAlltoall {
                 communicator: CommIdx::WORLD,
                 to: [(3, Bytes::ZERO)].into(),

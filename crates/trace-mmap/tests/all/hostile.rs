@@ -54,7 +54,8 @@ fn calls(rank: u32, next: u32, before: u32) -> String {
         "testsome req=1 done=-".to_owned(),
         "request_get_status req=1 done=yes".to_owned(),
         "wait req=1".to_owned(),
-        "io-open /data 5 comm=7".to_owned(),
+        "io-open /data 5 comm=7 cb_nodes=3".to_owned(),
+        format!("io-set_view /data {rank} 64 0:8:16:2,40:{}", rank + 1),
         format!("io-write_at /data {} 17 comm=7", u64::from(rank) << 40),
         "io-read /data 4 comm=7".to_owned(),
         "io-close /data comm=7".to_owned(),
@@ -194,7 +195,7 @@ fn errors_name_the_damage() {
         }
     };
     let found = error(&|bytes| bytes[8] = 3);
-    assert!(matches!(found, ArchiveError::Version { found: 3, expected: 5, .. }), "{found}");
+    assert!(matches!(found, ArchiveError::Version { found: 3, expected: 6, .. }), "{found}");
     let found = error(&|bytes| bytes[12..16].reverse());
     assert!(matches!(found, ArchiveError::ByteOrder { found: 0x0d0c_0b0a, .. }), "{found}");
     let found = error(&|bytes| bytes.push(0));

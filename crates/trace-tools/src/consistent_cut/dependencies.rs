@@ -221,7 +221,10 @@ impl Collector<'_> {
             Call::NewCommunicator { parent, .. } => {
                 self.enter((self.trace.communicator_id(parent), false), parent, None);
             }
-            Call::File { communicator, call, .. } if call.is_collective() => {
+            Call::File { communicator, call, slot, .. } if call.is_collective() => {
+                self.enter((self.trace.communicator_id(communicator), false), communicator, slot);
+            }
+            Call::SetView { communicator, .. } => {
                 self.enter((self.trace.communicator_id(communicator), false), communicator, None);
             }
             // Waits and tests, sends to nobody, and calls that concern this rank only.

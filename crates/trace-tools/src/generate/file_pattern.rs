@@ -1,7 +1,7 @@
 //! Accesses to files that several programs have in common.
 
 use pdes_core::{Bytes, Rank};
-use trace_mmap::{FileCall, FileDirection, FileName};
+use trace_mmap::{FileCall, FileDirection, FileHints, FileName};
 
 use super::program::{File, ProgramBuilder};
 
@@ -51,7 +51,7 @@ impl FilePattern {
             bytes: Bytes::new(bytes),
         };
         let (size, transfer) = (size.get(), self.transfer.get());
-        body.file(&file, FileCall::Open { mode: 0 });
+        body.file(&file, FileCall::Open { mode: 0, hints: FileHints::default() });
         for offset in blocks {
             body.file(&file, FileCall::Seek { offset });
             body.repeat(size / transfer, |body| body.file(&file, access(transfer)));

@@ -1,7 +1,7 @@
 //! Many files that are opened and closed, as mdtest does: a load of the metadata server.
 
 use pdes_core::Rank;
-use trace_mmap::{FileCall, FileName, Item};
+use trace_mmap::{FileCall, FileHints, FileName, Item};
 
 use super::error::{GenerateError, check_min_ranks};
 use super::program::{File, ProgramBuilder};
@@ -63,7 +63,7 @@ impl Generator for Mdtest {
                 body.barrier();
                 for number in 0..files {
                     let file = File::numbered(file, rank, number);
-                    body.file(&file, FileCall::Open { mode: 0 });
+                    body.file(&file, FileCall::Open { mode: 0, hints: FileHints::default() });
                     body.file(&file, FileCall::Close);
                 }
             });

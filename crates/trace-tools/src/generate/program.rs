@@ -106,7 +106,7 @@ impl ProgramBuilder {
     /// Adds a call on a file.
     pub(super) fn file(&mut self, file: &File, call: FileCall) {
         let File { name, communicator } = file.clone();
-        self.op(Op::Call(CallOp::File { communicator, file: name, call }));
+        self.op(Op::Call(CallOp::File { communicator, file: name, request: None, call }));
     }
 
     /// Adds the communicator of the rank alone, for files of its own.

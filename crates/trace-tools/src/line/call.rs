@@ -4,7 +4,10 @@ use std::fmt::{self, Formatter};
 
 use pdes_core::Bytes;
 use trace_mmap::table::{Named, RequestUse, Visit};
-use trace_mmap::{CallOp, CommId, CommunicatorCall, FileCall, FileName, Peer, RecvFrom, RequestName, SendTo};
+use trace_mmap::{
+    BlockRun, CallOp, CommId, CommunicatorCall, FileCall, FileHints, FileName, FileView, NumberHint, Peer,
+    RecvFrom, RequestName, SendTo, Switch, SwitchHint,
+};
 
 use crate::line::{ANY_SOURCE, BYTE, PROC_NULL, peer_number, tag_number};
 use crate::text::{NumberList, RankRanges};
@@ -102,7 +105,7 @@ impl<'a> Visit<'a, Named> for FieldWriter<'_, '_> {
 
     fn file_call(&mut self, call: FileCall) {
         self.write(false, |f| match call {
-            FileCall::Open { mode } => write!(f, " {mode}"),
+            FileCall::Open { mode, .. } => write!(f, " {mode}"),
             FileCall::Close | FileCall::Sync => Ok(()),
             FileCall::Seek { offset } => write!(f, " {offset}"),
             FileCall::Access { offset: None, bytes, .. } | FileCall::SharedAccess { bytes, .. } => {
@@ -110,6 +113,13 @@ impl<'a> Visit<'a, Named> for FieldWriter<'_, '_> {
             }
             FileCall::Access { offset: Some(offset), bytes, .. } => write!(f, " {offset} {}", bytes.get()),
         });
+        if let FileCall::Open { hints, .. } = call {
+            self.write(true, |f| write_hints(f, &hints));
+        }
+    }
+
+    fn file_view(&mut self, view: &FileView) {
+        self.write(false, |f| write_view(f, view));
     }
 
     fn freed_communicator(&mut self, communicator: &CommId) {
@@ -163,4 +173,27 @@ fn write_neighbors(
 ) -> fmt::Result {
     write!(f, " {ranks}={}", NumberList(list.iter().map(|(rank, _)| u64::from(*rank))))?;
     write!(f, " {counts}={}", NumberList(list.iter().map(|(_, bytes)| bytes.get())))
+}
+
+fn write_hints(f: &mut Formatter<'_>, hints: &FileHints) -> fmt::Result {
+    for hint in NumberHint::ALL {
+        hints.number(hint).map_or(Ok(()), |value| write!(f, " {}={value}", hint.name()))?;
+    }
+    SwitchHint::ALL.into_iter().try_for_each(|hint| match hints.switch(hint) {
+        Switch::Automatic => Ok(()),
+        value => write!(f, " {}={}", hint.name(), value.name()),
+    })
+}
+
+/// Writes the displacement of a view and, unless it has no holes, the extent and the blocks of its file type.
+fn write_view(f: &mut Formatter<'_>, view: &FileView) -> fmt::Result {
+    write!(f, " {}", view.displacement())?;
+    if FileView::contiguous(view.displacement()).as_ref() == Some(view) {
+        return Ok(());
+    }
+    write!(f, " {}", view.extent())?;
+    view.runs().enumerate().try_for_each(|(number, BlockRun { offset, bytes, stride, count })| {
+        write!(f, "{}{offset}:{bytes}", if number == 0 { ' ' } else { ',' })?;
+        if count > 1 { write!(f, ":{stride}:{count}") } else { Ok(()) }
+    })
 }

@@ -1,5 +1,6 @@
 //! Parsing of lines with named fields, and of actions beyond SimGrid's format.
 
+mod files;
 mod roles;
 mod values;
 

@@ -14,7 +14,7 @@ macro_rules! keys {
         impl Key {
             const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            fn find(name: &[u8]) -> Option<Self> {
+            pub(super) fn find(name: &[u8]) -> Option<Self> {
                 Self::ALL.iter().find(|key| key.name().as_bytes() == name).copied()
             }
 
@@ -47,6 +47,16 @@ keys! {
     From = "from",
     Scounts = "scounts",
     Rcounts = "rcounts",
+    CbNodes = "cb_nodes",
+    CbBufferSize = "cb_buffer_size",
+    IndRdBufferSize = "ind_rd_buffer_size",
+    IndWrBufferSize = "ind_wr_buffer_size",
+    StripingFactor = "striping_factor",
+    StripingUnit = "striping_unit",
+    CbRead = "romio_cb_read",
+    CbWrite = "romio_cb_write",
+    DsRead = "romio_ds_read",
+    DsWrite = "romio_ds_write",
 }
 
 /// The values of the named fields of a line.

@@ -92,7 +92,7 @@ impl LargerPieces<'_> {
 
     /// Adds a selected access to the series, or begins one.
     fn add(&mut self, step: Step, begin: u64, out: &mut Vec<Step>) {
-        let Op::Call(CallOp::File { communicator, file, call }) = &step.op else { return };
+        let Op::Call(CallOp::File { communicator, file, call, .. }) = &step.op else { return };
         let FileCall::Access { direction, offset, bytes, .. } = *call else { return };
         let (bytes, is_at_pointer) = (bytes.get(), offset.is_none());
         let continues = self.series.as_ref().is_some_and(|series| {
@@ -140,6 +140,9 @@ impl Rewrite for LargerPieces<'_> {
         let mut begin = None;
         if let Op::Call(CallOp::File { file, call, .. }) = &step.op {
             begin = call.move_pointer(self.pointers.entry(file.clone()).or_default());
+        }
+        if let Op::Call(CallOp::SetView { file, .. }) = &step.op {
+            self.pointers.insert(file.clone(), 0);
         }
         let is_selected = self.tracker.is_here() && self.plan.selector.accepts_call(&step.op);
         match begin.filter(|_| is_selected) {

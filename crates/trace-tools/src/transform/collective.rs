@@ -76,7 +76,7 @@ impl Joints {
 impl Together {
     /// Returns the communicator and the joint operation, if an operation is one.
     fn joint(&self, op: &Op, is_here: bool) -> Option<(CommId, Joint)> {
-        if let Op::Call(CallOp::File { communicator, file, call }) = op
+        if let Op::Call(CallOp::File { communicator, file, call, .. }) = op
             && is_here
             && self.selector.accepts_call(op)
             && let Some((direction, _)) = call.access()

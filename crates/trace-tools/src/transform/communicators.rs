@@ -16,6 +16,7 @@ pub(super) fn joint(op: &Op) -> Option<CommId> {
             (*kind != CommunicatorCall::CreateGroup).then_some(*parent)
         }
         Op::Call(CallOp::File { communicator, call, .. }) => call.is_collective().then_some(*communicator),
+        Op::Call(CallOp::SetView { communicator, .. }) => Some(*communicator),
         op => collective(op).map(|(_, communicator)| communicator),
     }
 }

@@ -136,7 +136,8 @@ impl KeptRequests {
                 | CallOp::Cancel { .. }
                 | CallOp::NewCommunicator { .. }
                 | CallOp::FreeCommunicator { .. }
-                | CallOp::File { .. }),
+                | CallOp::File { .. }
+                | CallOp::SetView { .. }),
             ) => Some(format!("{}, on which other visits may depend, {refused}", call.name())),
             _ => None,
         }

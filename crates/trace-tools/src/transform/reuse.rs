@@ -118,7 +118,8 @@ fn rename(call: &mut CallOp, mut f: impl FnMut(&mut CommId)) {
         | CallOp::NeighborAlltoall { communicator, .. }
         | CallOp::NewCommunicator { parent: communicator, .. }
         | CallOp::FreeCommunicator { communicator }
-        | CallOp::File { communicator, .. } => f(communicator),
+        | CallOp::File { communicator, .. }
+        | CallOp::SetView { communicator, .. } => f(communicator),
         _ => {}
     }
 }

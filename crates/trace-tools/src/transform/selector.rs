@@ -353,7 +353,10 @@ fn facts(subject: Subject, op: &Op) -> Option<Facts<'_>> {
         (Subject::Creations, Op::Call(call @ CallOp::NewCommunicator { parent, .. })) => {
             Some(Facts::of_call(call.name(), *parent))
         }
-        (Subject::Accesses, Op::Call(call @ CallOp::File { communicator, call: access, .. })) => {
+        (
+            Subject::Accesses,
+            Op::Call(call @ CallOp::File { communicator, request: None, call: access, .. }),
+        ) => {
             let FileCall::Access { is_collective: false, bytes, .. } = access else { return None };
             Some(Facts { bytes: Some(bytes.get()), ..Facts::of_call(call.name(), *communicator) })
         }

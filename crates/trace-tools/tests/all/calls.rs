@@ -3,8 +3,9 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{
     Action, Arrival, Call, CallError, Collective, CommId, CommIdx, CommunicatorCall, CommunicatorConflict,
-    ConvertOptions, FileCall, FileDirection, FileName, Info, LoadOptions, OpError, OutIdx, RequestName,
-    SendMode, Slot, Source, Tag, Trace, TraceError, UnmodelledError, check,
+    ConvertOptions, FileCall, FileDirection, FileHints, FileName, Info, LoadOptions, NumberHint, OpError,
+    OutIdx, RequestName, SendMode, Slot, Source, Switch, SwitchHint, Tag, Trace, TraceError, UnmodelledError,
+    check,
 };
 use trace_tools::{TextError, convert, write_text};
 
@@ -359,13 +360,11 @@ fn calls_on_files_have_a_name_and_positions() {
     let name = |name| FileName::new(name).unwrap();
     let world = CommIdx::WORLD;
     let (direction, bytes) = (FileDirection::Read, Bytes::new(7));
-    assert_eq!(
-        calls[1],
-        Call::File { communicator: world, file: name("/scratch/data"), call: FileCall::Open { mode: 9 } }
-    );
+    let on_data = |slot, call| Call::File { communicator: world, file: name("/scratch/data"), slot, call };
+    assert_eq!(calls[1], on_data(None, FileCall::Open { mode: 9, hints: FileHints::default() }));
     let read =
         FileCall::Access { is_collective: false, direction, offset: Some(999_999_999_999_999_990), bytes };
-    assert_eq!(calls[5], Call::File { communicator: world, file: name("/scratch/data"), call: read });
+    assert_eq!(calls[5], on_data(None, read));
     for (line, message) in [
         ("io-open", "the line ends before the name of the file"),
         ("io-seek /x", "offset"),
@@ -375,8 +374,95 @@ fn calls_on_files_have_a_name_and_positions() {
         ("io-read /x 281474976710657", "2^48"),
         ("io-open /\u{e9}", "printable ASCII"),
         ("io-open /x 0 comm=4", "communicator 4"),
+        ("io-open /x cb_nodes=0", "from 1 to 2^31 - 1"),
+        ("io-open /x cb_buffer_size=2147483648", "from 1 to 2^31 - 1"),
+        ("io-open /x romio_cb_read=on", "enable, disable or automatic"),
+        ("io-open /x cb_config_list=*:1", "cb_config_list"),
+        ("io-close /x cb_nodes=1", "cb_nodes"),
+        ("io-set_view /x", "displacement"),
+        ("io-set_view /x 5 8", "blocks of the file type"),
+        ("io-set_view /x 5 8 0:4:3:2", "sorted, without overlaps"),
+        ("io-set_view /x 5 8 0:4,2:1", "sorted, without overlaps"),
+        ("io-set_view /x 5 7 0:8", "no longer than the extent"),
+        ("io-set_view /x 5 8 0:4:8", "offset:bytes"),
+        ("io-iread /x 5", "req="),
+        ("io-read /x 5 req=1", "req="),
+        ("io-iwrite_ordered /x 5 req=1\n0 io-iread_all /x 5 req=1", "request 1 is not complete"),
     ] {
         let error = trace_tools::from_text(&format!("0 init\n0 {line}\n")).unwrap_err().to_string();
         assert!(error.contains(message), "{line}: {error}");
     }
+}
+
+/// The names of nonblocking accesses are those of the blocking ones behind an `i`; each posts a request.
+#[test]
+fn nonblocking_accesses_post_requests() {
+    let accesses = [
+        "io-iread /x 1",
+        "io-iwrite /x 2",
+        "io-iread_at /x 3 4",
+        "io-iwrite_at /x 5 6",
+        "io-iread_all /x 7",
+        "io-iwrite_all /x 8",
+        "io-iread_at_all /x 9 10",
+        "io-iwrite_at_all /x 11 12",
+        "io-iread_shared /x 13",
+        "io-iwrite_shared /x 14",
+        "io-iread_ordered /x 15",
+        "io-iwrite_ordered /x 16",
+    ];
+    let posted = (0..).zip(accesses).map(|(number, access)| format!("0 {access} req={number}\n"));
+    let text = format!(
+        "0 init\n{}0 waitall req=0,1,2,3\n0 wait req=4\n0 test req=5 done=5\n0 waitany req=6,7 done=7\n",
+        posted.collect::<String>()
+    );
+    let trace = load(&text);
+    let blocking = load(
+        &text
+            .replace(" io-i", " io-")
+            .lines()
+            .filter(|line| !line.contains(" wait") && !line.contains(" test"))
+            .map(|line| format!("{}\n", line.split(" req=").next().unwrap()))
+            .collect::<String>(),
+    );
+    let (posted, calls) = (calls(&trace, 0), calls(&blocking, 0));
+    for ((number, posted), call) in (0..).zip(&posted).zip(&calls) {
+        let (Call::File { slot, call: found, .. }, Call::File { slot: None, call: expected, .. }) =
+            (posted, call)
+        else {
+            panic!("{posted:?}, {call:?}")
+        };
+        assert_eq!((slot, found), (&Some(Slot::new(number)), expected));
+        assert_eq!(posted.name(), accesses[number as usize].split(' ').next().unwrap());
+        assert_eq!(call.name(), posted.name().replace("io-i", "io-"));
+    }
+    assert_eq!((calls.len(), trace.rank(Rank::new(0)).pending_at_end().len()), (12, 5));
+}
+
+/// Views and hints are read as they are written.
+#[test]
+fn views_and_hints_are_written_as_they_are_read() {
+    let calls_in_text = [
+        "io-open /x 5 cb_nodes=4 cb_buffer_size=1048576 ind_rd_buffer_size=1 ind_wr_buffer_size=2 striping_factor=3 \
+         striping_unit=2147483647 romio_cb_read=enable romio_cb_write=disable romio_ds_write=enable",
+        "io-set_view /x 7",
+        "io-set_view /x 7 100 8:4:8:3,40:60",
+        "io-write_at_all /x 4 20",
+    ];
+    let text: String = calls_in_text.iter().map(|call| format!("0 {call}\n")).collect();
+    let trace = load(&format!("0 init\n{text}"));
+    let mut written = Vec::new();
+    write_text(&trace, Rank::new(0), &mut written, None).unwrap();
+    let written = String::from_utf8(written).unwrap();
+    assert!(written.contains(&text), "{written}");
+    let calls = calls(&trace, 0);
+    let Call::File { call: FileCall::Open { hints, .. }, .. } = &calls[0] else { panic!("{calls:?}") };
+    assert_eq!(
+        (hints.number(NumberHint::CbNodes), hints.number(NumberHint::StripingUnit)),
+        (Some(4), Some(2_147_483_647))
+    );
+    let switches = SwitchHint::ALL.map(|hint| hints.switch(hint));
+    assert_eq!(switches, [Switch::Enable, Switch::Disable, Switch::Automatic, Switch::Enable]);
+    let Call::SetView { view, .. } = &calls[2] else { panic!("{calls:?}") };
+    assert_eq!((view.position(12), view.data_before(120), view.extent()), (47, 76, 100));
 }

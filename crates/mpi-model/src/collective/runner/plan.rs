@@ -6,8 +6,9 @@ use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, 
 
 use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
 use crate::context::RankContext;
-use crate::machine::{FileOperation, Machine};
+use crate::machine::{FileAccess, FileOperation, Machine};
 use crate::observer::Analysis;
+use crate::rank::file::FileCalls;
 use crate::statistics::ActionKind;
 
 /// Action of the trace that an operation carries out.
@@ -19,6 +20,23 @@ pub(crate) enum Origin {
     Call(CallId),
     /// A collective access to a file, with its number among those on its communicator.
     FileAccess { call: CallId, number: u32 },
+    /// An independent access to a file: nonblocking, or to a part of a view with holes, in which its position is.
+    Access { call: CallId, access: FileAccess, with_holes: Option<FileCalls> },
+}
+
+impl Origin {
+    /// Returns whether all members of a communicator carry out the operation.
+    pub(super) fn is_collective(self) -> bool {
+        !matches!(self, Self::Access { .. })
+    }
+
+    /// Returns the call; `None` for an action that is none.
+    pub(crate) fn call(self) -> Option<CallId> {
+        match self {
+            Self::Collective(_) => None,
+            Self::Call(call) | Self::FileAccess { call, .. } | Self::Access { call, .. } => Some(call),
+        }
+    }
 }
 
 /// Operation of an action of the trace, before it begins.
@@ -68,17 +86,32 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
     let (kind, on, slot, operation) = match origin {
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
         Origin::FileAccess { call: id, number } => {
-            let Call::File { communicator, call, .. } = trace.call(id) else { return None };
+            let Call::File { communicator, call, slot, .. } = trace.call(id) else { return None };
             let communicator = &trace.communicators()[communicator.index()];
             let parts = replay.collective_accesses().get(communicator.id, number)?;
             let (direction, _) = call.access()?;
             let access = context.file_operation(id, direction.into());
+            let (member, io) = (member(communicator), replay.parameters.collective_io);
             let schedule = match call {
-                FileCall::SharedAccess { .. } => file_access::ordered(member(communicator), parts, access),
-                _ => file_access::schedule(member(communicator), parts, access),
+                FileCall::SharedAccess { .. } => file_access::ordered(member, parts, access, io),
+                _ => file_access::schedule(member, parts, access, io),
             };
-            let kind = ActionKind::of_call(trace.call(id), trace);
-            return Some(OperationPlan { kind, communicator, schedule, slot: None });
+            let kind = ActionKind::of_access(call)?;
+            return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
+        }
+        Origin::Access { call: id, access, with_holes } => {
+            let Call::File { communicator, call, slot, .. } = trace.call(id) else { return None };
+            let communicator = &trace.communicators()[communicator.index()];
+            let schedule: Schedule<'t> = match with_holes {
+                Some(calls) => {
+                    let data = (access.offset, access.offset.saturating_add(access.bytes));
+                    let (view, hints) = (calls.view(trace)?, calls.hints(trace));
+                    file_access::sieving::schedule(access, view, data, hints)
+                }
+                None => Box::new(file_access::access_steps(access)),
+            };
+            let kind = ActionKind::of_access(call)?;
+            return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
         }
         Origin::Call(id) => match trace.call(id) {
             Call::Collective { operation, communicator, slot } => {
@@ -94,6 +127,9 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 let communicator = &trace.communicators()[communicator.index()];
                 let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
                 return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
+            }
+            Call::SetView { communicator, .. } => {
+                (ActionKind::FileSetView, *communicator, None, &Collective::Barrier)
             }
             Call::File { communicator, call, .. } if call.is_collective() => {
                 let communicator = &trace.communicators()[communicator.index()];

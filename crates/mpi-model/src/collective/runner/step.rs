@@ -4,7 +4,6 @@ use pdes_core::{Bytes, Rank};
 
 use super::Means;
 use super::operation::{RunningOperation, Wait};
-use super::plan::Origin;
 use crate::collective::Step;
 use crate::context::Failure;
 use crate::machine::Machine;
@@ -56,9 +55,7 @@ impl<'t> RunningOperation<'t> {
                 }
             }
             Step::Access { access, number } => {
-                let (Origin::Call(call) | Origin::FileAccess { call, .. }) = self.origin else {
-                    unreachable!("the operation is a call on a file")
-                };
+                let call = self.origin.call().expect("the operation is a call on a file");
                 let operation = Some(self.index);
                 if means.context.start_access_step(call, &access, number, operation, means.outbox)? {
                     self.wait = Wait::Work;

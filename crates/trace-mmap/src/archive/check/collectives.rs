@@ -140,6 +140,7 @@ impl Signature {
             Call::File { communicator, call: file, .. } if file.is_collective() => {
                 Some((communicator, named(call.name())))
             }
+            Call::SetView { communicator, .. } => Some((communicator, named(call.name()))),
             _ => None,
         }
     }

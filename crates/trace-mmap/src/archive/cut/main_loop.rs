@@ -70,9 +70,9 @@ impl PartSums {
 /// Counts the collective calls on the world.
 fn count_world_collectives(tally: &Tally, side: &SideTables) -> u64 {
     let is_on_world = |call: &Call| match *call {
-        Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
-            communicator == CommIdx::WORLD
-        }
+        Call::Collective { communicator, .. }
+        | Call::NeighborAlltoall { communicator, .. }
+        | Call::SetView { communicator, .. } => communicator == CommIdx::WORLD,
         Call::NewCommunicator { kind, parent, new } => kind.collective_on(parent, new) == CommIdx::WORLD,
         Call::File { communicator, call, .. } => call.is_collective() && communicator == CommIdx::WORLD,
         _ => false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pdes_core::Bytes;
 
 use crate::action::CollectiveId;
-use crate::call::{CallOp, FileName, Source};
+use crate::call::{CallOp, FileName, FileView, Source};
 use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::collective::Collective;
 use crate::communicator::{CommId, CommIdx, Group};
@@ -83,6 +83,12 @@ impl ToNamed<Option<bool>> for bool {
 
 impl ToNamed<FileName> for FileName {
     fn to_named(&self, _: &RankTrace) -> FileName {
+        self.clone()
+    }
+}
+
+impl ToNamed<FileView> for FileView {
+    fn to_named(&self, _: &RankTrace) -> FileView {
         self.clone()
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use pdes_core::Bytes;
-use trace_mmap::table::{MAX_OFFSET, ReadCall, RequestUse};
+use trace_mmap::table::{ReadCall, RequestUse};
 use trace_mmap::{
-    CallError, CallOp, CommId, CommunicatorCall, Datatype, FileCall, FileDirection, FileName, Group,
-    RecvFrom, RequestName, SendMode, SendTo, Tag,
+    CallError, CallOp, CommId, CommunicatorCall, Datatype, FileName, FileView, Group, RecvFrom, RequestName,
+    SendMode, SendTo, Tag,
 };
 
 use crate::text::call::CallReader;
@@ -15,9 +15,6 @@ use crate::text::keys::Key;
 use crate::text::point_to_point::{SendRecvFields, any_or_tag};
 use crate::text::reader::invalid;
 use crate::text::{Field, TextError, list};
-
-const FILE: Field = Field::new("name of the file");
-const MODE: Field = Field::new("flags of the file");
 
 impl ReadCall for CallReader<'_, '_, '_> {
     type Error = TextError;
@@ -126,33 +123,16 @@ impl ReadCall for CallReader<'_, '_, '_> {
         }
     }
 
-    fn file(&mut self) -> Result<FileName, TextError> {
-        let found = self.reader.next_field(FILE)?;
-        let name = str::from_utf8(found).ok().and_then(FileName::new);
-        name.ok_or_else(|| invalid(FILE, found, "the name of a file, in printable ASCII"))
+    fn file_call(&mut self) -> Result<CallOp, TextError> {
+        self.call_on_file()
     }
 
-    fn file_call(&mut self) -> Result<FileCall, TextError> {
-        let direction =
-            if self.number.is_multiple_of(2) { FileDirection::Read } else { FileDirection::Write };
-        Ok(match self.number {
-            0 if self.reader.has_more() => {
-                let found =
-                    self.reader.integer_between(MODE, 0, u32::MAX.into(), "the flags of MPI_File_open")?;
-                FileCall::Open { mode: found as u32 }
-            }
-            0 => FileCall::Open { mode: 0 },
-            1 => FileCall::Close,
-            2 => FileCall::Sync,
-            3 => FileCall::Seek { offset: self.offset()? },
-            number @ 12.. => {
-                FileCall::SharedAccess { is_ordered: number >= 14, direction, bytes: self.file_bytes()? }
-            }
-            number => {
-                let offset = if number & 2 == 0 { None } else { Some(self.offset()?) };
-                FileCall::Access { is_collective: number >= 8, direction, offset, bytes: self.file_bytes()? }
-            }
-        })
+    fn file(&mut self) -> Result<FileName, TextError> {
+        self.name_of_file()
+    }
+
+    fn file_view(&mut self) -> Result<FileView, TextError> {
+        self.view_of_file()
     }
 
     fn outcome(&mut self) -> Result<bool, TextError> {
@@ -199,16 +179,6 @@ impl ReadCall for CallReader<'_, '_, '_> {
 }
 
 impl CallReader<'_, '_, '_> {
-    fn offset(&mut self) -> Result<u64, TextError> {
-        let expected = "a position in a file, from 0 to 10^18 - 1";
-        let found = self.reader.integer_between(Field::new("offset"), 0, MAX_OFFSET as i64, expected)?;
-        Ok(found as u64)
-    }
-
-    fn file_bytes(&mut self) -> Result<Bytes, TextError> {
-        self.reader.count(Field::new("number of bytes")).map(Bytes::new)
-    }
-
     fn kind(&self) -> CommunicatorCall {
         CommunicatorCall::ALL[usize::from(self.number)]
     }
