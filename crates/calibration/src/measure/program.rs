@@ -11,7 +11,7 @@ use super::MeasureError;
 use super::kernel::Kernel;
 
 /// Largest message of the program \[B\].
-const LARGEST: usize = 1 << 18;
+const LARGEST: usize = 1 << 20;
 /// Bytes of other data that a computation visits: the caches lose what the library had there, the innermost ones more often.
 const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 18, 1 << 21];
 /// Least and greatest number of passes of a computation.
@@ -21,7 +21,7 @@ const OVERLAPPED_PASSES: usize = 50;
 /// Largest message that is received by tests \[B\].
 const POLLED: usize = 64;
 /// Largest number of elements of a collective operation for each rank.
-const ELEMENTS: f64 = 32768.0;
+const ELEMENTS: f64 = 131_072.0;
 /// Largest number of messages that are pending together.
 const PENDING: usize = 6;
 /// Largest number of small messages that are completed by one list of requests.
