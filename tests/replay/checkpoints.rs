@@ -97,6 +97,7 @@ fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
     assert_eq!(digest(&outcome), digest(&expected));
     assert_eq!(outcome.links, expected.links, "{settings:?}");
     assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
+    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
     stopped
 }
 
@@ -106,11 +107,12 @@ fn generated_programs() {
     let platform = committed_platform("torus-5g.toml");
     for generator in GENERATED {
         let trace = generate(&folder, generator);
-        let stopped = check(&trace, &platform, &["analysis.histograms=true"]);
+        let counted = ["analysis.histograms=true", "analysis.matrix=true"];
+        let stopped = check(&trace, &platform, &counted);
         assert!(stopped > 10, "{generator:?}: {stopped}");
         for setting in ["network.preset=smpi", "network.preset=raw"] {
             let stopped =
-                check(&trace, &platform, &["network.model=flow", setting, "analysis.histograms=true"]);
+                check(&trace, &platform, &[&["network.model=flow", setting], &counted[..]].concat());
             assert!(stopped > 0, "{generator:?}, {setting}: {stopped}");
         }
     }

@@ -29,6 +29,10 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
     config.set("network.model=contention-free").unwrap();
+    config.set("analysis.matrix=true").unwrap();
+    if !settings.contains(&"analysis.waits=false") {
+        config.set("analysis.histograms=true").unwrap();
+    }
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
     simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
@@ -51,6 +55,8 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
             assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank}");
         }
         assert_eq!(digest(&outcome), digest(&expected));
+        assert_eq!(outcome.findings.distributions, expected.findings.distributions);
+        assert_eq!(outcome.findings.matrix, expected.findings.matrix);
         found.push(outcome.fast_forward.expect("it was asked for"));
     }
     assert_eq!(found[0], found[1], "the same iterations, whatever the threads");

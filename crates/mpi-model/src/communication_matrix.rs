@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::extrapolate;
+
 /// Messages that ranks of one group received from ranks of another one, those of collective operations included.
 ///
 /// A group is `group_size` neighbouring ranks. Cells are integer sums, so that the matrix does not depend on the order in which messages
@@ -48,6 +50,22 @@ impl CommunicationMatrix {
     }
 }
 
+impl CommunicationMatrix {
+    /// Returns the sums after `times` more repetitions of their growth since an earlier matrix; `None` where one overflows.
+    pub(crate) fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
+        let mut sum = self.clone();
+        for (pair, traffic) in &mut sum.cells {
+            let Traffic { bytes, messages, transfer_ps } =
+                before.cells.get(pair).copied().unwrap_or_default();
+            traffic.bytes = extrapolate(traffic.bytes, bytes, times)?;
+            traffic.messages = extrapolate(traffic.messages, messages, times)?;
+            let grown = traffic.transfer_ps.checked_sub(transfer_ps)?;
+            traffic.transfer_ps = grown.checked_mul(times.into())?.checked_add(traffic.transfer_ps)?;
+        }
+        Some(sum)
+    }
+}
+
 /// The matrix of all ranks of a process, which their observers share.
 #[derive(Debug)]
 pub(crate) struct SharedMatrix {
@@ -72,6 +90,11 @@ impl SharedMatrix {
         for (from, traffic) in std::mem::take(received) {
             cells.entry((from, to)).or_default().add(&traffic);
         }
+    }
+
+    /// Replaces the messages so far.
+    pub(crate) fn replace(&self, matrix: CommunicationMatrix) {
+        *self.cells.lock().unwrap_or_else(PoisonError::into_inner) = matrix.cells;
     }
 
     /// Returns a copy of the messages so far.

@@ -67,6 +67,20 @@ impl Distributions {
         }
     }
 
+    /// Returns the counts after `times` more repetitions of their growth since earlier ones; `None` where one overflows.
+    pub(crate) fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
+        let mut sum = self.clone();
+        for ((quantity, now), before) in
+            Quantity::ALL.into_iter().zip(self.histograms()).zip(before.histograms())
+        {
+            for (value, count) in Self::counts(now) {
+                let more = count.checked_sub(before.count_at(value))?.checked_mul(times)?;
+                sum.histogram_mut(quantity).record_n(value, more).ok()?;
+            }
+        }
+        Some(sum)
+    }
+
     /// Returns the distinct values in a histogram, each as the lowest of its equivalents, and their counts.
     pub fn counts(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
         let lowest = |value| histogram.lowest_equivalent(value);

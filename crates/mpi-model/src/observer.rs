@@ -235,6 +235,20 @@ pub trait Observer {
         let _ = (from, fragment);
     }
 
+    /// Adds what the observer has counted to the results that ranks share.
+    #[inline(always)]
+    fn publish(&mut self) {}
+
+    /// Returns whether the observer counts something of messages that depends on when they were sent.
+    fn counts_messages(&self) -> bool {
+        false
+    }
+
+    /// Appends the times on which depends what is counted when a request completes.
+    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
+        let _ = (request, begins);
+    }
+
     /// The rank has skipped iterations, which shifts all later events by this time.
     #[inline(always)]
     fn iterations_skipped(&mut self, time: SimDuration) {

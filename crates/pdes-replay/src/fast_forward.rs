@@ -9,7 +9,7 @@ mod recurrence;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use mpi_model::{Machine, RankProcess, Repetition, Snapshot};
+use mpi_model::{Findings, Machine, RankProcess, Repetition, Replay, Snapshot};
 use pdes_core::{Ending, Engine, Progress, Run};
 use serde::Serialize;
 
@@ -39,15 +39,23 @@ pub struct FastForward {
 struct Recurrence {
     /// Index of its first boundary in the history.
     start: usize,
+    /// What is counted after it.
+    findings: Findings,
     /// Number of times it is to be repeated.
     repetitions: u64,
     /// Iterations of the rank that has most.
     iterations: u64,
 }
 
+/// The state of all ranks at an iteration boundary, and what was counted until then.
+struct Boundary {
+    ranks: Vec<Snapshot>,
+    findings: Findings,
+}
+
 /// The last iteration boundaries at which all ranks stopped.
 struct SnapshotHistory {
-    boundaries: VecDeque<Vec<Snapshot>>,
+    boundaries: VecDeque<Boundary>,
     capacity: usize,
     /// Iterations per segment, and the number of segments of this length without a match.
     stride: u64,
@@ -68,9 +76,13 @@ impl SnapshotHistory {
     }
 
     /// Compares ranks that have stopped, skips the iterations that repeat, and sets the length of the next segment.
-    fn examine<M: Machine<WorkRequest = Infallible>>(&mut self, processes: &mut [RankProcess<'_, M>]) {
+    fn examine<'t, M: Machine<WorkRequest = Infallible>>(
+        &mut self,
+        world: &Replay<'t, M>,
+        processes: &mut [RankProcess<'t, M>],
+    ) {
         self.fruitless += 1;
-        self.compare(processes);
+        self.compare(world, processes);
         if self.fruitless == MAX_FRUITLESS_SEGMENTS {
             (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
         }
@@ -83,21 +95,30 @@ impl SnapshotHistory {
         (self.stride, self.fruitless) = (1, 0);
     }
 
-    fn compare<M: Machine<WorkRequest = Infallible>>(&mut self, processes: &mut [RankProcess<'_, M>]) {
-        let Some(now) = processes.iter().map(RankProcess::snapshot).collect::<Option<Vec<_>>>() else {
+    fn compare<'t, M: Machine<WorkRequest = Infallible>>(
+        &mut self,
+        world: &Replay<'t, M>,
+        processes: &mut [RankProcess<'t, M>],
+    ) {
+        let Some(ranks) = processes.iter().map(RankProcess::snapshot).collect::<Option<Vec<_>>>() else {
             return;
         };
+        processes.iter_mut().for_each(RankProcess::publish);
+        let now = Boundary { ranks, findings: world.findings(&[]) };
         self.found.iteration_boundaries += 1;
-        let is_of_loop =
-            |before: &Vec<Snapshot>| now.iter().zip(before).all(|(now, before)| now.is_in_loop_of(before));
+        let is_of_loop = |before: &Boundary| {
+            now.ranks.iter().zip(&before.ranks).all(|(now, before)| now.is_in_loop_of(before))
+        };
         if !self.boundaries.back().is_none_or(is_of_loop) {
             self.reset();
         }
-        if let Some(Recurrence { start: since, repetitions: again, iterations }) = self.recurrence(&now) {
-            for ((process, now), before) in processes.iter_mut().zip(&now).zip(&self.boundaries[since]) {
+        if let Some(Recurrence { start, findings, repetitions: again, iterations }) = self.recurrence(&now) {
+            let before = &self.boundaries[start].ranks;
+            for ((process, now), before) in processes.iter_mut().zip(&now.ranks).zip(before) {
                 process.fast_forward(now, before, again);
                 self.found.skipped_actions += process.actions() - now.actions();
             }
+            world.restore_findings(findings);
             self.found.skipped_iterations += iterations * again;
             self.found.period = self.found.period.max(iterations);
             self.reset();
@@ -110,11 +131,11 @@ impl SnapshotHistory {
     }
 
     /// Finds the latest boundary since which all ranks have been shifted in time and have changed in nothing else.
-    fn recurrence(&self, now: &[Snapshot]) -> Option<Recurrence> {
+    fn recurrence(&self, now: &Boundary) -> Option<Recurrence> {
         (0..self.boundaries.len()).rev().find_map(|since| {
             let before = &self.boundaries[since];
             let (mut shift, mut again, mut iterations) = (None, u64::MAX, 0);
-            for (now, before) in now.iter().zip(before) {
+            for (now, before) in now.ranks.iter().zip(&before.ranks) {
                 let Repetition::Iterations { count, repeats: more, time } = now.repetition_since(before)?
                 else {
                     continue;
@@ -125,14 +146,14 @@ impl SnapshotHistory {
                 }
                 (again, iterations) = (again.min(more), iterations.max(count));
             }
-            let is_possible = iterations > 0 && again > 0;
-            let can_repeat =
-                || now.iter().zip(before).all(|(now, before)| now.can_fast_forward(before, again));
-            (is_possible && can_repeat()).then_some(Recurrence {
-                start: since,
-                repetitions: again,
-                iterations,
-            })
+            let mut ranks = now.ranks.iter().zip(&before.ranks);
+            let is_possible =
+                iterations > 0 && again > 0 && ranks.all(|(now, before)| now.can_fast_forward(before, again));
+            if !is_possible {
+                return None;
+            }
+            let findings = now.findings.repeated(&before.findings, again)?;
+            Some(Recurrence { start: since, findings, repetitions: again, iterations })
         })
     }
 }
@@ -141,6 +162,7 @@ impl SnapshotHistory {
 /// order is only known in a run without such stops.
 pub(crate) fn run<'t, M: Machine<WorkRequest = Infallible>>(
     engine: &Engine,
+    world: &Replay<'t, M>,
     mut processes: Vec<RankProcess<'t, M>>,
     progress: &Progress,
 ) -> Option<(Run<RankProcess<'t, M>>, FastForward)> {
@@ -155,7 +177,7 @@ pub(crate) fn run<'t, M: Machine<WorkRequest = Infallible>>(
             _ => return Some((Run { steps, ..run }, history.found)),
         }
         processes = run.processes;
-        history.examine(&mut processes);
+        history.examine(world, &mut processes);
         progress.continue_after(steps + history.found.skipped_actions);
     }
 }

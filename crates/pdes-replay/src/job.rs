@@ -101,7 +101,7 @@ impl Job {
 
     /// Returns whether an analysis has to see every action, so that none can be fast-forwarded.
     pub(crate) fn observes_every_action(&self) -> bool {
-        self.histograms || self.matrix_groups.is_some() || self.critical_path || self.timeline.is_some()
+        self.critical_path || self.timeline.is_some()
     }
 
     /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.

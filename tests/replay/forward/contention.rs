@@ -27,8 +27,9 @@ const PRESETS: [&str; 2] = ["network.preset='raw'", "network.preset='smpi'"];
 fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
-    for setting in [&["network.model=flow", "analysis.links=true", "analysis.waits=true"], settings].concat()
-    {
+    let analyses =
+        ["analysis.links=true", "analysis.waits=true", "analysis.histograms=true", "analysis.matrix=true"];
+    for setting in [&["network.model=flow"], &analyses[..], settings].concat() {
         config.set(setting).unwrap();
     }
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(7));
@@ -44,6 +45,8 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
         assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
     }
     assert_eq!(digest(&outcome), digest(&expected));
+    assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
+    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
     assert!(expected.links.is_some());
     assert_eq!(outcome.links, expected.links, "{settings:?}");
     outcome.fast_forward.expect("it was asked for")

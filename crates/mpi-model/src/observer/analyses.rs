@@ -2,19 +2,20 @@
 
 use std::cmp::Reverse;
 
-use pdes_core::Rank;
+use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::composition::forward_events;
 use super::critical_path::{CriticalPathTracker, PathStores};
 use super::distributions::{Sampler, Samples};
 use super::recorder::EventRecorder;
-use super::traffic::TrafficCounter;
+use super::traffic::{Counts, TrafficCounter};
 use super::{Analysis, ObservedRank, Observer};
 use crate::communication_matrix::{CommunicationMatrix, SharedMatrix};
 use crate::critical_path::CriticalPath;
 use crate::distribution::{Distributions, SharedHistograms};
 use crate::machine::Machine;
+use crate::point_to_point::RequestId;
 use crate::rank::RankProcess;
 use crate::replay::Replay;
 use crate::timeline::Recording;
@@ -53,6 +54,22 @@ impl Findings {
         }
         self.critical_path =
             self.critical_path.take().into_iter().chain(other.critical_path).min_by_key(by_end);
+    }
+}
+
+impl Findings {
+    /// Returns the sums after `times` more repetitions of their growth since earlier findings; `None` where one overflows. Critical
+    /// paths are no sums, and stay out.
+    pub fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
+        let distributions = match (&self.distributions, &before.distributions) {
+            (Some(now), Some(before)) => Some(now.repeated(before, times)?),
+            _ => None,
+        };
+        let matrix = match (&self.matrix, &before.matrix) {
+            (Some(now), Some(before)) => Some(now.repeated(before, times)?),
+            _ => None,
+        };
+        Some(Self { distributions, matrix, critical_path: None })
     }
 }
 
@@ -126,6 +143,9 @@ impl<'t, M: Machine> Replay<'t, M> {
         if let (Some(histograms), Some(distributions)) = (&self.analysis.histograms, findings.distributions) {
             histograms.replace(distributions);
         }
+        if let (Some(shared), Some(matrix)) = (&self.analysis.matrix, findings.matrix) {
+            shared.replace(matrix);
+        }
     }
 
     /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
@@ -175,17 +195,34 @@ impl<'t> Analysis for Analyses<'t> {
     }
 }
 
-/// Samples of histograms are saved. Critical paths and recorded events are not: they need the whole replay.
+/// Samples of histograms and messages of the matrix are saved. Critical paths and recorded events are not: they need the whole replay.
 impl Observer for RankAnalyses<'_> {
-    type Saved = Option<Box<Samples>>;
+    type Saved = (Option<Box<Samples>>, Option<Box<Counts>>);
 
     fn save(&self) -> Self::Saved {
-        self.sampler.as_ref().map(|sampler| Box::new(sampler.save()))
+        let samples = self.sampler.as_ref().map(|sampler| Box::new(sampler.save()));
+        (samples, self.traffic.as_ref().map(|traffic| Box::new(traffic.save())))
     }
 
-    fn restore(&mut self, saved: Self::Saved) {
-        if let (Some(sampler), Some(saved)) = (&mut self.sampler, saved) {
+    fn restore(&mut self, (samples, counts): Self::Saved) {
+        if let (Some(sampler), Some(saved)) = (&mut self.sampler, samples) {
             sampler.restore(*saved);
+        }
+        if let (Some(traffic), Some(saved)) = (&mut self.traffic, counts) {
+            traffic.restore(*saved);
+        }
+    }
+
+    fn counts_messages(&self) -> bool {
+        self.sampler.is_some() || self.traffic.is_some()
+    }
+
+    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
+        if let Some(sampler) = &self.sampler {
+            sampler.append_begins(request, begins);
+        }
+        if let Some(traffic) = &self.traffic {
+            traffic.append_begins(request, begins);
         }
     }
 

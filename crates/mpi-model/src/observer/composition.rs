@@ -1,6 +1,9 @@
 //! Composition of observers: none, and pairs.
 
+use pdes_core::SimTime;
+
 use super::{Analysis, ObservedRank, Observer};
+use crate::point_to_point::RequestId;
 
 /// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out those of waits.
 macro_rules! forward_events {
@@ -62,6 +65,7 @@ macro_rules! forward_events {
                 request: $crate::RequestId
             )(operation, request);
             data_received(from: pdes_core::Rank, fragment: $crate::token::Fragment)(from, fragment);
+            publish()();
             iterations_skipped(time: pdes_core::SimDuration)(time);
         }
     };
@@ -128,6 +132,15 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn restore(&mut self, (one, other): Self::Saved) {
         self.0.restore(one);
         self.1.restore(other);
+    }
+
+    fn counts_messages(&self) -> bool {
+        self.0.counts_messages() || self.1.counts_messages()
+    }
+
+    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
+        self.0.append_begins(request, begins);
+        self.1.append_begins(request, begins);
     }
 
     forward_events!(all self => [Some(&mut self.0), Some(&mut self.1)]);

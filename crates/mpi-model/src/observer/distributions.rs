@@ -1,6 +1,6 @@
 //! Sampler of messages and waits, for histograms.
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
@@ -20,8 +20,8 @@ pub(super) struct Sampler<'a> {
 /// Samples of a rank that are not in the shared histograms yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Samples {
-    /// Time at which the message of each receive was sent.
-    sent: RequestTable<SimTime>,
+    /// Time at which the message of each receive was sent, until it arrives.
+    sent: RequestTable<Option<SimTime>>,
     /// Values of each quantity.
     values: [Vec<u64>; 3],
 }
@@ -36,7 +36,7 @@ impl<'a> Sampler<'a> {
     #[cold]
     #[inline(never)]
     fn record_match(&mut self, request: RequestId, sent: SimTime, bytes: u64) {
-        *self.samples.sent.get_mut(request) = sent;
+        *self.samples.sent.get_mut(request) = Some(sent);
         self.record(Quantity::Bytes, bytes);
     }
 
@@ -87,13 +87,25 @@ impl Observer for Sampler<'_> {
     #[cold]
     #[inline(never)]
     fn data_arrived(&mut self, request: RequestId, at: SimTime) {
-        let sent = self.samples.sent.get(request);
-        if let Some(latency) = sent.and_then(|&sent| at.checked_since(sent)) {
+        let sent = self.samples.sent.get_mut(request).take();
+        if let Some(latency) = sent.and_then(|sent| at.checked_since(sent)) {
             self.record(Quantity::Latency, latency.as_picos());
         }
     }
 
     fn rank_ended(&mut self, _: &ActionSpan) {
+        self.publish();
+    }
+
+    fn publish(&mut self) {
         Quantity::ALL.into_iter().for_each(|quantity| self.flush(quantity));
+    }
+
+    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
+        begins.extend(self.samples.sent.get(request).copied().flatten());
+    }
+
+    fn iterations_skipped(&mut self, time: SimDuration) {
+        self.samples.sent.for_each(|sent| *sent = sent.map(|sent| sent.saturating_add(time)));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimTime};
+use pdes_core::{Rank, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
 use super::{ActionSpan, Carrier, Match, ObservedRank, Observer};
@@ -12,14 +13,20 @@ use crate::point_to_point::RequestId;
 /// Number of senders, or groups of senders, that a rank counts before it moves them to the shared matrix.
 const MAX_SENDERS: usize = 64;
 
-/// Counter of a rank, with the messages that are not in the shared matrix yet.
+/// Counter of a rank.
 pub(super) struct TrafficCounter<'a> {
     matrix: &'a SharedMatrix,
     /// Group of this rank.
     group: u32,
+    counts: Counts,
+}
+
+/// Messages of a rank that are not in the shared matrix yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Counts {
     received: BTreeMap<u32, Traffic>,
-    /// Group of the sender and begin of the transfer of the message of each receive.
-    transfers: RequestTable<(u32, SimTime)>,
+    /// Group of the sender and begin of the transfer of the message of each receive, until it arrives.
+    transfers: RequestTable<Option<(u32, SimTime)>>,
     has_ended: bool,
 }
 
@@ -27,7 +34,7 @@ impl<'a> TrafficCounter<'a> {
     pub(super) fn new(rank: &ObservedRank<'_>, matrix: &'a SharedMatrix) -> Self {
         let group = matrix.group(rank.rank);
         let transfers = RequestTable::new(rank);
-        Self { matrix, group, received: BTreeMap::new(), transfers, has_ended: false }
+        Self { matrix, group, counts: Counts { received: BTreeMap::new(), transfers, has_ended: false } }
     }
 
     // Out of line: most replays count no messages.
@@ -35,24 +42,28 @@ impl<'a> TrafficCounter<'a> {
     #[inline(never)]
     fn count(&mut self, request: RequestId, from: Rank, begin: SimTime, bytes: u64) {
         let from = self.matrix.group(from);
-        *self.transfers.get_mut(request) = (from, begin);
+        *self.counts.transfers.get_mut(request) = Some((from, begin));
         self.add(from, &Traffic { bytes, messages: 1, transfer_ps: 0 });
     }
 
     fn add(&mut self, from: u32, traffic: &Traffic) {
-        self.received.entry(from).or_default().add(traffic);
-        if self.has_ended || self.received.len() >= MAX_SENDERS {
-            self.matrix.collect(self.group, &mut self.received);
+        self.counts.received.entry(from).or_default().add(traffic);
+        if self.counts.has_ended || self.counts.received.len() >= MAX_SENDERS {
+            self.publish();
         }
     }
 }
 
 impl Observer for TrafficCounter<'_> {
-    type Saved = ();
+    type Saved = Counts;
 
-    fn save(&self) {}
+    fn save(&self) -> Counts {
+        self.counts.clone()
+    }
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, saved: Counts) {
+        self.counts = saved;
+    }
 
     #[inline(always)]
     fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn Carrier) {
@@ -64,7 +75,7 @@ impl Observer for TrafficCounter<'_> {
     #[cold]
     #[inline(never)]
     fn data_arrived(&mut self, request: RequestId, at: SimTime) {
-        let transfer = self.transfers.get(request).copied();
+        let transfer = self.counts.transfers.get_mut(request).take();
         if let Some((from, time)) = transfer.and_then(|(from, begin)| Some((from, at.checked_since(begin)?)))
         {
             let transfer_ps = u128::from(time.as_picos());
@@ -74,7 +85,20 @@ impl Observer for TrafficCounter<'_> {
 
     /// Messages may still arrive later, for receives for which the rank did not wait.
     fn rank_ended(&mut self, _: &ActionSpan) {
-        self.has_ended = true;
-        self.matrix.collect(self.group, &mut self.received);
+        self.counts.has_ended = true;
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        self.matrix.collect(self.group, &mut self.counts.received);
+    }
+
+    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
+        begins.extend(self.counts.transfers.get(request).copied().flatten().map(|(_, begin)| begin));
+    }
+
+    fn iterations_skipped(&mut self, time: SimDuration) {
+        let later = |(from, begin): (u32, SimTime)| (from, begin.saturating_add(time));
+        self.counts.transfers.for_each(|transfer| *transfer = transfer.map(later));
     }
 }

@@ -7,7 +7,7 @@ use super::matching::Context;
 use super::{PointToPoint, Receive, Request, RequestId, Requests, UnexpectedMessage};
 use crate::collective::runner::RelativeTags;
 use crate::machine::Machine;
-use crate::observer::{Analysis, Peer, WaitStates};
+use crate::observer::{Analysis, Observer, Peer, RankObservers};
 use crate::token::Message;
 
 impl<M: Machine, A: Analysis> PointToPoint<'_, M, A> {
@@ -20,16 +20,22 @@ impl<M: Machine, A: Analysis> PointToPoint<'_, M, A> {
     pub(crate) fn write_state(
         &self,
         tags: &mut RelativeTags<'_>,
-        (past, wait_states): (SimTime, Option<&WaitStates>),
+        (past, observers): (SimTime, &RankObservers<impl Observer>),
         state: &mut StateWriter,
     ) -> bool {
+        let wait_states = observers.wait_states.as_deref();
+        let mut begins = Vec::new();
         let cold = self.cold.as_deref();
         if cold.is_some_and(|cold| !cold.match_errors.is_empty()) {
             return false;
         }
         state.value(&self.slot_map);
-        let write = |request: RequestId, state: &mut StateWriter| {
+        let mut write = |request: RequestId, state: &mut StateWriter| {
             let matters = write_request(self.requests.get(request), past, state);
+            if matters {
+                observers.others.append_begins(request, &mut begins);
+                begins.drain(..).for_each(|begin| state.time(begin));
+            }
             if let (true, Some(wait_states)) = (matters, wait_states) {
                 write_peer(wait_states.get(request), past, state);
             }
@@ -43,6 +49,8 @@ impl<M: Machine, A: Analysis> PointToPoint<'_, M, A> {
             write(request, state);
         }
         state.value(&vacant);
+        // What is counted of a message depends on when it was sent.
+        let past = if observers.others.counts_messages() { SimTime::ZERO } else { past };
         self.write_queues(tags, past, state);
         state.value(&self.mailbox.is_some());
         if let Some(mailbox) = &self.mailbox {

@@ -99,6 +99,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         self.point_to_point.eager_messages_started()
     }
 
+    /// Adds what the observers of the rank have counted to the [findings](crate::Replay::findings).
+    pub fn publish(&mut self) {
+        self.context.observers.publish();
+    }
+
     /// Returns progress and totals of the rank at a cut.
     pub fn at_cut(&self) -> RankAtCut {
         RankAtCut {
@@ -139,7 +144,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
         let mut tags = self.collectives.relative_tags(bases);
         self.collectives.write_state(&mut tags, (past, wait_states), state);
-        self.point_to_point.write_state(&mut tags, (past, wait_states), state)
+        self.point_to_point.write_state(&mut tags, (past, &self.context.observers), state)
     }
 
     /// Repeats the interval between two cuts with the same state, of which `now` is the present one, `times` more times: shifts all

@@ -14,7 +14,7 @@ use trace_mmap::{IterationBoundary, Slot};
 use super::RankProcess;
 use crate::collective::runner::OperationCounts;
 use crate::machine::Machine;
-use crate::observer::{Analysis, LateMessage, Peer, WaitStates};
+use crate::observer::{Analysis, LateMessage, Observer, Peer, WaitStates};
 use crate::point_to_point::{Departure, Receive, Request, RequestId, Requests, UnexpectedMessage};
 use crate::statistics::Statistics;
 use crate::token::Message;
@@ -155,7 +155,10 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
     fn write_request(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
         match self.point_to_point.requests.get(request) {
             Request::Inactive => encode(&0_u8, rest),
-            Request::Pending(awaited) => encode(&(1_u8, awaited), rest),
+            Request::Pending(awaited) => {
+                encode(&(1_u8, awaited), rest);
+                self.context.observers.others.append_begins(request, times);
+            }
             Request::Complete(completion) if completion.at <= self.context.thread.clock => {
                 encode(&(2_u8, completion.received), rest);
             }

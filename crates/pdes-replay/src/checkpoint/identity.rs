@@ -73,6 +73,11 @@ impl RunIdentity {
             ),
             IdentityPart::new("analysis.histograms", job.histograms, &[job.histograms.into()]),
             IdentityPart::new(
+                "analysis.matrix",
+                format!("{:?}", job.matrix_groups),
+                format!("{:?}", job.matrix_groups).as_bytes(),
+            ),
+            IdentityPart::new(
                 "analysis.links",
                 simulation.records_links(),
                 &[simulation.records_links().into()],

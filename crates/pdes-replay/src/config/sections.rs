@@ -318,10 +318,10 @@ pub(super) struct AnalysisSection {
     /// Wait-state analysis: the report shows the causes of lost time and who waited for whom.
     #[schemars(extend("x-default" = "true up to 65,536 ranks", "x-page" = "waits.md"))]
     pub(super) waits: Option<bool>,
-    /// Histograms of messages by size and of waits by length; needs `analysis.waits`, and nothing is fast-forwarded.
+    /// Histograms of messages by size and of waits by length; needs `analysis.waits`.
     #[schemars(extend("default" = false, "x-page" = "waits.md#histograms"))]
     pub(super) histograms: Option<bool>,
-    /// Communication matrix: bytes, messages and time in transfer between ranks; nothing is fast-forwarded.
+    /// Communication matrix: bytes, messages and time in transfer between ranks.
     #[schemars(extend("default" = false, "x-page" = "waits.md#communication-matrix"))]
     pub(super) matrix: Option<bool>,
     /// Largest number of rows of the communication matrix, 1 to 16384: with more ranks, neighbours are counted together.

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use mpi_model::{Completion, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
+use mpi_model::{Completion, Findings, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
 use netmodel::NetworkModel;
 use pdes_core::{OrderedEngine, OrderedRun, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
 
@@ -42,6 +42,8 @@ struct Cut {
     at: SimTime,
     state: Vec<u8>,
     ranks: Vec<RankAtCut>,
+    /// What was counted until then.
+    findings: Findings,
     /// Iterations of the pacemaker per period.
     period: u64,
     /// Length of the period, and number of repetitions after it, as the network expects them.
@@ -97,15 +99,15 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         if let Some((at, completed)) = self.known.insert(blake3::hash(&state), cut)
             && let Some(period) = cut.1.checked_sub(completed).filter(|&period| period > 0)
         {
-            let (processes, contention) = run.parts();
-            let ranks: Vec<RankAtCut> = processes.iter().map(RankProcess::at_cut).collect();
+            let (ranks, findings) = self.totals(run);
+            let (_, contention) = run.parts();
             // One of them is replayed before the others are skipped.
             let possible = ranks.iter().filter_map(|rank| rank.repetitions_of(period)).min();
             let repetitions = possible.unwrap_or(0).saturating_sub(1);
             if repetitions > 0 {
                 let length = cut.0 - at;
                 contention.watch_period(cut.0, length, repetitions);
-                self.candidate = Some(Cut { at: cut.0, state, ranks, period, length, repetitions });
+                self.candidate = Some(Cut { at: cut.0, state, ranks, findings, period, length, repetitions });
                 return period;
             }
         }
@@ -121,24 +123,26 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         state: Vec<u8>,
     ) -> u64 {
         let at = run.now();
+        let (ranks, findings) = self.totals(run);
         let (processes, contention) = run.parts();
-        let ranks: Vec<RankAtCut> = processes.iter().map(RankProcess::at_cut).collect();
         let Some(Recurrence { repetitions, time, iterations }) = recurrence(&ranks, at, before) else {
             return self.stride;
         };
+        let Some(repeated) = findings.repeated(&before.findings, repetitions) else { return self.stride };
         let length = at - before.at;
         if (length, repetitions) != (before.length, before.repetitions) {
             // The network has to know both before the interval, and ranks may not do equally many iterations.
             let (period, repetitions) = (before.period, repetitions - 1);
             if repetitions > 0 {
                 contention.watch_period(at, length, repetitions);
-                self.candidate = Some(Cut { at, state, ranks, period, length, repetitions });
+                self.candidate = Some(Cut { at, state, ranks, findings, period, length, repetitions });
             }
             return period;
         }
         for ((process, now), before) in processes.iter_mut().zip(&ranks).zip(&before.ranks) {
             self.found.skipped_actions += process.repeat_iterations(now, before, repetitions, time);
         }
+        self.replay.restore_findings(repeated);
         contention.repeat_period(at, time);
         run.shift_time(time);
         self.found.skipped_iterations += iterations * repetitions;
@@ -146,6 +150,16 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         debug_assert!(self.state(run) == Some(state), "the whole state is shifted in time");
         self.reset();
         1
+    }
+
+    /// Returns progress and totals of all ranks, and what was counted so far.
+    fn totals<N: NetworkModel<Completion>>(
+        &self,
+        run: &mut SharedRun<'_, 't, 'm, N>,
+    ) -> (Vec<RankAtCut>, Findings) {
+        let (processes, _) = run.parts();
+        processes.iter_mut().for_each(RankProcess::publish);
+        (processes.iter().map(RankProcess::at_cut).collect(), self.replay.findings(&[]))
     }
 
     /// Writes the state of the simulation; `None` where it cannot recur.

@@ -148,7 +148,7 @@ impl Simulation {
         if self.job.fast_forward && members == 1 && !shows_every_action {
             let world = self.world(&machine, &all, None).stopping_at_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
-            if let Some((run, found)) = fast_forward::run(&engine, processes, progress) {
+            if let Some((run, found)) = fast_forward::run(&engine, &world, processes, progress) {
                 let outcome = self.collect(cluster, started, (&world, None, all), on_cluster(run))?;
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward: Some(found), ..outcome }));
             }

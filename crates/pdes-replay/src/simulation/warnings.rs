@@ -83,10 +83,6 @@ impl Simulation {
             return Some(format!(
                 "with the model {key:?}{epochs} what happens depends on more than how much later"
             ));
-        } else if self.job.histograms {
-            "histograms count every message (analysis.histograms)"
-        } else if self.job.matrix_groups.is_some() {
-            "the communication matrix counts every message (analysis.matrix)"
         } else if self.job.critical_path {
             "a critical path goes through every iteration (analysis.critical_path)"
         } else if self.job.timeline.is_some() {
