@@ -53,6 +53,11 @@ pub trait Analysis: Sync {
     /// Makes the observer of a rank, which has done nothing yet.
     fn observer<'a>(&'a self, rank: &ObservedRank<'a>) -> Self::Observer<'a>;
 
+    /// Returns whether statistics have breakdowns by region; by default where they have wait states.
+    fn needs_breakdowns(&self) -> bool {
+        self.needs_wait_states()
+    }
+
     /// Returns whether [`Wait::peer`] is needed. `false` by default.
     fn needs_wait_states(&self) -> bool {
         false

@@ -249,7 +249,7 @@ impl Diagnosis {
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
         let path = directory.path().join("measured.pdt");
         write_with_measured_times(&trace, &path, &Default::default())?;
-        let simulation = Simulation::load(&Job { trace: path, waits: Some(true), ..job.on_ideal_network() })?;
+        let simulation = Simulation::load(&Job { trace: path, ..job.on_ideal_network() })?;
         let ideal = simulation.replay(&Progress::new(job.threads))?;
         let nodes: Vec<u32> = (0..trace.ranks()).collect();
         let walk = |&rank: &u32| structure::of_rank(&trace, Rank::new(rank), job.mpi.detached_below);

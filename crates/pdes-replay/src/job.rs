@@ -69,6 +69,8 @@ pub struct Job {
     pub waits: Option<bool>,
     /// Causes of waits, for a diagnosis.
     pub(crate) causes: bool,
+    /// Times by region, also without the analysis of wait states.
+    pub(crate) region_times: bool,
     /// Histograms of messages by size and of waits by length.
     pub histograms: bool,
     /// Communication matrix with at most this number of groups of ranks, if requested.
@@ -125,6 +127,8 @@ impl Job {
             histograms: false,
             matrix_groups: None,
             critical_path: false,
+            waits: Some(false),
+            region_times: true,
             causes: false,
             ..self.without_outputs()
         }

@@ -24,6 +24,7 @@ use crate::timeline::Recording;
 #[derive(Debug, Default)]
 pub struct Analyses<'t> {
     pub(crate) has_breakdowns: bool,
+    pub(crate) has_wait_states: bool,
     pub(crate) has_causes: bool,
     /// Critical paths in flight with messages.
     pub(crate) path_stores: Option<PathStores>,
@@ -86,6 +87,13 @@ impl<'t, M: Machine> Replay<'t, M> {
     /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
     pub fn with_breakdowns(mut self, has_breakdowns: bool) -> Self {
         self.analysis.has_breakdowns = has_breakdowns;
+        self.analysis.has_wait_states = has_breakdowns;
+        self
+    }
+
+    /// Requests breakdowns without wait states, which cost more than the times of regions and kinds of actions.
+    pub fn with_region_times(mut self) -> Self {
+        self.analysis.has_breakdowns = true;
         self
     }
 
@@ -186,8 +194,12 @@ impl<'t> Analysis for Analyses<'t> {
         }
     }
 
-    fn needs_wait_states(&self) -> bool {
+    fn needs_breakdowns(&self) -> bool {
         self.has_breakdowns
+    }
+
+    fn needs_wait_states(&self) -> bool {
+        self.has_wait_states
     }
 
     fn needs_causes(&self) -> bool {

@@ -113,6 +113,10 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
         (self.0.observer(rank), self.1.observer(rank))
     }
 
+    fn needs_breakdowns(&self) -> bool {
+        self.0.needs_breakdowns() || self.1.needs_breakdowns()
+    }
+
     fn needs_wait_states(&self) -> bool {
         self.0.needs_wait_states() || self.1.needs_wait_states()
     }

@@ -20,7 +20,7 @@ impl<O: Observer> RankObservers<O> {
     pub(crate) fn new<'a, A: Analysis<Observer<'a> = O>>(analysis: &'a A, rank: &ObservedRank<'a>) -> Self {
         let (needs_wait_states, needs_causes) = (analysis.needs_wait_states(), analysis.needs_causes());
         Self {
-            statistics: if needs_wait_states {
+            statistics: if analysis.needs_breakdowns() {
                 Statistics::with_breakdown(needs_causes)
             } else {
                 Statistics::default()

@@ -196,6 +196,20 @@ impl WaitStates {
         None
     }
 
+    /// The program uses messages before it receives others: after a computation or a collective operation, and after many calls, the
+    /// order does not matter any more.
+    #[cold]
+    fn age_late_messages(&mut self, kind: ActionKind) {
+        let is_message = kind < ActionKind::Barrier;
+        if !is_message || matches!(kind, ActionKind::Compute | ActionKind::Sleep) {
+            self.late.clear();
+        }
+        self.late.retain_mut(|late| {
+            late.age += 1;
+            late.age <= MAX_AGE
+        });
+    }
+
     #[cold]
     fn keep_last(&mut self, operation: OperationIndex, peer: Peer) {
         let last = &mut self.of_operations[operation.index()];
@@ -214,20 +228,13 @@ impl Observer for WaitStates {
         *self = saved;
     }
 
-    /// The program uses messages before it receives others: after a computation or a collective operation, and after many
-    /// calls, the order does not matter any more.
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
         if let Some(activity) = &mut self.activity {
             activity.end(action.kind, action.end - action.begin);
         }
         if !self.late.is_empty() {
-            let is_message = action.kind < ActionKind::Barrier;
-            let computes = matches!(action.kind, ActionKind::Compute | ActionKind::Sleep);
-            self.late.retain_mut(|late| {
-                late.age += 1;
-                is_message && !computes && late.age <= MAX_AGE
-            });
+            self.age_late_messages(action.kind);
         }
     }
 

@@ -105,6 +105,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         fast_forward,
         waits,
         causes: false,
+        region_times: false,
         histograms,
         matrix_groups,
         critical_path,

@@ -291,6 +291,7 @@ impl Simulation {
             .with_distributions(self.job.histograms)
             .with_matrix(self.job.matrix_groups)
             .with_recording(self.recording(spool));
+        let world = if self.job.region_times { world.with_region_times() } else { world };
         if self.job.critical_path { world.with_critical_paths(mine.iter().copied()) } else { world }
     }
 
