@@ -106,7 +106,7 @@ fn instances_of_problems_are_on_the_timeline() {
     let shown = shown.result();
     let texts = shown["texts"].as_array().unwrap();
     let place = |row: usize| (texts[row][0].as_str().unwrap(), texts[row][4].as_str().unwrap());
-    assert_eq!([place(0), place(1)], [("rank 1", "a.c:3 in recv"), ("rank 1", "a.c:2 in recv")]);
+    assert_eq!([place(0), place(1)], [("rank 1", "recv at a.c:3"), ("rank 1", "recv at a.c:2")]);
     // Beside them the messages take some microseconds.
     assert!(
         (time(&texts[0][3]) - 3e-3).abs() < 1e-5 && (time(&texts[1][3]) - 1e-3).abs() < 1e-5,
@@ -117,7 +117,7 @@ fn instances_of_problems_are_on_the_timeline() {
     let told = shown["told"].as_array().unwrap();
     assert!(told[0] == told[1] && told[2] == "0 s to 2 ms, rank 0 to rank 1", "{told:?}");
     let hint = shown["hint"].as_str().unwrap();
-    assert!(hint.starts_with("rank 1: late sender, a.c:2 in recv, "), "{hint}");
+    assert!(hint.starts_with("rank 1: late sender, recv at a.c:2, "), "{hint}");
 }
 
 #[test]

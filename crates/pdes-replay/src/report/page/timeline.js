@@ -289,7 +289,8 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
     button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", showAll), told);
   // Problems of a diagnosis are states at their places.
-  const place = (kind) => [kinds[kind][1], kinds[kind][2] && `in ${kinds[kind][2]}`].filter((part) => part).join(" ");
+  const siteOf = (kind) => (kinds[kind][1] === null ? "" : ` at ${kinds[kind][1]}`);
+  const callOf = (kind) => kinds[kind][2] ?? names[kinds[kind][0]];
   for (const shown of problemPanels) {
     const stands = kindsOf(shown.problem, data.timeline);
     const focus = ({ row, begin, end: last }) => {
@@ -310,7 +311,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
       shown.panel.append(element("p", { class: "note" }, `${found > longest.length ? `The ${longest.length} longest of ` : ""}${count(found)} instances on the timeline; click on one to see it.`));
       table(shown.panel, [
         { name: "rank", value: ({ row }) => rows[row].label }, { name: "begin", value: ({ begin }) => begin, text: after }, { name: "end", value: ({ end }) => end, text: after },
-        { name: "time", value: ({ begin, end }) => end - begin, text: (time) => picos(time) }, { name: "place", value: ({ kind }) => place(kind) || "-" },
+        { name: "time", value: ({ begin, end }) => end - begin, text: (time) => picos(time) }, { name: "place", value: ({ kind }) => callOf(kind) + siteOf(kind) },
       ], longest, { sorted: 3, chosen: focus });
     };
     // Panels that are opened later list their instances then.
@@ -368,7 +369,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     }
     const kind = row.kinds[state];
     const name = names[kinds[kind][0]];
-    hint.textContent = `${row.label}: ${spaced(name)}${place(kind) && `, ${place(kind)}`}, ${picos(row.ends[state] - row.begins[state])} from ${picos(row.begins[state])} (${meaning(name)})`;
+    hint.textContent = `${row.label}: ${spaced(name)}${kinds[kind][2] === null ? "" : `, ${callOf(kind)}`}${siteOf(kind)}, ${picos(row.ends[state] - row.begins[state])} from ${picos(row.begins[state])} (${meaning(name)})`;
   });
 
   // A selected rank comes into the middle.
