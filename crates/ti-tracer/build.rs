@@ -11,7 +11,7 @@ fn main() {
 mod mpi {
     use std::process::Command;
 
-    const FILES: [&str; 10] = [
+    const FILES: [&str; 11] = [
         "shim/process.c",
         "shim/messages.c",
         "shim/requests.c",
@@ -21,6 +21,7 @@ mod mpi {
         "shim/windows.c",
         "shim/files.c",
         "shim/views.c",
+        "shim/posix.c",
         "shim/processes.c",
     ];
 

@@ -299,6 +299,51 @@ fn views_are_recorded_with_their_blocks() {
     );
 }
 
+/// Calls on files below a directory: names without links, positions and amounts as they were. Other files are not recorded, and
+/// those of MPI-IO once.
+#[test]
+fn calls_of_posix_are_recorded() {
+    let Some(program) = Program::compile("posix.c") else { return };
+    let folder = Folder::new();
+    let named = folder.path("data");
+    std::fs::create_dir(&named).unwrap();
+    std::os::unix::fs::symlink(&named, folder.path("link")).unwrap();
+    let (named, link) = (named.canonicalize().unwrap(), folder.path("link"));
+    let flags = ["--files", link.to_str().unwrap()];
+    let elsewhere = folder.path("elsewhere");
+    let arguments = [link.to_str().unwrap(), elsewhere.to_str().unwrap()];
+    let (assert, run) = program.acquire_with(&flags, "run", 2, &arguments);
+    assert.code(DONE);
+    run.check();
+    let named = named.display();
+    let own = format!("{named}/own%201 comm=2");
+    let at = |call: &str, fields: &str| format!("io-{call}_at {named}/own%201 {fields} comm=2");
+    let expected = [
+        "comm_create_group comm=0 new=2 members=1".to_owned(),
+        format!("io-open {own}"),
+        at("write", "0 100"),
+        at("write", "100 50"),
+        at("write", "1000 10"),
+        format!("io-sync {own}"),
+        at("read", "120 30"),
+        at("read", "0 20"),
+        at("read", "20 990"),
+        format!("io-close {own}"),
+        format!("io-open {}/shared", link.display()),
+        format!("io-write_at {}/shared 8 8", link.display()),
+        format!("io-close {}/shared", link.display()),
+        "barrier".to_owned(),
+    ];
+    run.expect(1, &expected.join("; "));
+    // Without the option, only MPI-IO is recorded.
+    let (assert, run) = program.acquire("plain", 2, &arguments);
+    assert.code(DONE);
+    run.expect(1, &expected[10..].join("; "));
+    let mut command = command();
+    command.args(["trace", "acquire", "--files", "/no/such/directory", "-o", "x.pdt", "--", "true"]);
+    command.assert().code(FAILED).stderr(contains("--files /no/such/directory"));
+}
+
 #[test]
 fn processes_that_are_started_later_are_recorded() {
     // MPICH 4.0.2 of Debian cannot start any, with the tracer or without.

@@ -60,7 +60,9 @@ void ti_region_level(int level);
 extern __thread int ti_depth;
 static inline int enter(void) { return ti_depth++ == 0 ? ti_enter() : 0; }
 static inline void leave(void) {
-    if (--ti_depth == 0) ti_leave();
+    /* Inside: what the tracer itself calls is not recorded. */
+    if (ti_depth == 1) ti_leave();
+    ti_depth--;
 }
 
 /* Names of peers and tags in a trace. */

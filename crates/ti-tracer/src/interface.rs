@@ -112,7 +112,7 @@ fn report(message: &str) {
 }
 
 /// Starts the recorder, as configured by the environment: `PDES_TRACE_DIR`, `PDES_TRACE_JOB`, `PDES_TRACE_COUNTER`,
-/// `PDES_TRACE_RATE`, `PDES_TRACE_TIMES`.
+/// `PDES_TRACE_RATE`, `PDES_TRACE_TIMES`; `PDES_TRACE_FILES` is read in `shim/posix.c`.
 ///
 /// # Safety
 /// `library` is a NUL-terminated string.
@@ -333,6 +333,27 @@ pub(crate) unsafe extern "C" fn ti_hint(name: *const c_char, value: *const c_cha
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_block(offset: i64, bytes: i64) {
     with_recorder(|recorder, _| recorder.add_block(offset, bytes));
+}
+
+/// Records a call of POSIX on a file: `open`, `close`, `sync`, `read_at` or `write_at`.
+///
+/// # Safety
+/// `call` and `name` are NUL-terminated strings.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_posix(
+    call: *const c_char,
+    descriptor: c_int,
+    name: *const c_char,
+    offset: i64,
+    bytes: i64,
+    own: i64,
+) {
+    // SAFETY: as the caller promises.
+    let (call, name) = unsafe { (read_str(call), CStr::from_ptr(name)) };
+    with_recorder(|recorder, _| match call {
+        "open" => recorder.open_descriptor(descriptor, name.to_bytes(), own),
+        _ => recorder.call_on_descriptor(call, descriptor, offset, bytes),
+    });
 }
 
 /// Records a blocking send.

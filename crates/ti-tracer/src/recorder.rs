@@ -72,6 +72,8 @@ pub struct Recorder {
     objects: Objects,
     /// Files on which calls are recorded as actions, by handle.
     files: FxHashMap<i64, OpenFile>,
+    /// Files that calls of POSIX have opened, by their descriptors.
+    descriptors: FxHashMap<i32, OpenFile>,
     /// Hints of the file that is opened next, as named fields.
     hints: Vec<(String, String)>,
     /// File type of the view that is set next.
@@ -101,6 +103,7 @@ impl Recorder {
             unmodelled_requests: Requests::default(),
             objects: Objects::default(),
             files: FxHashMap::default(),
+            descriptors: FxHashMap::default(),
             hints: Vec::new(),
             file_type: FileType::default(),
             matched: FxHashMap::default(),

@@ -17,7 +17,8 @@ macro_rules! jump {
                 fn $target();
             }
 
-            // SAFETY: no other symbol of the library has this name: those of the profiling interface begin with another letter.
+            // SAFETY: no other symbol of the library has this name: those of the profiling interface begin with another letter, and
+            // the functions of POSIX are those of the C library, to which these pass their calls on.
             #[unsafe(export_name = $name)]
             #[unsafe(naked)]
             extern "C" fn jump() {
@@ -252,3 +253,29 @@ pointers_of_c! {
 
 jump!("pdes_tracer_region_begin", ti_c_region_begin);
 jump!("pdes_tracer_region_end", ti_c_region_end);
+
+macro_rules! posix_functions {
+    ($($name:ident $target:ident;)*) => {
+        $(jump!(stringify!($name), $target);)*
+    };
+}
+
+posix_functions! {
+    open ti_p_open;
+    open64 ti_p_open64;
+    openat ti_p_openat;
+    openat64 ti_p_openat64;
+    creat ti_p_creat;
+    creat64 ti_p_creat64;
+    read ti_p_read;
+    write ti_p_write;
+    readv ti_p_readv;
+    writev ti_p_writev;
+    pread ti_p_pread;
+    pread64 ti_p_pread64;
+    pwrite ti_p_pwrite;
+    pwrite64 ti_p_pwrite64;
+    close ti_p_close;
+    fsync ti_p_fsync;
+    fdatasync ti_p_fdatasync;
+}

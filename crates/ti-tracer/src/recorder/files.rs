@@ -24,6 +24,12 @@ pub(super) struct OpenFile {
     split: Option<u32>,
 }
 
+impl OpenFile {
+    fn new(name: String, communicator: u32) -> Self {
+        Self { name, communicator, unit: 1, pointer: 0, recorded_pointer: 0, split: None }
+    }
+}
+
 type Arguments<'a> = [(&'a str, Argument<'a>)];
 
 fn number(arguments: &Arguments<'_>, key: &str) -> Option<i64> {
@@ -97,18 +103,11 @@ impl Recorder {
             return false;
         };
         let Some(name) = text(arguments, "name").filter(|name| !name.is_empty()) else { return false };
-        let open = OpenFile {
-            name: escape(&absolute(name)),
-            communicator,
-            unit: 1,
-            pointer: 0,
-            recorded_pointer: 0,
-            split: None,
-        };
+        let open = OpenFile::new(escape(&absolute(name)), communicator);
         let hints = mem::take(&mut self.hints);
         self.begin_file_call("io-open", &open);
         hints.iter().for_each(|(name, value)| self.phrase.word(name, value));
-        self.write_call();
+        self.end_file_call(&open);
         self.files.insert(handle, open);
         true
     }
@@ -134,7 +133,7 @@ impl Recorder {
                 let view = mem::take(&mut self.file_type).view(value("disp"), value("extent"));
                 self.begin_file_call("io-set_view", open);
                 self.phrase.word("", &view);
-                self.write_call();
+                self.end_file_call(open);
             }
             "seek" => {
                 open.pointer = value("position").saturating_mul(open.unit);
@@ -205,17 +204,40 @@ impl Recorder {
         }
     }
 
+    /// Records that a call of POSIX has opened a file with an absolute name; `own` is the handle of `MPI_COMM_SELF`.
+    pub fn open_descriptor(&mut self, descriptor: i32, name: &[u8], own: i64) {
+        let Some(communicator) = self.communicator(own) else { return };
+        let open = OpenFile::new(escape(name), communicator);
+        self.write_file_call("io-open", &open, &[], None);
+        self.descriptors.insert(descriptor, open);
+    }
+
+    /// Records a call of POSIX on an open file: `close`, `sync`, or `read_at` or `write_at` of an amount at a position \[B\].
+    pub fn call_on_descriptor(&mut self, call: &str, descriptor: i32, offset: i64, bytes: i64) {
+        let Some(open) = self.descriptors.remove(&descriptor) else { return };
+        let is_access = call.ends_with("_at");
+        let fields: &[i64] = if is_access { &[offset, bytes] } else { &[] };
+        self.write_file_call(&format!("io-{call}"), &open, fields, None);
+        if call != "close" {
+            self.descriptors.insert(descriptor, open);
+        }
+    }
+
     fn begin_file_call(&mut self, action: &str, open: &OpenFile) {
         self.begin_call(action);
         self.phrase.word("", &open.name);
+    }
+
+    fn end_file_call(&mut self, open: &OpenFile) {
         self.named_communicator(open.communicator);
+        self.write_call();
     }
 
     fn write_file_call(&mut self, action: &str, open: &OpenFile, fields: &[i64], request: Option<u32>) {
         self.begin_file_call(action, open);
         fields.iter().for_each(|field| self.phrase.number(*field));
         request.into_iter().for_each(|number| self.phrase.named("req", number.into()));
-        self.write_call();
+        self.end_file_call(open);
     }
 
     /// Forgets the hints and the file type of a call that has no action.

@@ -32,6 +32,9 @@ pub(crate) struct AcquireArguments {
     /// Records the measured time of each computation and each call, for validation.
     #[arg(long)]
     with_times: bool,
+    /// Directory below which calls of `open`, `read`, `write` and their kin on files are recorded, too; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    files: Vec<PathBuf>,
     /// Directory for the shards of the processes, new or empty, visible to all nodes; it is kept. Default: a directory beside the
     /// archive, which is removed at the end.
     #[arg(long, value_name = "DIR")]
@@ -86,7 +89,7 @@ enum AcquireError {
     #[error(
         "no process was recorded: none called MPI_Init, or the MPI library is linked into the program statically (`ldd` does not \
          list it), or LD_PRELOAD did not reach the processes (with Open MPI on several nodes: mpirun -x LD_PRELOAD -x \
-         PDES_TRACE_DIR -x PDES_TRACE_JOB -x PDES_TRACE_COUNTER -x PDES_TRACE_RATE -x PDES_TRACE_TIMES)"
+         PDES_TRACE_DIR -x PDES_TRACE_JOB -x PDES_TRACE_COUNTER -x PDES_TRACE_RATE -x PDES_TRACE_TIMES -x PDES_TRACE_FILES)"
     )]
     NothingRecorded,
     #[error("the program ended with {status}; what it did until then is in {}", archive.display())]
@@ -239,6 +242,12 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         preload.push(":");
         preload.push(others);
     }
+    let files = arguments
+        .files
+        .iter()
+        .map(|dir| dir.canonicalize().with_context(|| format!("--files {}", dir.display())));
+    let files = env::join_paths(files.collect::<Result<Vec<PathBuf>>>()?)
+        .map_err(|error| Misuse(format!("--files: {error}")))?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let counter = if arguments.counter == ComputationMeasure::CpuTime { "cpu-time" } else { "auto" };
     let status = Command::new(program)
@@ -248,6 +257,7 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         .env("PDES_TRACE_JOB", format!("{:x}-{:x}", since.as_nanos(), std::process::id()))
         .env("PDES_TRACE_COUNTER", counter)
         .env("PDES_TRACE_RATE", arguments.rate.to_string())
+        .env("PDES_TRACE_FILES", files)
         .env("PDES_TRACE_TIMES", if arguments.with_times { "1" } else { "0" })
         .status();
     Ok(status.map_err(|source| AcquireError::NotStarted { program: program.clone(), source })?)
