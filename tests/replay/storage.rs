@@ -197,6 +197,34 @@ fn accesses_go_through_servers() {
     assert_near(&found, &[0.0, 0.0, 0.04], "local");
 }
 
+/// Two clients that write to one server, each its own part: a lock of all of the file goes back and forth, so that no write of one is
+/// on its way while the other writes.
+#[test]
+fn locks_of_extents_are_called_back() {
+    let program = |first: &str, second: &str| {
+        let of_rank = |rank: u32, access: &str| {
+            format!("{rank} init\n{rank} io-open /fs/x\n{}", format!("{rank} {access}\n").repeat(2))
+        };
+        of_rank(0, first) + &of_rank(1, second)
+    };
+    let check = |text: &str, system: &str, expected: [f64; 2]| {
+        let found = run_on_system(text, system, &[FREE]).unwrap();
+        assert_near(&found, &expected, &format!("{text} {system}"));
+    };
+    let write = program("io-write_at /fs/x 0 1000000", "io-write_at /fs/x 1000000 1000000");
+    check(&write, "stripe_count = 1", [0.031, 0.041]);
+    check(&write, "stripe_count = 1, locks = true", [0.033, 0.044]);
+    // Different servers have different locks.
+    check(&write, "locks = true", [0.022; 2]);
+    // Readers share; one that reads what the other writes waits for it.
+    let (read, exists) = ("io-read_at /fs/x 0 1000000", "stripe_count = 1, files = { '/fs/x' = '100MB' }");
+    let reads = program(read, read);
+    let without = run_on_system(&reads, exists, &[FREE]).unwrap();
+    check(&reads, &format!("{exists}, locks = true"), [without[0], without[1]]);
+    let both = program(&read.replace("read", "write"), read);
+    check(&both, &format!("{exists}, locks = true"), [0.033, 0.044]);
+}
+
 /// Two clients: queues of servers and of the metadata server are in the order of time, without contention, too.
 #[test]
 fn clients_wait_for_servers() {
@@ -441,7 +469,7 @@ fn file_systems_are_deterministic() {
     }).collect::<String>());
     let folder = Folder::new();
     let trace = folder.write("trace.txt", &text);
-    let system = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, forwarders = ['node-4', 'node-3'], metadata = { host = 'node-4', rate = 1000 }, scheduler = 'by-offset', files = { '/fs/state' = '100MB', '/fs/tmp/log' = '1MB', '/fs/x' = '1GB' }";
+    let system = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, forwarders = ['node-4', 'node-3'], metadata = { host = 'node-4', rate = 1000 }, scheduler = 'by-offset', locks = true, files = { '/fs/state' = '100MB', '/fs/tmp/log' = '1MB', '/fs/x' = '1GB' }";
     let mut digests = Vec::new();
     for (model, io) in
         [(FREE, "mpi.collective_io='romio'"), ("network.model='flow'", "mpi.collective_io='smpi'")]

@@ -9,6 +9,7 @@ mod file_request;
 mod file_sizes;
 mod file_system;
 mod hard_disk;
+mod locks;
 pub mod scheduler;
 mod server;
 mod servers;

@@ -40,6 +40,8 @@ pub struct FileSystem {
     pub transfer_bytes: u64,
     /// Maximum number of such messages that an access has under way with a server.
     pub transfers: u32,
+    /// Clients need locks of the extents that they access.
+    pub has_locks: bool,
     /// Files that exist before the run, with their sizes \[B\].
     pub files: BTreeMap<String, u64>,
 }
@@ -146,6 +148,10 @@ pub struct FileSystemDescription {
     #[serde(default = "transfers")]
     #[schemars(extend("default" = 8))]
     pub transfers: u32,
+    /// Clients need locks of the extents of files that they access; servers call them back for other clients.
+    #[serde(default)]
+    #[schemars(extend("default" = false))]
+    pub locks: bool,
     /// Files that exist before the run, with their sizes.
     #[serde(default)]
     pub files: BTreeMap<String, Size>,
@@ -277,6 +283,7 @@ impl FileSystemDescription {
             request: Bytes::new(self.request.0 as u64),
             transfer_bytes: positive("transfer", self.transfer)?,
             transfers: self.transfers,
+            has_locks: self.locks,
             files: self.files.into_iter().map(|(name, size)| (name, size.0 as u64)).collect(),
         })
     }

@@ -11,7 +11,11 @@
 //! | server | cache, or device | | | |
 //! | server to client | acknowledgement | | | |
 //!
+//! With locks of extents, an access first asks each server for a lock that its client does not have.
+//!
 //! The caller sends the messages over its network, and reports their arrival. A message to the same host arrives at once.
+
+mod locking;
 
 use pdes_core::{Bytes, SimTime};
 use serde::de::DeserializeOwned;
@@ -19,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file_request::{BeyondEnd, Consequences, FileOperation, FileRequest, ServerMessage};
 use super::file_sizes::FileSizes;
+use super::locks::{LockId, Locks, ShareId};
 use super::server::{Effect, Server, TransferId};
 use super::slab::Slab;
 use super::usage::ServerUsage;
@@ -48,6 +53,7 @@ struct State<T> {
     transfers: Slab<Transfer>,
     messages: Slab<UnderWay>,
     events: EventQueue<Event>,
+    locks: Locks,
     sizes: FileSizes,
     /// Instant from which each metadata server is free.
     metadata_free_from: Vec<SimTime>,
@@ -70,6 +76,8 @@ struct Share {
     next: u64,
     end: u64,
     under_way: u32,
+    /// Lock that it uses.
+    lock: Option<LockId>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -99,6 +107,10 @@ enum Content {
     Reply(TransferId),
     OpenRequest(u32),
     OpenReply(u32),
+    LockRequest(ShareId),
+    LockGrant { lock: LockId, to: ShareId },
+    CallBack { lock: LockId, by: u32 },
+    GiveUp { lock: LockId, by: u32 },
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -118,6 +130,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
             transfers: Slab::default(),
             messages: Slab::default(),
             events: EventQueue::default(),
+            locks: Locks::default(),
             sizes: FileSizes::default(),
             metadata_free_from: vec![SimTime::ZERO; systems.len()],
         };
@@ -199,6 +212,10 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 self.state.events.add(*free_from, Event::Opened(operation));
             }
             Content::OpenReply(operation) => self.end(operation, found),
+            Content::LockRequest(by) => self.lock_requested(now, by, found),
+            Content::LockGrant { lock, to } => self.lock_granted(now, lock, to, found),
+            Content::CallBack { lock, .. } => self.lock_called_back(now, lock, found),
+            Content::GiveUp { lock, .. } => self.lock_given_up(now, lock, found),
         }
     }
 
@@ -226,7 +243,8 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 None => self.end(id, found),
             },
             FileOperation::Sync => {
-                let server = |server| Share { server: base + server, next: 0, end: 1, under_way: 0 };
+                let server =
+                    |server| Share { server: base + server, next: 0, end: 1, under_way: 0, lock: None };
                 operation.shares = system.striping.servers_of(request.file).map(server).collect();
                 self.start_shares(now, id, found);
             }
@@ -243,6 +261,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
                     next: piece.begin,
                     end: piece.end,
                     under_way: 0,
+                    lock: None,
                 };
                 operation.shares = pieces.map(share).collect();
                 self.start_shares(now, id, found);
@@ -257,7 +276,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
         if shares == 0 {
             return self.end(id, found);
         }
-        (0..shares).for_each(|share| self.start_transfers(now, id, share, found));
+        (0..shares).for_each(|share| self.start_share(now, ShareId { operation: id, share }, found));
     }
 
     /// Starts transfers of a share while it may have more of them under way.
@@ -348,8 +367,13 @@ impl<'a, T: Copy> FileServers<'a, T> {
             return self.start_transfers(now, transfer.operation, transfer.share, found);
         }
         if share.under_way == 0 {
+            let lock = share.lock.take();
             operation.left -= 1;
-            if operation.left == 0 {
+            let is_complete = operation.left == 0;
+            if let Some(lock) = lock {
+                self.end_use(now, lock, found);
+            }
+            if is_complete {
                 self.end(transfer.operation, found);
             }
         }
@@ -396,6 +420,8 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 self.state.transfers.get(transfer).map_or(u32::MAX, |transfer| transfer.operation)
             }
             Content::OpenRequest(operation) | Content::OpenReply(operation) => operation,
+            Content::LockRequest(by) | Content::LockGrant { to: by, .. } => by.operation,
+            Content::CallBack { by, .. } | Content::GiveUp { by, .. } => by,
         };
         let Some(tag) = self.state.operations.get(operation).map(|operation| operation.tag) else { return };
         let number = self.state.messages.insert(message);
