@@ -18,16 +18,15 @@ const VISITED_BYTES: [usize; 4] = [0, 1 << 15, 1 << 18, 1 << 21];
 const PASSES: [f64; 2] = [10.0, 500.0];
 /// Number of passes of a computation between the starts of messages and their completion.
 const OVERLAPPED_PASSES: usize = 50;
-/// Largest message that is received by tests \[B\].
-const POLLED: usize = 64;
+/// Largest message that is received by tests, or as one of a list \[B\]. A larger one would wait for the next call of its receiver, and
+/// its time would count as that of the calls.
+const SMALL: usize = 64;
 /// Largest number of elements of a collective operation for each rank.
 const ELEMENTS: f64 = 131_072.0;
 /// Largest number of messages that are pending together.
 const PENDING: usize = 6;
 /// Largest number of small messages that are completed by one list of requests.
 const LISTED: f64 = 64.0;
-/// Largest of these messages \[B\], where they are more than [`PENDING`].
-const LISTED_BYTES: usize = 1024;
 
 /// Runs a program of typical calls on two processes: exchanges with several messages pending, in both directions at once, blocking
 /// messages, collective operations, also of one process alone, and polls, of random sizes, each after a computation of 2 to 100
@@ -114,11 +113,11 @@ impl Program {
         });
     }
 
-    /// Exchanges messages in both directions that are completed as a list of requests, all together or one after the other.
+    /// Exchanges small messages in both directions that are completed as a list of requests, all together or one after the other.
     fn exchange_lists(&mut self, bytes: usize, random: &mut Rng) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let messages = log_uniform(random, [1.0, LISTED]);
-        let bytes = if messages > PENDING { bytes.min(LISTED_BYTES) } else { bytes };
+        let bytes = bytes.min(SMALL);
         let waits_for_all = random.bool();
         write(&mut self.outgoing[..messages * bytes]);
         let incoming = self.incoming.chunks_exact_mut(bytes).take(messages);
@@ -171,9 +170,9 @@ impl Program {
         send_receive_into(&*outgoing, &peer, incoming, &peer);
     }
 
-    /// Receives a small message by tests, with computations between them. The sender of a large one would wait for the next test.
+    /// Receives a small message by tests, with computations between them.
     fn poll(&mut self, bytes: usize) {
-        let bytes = bytes.min(POLLED);
+        let bytes = bytes.min(SMALL);
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
         write(outgoing);
