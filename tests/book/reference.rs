@@ -55,6 +55,7 @@ fn the_transformations_are_those_of_the_program() {
         Subject::Messages,
         Subject::Collectives,
         Subject::Polls,
+        Subject::Receives,
         Subject::Creations,
         Subject::Accesses,
         Subject::Visits,

@@ -52,6 +52,7 @@ mod smooth;
 mod split;
 mod state;
 mod wait;
+mod waitall;
 mod waitany;
 
 pub use error::{Refusal, TransformError};
@@ -87,7 +88,7 @@ pub struct TransformKind {
 }
 
 /// All kinds of transformations.
-pub static TRANSFORMS: [TransformKind; 25] = [
+pub static TRANSFORMS: [TransformKind; 26] = [
     scale::KIND,
     set::KIND,
     balance::KIND,
@@ -108,6 +109,7 @@ pub static TRANSFORMS: [TransformKind; 25] = [
     nonblocking::KIND,
     point_to_point::KIND,
     wait::KIND,
+    waitall::KIND,
     reuse::KIND,
     collective::KIND,
     coalesce::KIND,

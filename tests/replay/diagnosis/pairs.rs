@@ -348,7 +348,22 @@ fn gains_are_what_following_the_advice_saves() {
     ];
     let dense = alltoall(|_| true);
     let many = gather(|_| true);
-    let cases: [(&str, String, String, &str, &[&str]); 9] = [
+    // The data of the second message are on their way while the rank waits for the first one.
+    let large = |receive: &str| {
+        program(3, |rank| match rank {
+            0 => receive.to_owned(),
+            1 => compute(3.0) + "send 0 0 60000",
+            _ => compute(1.0) + "send 0 0 60000",
+        })
+    };
+    let cases: [(&str, String, String, &str, &[&str]); 10] = [
+        (
+            "messages received in the wrong order",
+            large("location a.c 1;recv 1 0 60000;location a.c 2;recv 2 0 60000"),
+            large("irecv 1 0 60000 req=0;irecv 2 0 60000 req=1;waitall req=0,1"),
+            CLUSTER,
+            &[],
+        ),
         ("polling", polls(300), polls(0), CLUSTER, &[]),
         ("sparse alltoall", alltoall(|distance| distance == 1), ring_of_messages(), CLUSTER, &[]),
         (
@@ -403,7 +418,7 @@ fn messages_in_the_wrong_order_are_found_beyond_the_next_one() {
         ([0.5, 2.9, 3.0], None),
     ] {
         let trace = program(4, |rank| match rank {
-            0 => (1..4).map(|from| format!("recv {from} 0 8;")).collect(),
+            0 => (1..4).map(|from| format!("location a.c {from};recv {from} 0 8;")).collect(),
             _ => compute(sent[rank as usize - 1]) + "send 0 0 8",
         });
         let found = diagnose(&trace, CLUSTER, &[]);

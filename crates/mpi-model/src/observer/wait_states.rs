@@ -197,9 +197,12 @@ impl WaitStates {
     }
 
     /// The program uses messages before it receives others: after a computation or a collective operation, and after many calls, the
-    /// order does not matter any more.
+    /// order does not matter any more. Call sites are no calls.
     #[cold]
     fn age_late_messages(&mut self, kind: ActionKind) {
+        if kind == ActionKind::Marker {
+            return;
+        }
         let is_message = kind < ActionKind::Barrier;
         if !is_message || matches!(kind, ActionKind::Compute | ActionKind::Sleep) {
             self.late.clear();

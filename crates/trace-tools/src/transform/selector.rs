@@ -30,6 +30,8 @@ pub enum Subject {
     Collectives,
     /// Tests of requests, and probes that do not wait.
     Polls,
+    /// Blocking receives.
+    Receives,
     /// Creations of communicators.
     Creations,
     /// Accesses to files that a rank makes on its own.
@@ -48,6 +50,7 @@ impl Subject {
             Self::Messages => "messages",
             Self::Collectives => "collective operations",
             Self::Polls => "tests and probes",
+            Self::Receives => "blocking receives",
             Self::Creations => "creations of communicators",
             Self::Accesses => "independent accesses to files",
             Self::Visits => "visits",
@@ -68,7 +71,7 @@ impl Subject {
                 &["region", "site", "iterations", "ranks", "call", "tag", "bytes", "communicator"]
             }
             Self::Collectives => &["region", "site", "iterations", "ranks", "call", "communicator"],
-            Self::Polls => &["region", "site", "iterations", "ranks", "call"],
+            Self::Polls | Self::Receives => &["region", "site", "iterations", "ranks", "call"],
             Self::Creations => &["region", "site", "iterations", "call", "communicator"],
             Self::Accesses => &["region", "site", "iterations", "call", "bytes", "communicator"],
             Self::Visits => &["region", "site", "iterations"],
@@ -350,6 +353,7 @@ fn facts(subject: Subject, op: &Op) -> Option<Facts<'_>> {
             collective(op).map(|(name, communicator)| Facts::of_call(name, communicator))
         }
         (Subject::Polls, op) => Some(Facts { call: Some(poll(op)?), ..nothing }),
+        (Subject::Receives, op) => Some(Facts { call: Some(blocking_receive(op)?), ..nothing }),
         (Subject::Creations, Op::Call(call @ CallOp::NewCommunicator { parent, .. })) => {
             Some(Facts::of_call(call.name(), *parent))
         }
@@ -376,6 +380,15 @@ fn poll(op: &Op) -> Option<&'static str> {
             | CallOp::GetStatus { .. }
             | CallOp::Iprobe { .. }),
         ) => Some(call.name()),
+        _ => None,
+    }
+}
+
+/// Returns the name of a blocking receive; `None` for other operations.
+pub(super) fn blocking_receive(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::Recv { .. } => Some(CallKind::Recv.names()[0]),
+        Op::Call(call @ CallOp::Recv { .. }) => Some(call.name()),
         _ => None,
     }
 }

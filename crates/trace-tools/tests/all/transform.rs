@@ -802,6 +802,7 @@ proptest! {
             "kind='compress'\nfactor=0.5\ncompress=1\nexpand=1",
             "kind='overlap'\nearly=2\nlate=2",
             "kind='overlap'\nranks=0\nlate=1\nindependent=true",
+            "kind='waitall'",
             "kind='waitany'",
             "kind='remove'\ncall='*'",
             "kind='nonblocking'\ncall='*'\nlate=2",

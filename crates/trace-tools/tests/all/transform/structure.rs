@@ -416,3 +416,23 @@ fn adjoining_accesses_become_one() {
     let here = with.replace("0 io-write_at /f 17 3\n0 io-write_at /f 20 3", "0 io-write_at /f 17 6");
     assert_eq!(changed(&with, &["kind='coalesce'\nregion='b'\ncall='io-write_at'"]), written(&here));
 }
+
+#[test]
+fn receives_that_follow_each_other_complete_together() {
+    let sends = "compute 1;send 0 5 8;send 0 5 9;send 0 6 10;send 0 7 11;send 0 8 12";
+    let with = program([
+        "location a.c 1;recv 1 5 8;location a.c 2;recv 1 5 9;location b 0;recv 1 6 10;compute 2;recv 1 7 11;barrier;recv 1 8 12",
+        &format!("{sends};barrier"),
+    ]);
+    let all = program([
+        "location a.c 1;irecv 1 5 8 req=0;location a.c 2;irecv 1 5 9 req=1;location b 0;irecv 1 6 10 req=2;waitall req=0,1,2;\
+         compute 2;recv 1 7 11;barrier;recv 1 8 12",
+        &format!("{sends};barrier"),
+    ]);
+    assert_eq!(changed(&with, &["kind='waitall'"]), written(&all));
+    // One of those that follow each other is enough.
+    assert_eq!(changed(&with, &["kind='waitall'\nsite='a.c:2'"]), written(&all));
+    assert_eq!(changed(&all, &["kind='waitall'"]), written(&all), "what is left is alone");
+    let refused = refusal(&with, &["kind='waitall'\nranks='1'"]);
+    assert!(refused.contains("matches no blocking receives"), "{refused}");
+}
