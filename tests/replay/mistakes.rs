@@ -202,7 +202,6 @@ fn traces_of_other_tools_are_named() {
         ("liballprof/data/bcast/trace_bcast-0.dat", "a trace of liballprof"),
         ("liballprof/data/ring-allreduce/pmpi-trace-rank-1.txt", "a trace of liballprof"),
         ("chakra/data/microbenchmarks/all_gather/4npus_1MB/all_gather.0.et", "a Chakra execution trace"),
-        ("darshan/data/ior-shared.darshan", "a Darshan log"),
     ] {
         let found = recognised(&samples.join(file));
         assert!(found.starts_with(&format!("this looks like {name}; ")), "{file}: {found}");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trace_mmap::{Location, TraceError};
 
+use crate::darshan::DarshanError;
 use crate::foreign::Foreign;
 
 /// The files of a trace cannot be read: the error of [`TraceError::Source`]. Errors in lines are [`TextError`](crate::TextError)s.
@@ -75,6 +76,14 @@ pub enum InputError {
         operation: u32,
         /// The operation, with its article.
         kind: &'static str,
+    },
+    /// A log of Darshan cannot be read.
+    #[error("{}: {problem}", file.display())]
+    Darshan {
+        /// The log.
+        file: PathBuf,
+        /// The problem.
+        problem: DarshanError,
     },
     /// A directory has no rank files.
     #[error("{}: no rank files in this directory, expected rank-0.txt, rank-1.txt, ... (or .txt.gz, .txt.zst)", dir.display())]

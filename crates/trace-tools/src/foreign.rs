@@ -33,7 +33,7 @@ struct Format {
 }
 
 /// All formats; those that are certain come first.
-const FORMATS: [Format; 14] = [
+const FORMATS: [Format; 13] = [
     format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
     format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
     format("a DUMPI trace of one rank", RECORD, |head| head.starts_with(b"\xff\xaa\xddDUMPI")),
@@ -47,9 +47,6 @@ const FORMATS: [Format; 14] = [
         RECORD,
         |head| matches!(head, [length, 0x0a, digits, b'0'..=b'9', b'.', ..] if *length == digits + 2),
     ),
-    format("a Darshan log", "it has counters of I/O, but no messages", |head| {
-        matches!(head, [b'0'..=b'9', b'.', ..]) && head.get(8..12) == Some(b"75d\0".as_slice())
-    }),
     format("a data file of an archive", "name the archive itself", |head| {
         head.starts_with(b"\x89PDS\r\n\x1a\n")
     }),
@@ -119,7 +116,7 @@ mod tests {
 
     #[test]
     fn other_formats_are_named() {
-        let cases: [(&[u8], &str); 11] = [
+        let cases: [(&[u8], &str); 10] = [
             (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
             (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
             (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
@@ -127,7 +124,6 @@ mod tests {
             (b"version=1.0.0\nMPI_Init entering at walltime 1.5", "a DUMPI trace as text"),
             (b"# collprof 0.9 output file\n\nMPI_Init:-:14:14:1.0\n", "a trace of liballprof"),
             (b"\x07\n\x050.0.4N\x08\x02", "a Chakra execution trace"),
-            (b"3.10\0\0\0\x0075d\0\0", "a Darshan log"),
             (b"#!/bin/sh\n", "a program"),
             (b"# a platform\n[topology]\nkind = \"torus\"\n", "a platform or configuration in TOML"),
             (b"\x8f\x12]iy\xff", "a binary file"),

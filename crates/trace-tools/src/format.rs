@@ -9,7 +9,7 @@ use std::path::Path;
 use trace_mmap::{ARCHIVE_MAGIC, Trace, TraceError, TraceSource};
 
 use crate::error::InputError;
-use crate::{files, foreign, goal, paraver};
+use crate::{darshan, files, foreign, goal, paraver};
 
 /// A row of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub enum Input {
 pub const HEAD: u64 = 64;
 
 /// All formats, in the order in which they are asked. The last one takes what no other knows.
-pub static FORMATS: [Format; 5] = [
+pub static FORMATS: [Format; 6] = [
     Format {
         name: "archive",
         knows: |_, head| head.starts_with(&ARCHIVE_MAGIC),
@@ -52,6 +52,11 @@ pub static FORMATS: [Format; 5] = [
         open: |path| goal::open(path).map(Input::Source),
     },
     Format { name: "paraver", knows: paraver::knows, open: |path| Ok(Input::Source(paraver::open(path))) },
+    Format {
+        name: "darshan",
+        knows: |_, head| darshan::knows(head),
+        open: |path| darshan::open(path).map(Input::Source),
+    },
     Format { name: "text", knows: |_, _| true, open: |path| files::detect(path).map(Input::Source) },
 ];
 

@@ -101,6 +101,7 @@
 #![forbid(unsafe_code)]
 
 mod consistent_cut;
+mod darshan;
 mod dump;
 mod error;
 mod files;
@@ -116,6 +117,7 @@ mod text;
 pub mod transform;
 
 pub use consistent_cut::{RemovedActions, write_consistent_cut};
+pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
 pub use error::InputError;
 pub use foreign::Foreign;

@@ -57,8 +57,9 @@ impl<'a> OrderedReplay<'a> {
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let mut contention = Contention::new(&machine, network);
-        if simulation.trace.provenance().work_metric.is_some() {
-            // The amounts are those of buffers, and some accesses are not modelled.
+        let trace = &simulation.trace;
+        if trace.provenance().work_metric.is_some() || trace.has_measured_times() {
+            // In recorded traces the amounts are those of buffers, and others may write earlier than in the replay.
             contention.allow_reads_beyond_the_end();
         }
         let engine = OrderedEngine::default();

@@ -6,6 +6,7 @@ mod call_programs;
 mod calls;
 mod consistent_cut;
 mod corpus;
+mod darshan;
 mod errors;
 mod formats;
 mod generate;
