@@ -240,6 +240,11 @@ pub trait Observer {
         let _ = (from, fragment);
     }
 
+    /// Returns whether the observer observes anything; events are reported to those that do. `true` by default.
+    fn is_active(&self) -> bool {
+        true
+    }
+
     /// Adds what the observer has counted to the results that ranks share.
     #[inline(always)]
     fn publish(&mut self) {}

@@ -225,6 +225,10 @@ impl Observer for RankAnalyses<'_> {
         }
     }
 
+    fn is_active(&self) -> bool {
+        self.counts_messages() || self.critical_path.is_some() || self.recorder.is_some()
+    }
+
     fn counts_messages(&self) -> bool {
         self.sampler.is_some() || self.traffic.is_some()
     }

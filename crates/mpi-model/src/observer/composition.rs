@@ -101,6 +101,10 @@ impl Observer for () {
     fn save(&self) {}
 
     fn restore(&mut self, (): ()) {}
+
+    fn is_active(&self) -> bool {
+        false
+    }
 }
 
 impl<A: Analysis, B: Analysis> Analysis for (A, B) {
@@ -136,6 +140,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn restore(&mut self, (one, other): Self::Saved) {
         self.0.restore(one);
         self.1.restore(other);
+    }
+
+    fn is_active(&self) -> bool {
+        self.0.is_active() || self.1.is_active()
     }
 
     fn counts_messages(&self) -> bool {

@@ -14,11 +14,14 @@ pub(crate) struct RankObservers<O> {
     /// Wait states, where an analysis needs them.
     pub(crate) wait_states: Option<Box<WaitStates>>,
     pub(crate) others: O,
+    /// The other observers are active: one question for all of them, at each event.
+    has_others: bool,
 }
 
 impl<O: Observer> RankObservers<O> {
     pub(crate) fn new<'a, A: Analysis<Observer<'a> = O>>(analysis: &'a A, rank: &ObservedRank<'a>) -> Self {
         let (needs_wait_states, needs_causes) = (analysis.needs_wait_states(), analysis.needs_causes());
+        let others = analysis.observer(rank);
         Self {
             statistics: if analysis.needs_breakdowns() {
                 Statistics::with_breakdown(needs_causes)
@@ -26,12 +29,13 @@ impl<O: Observer> RankObservers<O> {
                 Statistics::default()
             },
             wait_states: needs_wait_states.then(|| Box::new(WaitStates::new(rank, needs_causes))),
-            others: analysis.observer(rank),
+            has_others: others.is_active(),
+            others,
         }
     }
 
     forward_events!(some pub(crate) self => [
-        Some(&mut self.statistics), self.wait_states.as_deref_mut(), Some(&mut self.others)
+        Some(&mut self.statistics), self.wait_states.as_deref_mut(), self.has_others.then_some(&mut self.others)
     ]);
 
     #[inline(always)]
@@ -39,7 +43,9 @@ impl<O: Observer> RankObservers<O> {
         if let Some(wait_states) = &mut self.wait_states {
             wait_states.completing(later.clone());
         }
-        self.others.completing(later);
+        if self.has_others {
+            self.others.completing(later);
+        }
     }
 
     /// Reports a wait for a request, or for [several](Wait::request).
@@ -53,7 +59,7 @@ impl<O: Observer> RankObservers<O> {
     ) {
         if self.wait_states.is_some() {
             self.waited_for_peer(kind, begin, end, request, network);
-        } else {
+        } else if self.has_others {
             self.others.waited(&Wait { kind, begin, end, request, peer: None }, network);
         }
     }
@@ -72,7 +78,9 @@ impl<O: Observer> RankObservers<O> {
         let mut wait = Wait { kind, begin, end, request, peer: None };
         wait.peer = wait_states.classify(&wait, self.statistics.current_region());
         self.statistics.waited(&wait, network);
-        self.others.waited(&wait, network);
+        if self.has_others {
+            self.others.waited(&wait, network);
+        }
     }
 
     /// The current thread of control receives the message of one request.
@@ -103,6 +111,8 @@ impl<O: Observer> RankObservers<O> {
         if self.wait_states.as_ref().is_some_and(|wait_states| wait_states.is_in_program()) {
             self.statistics.messages_charged(kind, messages);
         }
-        self.others.messages_charged(kind, messages);
+        if self.has_others {
+            self.others.messages_charged(kind, messages);
+        }
     }
 }

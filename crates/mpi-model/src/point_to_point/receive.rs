@@ -126,7 +126,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn new_receive<M: Machine, A: Analysis>(
     context: &mut RankContext<'_, M, A>,
     capacity: Bytes,
