@@ -285,6 +285,52 @@ fn the_report_has_the_use_of_servers() {
     assert_eq!((&cached.hit_bytes[..], &cached.missed_bytes[..]), (&[3_000_000, 2_000_000][..], &[0, 0][..]));
 }
 
+/// Timelines for Perfetto have the rates of the devices of servers: as much is read and written as the program does.
+#[test]
+fn timelines_have_counters_of_servers() {
+    let folder = Folder::new();
+    let trace = folder.write(
+        "trace.txt",
+        "0 init\n0 io-open /fs/x\n0 io-write /fs/x 5000000\n0 sleep 0.1\n0 io-read_at /fs/x 0 2000000\n",
+    );
+    let write = |name: &str, settings: &[&str]| {
+        let mut config = on_system(&trace, "", &[&[FREE], settings].concat());
+        config.set_path("timeline", "file", &folder.path(name));
+        run(config).unwrap();
+        std::fs::read_to_string(folder.path(name)).unwrap()
+    };
+    let amounts = |text: &str| {
+        let timeline: serde_json::Value = serde_json::from_str(text).unwrap();
+        let events = timeline["traceEvents"].as_array().unwrap();
+        let mut sums = std::collections::BTreeMap::<String, (f64, f64, f64)>::new();
+        for event in events.iter().filter(|event| event["ph"] == "C") {
+            let process =
+                |other: &&serde_json::Value| other["name"] == "process_name" && other["pid"] == event["pid"];
+            let part = events.iter().find(process).unwrap()["args"]["name"].as_str().unwrap();
+            let (at, value) =
+                (event["ts"].as_f64().unwrap() * 1e-6, event["args"]["value"].as_f64().unwrap());
+            let (sum, since, rate) =
+                sums.entry(format!("{part}: {}", event["name"].as_str().unwrap())).or_default();
+            (*sum, *since, *rate) = (*sum + *rate * (at - *since), at, value);
+        }
+        let rounded = |(name, (sum, _, rate)): (String, (f64, f64, f64))| (name, sum.round(), rate);
+        sums.into_iter().map(rounded).collect::<Vec<_>>()
+    };
+    let text = write("run.json", &[]);
+    // Node 2 has the first, third and fifth megabyte, node 3 the others; of the first two each is read again.
+    let expected = [
+        ("I/O server 0 of /fs on node-2: read [B/s]".to_owned(), 1e6, 0.0),
+        ("I/O server 0 of /fs on node-2: write [B/s]".to_owned(), 3e6, 0.0),
+        ("I/O server 1 of /fs on node-3: read [B/s]".to_owned(), 1e6, 0.0),
+        ("I/O server 1 of /fs on node-3: write [B/s]".to_owned(), 2e6, 0.0),
+    ];
+    assert_eq!(amounts(&text), expected);
+    // In a window of time behind the writes only the reads are seen.
+    let found = amounts(&write("late.json", &["timeline.window='100ms..'"]));
+    assert_eq!(found, [expected[0].clone(), expected[2].clone()]);
+    assert!(!write("run.csv", &[]).contains("I/O server"));
+}
+
 /// A reader that goes through a file of 8 MB in steps of 1 MB on one server finds what was read ahead.
 #[test]
 fn sequential_reads_are_read_ahead() {

@@ -1,17 +1,21 @@
 //! Recording of timelines: the events of all processes are merged into one file.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ::timeline::{
-    Format, Merge, Record, RecordStreams, SiteNames, SortedRecords, Spool, Summary, TimelineError, Writer,
+    Counter, Format, Merge, Record, RecordStreams, SiteNames, SortedRecords, Spool, Summary, TimelineError,
+    Writer,
 };
 use mpi_model::{Excerpt, Recording, region_name};
-use pdes_core::{Cluster, Rank};
+use netmodel::Platform;
+use netmodel::storage::Series;
+use pdes_core::{Cluster, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{RankTrace, Trace, TraceError};
 
-use crate::simulation::{RunError, Simulation, agree};
+use crate::simulation::{RunError, ServerUse, Simulation, agree};
 
 /// Number of events that a process sends to the first one at a time: 688 kB.
 const BATCH_EVENTS: usize = 1 << 14;
@@ -39,10 +43,26 @@ impl TimelinePlan {
         Recording { excerpt: &self.excerpt, sink }
     }
 
+    /// Adds counters of the I/O servers of a platform to the events: the rates of their devices, within the window of time.
+    pub(crate) fn add_servers(&self, spool: &Spool, platform: &Platform, servers: &[ServerUse]) {
+        let systems = platform.storage().file_systems();
+        for (number, ServerUse { system, host, usage }) in servers.iter().enumerate() {
+            let (host, directory) = (&platform.host(*host).name, &systems[system.index()].directory);
+            let part = format!("I/O server {number} of {directory} on {host}");
+            for (name, series) in [("read [B/s]", &usage.read), ("write [B/s]", &usage.written)] {
+                let values = rates(series, &self.excerpt.window);
+                if !values.is_empty() {
+                    spool.add_counter(Counter { part: part.clone(), name, values });
+                }
+            }
+        }
+    }
+
     /// Writes the events of a run on one process.
     fn write(&self, spool: &Spool, trace: &Trace) -> Result<Summary, RunError> {
         let mut sorted = spool.finish()?;
         let mut writer = self.writer(sorted.ranks(), trace)?;
+        sorted.counters().iter().try_for_each(|counter| writer.write_counter(counter))?;
         while let Some(record) = sorted.next()? {
             writer.write(&record)?;
         }
@@ -98,6 +118,23 @@ impl TimelinePlan {
         }
         Ok(Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>(), sites)?)
     }
+}
+
+/// Returns the rates of a series [B/s], from each instant on at which they change, within a window; none if they are all zero.
+fn rates(series: &Series, window: &Range<SimTime>) -> Vec<(SimTime, f64)> {
+    let width = series.width_ps();
+    let begin = |interval: u64| SimTime::from_picos(interval.saturating_mul(width));
+    let amounts = series.amounts().iter().copied().chain([0]);
+    let mut values: Vec<(SimTime, f64)> = Vec::new();
+    for (interval, amount) in (0..).zip(amounts) {
+        let rate = amount as f64 / SimDuration::from_picos(width).as_secs_f64();
+        let from = begin(interval).max(window.start);
+        let is_new = values.last().map_or(rate > 0.0, |last| last.1 != rate);
+        if is_new && begin(interval + 1) > window.start && from < window.end {
+            values.push((from, rate));
+        }
+    }
+    values
 }
 
 impl Simulation {

@@ -15,6 +15,8 @@ use pdes_core::{Rank, SimDuration, SimTime};
 use serde::Serialize;
 use trace_mmap::AtomicFile;
 
+use crate::counter::Counter;
+
 /// Event of the format.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
@@ -35,6 +37,9 @@ enum TraceEvent<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         args: Option<Args<'a>>,
     },
+    /// Value of a counter from an instant on.
+    #[serde(rename = "C")]
+    Counter { name: Cow<'a, str>, pid: u64, ts: f64, args: CounterArgs },
     /// Start of an arrow, bound to the event before.
     #[serde(rename = "s")]
     FlowStart { name: Cow<'a, str>, cat: Cow<'a, str>, id: u64, ts: f64, pid: u64, tid: u64 },
@@ -49,6 +54,12 @@ enum TraceEvent<'a> {
 enum Metadata {
     Name(String),
     SortIndex(u32),
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+struct CounterArgs {
+    value: f64,
 }
 
 /// Attributes of an event with a duration.
@@ -90,7 +101,12 @@ pub(crate) struct ChromeWriter {
     file: Output,
     is_first: bool,
     messages: u64,
+    /// Parts of the machine that have counters, in their order.
+    parts: Vec<String>,
 }
+
+/// Number of the first process that stands for a part of the machine: there are fewer ranks.
+const PARTS: u64 = 1 << 21;
 
 #[derive(Debug)]
 enum Output {
@@ -112,7 +128,7 @@ impl ChromeWriter {
         } else {
             Output::Plain(draft)
         };
-        let mut chrome = Self { file, is_first: true, messages: 0 };
+        let mut chrome = Self { file, is_first: true, messages: 0, parts: Vec::new() };
         chrome.file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         ranks.iter().try_for_each(|&rank| chrome.write_names(rank))?;
         Ok(chrome)
@@ -138,6 +154,24 @@ impl ChromeWriter {
                 self.write_message((from, sent), (to, arrived), args)
             }
         }
+    }
+
+    /// Writes a counter: a part of the machine is a process, behind those of the ranks.
+    pub(crate) fn write_counter(&mut self, counter: &Counter) -> io::Result<()> {
+        let number = match self.parts.iter().position(|part| *part == counter.part) {
+            Some(number) => number,
+            None => {
+                self.parts.push(counter.part.clone());
+                self.parts.len() - 1
+            }
+        };
+        let pid = PARTS + number as u64;
+        let name = Metadata::Name(counter.part.clone());
+        self.write_event(&TraceEvent::Metadata { name: "process_name".into(), pid, tid: pid, args: name })?;
+        counter.values.iter().try_for_each(|&(at, value)| {
+            let args = CounterArgs { value };
+            self.write_event(&TraceEvent::Counter { name: counter.name.into(), pid, ts: micros(at), args })
+        })
     }
 
     pub(crate) fn finish(mut self) -> io::Result<u64> {

@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod chrome;
+mod counter;
 mod error;
 mod format;
 mod merge;
@@ -58,6 +59,7 @@ mod spool;
 mod table;
 mod writer;
 
+pub use counter::Counter;
 pub use error::TimelineError;
 pub use format::Format;
 pub use merge::{Merge, RecordStreams};

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpi_model::{Event, EventSink};
 use pdes_core::Rank;
 
+use crate::counter::Counter;
 use crate::error::TimelineError;
 use crate::merge::{Merge, RecordStreams};
 use crate::record::{Order, Record};
@@ -39,6 +40,7 @@ struct SpoolState {
     runs: Runs,
     /// For each rank, true if it has an event or an end of a message.
     seen: Vec<bool>,
+    counters: Vec<Counter>,
     /// First write error, reported by [`Spool::finish`].
     failure: Option<io::Error>,
 }
@@ -71,7 +73,7 @@ impl Spool {
     /// Fails if the temporary file could not be written.
     pub fn finish(&self) -> Result<SortedRecords, TimelineError> {
         let directory = self.directory.clone();
-        let SpoolState { unsorted: mut fresh, mut runs, seen, failure } =
+        let SpoolState { unsorted: mut fresh, mut runs, seen, counters, failure } =
             std::mem::take(&mut *self.lock_state());
         if let Some(source) = failure {
             return Err(TimelineError::Spool { directory, source });
@@ -80,9 +82,14 @@ impl Spool {
         runs.last = fresh;
         let count = runs.unread.len() + 1;
         match Merge::new(runs, count) {
-            Ok(merge) => Ok(SortedRecords { directory, seen, merge }),
+            Ok(merge) => Ok(SortedRecords { directory, seen, counters, merge }),
             Err(source) => Err(TimelineError::Spool { directory, source }),
         }
+    }
+
+    /// Adds a counter.
+    pub fn add_counter(&self, counter: Counter) {
+        self.lock_state().counters.push(counter);
     }
 
     fn lock_state(&self) -> MutexGuard<'_, SpoolState> {
@@ -167,6 +174,7 @@ impl RecordStreams for Runs {
 pub struct SortedRecords {
     directory: PathBuf,
     seen: Vec<bool>,
+    counters: Vec<Counter>,
     merge: Merge<Runs>,
 }
 
@@ -193,6 +201,11 @@ impl SortedRecords {
             batch.push(record);
         }
         Ok(batch)
+    }
+
+    /// Returns the counters.
+    pub fn counters(&self) -> &[Counter] {
+        &self.counters
     }
 
     /// Yields the ranks that have events or ends of messages, in order.

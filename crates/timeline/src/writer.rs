@@ -6,6 +6,7 @@ use mpi_model::Event;
 use pdes_core::Rank;
 
 use crate::chrome::ChromeWriter;
+use crate::counter::Counter;
 use crate::error::TimelineError;
 use crate::format::Format;
 #[cfg(feature = "otf2")]
@@ -102,6 +103,19 @@ impl Writer {
             Backend::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
         };
         written.map_err(|source| TimelineError::write(&self.path, source))
+    }
+
+    /// Writes a counter, in Chrome's format; the others leave counters out.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write_counter(&mut self, counter: &Counter) -> Result<(), TimelineError> {
+        match &mut self.backend {
+            Backend::Chrome(chrome) => {
+                chrome.write_counter(counter).map_err(|source| TimelineError::write(&self.path, source))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Completes the timeline. A timeline that is dropped instead leaves no file.

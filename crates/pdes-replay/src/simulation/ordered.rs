@@ -88,10 +88,13 @@ impl<'a> OrderedReplay<'a> {
             (engine.run(processes, &mut contention, progress), None)
         };
         let run = run::on_cluster(run);
+        let file_servers = contention.server_use();
+        if let Some((plan, spool)) = simulation.job.timeline.as_ref().zip(spool.as_ref()) {
+            plan.add_servers(spool, &simulation.platform, &file_servers);
+        }
         let sources = (&world, spool.as_ref(), ranks);
         let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
-        let file_servers = contention.server_use();
         let mut network = contention.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
         Ok((Outcome { links, file_servers, fast_forward, checkpoints, ..outcome }, network))
