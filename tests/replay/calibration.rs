@@ -196,7 +196,7 @@ fn with_times(folder: &Folder, machine: &Path, lines: &[String], settings: &[&st
     let states = std::fs::read_to_string(timeline).unwrap();
     let mut durations = [vec![], vec![]];
     for row in states.lines().skip(1) {
-        let [rank, _, begin, end] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [rank, _, begin, end, _] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
         let [begin, end] = [begin, end].map(|time| time.parse::<u64>().unwrap());
         durations[rank.parse::<usize>().unwrap()].push((begin, end));
     }

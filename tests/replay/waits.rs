@@ -223,14 +223,9 @@ fn call_trees_add_up() {
 }
 
 #[test]
-fn histograms_disable_fast_forwarding() {
-    let settings =
-        ["network.model='contention-free'", "analysis.histograms=true", "engine.fast_forward=true"];
+fn histograms_need_waits() {
     let folder = Folder::new();
-    let simulation = simulation_of(&folder.write("trace.txt", TRACE), &settings);
-    assert_eq!(replay(&simulation).fast_forward, None);
-    assert!(simulation.warnings().iter().any(|warning| warning.contains("histograms count every message")));
-    let trace = folder.path("trace.txt");
+    let trace = folder.write("trace.txt", TRACE);
     let mut misuse = command();
     misuse.arg("--trace").arg(trace).args(["--set", CLUSTER, "--set", "analysis.histograms=true"]);
     misuse
