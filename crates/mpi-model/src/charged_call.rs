@@ -16,13 +16,7 @@ pub enum ChargedCall {
 impl ChargedCall {
     /// Returns all sorts.
     pub fn all() -> impl Iterator<Item = Self> {
-        let has_cost = |kind: &ActionKind| {
-            !matches!(
-                kind,
-                ActionKind::Compute | ActionKind::Sleep | ActionKind::Marker | ActionKind::Finalize
-            )
-        };
-        ActionKind::ALL.into_iter().filter(has_cost).map(Self::Kind).chain([Self::Alone])
+        ActionKind::ALL.into_iter().filter(|&kind| has_cost(kind)).map(Self::Kind).chain([Self::Alone])
     }
 
     /// Returns the name in configurations: that of the action, or `alone`.
@@ -61,9 +55,14 @@ impl ChargedCall {
         if communicator.is_some_and(|communicator| members(communicator) == 1) {
             return Some((Self::Alone, 0));
         }
-        let kind = Self::Kind(ActionKind::of(action, rank));
-        Self::all().any(|call| call == kind).then(|| (kind, size(action, rank)))
+        let kind = ActionKind::of(action, rank);
+        has_cost(kind).then(|| (Self::Kind(kind), size(action, rank)))
     }
+}
+
+/// Returns whether actions of a kind are calls that may have a cost: neither computations nor what takes no time.
+fn has_cost(kind: ActionKind) -> bool {
+    !matches!(kind, ActionKind::Compute | ActionKind::Sleep | ActionKind::Marker | ActionKind::Finalize)
 }
 
 /// Returns the size on which the cost of an action as a call depends.

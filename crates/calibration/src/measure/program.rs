@@ -29,9 +29,9 @@ const PENDING: usize = 6;
 const LISTED: f64 = 64.0;
 
 /// Runs a program of typical calls on two processes: exchanges with several messages pending, in both directions at once, blocking
-/// messages, collective operations, also of one process alone, and polls, of random sizes, each after a computation of 2 to 100
-/// microseconds on a usual core. As in programs, buffers are used again and again, and a process has written what it sends. `steps` is
-/// the number of exchanges or operations, `seed` that of the random choices.
+/// messages, also across each other, collective operations, also of one process alone, and polls, of random sizes, each after a
+/// computation of 2 to 100 microseconds on a usual core. As in programs, buffers are used again and again, and a process has written
+/// what it sends. `steps` is the number of exchanges or operations, `seed` that of the random choices.
 ///
 /// # Errors
 /// MPI is in use already, or there are not two processes.
@@ -82,8 +82,9 @@ impl Program {
     fn communicate(&mut self, random: &mut Rng) {
         let bytes = log_uniform(random, [1.0, LARGEST as f64]);
         match random.u32(..14) {
-            0..3 => self.exchange(bytes, random),
-            3 | 12 => self.exchange_lists(bytes, random),
+            0 | 1 => self.exchange(bytes, random),
+            2 | 3 => self.cross(bytes),
+            12 => self.exchange_lists(bytes, random),
             13 => self.alone(bytes),
             4 => self.blocking(bytes),
             5 => self.send_receive(bytes),
@@ -110,6 +111,18 @@ impl Program {
             receives.into_iter().chain(sends).for_each(|request| {
                 request.wait_without_status();
             });
+        });
+    }
+
+    /// Sends a message in each direction at once by blocking calls, for receives that are posted before.
+    fn cross(&mut self, bytes: usize) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
+        scope(|scope| {
+            let receive = peer.immediate_receive_into(scope, incoming);
+            write(outgoing);
+            peer.send(&*outgoing);
+            receive.wait_without_status();
         });
     }
 
