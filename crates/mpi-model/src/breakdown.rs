@@ -53,7 +53,7 @@ pub struct Delay {
     pub kind: ActionKind,
     /// Wait state.
     pub state: WaitState,
-    /// What the other ranks were late by.
+    /// Cause of the lateness of the other ranks.
     pub cause: Cause,
     /// Time of waiting.
     pub time: SimDuration,

@@ -39,7 +39,7 @@ pub struct FastForward {
 struct Recurrence {
     /// Index of its first boundary in the history.
     start: usize,
-    /// What is counted after it.
+    /// Findings after its repetitions.
     findings: Findings,
     /// Number of times it is to be repeated.
     repetitions: u64,
@@ -47,7 +47,7 @@ struct Recurrence {
     iterations: u64,
 }
 
-/// The state of all ranks at an iteration boundary, and what was counted until then.
+/// The state of all ranks at an iteration boundary, and the findings until then.
 struct Boundary {
     ranks: Vec<Snapshot>,
     findings: Findings,
@@ -103,8 +103,7 @@ impl SnapshotHistory {
         let Some(ranks) = processes.iter().map(RankProcess::snapshot).collect::<Option<Vec<_>>>() else {
             return;
         };
-        processes.iter_mut().for_each(RankProcess::publish);
-        let now = Boundary { ranks, findings: world.findings(&[]) };
+        let now = Boundary { ranks, findings: world.counted_findings(processes) };
         self.found.iteration_boundaries += 1;
         let is_of_loop = |before: &Boundary| {
             now.ranks.iter().zip(&before.ranks).all(|(now, before)| now.is_in_loop_of(before))

@@ -174,8 +174,10 @@ impl Validation {
         let unmodelled = calls.iter().find(|call| call.name == Class::Unmodelled.name());
         let unmodelled_share = unmodelled.and_then(|call| relative(call.measured_s, all_measured));
         let regions = by_site(all);
-        let longest = outcome.ends.iter().copied().max().filter(|&end| end > SimTime::ZERO);
-        let shares = longest.map_or(Ok(Vec::new()), |end| trust::shares(&job, end))?;
+        let shares = match outcome.simulated_time() {
+            SimTime::ZERO => Vec::new(),
+            end => trust::shares(&job, end)?,
+        };
         let residual = Residual::find(&calls, &regions);
         Ok(Self {
             format: FORMAT,

@@ -7,7 +7,7 @@ use pdes_core::SimTime;
 pub struct Counter {
     /// The part of the machine; counters of one part are shown together.
     pub part: String,
-    /// What is counted, with its unit.
+    /// Name of the quantity, with its unit.
     pub name: &'static str,
     /// Values, each from an instant on, in the order of time.
     pub values: Vec<(SimTime, f64)>,

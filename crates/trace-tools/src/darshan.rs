@@ -18,10 +18,9 @@ use trace_mmap::{
     CallOp, CommId, CommunicatorCall, FileCall, FileDirection, FileHints, FileName, Group, Location, Op,
     RankBuilders, TraceError, TraceSource,
 };
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::InputError;
-use crate::files::hash_file;
+use crate::files::fingerprint;
 pub use log::DarshanError;
 use log::{Log, Segment};
 
@@ -146,8 +145,6 @@ impl TraceSource for DarshanSource {
     }
 
     fn fingerprint(&self) -> Result<u64, TraceError> {
-        let mut hash = Xxh3::new();
-        hash_file(&self.path, &mut hash)?;
-        Ok(hash.digest())
+        fingerprint(&[&self.path])
     }
 }

@@ -127,8 +127,15 @@ impl TraceSource for Files {
     }
 }
 
+/// Returns a hash of the contents of files: the fingerprint of a source that consists of them.
+pub(crate) fn fingerprint(files: &[&Path]) -> Result<u64, TraceError> {
+    let mut hash = Xxh3::new();
+    files.iter().try_for_each(|file| hash_file(file, &mut hash))?;
+    Ok(hash.digest())
+}
+
 /// Adds the contents of a file to a hash.
-pub(crate) fn hash_file(path: &Path, hash: &mut Xxh3) -> Result<(), InputError> {
+fn hash_file(path: &Path, hash: &mut Xxh3) -> Result<(), InputError> {
     let mut file = File::open(path).map_err(InputError::io(path))?;
     let mut bytes = vec![0; 1 << 16];
     loop {

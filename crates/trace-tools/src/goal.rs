@@ -11,10 +11,9 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{
     Dependent, GraphMessage, GraphOperation, Location, OperationGraph, RankBuilders, TraceError, TraceSource,
 };
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::InputError;
-use crate::files::hash_file;
+use crate::files::fingerprint;
 
 /// A schedule.
 #[derive(Debug)]
@@ -53,9 +52,7 @@ impl TraceSource for GoalSource {
     }
 
     fn fingerprint(&self) -> Result<u64, TraceError> {
-        let mut hash = Xxh3::new();
-        hash_file(&self.path, &mut hash)?;
-        Ok(hash.digest())
+        fingerprint(&[&self.path])
     }
 }
 

@@ -54,9 +54,8 @@ use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
 use trace_mmap::{Location, RankBuilders, TraceError, TraceSource};
-use xxhash_rust::xxh3::Xxh3;
 
-use crate::files::hash_file;
+use crate::files::fingerprint;
 use crate::text::Stream;
 use collectives::Rounds;
 use error::LineError;
@@ -151,9 +150,6 @@ impl TraceSource for Paraver {
     }
 
     fn fingerprint(&self) -> Result<u64, TraceError> {
-        let mut hash = Xxh3::new();
-        hash_file(&self.path, &mut hash)?;
-        hash_file(&self.labels, &mut hash)?;
-        Ok(hash.digest())
+        fingerprint(&[&self.path, &self.labels])
     }
 }

@@ -146,6 +146,12 @@ impl<'t, M: Machine> Replay<'t, M> {
         }
     }
 
+    /// Returns the sums that these processes have counted so far, all of it; critical paths are no sums, and stay out.
+    pub fn counted_findings(&self, processes: &mut [RankProcess<'_, M>]) -> Findings {
+        processes.iter_mut().for_each(RankProcess::publish);
+        self.findings(&[])
+    }
+
     /// Continues with findings of ranks that are [restored](Self::restore_process).
     pub fn restore_findings(&self, findings: Findings) {
         if let (Some(histograms), Some(distributions)) = (&self.analysis.histograms, findings.distributions) {

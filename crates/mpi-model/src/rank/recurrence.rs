@@ -99,8 +99,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         self.point_to_point.eager_messages_started()
     }
 
-    /// Adds what the observers of the rank have counted to the [findings](crate::Replay::findings).
-    pub fn publish(&mut self) {
+    /// Adds the counts of the observers of the rank to the [findings](crate::Replay::findings).
+    pub(crate) fn publish(&mut self) {
         self.context.observers.publish();
     }
 

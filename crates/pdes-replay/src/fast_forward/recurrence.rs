@@ -42,7 +42,7 @@ struct Cut {
     at: SimTime,
     state: Vec<u8>,
     ranks: Vec<RankAtCut>,
-    /// What was counted until then.
+    /// Findings until then.
     findings: Findings,
     /// Iterations of the pacemaker per period.
     period: u64,
@@ -152,14 +152,14 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         1
     }
 
-    /// Returns progress and totals of all ranks, and what was counted so far.
+    /// Returns progress and totals of all ranks, and the findings so far.
     fn totals<N: NetworkModel<Completion>>(
         &self,
         run: &mut SharedRun<'_, 't, 'm, N>,
     ) -> (Vec<RankAtCut>, Findings) {
         let (processes, _) = run.parts();
-        processes.iter_mut().for_each(RankProcess::publish);
-        (processes.iter().map(RankProcess::at_cut).collect(), self.replay.findings(&[]))
+        let findings = self.replay.counted_findings(processes);
+        (processes.iter().map(RankProcess::at_cut).collect(), findings)
     }
 
     /// Writes the state of the simulation; `None` where it cannot recur.

@@ -45,7 +45,7 @@ pub(super) fn shares(job: &Job, run_time: SimTime) -> Result<Vec<Share>, Validat
     for (parameter, key, job) in changed {
         let simulation = Simulation::load(&job)?;
         let outcome = simulation.replay(&Progress::new(job.threads))?;
-        let longer = outcome.ends.iter().max().map_or(0.0, |end| end.as_secs_f64()) / run_time.as_secs_f64();
+        let longer = outcome.simulated_time().as_secs_f64() / run_time.as_secs_f64();
         shares.push(Share { parameter, key, share: (longer - 1.0) / STEP });
     }
     let rest = 1.0 - shares.iter().map(|one| one.share).sum::<f64>();

@@ -11,7 +11,7 @@ pub(crate) type Part = (u64, u64);
 /// The parts of a file that the members of a communicator access together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileParts {
-    /// Of each member, from its first byte to its last one.
+    /// The part of each member, from its first byte to its last one.
     parts: Vec<Part>,
     /// Data of the members that leave out holes: their view, and the part of its data.
     with_holes: BTreeMap<u32, (Arc<FileView>, Part)>,

@@ -55,7 +55,7 @@ struct TwoPhases<'a> {
     member: Member<'a>,
     parts: &'a FileParts,
     access: FileAccess,
-    /// What is wanted of the part of each aggregator: from the first to the last byte.
+    /// The bytes of each aggregator, from the first one that a member wants to the last one.
     domains: &'a [Part],
     buffer: u64,
 }
