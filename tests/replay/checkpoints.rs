@@ -17,7 +17,7 @@ use crate::collectives::call;
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
 use crate::forward::programs::{Phase, phase, program};
-use crate::forward::{digest_of_one, fold, write};
+use crate::forward::{PROTOCOLS, digest_of_one, fold, write};
 use crate::matrix::digest;
 use crate::trace_commands::trace;
 
@@ -181,7 +181,7 @@ proptest! {
         before in prop::collection::vec(phase(), 0..3),
         body in prop::collection::vec(phase(), 1..5),
         after in prop::collection::vec(phase(), 0..3),
-        eager: bool,
+        protocol in prop::sample::select(&PROTOCOLS[..]),
         has_contention: bool,
     ) {
         let folder = Folder::new();
@@ -189,9 +189,8 @@ proptest! {
             (0..ranks).map(|me| program(me, ranks, before, (count, body), after)).collect()
         };
         let programs = programs(&before, &body, &after);
-        let eager: &[&str] = if eager { &["mpi.eager_below_bytes=65536"] } else { &[] };
         let model: &[&str] = if has_contention { &["network.model=flow"] } else { &[] };
-        let settings = &[eager, model].concat();
+        let settings = &[&[protocol], model].concat();
         let platform = committed_platform("torus-5g.toml");
         check(&write(&folder, &programs), &platform, settings);
         check(&fold(&folder, &programs), &platform, settings);

@@ -120,6 +120,7 @@ fn programs_of_all_calls() {
         std::fs::write(&trace, all_calls(master)).unwrap();
         for platform in ["crossbar-gbe.toml", "torus-5g.toml"] {
             check(&trace, &committed_platform(platform));
+            check_with(&trace, &committed_platform(platform), &["mpi.progress='calls'".to_owned()]);
         }
     }
 }

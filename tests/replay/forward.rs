@@ -23,6 +23,8 @@ use programs::{Phase, message, phase, program};
 
 /// Eager messages, so that senders and receivers need not meet: their delays circulate.
 const EAGER: &str = "mpi.eager_below_bytes=65536";
+/// Moments at which data move: after both posts, after the send, or while the receiver is in a call.
+pub(crate) const PROTOCOLS: [&str; 3] = ["mpi.eager_below_bytes=0", EAGER, "mpi.progress='calls'"];
 
 fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     let mut config = Config::default();
@@ -115,14 +117,13 @@ proptest! {
         before in prop::collection::vec(phase(), 0..3),
         body in prop::collection::vec(phase(), 1..5),
         after in prop::collection::vec(phase(), 0..3),
-        is_eager: bool,
+        protocol in prop::sample::select(&PROTOCOLS[..]),
     ) {
         let folder = Folder::new();
         let programs: Vec<Vec<Item>> =
             (0..ranks).map(|me| program(me, ranks, &before, (count, &body), &after)).collect();
-        let settings: &[&str] = if is_eager { &[EAGER] } else { &[] };
-        check(&write(&folder, &programs), settings);
-        check(&fold(&folder, &programs), settings);
+        check(&write(&folder, &programs), &[protocol]);
+        check(&fold(&folder, &programs), &[protocol]);
     }
 }
 

@@ -15,7 +15,7 @@ use trace_tools::generate::{
 use crate::command_line::Folder;
 use crate::forward::contention::generated;
 use crate::forward::programs::{self, phase, program};
-use crate::forward::write;
+use crate::forward::{PROTOCOLS, write};
 use crate::matrix::results;
 use crate::reference::is_campaign;
 
@@ -195,12 +195,11 @@ proptest! {
         after in prop::collection::vec(phase(), 0..3),
         platform in prop::sample::select(&PLATFORMS[..]),
         preset in prop::sample::select(&PRESETS[..]),
-        is_eager: bool,
+        protocol in prop::sample::select(&PROTOCOLS[..]),
     ) {
         let folder = Folder::new();
         let programs: Vec<Vec<Item>> =
             (0..ranks).map(|me| program(me, ranks, &[], (count, &body), &after)).collect();
-        let eager = ["mpi.eager_below_bytes=0", "mpi.eager_below_bytes=65536"][usize::from(is_eager)];
-        check(&write(&folder, &programs), &[&[platform, eager], preset].concat());
+        check(&write(&folder, &programs), &[&[platform, protocol], preset].concat());
     }
 }

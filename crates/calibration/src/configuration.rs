@@ -95,6 +95,9 @@ impl Machine {
             thresholds.detached_below,
             thresholds.detached_below
         );
+        if thresholds.progress_in_calls {
+            text.push_str("# Data did not move while the receiver of a posted receive computed.\nprogress = \"calls\"\n");
+        }
         let overheads = [("send", &self.send), ("isend", &self.isend), ("receive", &self.receive)];
         for (name, Fitted { curve, .. }) in
             overheads.into_iter().filter_map(|(name, fitted)| Some((name, fitted.as_ref()?)))
@@ -206,6 +209,7 @@ mod tests {
             let one_way = if size <= 1024 { 2e-6 + bytes * 2e-9 } else { 8e-6 + bytes * 1e-9 };
             measurements.push(Operation::PingPong, size, 0.0, 2.0 * one_way);
             measurements.push(Operation::SendLate, size, 0.0, if size <= 1024 { 5e-7 } else { 1e-2 });
+            measurements.push(Operation::SendOverlap, size, 0.0, 1e-2);
         }
         measurements.push(Operation::Iprobe, 0, 0.0, 4e-8);
         let machine = Machine::fit(&measurements).unwrap();
@@ -227,6 +231,7 @@ mod tests {
             "envelope_bytes = 0",
             "detached_below_bytes = 2048",
             "eager_below_bytes = 2048",
+            "progress = \"calls\"",
             "send_overhead = \"0:5e-7:0e0;2047:0e0:0e0\"",
             "iprobe_s = 4e-8",
             "test_grows = false",

@@ -9,6 +9,7 @@ use std::fmt;
 /// | `pingpong` | a message there and one back, at the process that begins | bytes of each message |
 /// | `send` | `MPI_Send` to a receive that is posted | bytes |
 /// | `send_late` | `MPI_Send` to a receive that is posted much later than a message takes | bytes |
+/// | `send_overlap` | `MPI_Send` to a receive that is posted, by a process that then computes much longer than a message takes | bytes |
 /// | `isend` | `MPI_Isend` | bytes |
 /// | `irecv` | `MPI_Irecv` of a message that is sent later | 0 |
 /// | `recv` | `MPI_Recv` of a message that was sent long before | bytes |
@@ -24,6 +25,8 @@ pub enum Operation {
     Send,
     /// A blocking send whose receiver comes late.
     SendLate,
+    /// A blocking send whose receiver has posted its receive, and computes.
+    SendOverlap,
     /// The call of a non-blocking send.
     Isend,
     /// The call of a non-blocking receive.
@@ -42,10 +45,11 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PingPong,
         Self::Send,
         Self::SendLate,
+        Self::SendOverlap,
         Self::Isend,
         Self::Irecv,
         Self::Receive,
@@ -61,6 +65,7 @@ impl Operation {
             Self::PingPong => "pingpong",
             Self::Send => "send",
             Self::SendLate => "send_late",
+            Self::SendOverlap => "send_overlap",
             Self::Isend => "isend",
             Self::Irecv => "irecv",
             Self::Receive => "recv",

@@ -31,6 +31,8 @@ pub enum Experiment {
     PingPong(u64),
     /// Blocking sends of this size \[B\] to a receiver that is late.
     LateReceiver(u64),
+    /// Blocking sends of this size \[B\] to a receiver that has posted its receive, and computes.
+    ComputingReceiver(u64),
     /// Non-blocking sends of this size \[B\] to a receiver that is late.
     Isend(u64),
     /// Many messages of this size \[B\] in one direction, in flight together.
@@ -60,7 +62,8 @@ impl Plan {
                 .into_iter()
                 .chain(stream)
         };
-        let others = [Experiment::Irecv, Experiment::Poll, Experiment::Compute];
+        let overlap = Experiment::ComputingReceiver(self.largest);
+        let others = [overlap, Experiment::Irecv, Experiment::Poll, Experiment::Compute];
         let once: Vec<Experiment> = sizes.iter().flat_map(of_size).chain(others).collect();
         let mut all = once.repeat(self.visits as usize);
         random.shuffle(&mut all);
@@ -101,7 +104,7 @@ mod tests {
     fn all_experiments_in_an_order_of_the_seed() {
         let all = PLAN.experiments();
         let sizes = PLAN.message_sizes();
-        assert_eq!(all.len(), 3 * (4 * sizes.len() - 1 + 3));
+        assert_eq!(all.len(), 3 * (4 * sizes.len() - 1 + 4));
         for size in sizes {
             for experiment in
                 [Experiment::PingPong(size), Experiment::LateReceiver(size), Experiment::Isend(size)]

@@ -35,13 +35,18 @@ pub struct Thresholds {
     pub detached_below: u64,
     /// Evidence for it.
     pub evidence: Evidence,
+    /// Data of larger messages were seen to move only while the receiver is in a call of the library.
+    pub progress_in_calls: bool,
 }
 
 impl Thresholds {
     /// Finds the thresholds in measurements; `one_way` is the time of a message.
     pub(crate) fn find(measurements: &Measurements, quantile: f64, one_way: &Curve) -> Self {
         let (detached_below, evidence) = find_detached(measurements, quantile, one_way);
-        Self { detached_below, evidence }
+        let overlapped = measurements.points_at_quantile(Operation::SendOverlap, quantile);
+        let mut sent = overlapped.iter().filter(|point| point.amount >= detached_below);
+        let progress_in_calls = sent.any(|point| waits(point, one_way));
+        Self { detached_below, evidence, progress_in_calls }
     }
 }
 
@@ -50,8 +55,7 @@ fn find_detached(measurements: &Measurements, quantile: f64, one_way: &Curve) ->
         .map(|operation| measurements.points_at_quantile(operation, quantile));
     let largest = |points: &[Point]| points.last().map_or(0, |point| point.amount);
     if !late.is_empty() {
-        // The low decile decides: a send that waits always does, others may be disturbed.
-        return match first_size_where(&late, |point| point.low_s > WAIT_FACTOR * one_way.at(point.amount)) {
+        return match first_size_where(&late, |point| waits(point, one_way)) {
             Some(bytes) => (bytes, Evidence::LateReceiver),
             None => (largest(&late) + 1, Evidence::NoneFound),
         };
@@ -72,6 +76,11 @@ fn find_detached(measurements: &Measurements, quantile: f64, one_way: &Curve) ->
         Some((above, factor)) if factor >= JUMP_FACTOR => (above + 1, Evidence::Jump),
         _ => (largest(&whole) + 1, Evidence::NoneFound),
     }
+}
+
+/// Returns whether sends have waited for their receiver. The low decile decides: a send that waits always does, others may be disturbed.
+fn waits(point: &Point, one_way: &Curve) -> bool {
+    point.low_s > WAIT_FACTOR * one_way.at(point.amount)
 }
 
 /// Returns the size from which on a predicate holds: the threshold with the fewest points on the wrong side, the smallest
@@ -117,7 +126,7 @@ mod tests {
     }
 
     fn found(measurements: &Measurements) -> (u64, Evidence) {
-        let Thresholds { detached_below, evidence } = Thresholds::find(measurements, 0.5, &one_way());
+        let Thresholds { detached_below, evidence, .. } = Thresholds::find(measurements, 0.5, &one_way());
         (detached_below, evidence)
     }
 
@@ -132,6 +141,18 @@ mod tests {
         };
         assert_eq!(found(&measured(&[(Operation::SendLate, late)], 20_000)), (6000, Evidence::LateReceiver));
         assert_eq!(found(&measured(&[(Operation::SendLate, |_| 3e-7)], 5500)), (5501, Evidence::NoneFound));
+    }
+
+    #[test]
+    fn progress_of_a_library_without_a_thread() {
+        let late: Durations = |size| if size < 6000 { 3e-7 } else { 50e-6 };
+        let in_calls = |overlap: Durations| {
+            let durations = [(Operation::SendLate, late), (Operation::SendOverlap, overlap)];
+            Thresholds::find(&measured(&durations, 20_000), 0.5, &one_way()).progress_in_calls
+        };
+        assert!(in_calls(late) && !in_calls(|size| 3e-6 + size as f64 * 1e-10));
+        // Only messages for which their sender waits tell something.
+        assert!(!in_calls(|size| if size < 6000 { 50e-6 } else { 3e-6 }));
     }
 
     #[test]

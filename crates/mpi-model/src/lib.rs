@@ -85,7 +85,7 @@ pub use observer::{
     RankAnalyses, Sent, SentTime, UncontendedMessages, Wait,
 };
 pub use overhead::{Overhead, OverheadError};
-pub use parameters::{CollectiveIo, Outcomes, Parameters};
+pub use parameters::{CollectiveIo, Outcomes, Parameters, Progress};
 pub use point_to_point::{Awaited, OperationIndex, RequestId};
 pub use rank::{RankAtCut, RankProcess, RankState, Repetition, RestoreError, Snapshot, WaitReason};
 pub use replay::Replay;

@@ -42,6 +42,8 @@ pub struct Parameters {
     pub iprobe: SimDuration,
     /// Source of the outcomes of calls that depend on time.
     pub outcomes: Outcomes,
+    /// Moments at which the data of a message move for which its sender waits.
+    pub progress: Progress,
     /// Charges the creation of a communicator with an allgather of 8 bytes per rank. The creation of a communicator that the trace
     /// does not use is always free.
     pub communicators_cost: bool,
@@ -89,6 +91,7 @@ impl Default for Parameters {
             test_grows: true,
             iprobe: SimDuration::from_picos(100_000_000),
             outcomes: Outcomes::default(),
+            progress: Progress::default(),
             communicators_cost: true,
             collectives: Selection::default(),
             collective_io: CollectiveIo::default(),
@@ -143,6 +146,27 @@ impl CollectiveIo {
         match self {
             Self::Smpi => "smpi",
             Self::Romio => "romio",
+        }
+    }
+}
+
+/// Progress of the library: the moments at which the data of a message move for which its sender waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// At any time, as if by a thread of the library or by the network card.
+    #[default]
+    Asynchronous,
+    /// From the first instant on at which the receiver is in a call of the library. Messages of nonblocking collective operations
+    /// move at any time.
+    Calls,
+}
+
+impl Progress {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Asynchronous => "asynchronous",
+            Self::Calls => "calls",
         }
     }
 }

@@ -6,6 +6,7 @@ mod mailbox;
 mod matching;
 mod persistent;
 mod probe;
+mod progress;
 mod receive;
 mod recurrence;
 mod request;
@@ -27,7 +28,7 @@ use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, UncontendedTransfer};
 use crate::observer::{Analysis, Network};
-use crate::parameters::{Outcomes, Parameters};
+use crate::parameters::{Outcomes, Parameters, Progress};
 use crate::replay::Replay;
 use crate::token::Token;
 use eager::EagerMessages;
@@ -35,6 +36,8 @@ use mailbox::Mailbox;
 pub(crate) use matching::{Departure, Receive, UnexpectedMessage};
 use matching::{Port, Ports, QueuedItems};
 pub(crate) use persistent::Persistent;
+pub(crate) use progress::AwaitedByCall;
+use progress::CallProgress;
 pub(crate) use recurrence::write_peer;
 pub use request::{Awaited, OperationIndex, RequestId};
 pub(crate) use request::{Request, RequestCompletion, Requests};
@@ -51,6 +54,8 @@ pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {
     routes: BTreeMap<Rank, M::Route>,
     /// Queues of all messages and receives of this rank, where it receives from any source.
     pub(crate) mailbox: Option<Box<Mailbox>>,
+    /// Calls in which data move, where they do so inside calls only.
+    pub(crate) progress: Option<Box<CallProgress>>,
     /// Map from the slots of the trace to requests, where it is not the identity.
     slot_map: Option<Box<SlotMap>>,
     /// State that most ranks never need: there may be millions of ranks.
@@ -84,6 +89,7 @@ pub(crate) struct SavedMessages {
     requests: Requests,
     queued: QueuedItems,
     mailbox: Option<Box<Mailbox>>,
+    progress: Option<Box<CallProgress>>,
     slot_map: Option<Box<SlotMap>>,
     persistent: BTreeMap<RequestId, Persistent>,
     ignored_announcements: Vec<(usize, u32)>,
@@ -114,6 +120,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             ports: Ports::new(ports),
             routes: BTreeMap::new(),
             mailbox: trace.has_timing_dependent_matching().then(mailbox),
+            progress: (replay.parameters.progress == Progress::Calls).then(Box::default),
             slot_map: None,
             cold: None,
         })
@@ -160,6 +167,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Returns whether all later behaviour follows from requests and from the queues of ports.
     pub(crate) fn is_simple(&self) -> bool {
         self.mailbox.is_none()
+            && self.progress.as_ref().is_none_or(|progress| progress.is_simple(self.has_receives()))
             && self.slot_map.as_ref().is_none_or(|places| places.is_identity())
             && self
                 .cold
@@ -173,6 +181,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         self.ports.shift_time(time, actions);
         if let Some(mailbox) = &mut self.mailbox {
             mailbox.shift_time(time);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.shift_time(time, actions);
         }
         if let Some(cold) = &mut self.cold {
             cold.eager_messages.shift_time(time);
@@ -189,6 +200,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             requests: self.requests.clone(),
             queued: self.ports.save(context.trace.ports()),
             mailbox: self.mailbox.clone(),
+            progress: self.progress.clone(),
             slot_map: self.slot_map.clone(),
             persistent: cold.map_or_else(BTreeMap::new, |cold| cold.persistent.clone()),
             ignored_announcements: cold.map_or_else(Vec::new, |cold| cold.ignored_announcements.clone()),
@@ -205,17 +217,21 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             requests,
             queued,
             mailbox,
+            progress,
             slot_map,
             persistent,
             ignored_announcements,
             eager_messages,
         } = state;
         let (machine, me) = (self.replay.machine, self.me);
-        let is_own = requests.slots() == self.requests.slots() && mailbox.is_some() == self.mailbox.is_some();
+        let is_own = requests.slots() == self.requests.slots()
+            && mailbox.is_some() == self.mailbox.is_some()
+            && progress.is_some() == self.progress.is_some();
         if !is_own || !self.ports.restore(&queued, |peer| route(machine, peer, me))? {
             return Ok(false);
         }
         (self.requests, self.mailbox, self.slot_map) = (requests, mailbox, slot_map);
+        self.progress = progress;
         if !persistent.is_empty() || !ignored_announcements.is_empty() || eager_messages.started() > 0 {
             let match_errors = VecDeque::new();
             self.cold =

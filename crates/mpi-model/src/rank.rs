@@ -23,7 +23,7 @@ use crate::critical_path::CriticalPath;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
-use crate::point_to_point::{Awaited, OperationIndex, PointToPoint, Request, RequestId};
+use crate::point_to_point::{Awaited, AwaitedByCall, OperationIndex, PointToPoint, Request, RequestId};
 use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
@@ -183,8 +183,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             self.granted_events += 1;
             self.context.replay.poll_prices()
         });
-        // A grant is for the earliest conditional event of the rank: the mailbox, a poll of an operation, or the pending action.
-        let granted = turn.granted && !self.match_due_pair(outbox)? && !self.poll_for_member(outbox)?;
+        // A grant is for the earliest conditional event of the rank: a delayed message, the mailbox, a poll of an operation, or the pending
+        // action.
+        let granted = turn.granted
+            && !self.start_due_message(outbox)?
+            && !self.match_due_pair(outbox)?
+            && !self.poll_for_member(outbox)?;
         let flow = self.resume_action(granted, outbox)?;
         // Other processes must see changed prices before the next grant, even if this action pauses.
         if let Some(before) = prices {
@@ -212,12 +216,26 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     }
                     continue;
                 }
-                None => self.complete(Pending::AtEnd { next: 0 })?,
+                None => {
+                    self.begin_call(Some(AwaitedByCall::All), outbox)?;
+                    self.complete(Pending::AtEnd { next: 0 })?
+                }
             };
             if let Control::Pause(pause) = flow {
                 return Ok(pause);
             }
         }
+    }
+
+    /// Starts the delayed message that is due if the granted event belongs to it; returns whether it did.
+    fn start_due_message(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+        let Some(due) = self.progress_due() else { return Ok(false) };
+        let others = [self.mail_due(), self.outcome_due(), self.poll_due()];
+        if others.into_iter().flatten().any(|other| other < due) {
+            return Ok(false);
+        }
+        self.point_to_point.start_due_message(&mut self.context, outbox)?;
+        Ok(true)
     }
 
     /// Matches the pair of the mailbox that is due if the granted event belongs to it; returns whether it did.
@@ -241,6 +259,13 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         Ok(true)
     }
 
+    /// Returns the time at which a delayed message begins, if the call in progress has not ended by then.
+    #[inline]
+    fn progress_due(&self) -> Option<SimTime> {
+        let progress = self.point_to_point.progress.as_ref()?;
+        progress.due().filter(|_| self.pending.is_some())
+    }
+
     fn mail_due(&self) -> Option<SimTime> {
         self.point_to_point.mailbox.as_ref().and_then(|mailbox| mailbox.due())
     }
@@ -251,7 +276,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Returns the time of the next conditional event of this rank, as far as it is known.
     fn next_conditional_event(&self) -> Option<SimTime> {
-        [self.mail_due(), self.outcome_due(), self.poll_due()].into_iter().flatten().min()
+        let due = [self.progress_due(), self.mail_due(), self.outcome_due(), self.poll_due()];
+        due.into_iter().flatten().min()
     }
 
     /// Returns the next conditional event, as far as it is known, where tokens may change it.
@@ -259,6 +285,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     fn due(&self) -> Option<SimTime> {
         let depends_on_time = self.point_to_point.mailbox.is_some()
             || self.collectives.is_polling()
+            || self.point_to_point.progress.is_some()
             || self.pending.depends_on_time();
         if depends_on_time { self.next_conditional_event() } else { None }
     }

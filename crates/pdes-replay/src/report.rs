@@ -232,6 +232,8 @@ pub struct MpiParameters {
     pub iprobe_s: f64,
     /// Source of the outcomes that depend on time: `"reenact"` or `"recorded"`.
     pub outcomes: &'static str,
+    /// Moments at which data move for which their sender waits: `"asynchronous"` or `"calls"`.
+    pub progress: &'static str,
     /// Library whose collective accesses to files are modelled: `"smpi"` or `"romio"`.
     pub collective_io: &'static str,
     /// Cost of an allgather of 8 bytes for each communicator that is created.
@@ -385,6 +387,7 @@ impl Parameters {
                 test_grows: job.mpi.test_grows,
                 iprobe_s: job.mpi.iprobe.as_secs_f64(),
                 outcomes: job.mpi.outcomes.name(),
+                progress: job.mpi.progress.name(),
                 collective_io: job.mpi.collective_io.name(),
                 communicators_cost: job.mpi.communicators_cost,
             },

@@ -12,7 +12,7 @@ use trace_tools::generate::{
 };
 
 use super::programs::{self, Phase, phase, program};
-use super::{EAGER, digest, digest_of_one, fold, write};
+use super::{EAGER, PROTOCOLS, digest, digest_of_one, fold, write};
 use crate::command_line::{Folder, command};
 use crate::determinism::committed_platform;
 
@@ -119,11 +119,14 @@ fn halo_exchanges() {
     let trace = generated(&folder, "halo.pdt", &Halo3d::new(parameters).unwrap(), None);
     for platform in PLATFORMS {
         for preset in PRESETS {
-            for eager in ["mpi.eager_below_bytes=0", EAGER] {
-                let found = check(&trace, &[platform, preset, eager]);
+            for protocol in PROTOCOLS {
+                let found = check(&trace, &[platform, preset, protocol]);
                 // Where paths share links, or sends do not wait, it may take long until the network comes to rest.
-                let settles = platform == TORUS && eager != EAGER;
-                assert!(!settles || found.skipped_iterations >= 40, "{platform} {preset} {eager}: {found:?}");
+                let settles = platform == TORUS && protocol != EAGER;
+                assert!(
+                    !settles || found.skipped_iterations >= 40,
+                    "{platform} {preset} {protocol}: {found:?}"
+                );
             }
         }
     }
@@ -217,12 +220,12 @@ proptest! {
         after in prop::collection::vec(phase(), 0..3),
         platform in prop::sample::select(&PLATFORMS[..]),
         preset in prop::sample::select(&PRESETS[..]),
-        is_eager: bool,
+        protocol in prop::sample::select(&PROTOCOLS[..]),
     ) {
         let folder = Folder::new();
         let programs: Vec<Vec<Item>> =
             (0..ranks).map(|me| program(me, ranks, &before, (count, &body), &after)).collect();
-        let settings = [platform, preset, if is_eager { EAGER } else { "mpi.eager_below_bytes=0" }];
+        let settings = [platform, preset, protocol];
         check(&write(&folder, &programs), &settings);
         check(&fold(&folder, &programs), &settings);
     }

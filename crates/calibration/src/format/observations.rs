@@ -37,7 +37,8 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
         }
         let mut fields = line.split(',').map(str::trim);
         let name = fields.next().unwrap_or_default();
-        let expected = "pingpong, send, send_late, isend, irecv, recv, stream, test, iprobe or compute";
+        let expected =
+            "pingpong, send, send_late, send_overlap, isend, irecv, recv, stream, test, iprobe or compute";
         let operation = Operation::from_name(name).ok_or_else(|| text.error(number, name, expected))?;
         let amount = text.size(number, fields.next())?;
         let start = fields.next().unwrap_or_default();

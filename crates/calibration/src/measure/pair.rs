@@ -67,6 +67,7 @@ impl MeasuringProcess {
         match experiment {
             Experiment::PingPong(bytes) => self.ping_pong(bytes, ROUNDS),
             Experiment::LateReceiver(bytes) => self.late_receiver(bytes),
+            Experiment::ComputingReceiver(bytes) => self.computing_receiver(bytes),
             Experiment::Isend(bytes) => self.isend(bytes),
             Experiment::Stream(bytes) => self.stream(bytes),
             Experiment::Irecv => self.irecv(),
@@ -133,6 +134,29 @@ impl MeasuringProcess {
             };
             if round > 0 {
                 self.measurements.push(operation, bytes, start, duration);
+            }
+        }
+    }
+
+    /// Measures sends to a receiver that computes after it has posted the receive: whether data move while it is in no call.
+    fn computing_receiver(&mut self, bytes: u64) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let lateness = self.receiver_delay(bytes);
+        let (outgoing, incoming) = (&self.outgoing[..bytes as usize], &mut self.incoming[..bytes as usize]);
+        for round in 0..=ROUNDS {
+            self.world.barrier();
+            if self.is_first {
+                self.clock.wait(LATE_S / 4.0);
+                let (start, duration, ()) = self.clock.time(|| peer.send(outgoing));
+                if round > 0 {
+                    self.measurements.push(Operation::SendOverlap, bytes, start, duration);
+                }
+            } else {
+                scope(|scope| {
+                    let posted = peer.immediate_receive_into(scope, &mut *incoming);
+                    self.clock.wait(lateness);
+                    posted.wait_without_status();
+                });
             }
         }
     }

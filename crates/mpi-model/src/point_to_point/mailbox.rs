@@ -109,6 +109,11 @@ impl Mailbox {
         }
     }
 
+    /// Returns whether a posted receive is not matched.
+    pub(super) fn has_receives(&self) -> bool {
+        !self.receives.is_empty()
+    }
+
     /// Adds a message; returns the pair that it makes, if that is certain.
     pub(super) fn arrive(&mut self, from: Rank, unexpected: UnexpectedMessage) -> Option<Pair> {
         let Message { posted: at, round, .. } = unexpected.message;

@@ -245,6 +245,11 @@ impl<Route: Copy> Ports<Route> {
         contexts
     }
 
+    /// Returns whether a posted receive is queued.
+    pub(crate) fn has_receives(&self) -> bool {
+        !self.slabs.posted.is_empty()
+    }
+
     /// Returns whether nothing is queued.
     pub(crate) fn are_empty(&self) -> bool {
         self.slabs.unexpected.is_empty() && self.slabs.posted.is_empty()

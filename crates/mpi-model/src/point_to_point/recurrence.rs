@@ -56,6 +56,9 @@ impl<M: Machine, A: Analysis> PointToPoint<'_, M, A> {
         if let Some(mailbox) = &self.mailbox {
             mailbox.write_state(self.eager_messages_started(), state);
         }
+        if let Some(progress) = &self.progress {
+            progress.write_state(self.has_receives(), state);
+        }
         state.value(&cold.is_some());
         if let Some(cold) = cold {
             cold.eager_messages.write_state(state);

@@ -1,14 +1,51 @@
 //! Transfers of matched messages: eager, detached and rendezvous.
 
+use pdes_core::{SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
+
 use super::eager::order_number;
 use super::matching::{Departure, Port};
 use super::{PointToPoint, Receive, Request, RequestCompletion, UnexpectedMessage};
+use crate::cause::Cause;
 use crate::completion::Completion;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
 use crate::observer::{Analysis, Match};
 use crate::token::{Message, Side, Token};
+
+/// A message and the receive that it matches.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct MatchedMessage {
+    pub(super) port: usize,
+    pub(super) message: Message,
+    pub(super) receive: Receive,
+    /// Begin of the transfer.
+    pub(super) start: SimTime,
+    /// Time from which on the receiver did not delay the transfer, and the cause of its lateness then.
+    pub(super) ready: SimTime,
+    pub(super) cause: Cause,
+}
+
+impl MatchedMessage {
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        let Message { posted, bytes, tag, communicator, reply, round, cause } = self.message;
+        let Receive { posted: ready, request, round: receive_round, .. } = self.receive;
+        state.value(&(self.port, bytes, tag, communicator, (reply, round, cause)));
+        state.value(&(request, receive_round, self.cause));
+        state.time(posted);
+        state.time(ready);
+    }
+
+    /// Shifts the message in time, and the receive by `actions` actions of its rank.
+    pub(super) fn shift_time(&mut self, time: SimDuration, actions: u64) {
+        for at in [&mut self.message.posted, &mut self.start, &mut self.ready] {
+            *at = at.saturating_add(time);
+        }
+        self.receive.posted = self.receive.posted.saturating_add(time);
+        self.receive.action += actions;
+    }
+}
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Starts the transfer of a matched message: at the later of the two posts, that of eager data at the send. Returns whether
@@ -23,8 +60,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         outbox: &mut RankOutbox<M>,
     ) -> Result<bool, Failure<M::Error>> {
         let &UnexpectedMessage { ref message, departure } = arrived;
-        let &Message { posted, bytes, reply, .. } = message;
-        let Port { peer, route, .. } = *self.ports.get(port);
+        let &Message { posted, bytes, .. } = message;
+        let peer = self.ports.get(port).peer;
         let room = receive.capacity;
         if bytes > room {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room };
@@ -36,19 +73,37 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let cause = context.observers.cause_of_post(request);
         let matched = Match { port, from: peer, message, request, posted: ready, is_eager };
         context.observers.message_matched(&matched, outbox);
-        let received = reply.is_none().then_some(bytes);
-        if let Departure::InFlight(id) = departure {
-            return Ok(self.match_eager(context, id, receive.request, received));
+        let start = match departure {
+            // A detached message that is not eager also waits for its receive, although its sender does not wait.
+            Departure::OnMatch => posted.max(ready),
+            Departure::OnSend => posted,
+            Departure::InFlight(id) => return Ok(self.match_eager(context, id, request, Some(bytes))),
+        };
+        let matched = MatchedMessage { port, message: *message, receive, start, ready, cause };
+        // Collective operations receive in their calls; nonblocking ones have a thread of their own.
+        if self.progress.is_some() && !is_eager && posted > ready && request.index_or_part().is_ok() {
+            return self.start_in_call(context, matched, outbox);
         }
+        self.begin_transfer(context, matched, outbox)
+    }
+
+    /// Begins the transfer of a matched message that is not in flight. Returns whether the receive is complete.
+    #[inline]
+    pub(super) fn begin_transfer(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        matched: MatchedMessage,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<bool, Failure<M::Error>> {
+        let MatchedMessage { port, message, receive, start, ready, cause } = matched;
+        let Message { posted, bytes, reply, .. } = message;
+        let Port { peer, route, .. } = *self.ports.get(port);
+        let received = reply.is_none().then_some(bytes);
         let route = route.expect("the route is looked up before a receive is posted");
         let wire = bytes + self.replay.parameters.envelope;
-        // A detached message that is not eager also waits for its receive, although its sender does not wait.
-        let start = if departure == Departure::OnSend { posted } else { posted.max(receive.posted) };
         let completion = match reply {
             None => Completion::detached(self.me, receive.request, bytes),
-            Some(send) => {
-                Completion::rendezvous((self.me, receive.request), (receive.posted, cause), (peer, send))
-            }
+            Some(send) => Completion::rendezvous((self.me, receive.request), (ready, cause), (peer, send)),
         };
         if let Some(order) =
             self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)
@@ -65,10 +120,10 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let arrival = self.replay.machine.transfer(route, wire).and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() };
-            return Err(match_failure(context, *message, receive, kind));
+            return Err(match_failure(context, message, receive, kind));
         };
         if let Some(request) = reply {
-            let side = Side::Sender { received: receive.posted, cause };
+            let side = Side::Sender { received: ready, cause };
             outbox.send(peer, Token::Arrived { request, at, side });
         }
         context.observers.data_arrived(receive.request, at);

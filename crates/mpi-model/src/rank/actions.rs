@@ -1,17 +1,17 @@
 //! Dispatch of the actions of a trace.
 
 use pdes_core::{Bytes, SimDuration};
-use trace_mmap::{Action, CallId, LocationId, SendRecv, Slot};
+use trace_mmap::{Action, Call, CallId, LocationId, SendRecv, Slot};
 
 use super::pending::Pending;
 use super::{Control, Outcome, RankProcess};
 use crate::breakdown::region_name;
 use crate::charged_call::ChargedCall;
 use crate::collective::runner::Origin;
-use crate::context::{RankContext, RankOutbox};
+use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::{Machine, Work};
 use crate::observer::{ActionSpan, Analysis};
-use crate::point_to_point::OperationIndex;
+use crate::point_to_point::{AwaitedByCall, OperationIndex};
 use crate::statistics::ActionKind;
 
 /// Every 64th computation that the rank could run ahead of is scheduled instead, which bounds the run-ahead.
@@ -20,6 +20,9 @@ pub(super) const MAX_AHEAD: u8 = 64;
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+        if self.point_to_point.progress.is_some() {
+            self.begin_call(self.awaited_by(action), outbox)?;
+        }
         let Self { context, point_to_point: messages, .. } = self;
         if context.charges_calls {
             context.charge_start(action);
@@ -87,6 +90,33 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Action::Collective(id) => self.start_operation(Origin::Collective(id), outbox),
             Action::Call(id) => self.call(id, outbox),
         }
+    }
+
+    /// Returns what a call awaits; `None` for actions that are no calls.
+    fn awaited_by(&self, action: Action) -> Option<AwaitedByCall> {
+        let messages = &self.point_to_point;
+        let blocking_receive = AwaitedByCall::Request(messages.requests.blocking_receive());
+        Some(match action {
+            Action::Compute { .. } | Action::Sleep { .. } | Action::Location(_) => return None,
+            Action::Recv { .. } | Action::SendRecv(_) => blocking_receive,
+            Action::Wait { slot } => AwaitedByCall::Request(messages.request(slot)),
+            Action::WaitAll => AwaitedByCall::All,
+            Action::Call(id) => match self.context.trace.call(id) {
+                Call::Recv { .. } | Call::SendRecv { .. } => blocking_receive,
+                Call::Waitall { .. } => AwaitedByCall::Listed(id),
+                _ => AwaitedByCall::Nothing,
+            },
+            _ => AwaitedByCall::Nothing,
+        })
+    }
+
+    /// Begins an action of the program, where data move inside calls only: a call, if it awaits something.
+    pub(super) fn begin_call(
+        &mut self,
+        call: Option<AwaitedByCall>,
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<(), Failure<M::Error>> {
+        self.point_to_point.begin_action(&mut self.context, call, outbox)
     }
 
     /// Ends the action in progress and attributes its time.

@@ -11,6 +11,7 @@ mod critical_paths;
 mod observers;
 mod outcomes;
 mod point_to_point;
+mod progress;
 mod runs;
 mod timeline;
 mod waits;

@@ -274,6 +274,9 @@ fn print(machine: &Machine) -> Result<()> {
     writeln!(output, "bandwidth: {:.4} GB/s", machine.bandwidth() / 1e9)?;
     writeln!(output, "segments: {segments} of {} sizes", machine.one_way.points.len())?;
     writeln!(output, "sends wait from: {} B", thresholds.detached_below)?;
+    if thresholds.progress_in_calls {
+        writeln!(output, "data move: in calls of the receiver")?;
+    }
     if let Some(speed) = machine.speed {
         writeln!(output, "speed: {:.4} Gflop/s", speed / 1e9)?;
     }

@@ -7,7 +7,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
-use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters};
+use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
 use netmodel::NetworkParameters;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
@@ -15,7 +15,7 @@ use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 use super::ConfigError;
 use super::sections::{
     AnalysisSection, CollectiveIoName, ComputeSection, EngineSection, MpiSection, NetworkSection,
-    OutcomesName, PlatformSection, Sections,
+    OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
 use crate::job::{Job, PlatformSource, Polling};
@@ -245,6 +245,11 @@ fn mpi_parameters(
             None => Outcomes::default(),
             Some(OutcomesName::Reenact) => Outcomes::Reenact,
             Some(OutcomesName::Recorded) => Outcomes::Recorded,
+        },
+        progress: match section.progress {
+            None => Progress::default(),
+            Some(ProgressName::Asynchronous) => Progress::Asynchronous,
+            Some(ProgressName::Calls) => Progress::Calls,
         },
         communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,

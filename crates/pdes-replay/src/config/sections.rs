@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mpi_model::{CollectiveIo, Outcomes, Parameters};
+use mpi_model::{CollectiveIo, Outcomes, Parameters, Progress};
 use netmodel::description::{HostDescription, LinkDescription, RouteDescription, TopologyDescription};
 use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
@@ -223,6 +223,10 @@ pub(super) struct MpiSection {
     /// Outcomes that depend on time: decided by simulated time (`reenact`), or as recorded in the trace (`recorded`).
     #[schemars(extend("default" = Outcomes::default().name(), "x-page" = "model.md#what-depends-on-time"))]
     pub(super) outcomes: Option<OutcomesName>,
+    /// Moments at which data move for which their sender waits: at any time (`asynchronous`), or while the receiver is in a call of MPI
+    /// (`calls`).
+    #[schemars(extend("default" = Progress::default().name(), "x-page" = "model.md#progress"))]
+    pub(super) progress: Option<ProgressName>,
     /// Collective accesses to files: SMPI's two phases with a chunk for each rank (`smpi`), or ROMIO's with aggregators and buffers
     /// (`romio`).
     #[schemars(extend("default" = CollectiveIo::default().name(), "x-page" = "storage.md#collective-accesses"))]
@@ -266,6 +270,16 @@ pub(super) enum OutcomesName {
     Reenact,
     /// The recorded run.
     Recorded,
+}
+
+/// Moments at which data move for which their sender waits.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ProgressName {
+    /// At any time.
+    Asynchronous,
+    /// In calls of the receiver.
+    Calls,
 }
 
 /// A row of a user's decision table.
