@@ -407,6 +407,7 @@ fn a_deadlock_shows_its_cycle() {
             "for rank 1 to receive its message",
             "for rank 2 to receive its message",
             "for rank 0 to receive its message",
+            "raise it if the MPI library of the program keeps larger messages",
         ],
     );
 }

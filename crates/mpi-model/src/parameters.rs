@@ -156,8 +156,8 @@ pub enum Progress {
     /// At any time, as if by a thread of the library or by the network card.
     #[default]
     Asynchronous,
-    /// From the first instant on at which the receiver is in a call of the library. Messages of nonblocking collective operations
-    /// move at any time.
+    /// From the first instant on at which the receiver is in a call of the library that waits, tests or blocks. Messages of nonblocking
+    /// collective operations move at any time.
     Calls,
 }
 

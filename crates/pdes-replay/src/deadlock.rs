@@ -127,6 +127,13 @@ fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
     sites.last().map(|site| trace.location(site))
 }
 
+impl Deadlock {
+    /// Returns whether each rank of the chain waits in a send: a library that keeps the messages would run the program.
+    fn consists_of_sends(&self) -> bool {
+        self.chain.iter().all(|rank| matches!(rank.waiting.awaited, Awaited::Receiver(_)))
+    }
+}
+
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match (self.waiting, self.end) {
@@ -150,6 +157,11 @@ impl fmt::Display for Deadlock {
         }
         match self.end {
             ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),
+            ChainEnd::Cycle if self.consists_of_sends() => write!(
+                f,
+                "\n  sends of mpi.detached_below_bytes or more wait for their receives; raise it if the MPI library of the program \
+                 keeps larger messages"
+            ),
             ChainEnd::Cycle | ChainEnd::AnySource => Ok(()),
         }
     }

@@ -88,7 +88,7 @@ impl Program {
             13 => self.alone(bytes),
             4 => self.blocking(bytes),
             5 => self.send_receive(bytes),
-            6 => self.poll(bytes),
+            6 => self.poll(bytes, random),
             other => self.collective(other, random),
         }
     }
@@ -183,8 +183,9 @@ impl Program {
         send_receive_into(&*outgoing, &peer, incoming, &peer);
     }
 
-    /// Receives a small message by tests, with computations between them.
-    fn poll(&mut self, bytes: usize) {
+    /// Receives a small message by tests, with computations between them, or with nothing else.
+    fn poll(&mut self, bytes: usize, random: &mut Rng) {
+        let computes = random.bool();
         let bytes = bytes.min(SMALL);
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
@@ -199,7 +200,9 @@ impl Program {
             let mut pending = Some(peer.immediate_receive_into(scope, incoming));
             while let Some(request) = pending.take() {
                 pending = request.test().err();
-                kernel.run_passes(OVERLAPPED_PASSES);
+                if computes {
+                    kernel.run_passes(OVERLAPPED_PASSES);
+                }
             }
         });
     }

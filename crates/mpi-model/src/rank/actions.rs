@@ -92,12 +92,14 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
     }
 
-    /// Returns what a call awaits; `None` for actions that are no calls.
+    /// Returns what a call awaits; `None` for actions in which no data move.
     fn awaited_by(&self, action: Action) -> Option<AwaitedByCall> {
+        if !ActionKind::of(action, self.context.trace).makes_progress() {
+            return None;
+        }
         let messages = &self.point_to_point;
         let blocking_receive = AwaitedByCall::Request(messages.requests.blocking_receive());
         Some(match action {
-            Action::Compute { .. } | Action::Sleep { .. } | Action::Location(_) => return None,
             Action::Recv { .. } | Action::SendRecv(_) => blocking_receive,
             Action::Wait { slot } => AwaitedByCall::Request(messages.request(slot)),
             Action::WaitAll => AwaitedByCall::All,

@@ -38,6 +38,23 @@ impl ActionKind {
         }
     }
 
+    /// Returns whether an action of this kind is a call in which the library moves data: one that waits, tests or blocks. A call that
+    /// starts a nonblocking operation returns at once.
+    pub(crate) fn makes_progress(self) -> bool {
+        let is_call = !matches!(self, Self::Compute | Self::Sleep | Self::Marker);
+        let is_start = matches!(
+            self,
+            Self::Isend
+                | Self::Irecv
+                | Self::Start
+                | Self::NonBlocking
+                | Self::FileReadStart
+                | Self::FileWriteStart
+                | Self::Cancel
+        );
+        is_call && !is_start
+    }
+
     /// Returns whether a call of this kind only completes what others have started.
     pub(crate) fn is_completion(self) -> bool {
         matches!(self, Self::Recv | Self::Wait | Self::Waitall | Self::Waitany | Self::Waitsome | Self::Probe)
