@@ -81,12 +81,28 @@ pub(crate) fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Ou
     unreachable!("each run comes further")
 }
 
-/// Replays at once and in parts, and expects one result; returns the number of runs that were stopped.
+/// Analyses whose results depend on the whole run.
+const ANALYSES: [&str; 4] = [
+    "analysis.histograms=true",
+    "analysis.matrix=true",
+    "analysis.critical_path=true",
+    "timeline.collectives=true",
+];
+
+/// Replays at once and in parts, and expects one result; returns the number of runs that were stopped. Where messages of collective
+/// operations are to be in a timeline, there is one.
 fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
-    let whole = Simulation::load(&config(trace, platform, settings).resolve().unwrap()).unwrap();
-    let expected = whole.replay(&Progress::new(1)).unwrap();
     let folder = Folder::new();
-    let (outcome, stopped) = replay_in_parts(config(trace, platform, settings), &folder);
+    let config = |timeline: &str| {
+        let mut config = config(trace, platform, settings);
+        if settings.contains(&ANALYSES[3]) {
+            config.set_path("timeline", "file", &folder.path(timeline));
+        }
+        config
+    };
+    let whole = Simulation::load(&config("whole.json").resolve().unwrap()).unwrap();
+    let expected = whole.replay(&Progress::new(1)).unwrap();
+    let (outcome, stopped) = replay_in_parts(config("parts.json"), &folder);
     let outcome = outcome.unwrap();
     assert_eq!(outcome.ends, expected.ends, "{settings:?}");
     let ranks = outcome.statistics.iter().zip(&expected.statistics).enumerate();
@@ -98,6 +114,12 @@ fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
     assert_eq!(outcome.links, expected.links, "{settings:?}");
     assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
     assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
+    assert_eq!(outcome.findings.critical_path, expected.findings.critical_path, "{settings:?}");
+    assert_eq!(outcome.timeline, expected.timeline, "{settings:?}");
+    if expected.timeline.is_some() {
+        let timeline = |name| std::fs::read(folder.path(name)).unwrap();
+        assert!(timeline("parts.json") == timeline("whole.json"), "{settings:?}");
+    }
     stopped
 }
 
@@ -107,12 +129,11 @@ fn generated_programs() {
     let platform = committed_platform("torus-5g.toml");
     for generator in GENERATED {
         let trace = generate(&folder, generator);
-        let counted = ["analysis.histograms=true", "analysis.matrix=true"];
-        let stopped = check(&trace, &platform, &counted);
+        let stopped = check(&trace, &platform, &ANALYSES);
         assert!(stopped > 10, "{generator:?}: {stopped}");
         for setting in ["network.preset=smpi", "network.preset=raw"] {
             let stopped =
-                check(&trace, &platform, &[&["network.model=flow", setting], &counted[..]].concat());
+                check(&trace, &platform, &[&["network.model=flow", setting], &ANALYSES[..]].concat());
             assert!(stopped > 0, "{generator:?}, {setting}: {stopped}");
         }
     }
@@ -136,7 +157,7 @@ fn calls_that_depend_on_time() {
     let programs = [all_calls(0), all_calls(5), operations_among_probes(), tests_of_requests()];
     for text in &programs {
         let trace = folder.write("calls.txt", text);
-        for settings in [&[][..], &["mpi.outcomes=recorded"]] {
+        for settings in [&ANALYSES[..], &["mpi.outcomes=recorded"]] {
             assert!(check(&trace, &platform, settings) > 5, "{settings:?}");
             check(&trace, &platform, &[&["network.model=flow"], settings].concat());
         }

@@ -10,7 +10,7 @@ use predicates::str::contains;
 use proptest::prelude::*;
 use trace_mmap::Item;
 
-use crate::command_line::{DONE, Folder, MISUSE, command};
+use crate::command_line::{DONE, Folder, command};
 use crate::determinism::{all_calls, committed_platform, operations_among_probes};
 use crate::forward::programs::{phase, program};
 use crate::forward::write;
@@ -211,10 +211,6 @@ fn critical_paths_disable_fast_forwarding() {
     let simulation = simulation_of(&folder.write("trace.txt", TRACE), &[LOGGPS, "engine.fast_forward=true"]);
     assert_eq!(replay(&simulation).fast_forward, None);
     assert!(simulation.warnings().iter().any(|warning| warning.contains("a critical path goes through")));
-    let mut misuse = command();
-    misuse.arg("--trace").arg(folder.path("trace.txt")).args(["--set", CLUSTER, "--set", ASKED]);
-    misuse.args(["--model", "contention-free", "--checkpoint"]).arg(folder.path("checkpoints"));
-    misuse.assert().code(MISUSE).stderr(contains("critical paths are not saved"));
 }
 
 #[test]

@@ -245,10 +245,6 @@ fn the_command_writes_a_timeline() {
         (&["--timeline=run.json", "--timeline-window=2s..1s"], "--timeline-window: found \"2s..1s\""),
         (&["--timeline=run.json", "--timeline-ranks=3..3"], "--timeline-ranks: found \"3..3\""),
         (&["--timeline-ranks=0..3"], "[timeline] file: is missing"),
-        (
-            &["--timeline=run.json", "--model=contention-free", "--checkpoint=c"],
-            "recorded events are not saved",
-        ),
     ] {
         run(arguments).code(MISUSE).stderr(contains(words));
     }

@@ -1,6 +1,7 @@
 //! Critical paths, computed forward along with the clocks of ranks.
 
 mod rank_history;
+mod saved;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::machine::UncontendedTransfer;
 use crate::statistics::ActionKind;
 use rank_history::RankHistory;
 pub use rank_history::Segment;
+pub(crate) use saved::{PathRestorer, PathSaver, SavedPath};
 
 /// Critical path to an instant of a rank: the composition of the time along the chain of causes that ends there.
 ///
@@ -42,7 +44,7 @@ const _: () = assert!(size_of::<InlineSums>() == 80);
 const INLINE_KINDS: usize = 4;
 
 /// Inline sums of a path. No sum exceeds its end, so that none overflows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct InlineSums {
     end: SimTime,
     /// Number of changes from one rank to another.
@@ -112,10 +114,19 @@ impl InlineSums {
 }
 
 /// Older sums of a path, shared with the paths that descend from it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "EncodedSums", from = "EncodedSums")]
 pub(crate) struct SharedSums {
     /// Times by kind of action.
     times: [SimDuration; ActionKind::ALL.len()],
+    history: RankHistory,
+}
+
+/// Shared sums as they are encoded.
+#[derive(Serialize, Deserialize)]
+struct EncodedSums {
+    /// Times of the kinds of actions that take any.
+    calls: Vec<(ActionKind, SimDuration)>,
     history: RankHistory,
 }
 
@@ -250,8 +261,7 @@ impl CriticalPath {
 
     /// Returns the time spent in each kind of action that takes any, in the order of the kinds.
     pub fn calls(&self) -> impl Iterator<Item = (ActionKind, SimDuration)> + '_ {
-        let all = ActionKind::ALL.into_iter().zip(self.times());
-        all.filter(|&(_, time)| time > SimDuration::ZERO)
+        nonzero(self.times())
     }
 
     /// Returns the composition of the time.
@@ -352,6 +362,25 @@ impl CriticalPath {
     }
 }
 
+/// Returns the times of the kinds of actions that take any, in the order of the kinds.
+fn nonzero(times: [SimDuration; ActionKind::ALL.len()]) -> impl Iterator<Item = (ActionKind, SimDuration)> {
+    ActionKind::ALL.into_iter().zip(times).filter(|&(_, time)| time > SimDuration::ZERO)
+}
+
+impl From<SharedSums> for EncodedSums {
+    fn from(SharedSums { times, history }: SharedSums) -> Self {
+        Self { calls: nonzero(times).collect(), history }
+    }
+}
+
+impl From<EncodedSums> for SharedSums {
+    fn from(EncodedSums { calls, history }: EncodedSums) -> Self {
+        let mut times = [SimDuration::ZERO; ActionKind::ALL.len()];
+        calls.into_iter().for_each(|(kind, time)| times[kind as usize] = time);
+        Self { times, history }
+    }
+}
+
 impl From<CriticalPath> for EncodedPath {
     fn from(path: CriticalPath) -> Self {
         let InlineSums { rank, end, hops, latency, bandwidth, waiting, .. } = path.inline;
@@ -363,10 +392,8 @@ impl From<CriticalPath> for EncodedPath {
 impl From<EncodedPath> for CriticalPath {
     fn from(encoded: EncodedPath) -> Self {
         let EncodedPath { rank, end, hops, latency, bandwidth, waiting, calls, history } = encoded;
-        let mut times = [SimDuration::ZERO; ActionKind::ALL.len()];
-        calls.into_iter().for_each(|(kind, time)| times[kind as usize] = time);
         let inline = InlineSums { end, hops, latency, bandwidth, waiting, ..InlineSums::new(rank) };
-        Self::from_sums(inline, &Arc::new(SharedSums { times, history }))
+        Self::from_sums(inline, &Arc::new(EncodedSums { calls, history }.into()))
     }
 }
 

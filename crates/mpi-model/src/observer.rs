@@ -104,8 +104,8 @@ pub trait Observer {
     /// Returns the state to be saved.
     fn save(&self) -> Self::Saved;
 
-    /// Continues from a saved state. The observer has seen nothing yet.
-    fn restore(&mut self, saved: Self::Saved);
+    /// Continues from a saved state; returns whether it is one of this rank. The observer has seen nothing yet.
+    fn restore(&mut self, saved: Self::Saved) -> bool;
 
     /// An action of the program has ended.
     #[inline(always)]

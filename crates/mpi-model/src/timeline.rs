@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use pdes_core::{Bytes, Rank, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, LocationId};
 
 use crate::statistics::ActionKind;
@@ -12,7 +13,7 @@ use crate::wait_state::WaitState;
 /// Event of a timeline.
 ///
 /// The states of a rank follow each other without gaps, from its start to its end. Calls that take no time are states, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// A rank computes, sleeps, or is in an MPI call.
     State {

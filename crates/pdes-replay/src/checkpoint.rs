@@ -10,7 +10,7 @@ mod file;
 mod identity;
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,6 +20,7 @@ use mpi_model::{Completion, Machine, RankProcess, Replay};
 use netmodel::{ForeignState, NetworkModel, RouteError};
 use pdes_core::{Ending, Engine, Interrupt, OrderedEngine, Process, Progress, Run};
 use serde::Serialize;
+use timeline::{SavedSpool, Spool};
 use trace_mmap::{Trace, TraceError};
 
 pub use error::CheckpointError;
@@ -85,15 +86,26 @@ impl CheckpointPlan {
     /// Removes the checkpoint of a run that has completed.
     ///
     /// # Errors
-    /// Returns an error if the file exists and cannot be removed.
+    /// Returns an error if a file exists and cannot be removed.
     pub fn remove(&self) -> Result<(), CheckpointError> {
-        let path = self.path();
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(CheckpointError::io(&path, error))
-            }
-            _ => Ok(()),
+        remove_file(&self.path())?;
+        self.remove_events_but(None)
+    }
+
+    /// Removes all files of events of timelines but one, which are of earlier runs.
+    fn remove_events_but(&self, kept: Option<&str>) -> Result<(), CheckpointError> {
+        let io = |error| CheckpointError::io(&self.directory, error);
+        if !self.directory.is_dir() {
+            return Ok(());
         }
+        for entry in std::fs::read_dir(&self.directory).map_err(io)? {
+            let name = entry.map_err(io)?.file_name();
+            let is_of_events = name.to_str().is_some_and(Spool::is_file_name);
+            if is_of_events && name.to_str() != kept {
+                remove_file(&self.directory.join(name))?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens the checkpoint to resume from, if there is one.
@@ -119,6 +131,13 @@ impl CheckpointPlan {
             }
             (false, false) => Ok(None),
         }
+    }
+}
+
+fn remove_file(path: &Path) -> Result<(), CheckpointError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(CheckpointError::io(path, error)),
+        _ => Ok(()),
     }
 }
 
@@ -179,6 +198,8 @@ pub(crate) struct CheckpointSegments<'r, 't, M, S> {
     pub(crate) simulation: S,
     pub(crate) trace: &'t Trace,
     pub(crate) world: &'t Replay<'t, M>,
+    /// Events of the timeline, if there is one.
+    pub(crate) spool: Option<&'r Spool>,
     pub(crate) progress: &'r Progress,
     pub(crate) identity: RunIdentity,
 }
@@ -251,17 +272,32 @@ where
         summary: &mut CheckpointSummary,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
-        let Header { actions, replayed_s, poll_costs, findings, .. } = opened.header().clone();
+        let Header { actions, replayed_s, poll_costs, findings, events, .. } = opened.header().clone();
         tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
         (summary.resumed_from, summary.replayed_before_s) = (Some(actions), replayed_s);
         self.world.set_poll_prices(poll_costs.0, poll_costs.1);
         self.world.restore_findings(findings);
+        self.restore_events(events, opened.path())?;
         self.progress.continue_after(actions);
         let network = opened.network()?;
         self.simulation
             .restore(&network)
             .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
         opened.processes(self.world, self.trace.ranks(), locate)
+    }
+
+    /// Continues the timeline with the events before the checkpoint.
+    fn restore_events(&self, events: Option<SavedSpool>, path: &Path) -> Result<(), CheckpointError> {
+        match (self.spool, events) {
+            (Some(spool), Some(events)) if events.ranks() <= self.trace.ranks() as usize => spool
+                .restore(events)
+                .map_err(|source| CheckpointError::Events { path: path.to_owned(), source }),
+            (None, None) => Ok(()),
+            _ => Err(CheckpointError::Damaged {
+                path: path.to_owned(),
+                what: "its timeline is of another run",
+            }),
+        }
     }
 
     fn write(
@@ -272,16 +308,20 @@ where
         summary: &mut CheckpointSummary,
     ) -> Result<(), CheckpointError> {
         let started = Instant::now();
+        let events = self.spool.map(Spool::save).transpose();
+        let events = events.map_err(|source| CheckpointError::Events { path: self.plan.path(), source })?;
         let header = Header {
             identity: self.identity.clone(),
             actions,
             replayed_s,
             poll_costs: self.world.poll_prices(),
             findings: self.world.findings(&[]),
+            events: events.clone(),
         };
         let states =
             processes.iter().map(|process| process.save().expect("a rank that has stopped can be saved"));
         let bytes = file::write(&self.plan.path(), &header, self.simulation.save(), states)?;
+        self.plan.remove_events_but(events.as_ref().and_then(SavedSpool::file))?;
         let took = started.elapsed();
         (summary.written, summary.writing_s) = (summary.written + 1, summary.writing_s + took.as_secs_f64());
         tracing::info!(

@@ -127,7 +127,7 @@ impl Simulation {
             }
         };
         drop(run.processes);
-        let measured = Measured::new(&profile, self.job().threads, outcome.replay_time);
+        let measured = Measured::new(&profile, self.job().threads, outcome.time_of_all_actions());
         let costs = measured.costs(profile.steps);
         let pool = ThreadPoolBuilder::new().num_threads(self.job().threads).build();
         let emulations = pool.expect("the replay had as many threads").install(|| {

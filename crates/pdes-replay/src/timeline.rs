@@ -15,6 +15,7 @@ use pdes_core::{Cluster, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{RankTrace, Trace, TraceError};
 
+use crate::checkpoint::CheckpointPlan;
 use crate::simulation::{RunError, ServerUse, Simulation, agree};
 
 /// Number of events that a process sends to the first one at a time: 688 kB.
@@ -32,10 +33,13 @@ pub struct TimelinePlan {
 }
 
 impl TimelinePlan {
-    /// Creates the spool that collects the events of this process.
-    pub(crate) fn spool(&self) -> Spool {
+    /// Creates the spool that collects the events of this process, beside the timeline, or where it is saved with checkpoints.
+    fn spool(&self, checkpoints: Option<&CheckpointPlan>) -> Spool {
         let beside = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        Spool::new(self.format.order(), beside.unwrap_or(Path::new(".")))
+        match checkpoints {
+            Some(plan) => Spool::in_checkpoints(self.format.order(), &plan.directory),
+            None => Spool::new(self.format.order(), beside.unwrap_or(Path::new("."))),
+        }
     }
 
     /// Returns the instruction to record events in `sink`.
@@ -140,7 +144,8 @@ fn rates(series: &Series, window: &Range<SimTime>) -> Vec<(SimTime, f64)> {
 impl Simulation {
     /// Creates the spool that collects the events of this process, if a timeline is requested.
     pub(crate) fn spool(&self) -> Option<Spool> {
-        self.job().timeline.as_ref().map(TimelinePlan::spool)
+        let job = self.job();
+        job.timeline.as_ref().map(|timeline| timeline.spool(job.checkpoints.as_ref()))
     }
 
     /// Returns the instruction to record events, if a timeline is requested or the events have another consumer.

@@ -16,6 +16,12 @@ pub enum TimelineError {
         /// Error of the system.
         source: io::Error,
     },
+    /// The file of the events before a checkpoint is not the one that was saved.
+    #[error("the events before the checkpoint, in {}, are damaged or incomplete", path.display())]
+    ForeignEvents {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of the timeline cannot be written.
     #[error("the timeline {}: {source}", path.display())]
     Write {

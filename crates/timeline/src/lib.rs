@@ -65,5 +65,5 @@ pub use format::Format;
 pub use merge::{Merge, RecordStreams};
 pub use record::{Order, Record};
 pub use site_names::SiteNames;
-pub use spool::{SortedRecords, Spool};
+pub use spool::{SavedSpool, SortedRecords, Spool};
 pub use writer::{Summary, Writer};

@@ -1,8 +1,8 @@
 //! External merge sort of the events of all threads of a process.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+mod runs;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,13 +11,13 @@ use pdes_core::Rank;
 
 use crate::counter::Counter;
 use crate::error::TimelineError;
-use crate::merge::{Merge, RecordStreams};
+use crate::merge::Merge;
 use crate::record::{Order, Record};
+pub use runs::SavedSpool;
+use runs::{FILE_PREFIX, FILE_SUFFIX, Runs};
 
 /// Records per run, sorted in memory: 11 MB.
 const RUN_RECORDS: usize = 1 << 18;
-/// Records read from a run at once: 43 kB.
-const BATCH_RECORDS: usize = 1 << 10;
 
 /// Takes events from all threads and sorts them (external merge sort: Knuth, The Art of Computer Programming 3, 5.4).
 ///
@@ -29,6 +29,8 @@ const BATCH_RECORDS: usize = 1 << 10;
 pub struct Spool {
     order: Order,
     directory: PathBuf,
+    /// The file has a name, under which it can be kept.
+    is_named: bool,
     run_records: usize,
     state: Mutex<SpoolState>,
 }
@@ -45,21 +47,22 @@ struct SpoolState {
     failure: Option<io::Error>,
 }
 
-/// Sorted runs: all but the last in a file, the last in memory.
-#[derive(Debug, Default)]
-struct Runs {
-    file: Option<File>,
-    /// Unread byte range of each run in the file.
-    unread: Vec<Range<u64>>,
-    last: Vec<Record>,
-}
-
 impl Spool {
     /// Makes a spool whose temporary file lies in `directory`, or in the system's temporary directory if that does not
     /// exist.
     pub fn new(order: Order, directory: &Path) -> Self {
         let directory = if directory.is_dir() { directory.to_owned() } else { std::env::temp_dir() };
-        Self { order, directory, run_records: RUN_RECORDS, state: Mutex::default() }
+        Self { order, directory, is_named: false, run_records: RUN_RECORDS, state: Mutex::default() }
+    }
+
+    /// Returns whether a file with this name is of a spool that was [saved](Spool::save).
+    pub fn is_file_name(name: &str) -> bool {
+        name.starts_with(FILE_PREFIX) && name.ends_with(FILE_SUFFIX)
+    }
+
+    /// Makes a spool that can be [saved](Spool::save), with its file in `directory`.
+    pub fn in_checkpoints(order: Order, directory: &Path) -> Self {
+        Self { is_named: true, directory: directory.to_owned(), ..Self::new(order, directory) }
     }
 
     /// Sets the number of records per run, at least one.
@@ -80,11 +83,45 @@ impl Spool {
         }
         fresh.sort_unstable();
         runs.last = fresh;
-        let count = runs.unread.len() + 1;
+        let count = runs.count();
         match Merge::new(runs, count) {
             Ok(merge) => Ok(SortedRecords { directory, seen, counters, merge }),
             Err(source) => Err(TimelineError::Spool { directory, source }),
         }
+    }
+
+    /// Writes all events to the file, which remains when the spool is dropped, and describes it. Later events may follow in the file.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn save(&self) -> Result<SavedSpool, TimelineError> {
+        let mut state = self.lock_state();
+        let SpoolState { unsorted, runs, seen, failure, .. } = &mut *state;
+        let source = match failure.take() {
+            Some(failed) => failed,
+            None => {
+                unsorted.sort_unstable();
+                match runs.save(&std::mem::take(unsorted), &self.directory, seen) {
+                    Ok(saved) => return Ok(saved),
+                    Err(source) => source,
+                }
+            }
+        };
+        // The events are lost: the run ends with this error, too.
+        let source_again = io::Error::new(source.kind(), source.to_string());
+        *failure = Some(source_again);
+        Err(TimelineError::Spool { directory: self.directory.clone(), source })
+    }
+
+    /// Continues with the file of a spool that was saved, whose later events are dropped. The spool is empty.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or is another one.
+    pub fn restore(&self, saved: SavedSpool) -> Result<(), TimelineError> {
+        let runs = Runs::restore(&saved, &self.directory)?;
+        let mut state = self.lock_state();
+        (state.runs, state.seen) = (runs, saved.into_seen());
+        Ok(())
     }
 
     /// Adds a counter.
@@ -115,10 +152,8 @@ impl EventSink for Spool {
         // The run is sorted outside the lock: other threads go on recording.
         let Some(mut run) = self.add(events) else { return };
         run.sort_unstable();
-        let mut bytes = Vec::with_capacity(run.len() * Record::SIZE);
-        run.iter().for_each(|record| bytes.extend_from_slice(record.as_bytes()));
         let mut kept = self.lock_state();
-        if let Err(error) = kept.runs.write(&bytes, &self.directory) {
+        if let Err(error) = kept.runs.write(&run, &self.directory, self.is_named) {
             kept.failure.get_or_insert(error);
         }
     }
@@ -136,36 +171,6 @@ impl SpoolState {
             }
             self.seen[rank.index()] = true;
         }
-    }
-}
-
-impl Runs {
-    fn write(&mut self, bytes: &[u8], directory: &Path) -> io::Result<()> {
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => tempfile::tempfile_in(directory)?,
-        };
-        file.write_all(bytes)?;
-        let start = self.unread.last().map_or(0, |last| last.end);
-        self.unread.push(start..start + bytes.len() as u64);
-        self.file = Some(file);
-        Ok(())
-    }
-}
-
-impl RecordStreams for Runs {
-    type Error = io::Error;
-
-    fn next_batch(&mut self, stream: usize) -> io::Result<Vec<Record>> {
-        let (Some(place), Some(file)) = (self.unread.get_mut(stream), &mut self.file) else {
-            return Ok(std::mem::take(&mut self.last));
-        };
-        let length = (place.end - place.start).min((BATCH_RECORDS * Record::SIZE) as u64);
-        let mut bytes = vec![0; length as usize];
-        file.seek(SeekFrom::Start(place.start))?;
-        file.read_exact(&mut bytes)?;
-        place.start += length;
-        Ok(Record::from_bytes(&bytes))
     }
 }
 
@@ -261,6 +266,50 @@ mod tests {
         let found = sorted(&events, Order::Time, 3000, 10);
         let ranks = found.iter().map(|record| record.decode(Order::Time));
         assert!(ranks.eq((0..5000).map(|rank| Some(event(rank)))));
+    }
+
+    /// Events before a checkpoint, events that are lost after it, and events of the run that resumes.
+    #[test]
+    fn a_saved_spool_continues() {
+        let event = |rank| Event::State {
+            rank: Rank::new(rank),
+            kind: mpi_model::ActionKind::Compute,
+            site: None,
+            begin: pdes_core::SimTime::ZERO,
+            end: pdes_core::SimTime::ZERO,
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let spool = || Spool::in_checkpoints(Order::Time, directory.path()).with_run_records(3);
+        let record = |spool: &Spool, ranks: std::ops::Range<u32>| {
+            ranks.for_each(|rank| spool.record(&[event(rank)]));
+        };
+        let first = spool();
+        let nothing = first.save().unwrap();
+        spool().restore(nothing).unwrap();
+        record(&first, 0..20);
+        let saved = first.save().unwrap();
+        record(&first, 50..70);
+        drop(first);
+        let second = spool();
+        second.restore(saved.clone()).unwrap();
+        record(&second, 20..30);
+        let again = second.save().unwrap();
+        let mut sorted = second.finish().unwrap();
+        assert_eq!(sorted.ranks().count(), 30);
+        let ranks = sorted.next_batch(usize::MAX).unwrap();
+        assert!(
+            ranks.iter().map(|record| record.decode(Order::Time)).eq((0..30).map(|rank| Some(event(rank))))
+        );
+        // A file that is too short, or has other events, is refused.
+        let path = directory.path().join(again.file().unwrap());
+        let mut bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let refused = |saved: &SavedSpool| spool().restore(saved.clone()).unwrap_err();
+        assert!(matches!(refused(&again), TimelineError::ForeignEvents { .. }));
+        spool().restore(saved.clone()).unwrap();
+        bytes[7] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(matches!(refused(&saved), TimelineError::ForeignEvents { .. }));
     }
 
     #[test]

@@ -168,10 +168,6 @@ fn unsupported_runs_refuse_checkpoints() {
         &[&with[..], &["--model=contention-free", "--set=engine.fast_forward=true"]].concat(),
         "fast_forward",
     );
-    refuse(
-        &[&with[..], &["--model=contention-free", "--profile=p.json"]].concat(),
-        "a profile is of a whole run",
-    );
     refuse(&[&with[..], &["--model=contention-free", "--every=0s"]].concat(), "expected a time from 1ms");
     refuse(&[&with[..], &["--model=contention-free", "--every=often"]].concat(), "expected a time from 1ms");
     refuse(&["--model=contention-free", "--every=5m"], "name the directory");

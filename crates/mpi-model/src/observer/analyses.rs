@@ -6,9 +6,9 @@ use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::composition::forward_events;
-use super::critical_path::{CriticalPathTracker, PathStores};
+use super::critical_path::{CriticalPathTracker, PathStores, SavedPaths};
 use super::distributions::{Sampler, Samples};
-use super::recorder::EventRecorder;
+use super::recorder::{EventRecorder, SavedEvents};
 use super::traffic::{Counts, TrafficCounter};
 use super::{Analysis, ObservedRank, Observer};
 use crate::communication_matrix::{CommunicationMatrix, SharedMatrix};
@@ -130,8 +130,8 @@ impl<'t, M: Machine> Replay<'t, M> {
 
     /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
     ///
-    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
-    /// part of the [state](RankProcess::save) of a rank.
+    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded. Events that the consumer has are
+    /// not part of the [state](RankProcess::save) of a rank.
     pub fn with_recording(mut self, recording: Option<Recording<'t>>) -> Self {
         self.analysis.recording = recording;
         self
@@ -213,22 +213,40 @@ impl<'t> Analysis for Analyses<'t> {
     }
 }
 
-/// Samples of histograms and messages of the matrix are saved. Critical paths and recorded events are not: they need the whole replay.
-impl Observer for RankAnalyses<'_> {
-    type Saved = (Option<Box<Samples>>, Option<Box<Counts>>);
+/// State of the observers of a rank; each is `None` if it was not requested.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedAnalyses {
+    critical_path: Option<Box<SavedPaths>>,
+    samples: Option<Box<Samples>>,
+    counts: Option<Box<Counts>>,
+    events: Option<Box<SavedEvents>>,
+}
 
-    fn save(&self) -> Self::Saved {
-        let samples = self.sampler.as_ref().map(|sampler| Box::new(sampler.save()));
-        (samples, self.traffic.as_ref().map(|traffic| Box::new(traffic.save())))
+/// Restores the state of an observer, if there is one; returns whether both are there, or none, and the state is one of the rank.
+fn restore<O: Observer>(observer: Option<&mut O>, saved: Option<Box<O::Saved>>) -> bool {
+    match (observer, saved) {
+        (Some(observer), Some(saved)) => observer.restore(*saved),
+        (observer, saved) => observer.is_none() && saved.is_none(),
+    }
+}
+
+impl Observer for RankAnalyses<'_> {
+    type Saved = SavedAnalyses;
+
+    fn save(&self) -> SavedAnalyses {
+        SavedAnalyses {
+            critical_path: self.critical_path.as_ref().map(|tracker| Box::new(tracker.save())),
+            samples: self.sampler.as_ref().map(|sampler| Box::new(sampler.save())),
+            counts: self.traffic.as_ref().map(|traffic| Box::new(traffic.save())),
+            events: self.recorder.as_ref().map(|recorder| Box::new(recorder.save())),
+        }
     }
 
-    fn restore(&mut self, (samples, counts): Self::Saved) {
-        if let (Some(sampler), Some(saved)) = (&mut self.sampler, samples) {
-            sampler.restore(*saved);
-        }
-        if let (Some(traffic), Some(saved)) = (&mut self.traffic, counts) {
-            traffic.restore(*saved);
-        }
+    fn restore(&mut self, saved: SavedAnalyses) -> bool {
+        restore(self.critical_path.as_deref_mut(), saved.critical_path)
+            && restore(self.sampler.as_deref_mut(), saved.samples)
+            && restore(self.traffic.as_deref_mut(), saved.counts)
+            && restore(self.recorder.as_deref_mut(), saved.events)
     }
 
     fn is_active(&self) -> bool {

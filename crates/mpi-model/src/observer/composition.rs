@@ -100,7 +100,9 @@ impl Observer for () {
 
     fn save(&self) {}
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, (): ()) -> bool {
+        true
+    }
 
     fn is_active(&self) -> bool {
         false
@@ -137,9 +139,8 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         (self.0.save(), self.1.save())
     }
 
-    fn restore(&mut self, (one, other): Self::Saved) {
-        self.0.restore(one);
-        self.1.restore(other);
+    fn restore(&mut self, (one, other): Self::Saved) -> bool {
+        self.0.restore(one) && self.1.restore(other)
     }
 
     fn is_active(&self) -> bool {

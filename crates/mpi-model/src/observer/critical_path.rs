@@ -20,8 +20,8 @@ use crate::statistics::ActionKind;
 use crate::token::{Fragment, Message, ReceiveQueue};
 pub(crate) use store::PathStores;
 use store::{PathKey, join, split};
-pub(super) use tracker::CriticalPathTracker;
 use tracker::DataFlow;
+pub(super) use tracker::{CriticalPathTracker, SavedPaths};
 
 impl UncontendedMessages {
     /// Adds the time of the data to a path.
@@ -33,11 +33,15 @@ impl UncontendedMessages {
 }
 
 impl Observer for CriticalPathTracker<'_> {
-    type Saved = ();
+    type Saved = SavedPaths;
 
-    fn save(&self) {}
+    fn save(&self) -> SavedPaths {
+        self.saved()
+    }
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, saved: SavedPaths) -> bool {
+        self.continue_from(saved).is_some()
+    }
 
     #[inline(always)]
     fn action_ended(&mut self, action: &ActionSpan) {

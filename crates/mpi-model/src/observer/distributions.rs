@@ -19,7 +19,7 @@ pub(super) struct Sampler<'a> {
 
 /// Samples of a rank that are not in the shared histograms yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Samples {
+pub(super) struct Samples {
     /// Time at which the message of each receive was sent, until it arrives.
     sent: RequestTable<Option<SimTime>>,
     /// Values of each quantity.
@@ -68,8 +68,10 @@ impl Observer for Sampler<'_> {
         self.samples.clone()
     }
 
-    fn restore(&mut self, saved: Samples) {
+    fn restore(&mut self, saved: Samples) -> bool {
+        let is_own = self.samples.sent.has_slots_of(&saved.sent);
         self.samples = saved;
+        is_own
     }
 
     #[inline(always)]

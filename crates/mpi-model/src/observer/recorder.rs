@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pdes_core::{Rank, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
 use super::{ActionSpan, Carrier, Match, Network, Observer, Wait};
@@ -16,45 +17,50 @@ use crate::wait_state::WaitState;
 /// Number of events that a rank buffers.
 const BUFFER_SIZE: usize = 64;
 
-/// Buffered events of a rank, and messages in flight.
+/// Recorder of a rank.
 pub(super) struct EventRecorder<'a> {
     me: Rank,
     recording: Recording<'a>,
     /// Records the states of the rank, too, not only messages from ranks whose states are recorded.
     records_states: bool,
+    events: SavedEvents,
+}
+
+/// Buffered events of a rank, and messages in flight.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SavedEvents {
     /// Present call site or region.
     site: Option<LocationId>,
     /// Matched messages that have not arrived.
     in_flight: BTreeMap<RequestId, Event>,
     buffer: Vec<Event>,
-    /// Number of events that are buffered.
-    capacity: usize,
+    /// The rank has ended: no later flush, so that messages which still arrive are passed on one by one.
+    has_ended: bool,
 }
 
 impl<'a> EventRecorder<'a> {
     pub(super) fn new(recording: Recording<'a>, me: Rank) -> Self {
         let records_states = recording.excerpt.includes(me);
-        let (in_flight, buffer) = (BTreeMap::new(), Vec::new());
-        Self { me, recording, records_states, site: None, in_flight, buffer, capacity: BUFFER_SIZE }
+        Self { me, recording, records_states, events: SavedEvents::default() }
     }
 
     fn push(&mut self, event: Event) {
-        self.buffer.push(event);
-        if self.buffer.len() >= self.capacity {
+        self.events.buffer.push(event);
+        if self.events.has_ended || self.events.buffer.len() >= BUFFER_SIZE {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        self.recording.sink.record(&self.buffer);
-        self.buffer.clear();
+        self.recording.sink.record(&self.events.buffer);
+        self.events.buffer.clear();
     }
 
     // Parts of events are passed on out of line: most replays record nothing, and need not build the events in memory.
     #[cold]
     #[inline(never)]
     fn push_state(&mut self, kind: ActionKind, begin: SimTime, end: SimTime) {
-        let (rank, site) = (self.me, self.site);
+        let (rank, site) = (self.me, self.events.site);
         if kind != ActionKind::Marker {
             self.push_span(begin, end, |begin, end| Event::State { rank, kind, site, begin, end });
         }
@@ -71,14 +77,14 @@ impl<'a> EventRecorder<'a> {
             let (to, sent, arrived) = (self.me, message.posted, message.posted);
             let (bytes, communicator) = (message.bytes, message.communicator);
             let event = Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation };
-            self.in_flight.insert(request, event);
+            self.events.in_flight.insert(request, event);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn push_wait(&mut self, kind: ActionKind, state: WaitState, begin: SimTime, end: SimTime) {
-        let (rank, site) = (self.me, self.site);
+        let (rank, site) = (self.me, self.events.site);
         self.push_span(begin, end, |begin, end| Event::Wait { rank, kind, state, site, begin, end });
     }
 
@@ -91,11 +97,16 @@ impl<'a> EventRecorder<'a> {
 }
 
 impl Observer for EventRecorder<'_> {
-    type Saved = ();
+    type Saved = SavedEvents;
 
-    fn save(&self) {}
+    fn save(&self) -> SavedEvents {
+        self.events.clone()
+    }
 
-    fn restore(&mut self, (): ()) {}
+    fn restore(&mut self, saved: SavedEvents) -> bool {
+        self.events = saved;
+        true
+    }
 
     #[inline(always)]
     fn action_ended(&mut self, action: &ActionSpan) {
@@ -107,12 +118,11 @@ impl Observer for EventRecorder<'_> {
             self.action_ended(last);
         }
         self.flush();
-        // No later flush: messages that still arrive are passed on one by one.
-        self.capacity = 0;
+        self.events.has_ended = true;
     }
 
     fn region_entered(&mut self, site: LocationId) {
-        self.site = Some(site);
+        self.events.site = Some(site);
     }
 
     #[inline(always)]
@@ -130,7 +140,7 @@ impl Observer for EventRecorder<'_> {
     #[cold]
     #[inline(never)]
     fn data_arrived(&mut self, request: RequestId, at: SimTime) {
-        if let Some(mut event) = self.in_flight.remove(&request)
+        if let Some(mut event) = self.events.in_flight.remove(&request)
             && let Event::Message { sent, arrived, .. } = &mut event
             && self.recording.excerpt.clip(*sent, at).is_some()
         {

@@ -45,8 +45,26 @@ impl<T: Default> RequestTable<T> {
         &mut self.of_parts[part]
     }
 
+    /// Returns whether there may be an entry of a request: those of parts are made on first use.
+    pub(super) fn may_have(&self, request: RequestId) -> bool {
+        request.index_or_part().map_or(true, |slot| slot < self.of_program.len())
+    }
+
+    /// Returns whether another table is one of the same rank.
+    pub(super) fn has_slots_of<U>(&self, other: &RequestTable<U>) -> bool {
+        self.of_program.len() == other.of_program.len()
+    }
+
     /// Calls a function for all entries.
     pub(super) fn for_each(&mut self, change: impl FnMut(&mut T)) {
         self.of_program.iter_mut().chain(&mut self.of_parts).for_each(change);
+    }
+}
+
+impl<T> RequestTable<T> {
+    /// Returns a table with a function of all entries; `None` where it is `None` of one.
+    pub(super) fn try_map<U>(&self, mut map: impl FnMut(&T) -> Option<U>) -> Option<RequestTable<U>> {
+        let of_program = self.of_program.iter().map(&mut map).collect::<Option<_>>()?;
+        Some(RequestTable { of_program, of_parts: self.of_parts.iter().map(map).collect::<Option<_>>()? })
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct TrafficCounter<'a> {
 
 /// Messages of a rank that are not in the shared matrix yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Counts {
+pub(super) struct Counts {
     received: BTreeMap<u32, Traffic>,
     /// Group of the sender and begin of the transfer of the message of each receive, until it arrives.
     transfers: RequestTable<Option<(u32, SimTime)>>,
@@ -61,8 +61,10 @@ impl Observer for TrafficCounter<'_> {
         self.counts.clone()
     }
 
-    fn restore(&mut self, saved: Counts) {
+    fn restore(&mut self, saved: Counts) -> bool {
+        let is_own = self.counts.transfers.has_slots_of(&saved.transfers);
         self.counts = saved;
+        is_own
     }
 
     #[inline(always)]

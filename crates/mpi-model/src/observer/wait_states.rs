@@ -227,8 +227,9 @@ impl Observer for WaitStates {
         self.clone()
     }
 
-    fn restore(&mut self, saved: Self) {
+    fn restore(&mut self, saved: Self) -> bool {
         *self = saved;
+        true
     }
 
     #[inline]

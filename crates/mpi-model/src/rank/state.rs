@@ -99,6 +99,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 (Some(graph), Some(progress)) => graph.restore(progress),
                 (graph, progress) => graph.is_none() && progress.is_none(),
             };
+        let is_own = is_own && self.context.observers.others.restore(state.observer);
         let (true, Some(collectives)) = (is_own, collectives) else { return Err(foreign) };
         self.cursor = self.context.trace.cursor_at(&state.mark);
         (self.context.thread, self.collectives) = (state.thread, collectives);
@@ -107,7 +108,6 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         (self.computations_ahead, self.files) = (state.computations_ahead, state.files);
         let observers = &mut self.context.observers;
         (observers.statistics, observers.wait_states) = (state.statistics, state.wait_states);
-        observers.others.restore(state.observer);
         Ok(())
     }
 }

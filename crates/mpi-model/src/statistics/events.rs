@@ -14,8 +14,9 @@ impl Observer for Statistics {
         self.clone()
     }
 
-    fn restore(&mut self, saved: Self) {
+    fn restore(&mut self, saved: Self) -> bool {
         *self = saved;
+        true
     }
 
     #[inline(always)]

@@ -50,10 +50,11 @@ impl Observer for RankSums<'_> {
         (self.pairs.iter().map(|(&(_, peer), &(bytes, waiting))| (peer, bytes, waiting)).collect(), self.end)
     }
 
-    fn restore(&mut self, (pairs, end): Self::Saved) {
+    fn restore(&mut self, (pairs, end): Self::Saved) -> bool {
         let me = self.me.get();
         self.pairs = pairs.into_iter().map(|(peer, bytes, waiting)| ((me, peer), (bytes, waiting))).collect();
         self.end = end;
+        true
     }
 
     fn message_sent(&mut self, sent: &Sent, _: &mut dyn Carrier) {

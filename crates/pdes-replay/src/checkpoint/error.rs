@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
+use timeline::TimelineError;
 
 /// The reason why a checkpoint cannot be written, or resumed from.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,14 @@ pub enum CheckpointError {
     ImpossibleNetwork {
         /// The file.
         path: PathBuf,
+    },
+    /// The events of the timeline, which lie beside the checkpoint, cannot be written, or are not those of the checkpoint.
+    #[error("the checkpoint {}: {source}; start from the beginning without --resume", path.display())]
+    Events {
+        /// The file of the checkpoint.
+        path: PathBuf,
+        /// Error of the events.
+        source: TimelineError,
     },
     /// The checkpoint belongs to another run.
     #[error(

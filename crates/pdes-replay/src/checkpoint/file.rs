@@ -17,6 +17,7 @@ use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, RestoreErro
 use netmodel::RouteError;
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
+use timeline::SavedSpool;
 use trace_mmap::AtomicFile;
 
 use super::CheckpointError;
@@ -26,7 +27,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -44,6 +45,8 @@ pub(super) struct Header {
     pub(super) poll_costs: (u64, u64),
     /// Findings of the analyses so far.
     pub(super) findings: Findings,
+    /// Events of the timeline so far, if there is one.
+    pub(super) events: Option<SavedSpool>,
 }
 
 /// Writes a checkpoint and returns its size \[B\]. The previous file remains until this one is complete and on disk.

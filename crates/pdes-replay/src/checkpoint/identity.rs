@@ -71,6 +71,11 @@ impl RunIdentity {
                 simulation.analyses_waits(),
                 &[simulation.analyses_waits().into()],
             ),
+            IdentityPart::new("analysis.critical_path", job.critical_path, &[job.critical_path.into()]),
+            IdentityPart::hashed(
+                "the timeline",
+                &job.timeline.as_ref().map(|plan| (plan.format.order(), &plan.excerpt)),
+            ),
             IdentityPart::new("analysis.histograms", job.histograms, &[job.histograms.into()]),
             IdentityPart::new(
                 "analysis.matrix",

@@ -69,12 +69,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     if checkpoints.is_some() {
         checkpoints::check_model(model, epoch, fast_forward)?;
-        checkpoints::check_analyses(output.profile.is_some(), critical_path)?;
     }
     let timeline = timeline::timeline(timeline)?;
-    if timeline.is_some() {
-        timeline::check(checkpoints.is_some())?;
-    }
     Ok(Job {
         trace: path,
         ranks: trace.ranks,

@@ -77,6 +77,7 @@ impl<'a> OrderedReplay<'a> {
                 simulation: InTimeOrder { engine, contention: &mut contention },
                 trace: &simulation.trace,
                 world: &world,
+                spool: spool.as_ref(),
                 progress,
                 identity: RunIdentity::of(simulation)?,
             };

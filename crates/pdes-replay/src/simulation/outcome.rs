@@ -67,6 +67,13 @@ impl Outcome {
         self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)
     }
 
+    /// Returns the wall-clock time of replaying all actions, also those before a checkpoint, without that of writing checkpoints.
+    pub(crate) fn time_of_all_actions(&self) -> Duration {
+        let CheckpointSummary { replayed_before_s, writing_s, .. } = self.checkpoints.unwrap_or_default();
+        let whole_s = self.replay_time.as_secs_f64() - writing_s + replayed_before_s;
+        Duration::try_from_secs_f64(whole_s).unwrap_or_default()
+    }
+
     /// Returns the rank that ended last and the one that ended first; at a tie, the lowest.
     pub fn slowest_and_fastest(&self) -> Option<(Rank, Rank)> {
         let ranks = || self.ends.iter().enumerate();

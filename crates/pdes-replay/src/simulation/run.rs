@@ -165,6 +165,7 @@ impl Simulation {
                 simulation: engine,
                 trace,
                 world: &world,
+                spool: spool.as_ref(),
                 progress,
                 identity,
             };

@@ -30,6 +30,8 @@ pub(super) struct PathChannel {
 struct Handover {
     rings: VecDeque<Arc<Ring>>,
     sums: VecDeque<SentSums>,
+    /// Number of shared sums sent.
+    sums_sent: u64,
 }
 
 /// Ring of slots: the slot of a message is its number modulo the number of slots, a power of two. When no slot is free the
@@ -68,8 +70,8 @@ pub(super) struct Sender<'t> {
     /// Number of the first message for which no slot is known to be free.
     limit: u64,
     sums: Option<Arc<SharedSums>>,
-    /// Number of shared sums sent.
-    sums_sent: u64,
+    /// Number of these shared sums in the channel.
+    sums_number: u64,
 }
 
 /// Receiving endpoint of a channel.
@@ -128,9 +130,20 @@ impl Slot {
     }
 }
 
+impl PathChannel {
+    /// Fills the channel, which has no sender yet, with the paths under way at a checkpoint.
+    pub(super) fn restore<'p>(&self, paths: impl Iterator<Item = &'p CriticalPath>) {
+        let mut sender = Sender::new(self);
+        paths.for_each(|path| sender.send(path));
+        sender.ring.end.store(sender.sent, Ordering::Release);
+    }
+}
+
 impl<'t> Sender<'t> {
     pub(super) fn new(channel: &'t PathChannel) -> Self {
-        Self { channel, ring: Arc::default(), first: 0, sent: 0, limit: 0, sums: None, sums_sent: 0 }
+        // Relaxed: paths were sent before only by a checkpoint, which was restored before the run.
+        let sent = channel.sent.load(Ordering::Relaxed);
+        Self { channel, ring: Arc::default(), first: sent, sent, limit: sent, sums: None, sums_number: 0 }
     }
 
     /// Sends the path to the next message.
@@ -142,7 +155,7 @@ impl<'t> Sender<'t> {
         if self.sent == self.limit {
             self.find_free_slots();
         }
-        self.ring.slot(self.sent).write(path.inline_sums(), self.sums_sent);
+        self.ring.slot(self.sent).write(path.inline_sums(), self.sums_number);
         self.sent += 1;
         // Release: pairs with `Receiver::peek`. Other reads are ordered by the token of the message.
         self.channel.sent.store(self.sent, Ordering::Release);
@@ -150,15 +163,13 @@ impl<'t> Sender<'t> {
 
     #[cold]
     fn send_sums(&mut self, past: &Arc<SharedSums>) {
-        self.sums_sent += 1;
         self.sums = Some(Arc::clone(past));
         let mut middle = self.channel.handover.lock();
         middle.free_sums(self.channel.received.load(Ordering::Relaxed));
-        middle.sums.push_back(SentSums {
-            number: self.sums_sent,
-            message: self.sent,
-            sums: Arc::clone(past),
-        });
+        middle.sums_sent += 1;
+        self.sums_number = middle.sums_sent;
+        let (number, message) = (self.sums_number, self.sent);
+        middle.sums.push_back(SentSums { number, message, sums: Arc::clone(past) });
     }
 
     /// Updates `limit` from the progress of the receiver; continues with another ring when no slot is free.
@@ -223,8 +234,11 @@ impl<'t> Receiver<'t> {
     fn advance_ring(&mut self) {
         let mut middle = self.channel.handover.lock();
         middle.free_sums(self.received);
-        while self.ring.ends_before(self.received) {
-            self.ring = middle.rings.pop_front().expect("a ring ends where the next one begins");
+        // After the paths of a checkpoint there is no ring before the next message.
+        while self.ring.ends_before(self.received)
+            && let Some(next) = middle.rings.pop_front()
+        {
+            self.ring = next;
         }
     }
 
@@ -258,6 +272,21 @@ impl<'t> Receiver<'t> {
     /// Returns a copy of the path to a message that was posted at this instant, if there is one; several have equal paths.
     #[cold]
     pub(super) fn peek(&self, posted: SimTime) -> Option<CriticalPath> {
+        self.find_map(|path| (path.end() == posted).then_some(path))
+    }
+
+    /// Returns copies of the paths to all messages under way, in order.
+    pub(super) fn paths(&self) -> Vec<CriticalPath> {
+        let mut paths = Vec::new();
+        self.find_map(|path| -> Option<()> {
+            paths.push(path);
+            None
+        });
+        paths
+    }
+
+    /// Returns the first result of a function of the paths to messages under way.
+    fn find_map<T>(&self, mut find: impl FnMut(CriticalPath) -> Option<T>) -> Option<T> {
         let middle = self.channel.handover.lock();
         // Acquire: pairs with `Sender::send`; the slots of all messages up to `sent` are written.
         for message in self.received..self.channel.sent.load(Ordering::Acquire) {
@@ -266,8 +295,8 @@ impl<'t> Receiver<'t> {
             let own = self.sums.as_ref().filter(|_| place.sums() == self.sums_number);
             let sent = || middle.sums.iter().find(|sent| sent.number == place.sums()).map(|sent| &sent.sums);
             let path = CriticalPath::from_words(|word| place.word(word), own.or_else(sent)?);
-            if path.end() == posted {
-                return Some(path);
+            if let Some(found) = find(path) {
+                return Some(found);
             }
         }
         None
@@ -283,16 +312,23 @@ mod tests {
     use crate::ActionKind;
 
     proptest! {
-        /// Any number of queued paths, received or skipped, with any changes of the shared sums.
+        /// Any number of queued paths, received or skipped, with any changes of the shared sums, also across a checkpoint.
         #[test]
         fn paths_come_in_their_order(
+            before_checkpoint in 0_usize..300,
             steps in prop::collection::vec((0_u8..6, prop::sample::select(ActionKind::ALL.to_vec())), 1..300),
         ) {
-            let channel = PathChannel::default();
+            let (channel, restored) = (PathChannel::default(), PathChannel::default());
             let (mut sender, mut receiver) = (Sender::new(&channel), Receiver::new(&channel));
             let mut path = CriticalPath::new(Rank::new(3));
             let mut under_way = VecDeque::new();
-            for (step, kind) in steps {
+            for (done, (step, kind)) in steps.into_iter().enumerate() {
+                if done == before_checkpoint {
+                    let paths = receiver.paths();
+                    prop_assert!(under_way == paths);
+                    restored.restore(paths.iter());
+                    (sender, receiver) = (Sender::new(&restored), Receiver::new(&restored));
+                }
                 let Some(first) = under_way.front().filter(|_| step >= 3) else {
                     path.spend(kind, path.end() + pdes_core::SimDuration::from_picos(1));
                     sender.send(&path);

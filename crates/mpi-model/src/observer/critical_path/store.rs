@@ -124,6 +124,16 @@ impl PathStore {
         debug_assert!(before.is_none(), "two paths have the key {key:?}");
     }
 
+    /// Stores a path from a checkpoint; `None` if there is one with its key.
+    pub(super) fn insert_new(&self, key: PathKey, path: &CriticalPath) -> Option<()> {
+        self.others.lock().insert(key, path.clone()).is_none().then_some(())
+    }
+
+    /// Returns a function of each path of a message without a channel, with its key.
+    pub(super) fn others<T>(&self, mut of: impl FnMut(&CriticalPath) -> T) -> Vec<(PathKey, T)> {
+        self.others.lock().iter().map(|(key, path)| (*key, of(path))).collect()
+    }
+
     /// Removes and returns a path, if it is there. O(1).
     pub(super) fn take(&self, key: PathKey) -> Option<CriticalPath> {
         self.others.lock().remove(&key)

@@ -1,11 +1,13 @@
 //! Critical-path tracker: the paths that cause the completions of the requests of a rank.
 
 mod endpoints;
+mod saved;
 
 use std::collections::BTreeMap;
 
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::channel::Receiver;
 use super::store::{PathKey, PathStore, PathStores};
@@ -17,6 +19,7 @@ use crate::observer::request_table::RequestTable;
 use crate::point_to_point::RequestId;
 use crate::statistics::ActionKind;
 use endpoints::ChannelEndpoints;
+pub(in crate::observer) use saved::SavedPaths;
 
 /// Critical paths of a rank.
 pub(in crate::observer) struct CriticalPathTracker<'t> {
@@ -49,7 +52,7 @@ pub(in crate::observer) struct CriticalPathTracker<'t> {
 }
 
 /// A request posted at the end of the path.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PostedRequest {
     request: RequestId,
     flow: Option<DataFlow>,
@@ -58,15 +61,21 @@ struct PostedRequest {
 }
 
 /// Cause of a later event: a path, followed by the flow of a message, if there is one.
-#[derive(Default)]
-pub(super) struct Cause {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Cause<P = CriticalPath> {
     /// `None` for the path of the rank itself while that ends at the post: most receives continue it.
-    pub(super) path: Option<CriticalPath>,
+    pub(super) path: Option<P>,
     pub(super) flow: Option<DataFlow>,
 }
 
+impl<P> Default for Cause<P> {
+    fn default() -> Self {
+        Self { path: None, flow: None }
+    }
+}
+
 /// Transfer of the data of a message.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum DataFlow {
     /// To a port of this rank.
     In { port: u32, bytes: Bytes },

@@ -60,14 +60,3 @@ pub(super) fn check_model(model: &Model, epoch: Epoch, fast_forward: bool) -> Re
         Ok(())
     }
 }
-
-/// Refuses analyses whose state cannot be saved.
-pub(super) fn check_analyses(profile: bool, critical_path: bool) -> Result<(), ConfigError> {
-    if profile {
-        refuse("a profile is of a whole run: leave output.profile out, or checkpoints")
-    } else if critical_path {
-        refuse("critical paths are not saved: leave analysis.critical_path out, or checkpoints")
-    } else {
-        Ok(())
-    }
-}

@@ -36,15 +36,6 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
     Ok(Some(TimelinePlan { format, path, excerpt }))
 }
 
-/// Refuses combinations with a timeline that are not supported.
-pub(super) fn check(checkpoints: bool) -> Result<(), ConfigError> {
-    if checkpoints {
-        let message = "recorded events are not saved: leave checkpoint.directory out, or the timeline";
-        return Err(value_error("timeline", "file", message));
-    }
-    Ok(())
-}
-
 fn find_format(name: Option<&str>, path: &Path) -> Result<Format, ConfigError> {
     let names = || Format::ALL.map(Format::name).join(", ");
     match name {

@@ -94,6 +94,11 @@ impl<'t> ChannelEndpoints<'t> {
         self.receivers.get_mut(port)?.as_mut()
     }
 
+    /// Returns the receiver of each port.
+    pub(super) fn receivers(&self) -> impl ExactSizeIterator<Item = Option<&Receiver<'t>>> {
+        self.receivers.iter().map(Option::as_ref)
+    }
+
     /// Returns the receiver of the path with this key, and the time of the post.
     pub(super) fn receiver_of(&mut self, key: PathKey) -> Option<(&mut Receiver<'t>, SimTime)> {
         let PathKey::Port(PortMessage { port, posted, .. }) = key else { return None };
