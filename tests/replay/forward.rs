@@ -5,11 +5,13 @@ pub(crate) mod contention;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
+use std::time::Duration;
 
 use mpi_model::{ActionKind, Breakdown, Statistics};
 use pdes_core::{Bytes, Progress, Rank};
-use pdes_replay::{Config, Digest, FastForward, Outcome, Simulation};
+use pdes_replay::{Config, Digest, FastForward, Outcome, RunError, Simulation, StopHandle};
 use proptest::prelude::*;
 use trace_mmap::{ArchiveWriter, ConvertOptions, Folding, Item, Op, flatten};
 use trace_tools::generate::{
@@ -26,7 +28,7 @@ const EAGER: &str = "mpi.eager_below_bytes=65536";
 /// Moments at which data move: after both posts, after the send, or while the receiver is in a call.
 pub(crate) const PROTOCOLS: [&str; 3] = ["mpi.eager_below_bytes=0", EAGER, "mpi.progress='calls'"];
 
-fn replay(trace: &Path, settings: &[&str]) -> Outcome {
+fn config(trace: &Path, settings: &[&str]) -> Config {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
@@ -36,7 +38,11 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
         config.set("analysis.histograms=true").unwrap();
     }
     settings.iter().for_each(|setting| config.set(setting).unwrap());
-    let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+    config
+}
+
+fn replay(trace: &Path, settings: &[&str]) -> Outcome {
+    let simulation = Simulation::load(&config(trace, settings).resolve().unwrap()).unwrap();
     simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
 }
 
@@ -44,12 +50,68 @@ fn digest(outcome: &Outcome) -> Digest {
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
+/// Replays with fast-forwarding in as many runs as necessary, each stopped after a moment, with checkpoints in between.
+fn replay_in_parts(mut config: Config) -> Outcome {
+    let folder = Folder::new();
+    config.set("engine.fast_forward=true").unwrap();
+    config.set("checkpoint.every=1ms").unwrap();
+    config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
+    config.set("checkpoint.resume=true").unwrap();
+    let mut simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+    for run in 0.. {
+        let stop = StopHandle::default();
+        simulation = simulation.with_threads([1, 3, 2][run as usize % 3]).with_stop(stop.clone());
+        // Some runs stop as soon as they can.
+        let moments = [0, 0, 100, 300, 1_000, 5_000];
+        let moment =
+            Duration::from_micros(moments[RandomState::new().hash_one(run) as usize % moments.len()]);
+        let replayed = std::thread::scope(|scope| {
+            if moment.is_zero() {
+                stop.request();
+            }
+            let (ended, timer) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                // A run that has ended needs no stop.
+                let _ = timer.recv_timeout(moment);
+                stop.request();
+            });
+            let replayed = simulation.replay(&Progress::new(3));
+            drop(ended);
+            replayed
+        });
+        match replayed {
+            Err(RunError::Stopped { .. }) => {}
+            ended => return ended.unwrap(),
+        }
+    }
+    unreachable!("each run comes further")
+}
+
+/// Replays to the first possible checkpoint, and from there to the end; returns the summary of the iterations skipped.
+fn check_resumed(mut config: Config) -> FastForward {
+    let folder = Folder::new();
+    config.set("engine.fast_forward=true").unwrap();
+    config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
+    config.set("checkpoint.resume=true").unwrap();
+    let stop = StopHandle::default();
+    stop.request();
+    let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
+    let stopped = simulation.replay(&Progress::new(1));
+    assert!(matches!(stopped, Err(RunError::Stopped { .. })), "{stopped:?}");
+    let outcome = simulation.with_stop(StopHandle::default()).replay(&Progress::new(1)).unwrap();
+    assert!(outcome.checkpoints.expect("they were asked for").resumed_from.is_some());
+    outcome.fast_forward.expect("it was asked for")
+}
+
 /// Replays with and without fast-forwarding, and expects one result; returns the summary of the iterations skipped.
 fn check(trace: &Path, settings: &[&str]) -> FastForward {
     let expected = replay(trace, settings);
     let mut found = Vec::new();
-    for threads in ["engine.threads=1", "engine.threads=3"] {
-        let outcome = replay(trace, &[settings, &[threads, "engine.fast_forward=true"]].concat());
+    let forwarded = ["engine.threads=1", "engine.threads=3"]
+        .map(|threads| replay(trace, &[settings, &[threads, "engine.fast_forward=true"]].concat()));
+    // Stopping a large program again and again would take long.
+    let in_parts = (expected.ends.len() < 100).then(|| replay_in_parts(config(trace, settings)));
+    for outcome in forwarded.into_iter().chain(in_parts) {
         assert_eq!(outcome.ends, expected.ends);
         for (rank, (statistics, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate()
         {
@@ -250,6 +312,18 @@ fn lu_of_class_c_on_1024_ranks() {
                     parents = 16 }], speed = '10Gf', bandwidth = '12.5GBps', latency = '1us' }";
     let found = check(&path, &[topology]);
     assert!(found.skipped_iterations >= 5, "{found:?}");
+}
+
+#[test]
+fn a_resumed_run_is_fast_forwarded() {
+    let folder = Folder::new();
+    let body = [Phase::Compute([1e6, 3e6, 2e5]), Phase::COUPLED[0]];
+    let programs: Vec<Vec<Item>> = (0..4).map(|me| program(me, 4, &[], (400, &body), &[])).collect();
+    let trace = write(&folder, &programs);
+    for model in ["network.model=contention-free", "network.model=flow"] {
+        let found = check_resumed(config(&trace, &[model]));
+        assert!(found.skipped_iterations > 300, "{model}: {found:?}");
+    }
 }
 
 #[test]

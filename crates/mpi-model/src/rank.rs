@@ -122,9 +122,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         self.context.me
     }
 
-    /// Returns the number of actions that the rank has begun or passed over.
+    /// Returns the number of actions that the rank has begun, has passed over, or passes over at the next iteration boundary.
     pub fn actions(&self) -> u64 {
-        self.graph.as_ref().map_or_else(|| self.cursor.position(), |graph| graph.started())
+        self.graph.as_ref().map_or_else(
+            || self.cursor.position().saturating_add(self.actions_to_skip()),
+            |graph| graph.started(),
+        )
     }
 
     /// Returns the statistics of the rank.
@@ -179,6 +182,9 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     /// Replays actions until one waits, the horizon is passed or the turn is over.
     fn run(&mut self, turn: &mut Turn, outbox: &mut RankOutbox<M>) -> Result<Pause, Failure<M::Error>> {
+        if self.boundary_action.takes_stop() {
+            return Ok(Pause::AtCheckpoint);
+        }
         let prices = turn.granted.then(|| {
             self.granted_events += 1;
             self.context.replay.poll_prices()

@@ -25,10 +25,10 @@ use trace_mmap::{Trace, TraceError};
 
 pub use error::CheckpointError;
 use file::{CheckpointReader, Header};
-pub(crate) use identity::RunIdentity;
+use identity::RunIdentity;
 
 use crate::contention::{Contention, SharedMachine};
-use crate::simulation::RunError;
+use crate::simulation::{RunError, Simulation};
 
 /// File name of the checkpoint in its directory.
 const FILE_NAME: &str = "checkpoint.pdk";
@@ -151,6 +151,11 @@ pub(crate) trait Segmented<P: Process> {
         Vec::new()
     }
 
+    /// Returns the number of actions that were skipped so far.
+    fn skipped_actions(&self) -> u64 {
+        0
+    }
+
     /// Restores the state of the network, which is idle.
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
         if state.is_empty() { Ok(()) } else { Err(ForeignState) }
@@ -191,17 +196,43 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<RankProcess<'t, SharedMachin
     }
 }
 
+/// Runs all ranks of a simulation to their end, in segments between checkpoints if there are any, from the last checkpoint if that is
+/// requested.
+pub(crate) fn run_to_end<'t, M, S>(
+    simulation: &Simulation,
+    checkpoints: Option<&CheckpointPlan>,
+    segmented: &mut S,
+    (world, spool): (&'t Replay<'t, M>, Option<&Spool>),
+    progress: &Progress,
+) -> Result<(Run<RankProcess<'t, M>>, Option<CheckpointSummary>), RunError>
+where
+    M: Machine<Error = RouteError>,
+    S: Segmented<RankProcess<'t, M>>,
+{
+    let locate = |error| simulation.locate(error);
+    let Some(plan) = checkpoints else {
+        let processes = world.processes().map_err(locate)?;
+        return Ok((segmented.run(processes, &Interrupt::default(), progress), None));
+    };
+    let identity = RunIdentity::of(simulation)?;
+    let (stop, trace) = (simulation.stop_handle(), simulation.trace());
+    let mut segments =
+        CheckpointSegments { plan, stop, simulation: segmented, trace, world, spool, progress, identity };
+    let (run, summary) = segments.run(locate)?;
+    Ok((run, Some(summary)))
+}
+
 /// A replay in segments between checkpoints.
-pub(crate) struct CheckpointSegments<'r, 't, M, S> {
-    pub(crate) plan: &'r CheckpointPlan,
-    pub(crate) stop: &'r StopHandle,
-    pub(crate) simulation: S,
-    pub(crate) trace: &'t Trace,
-    pub(crate) world: &'t Replay<'t, M>,
+struct CheckpointSegments<'r, 't, M, S> {
+    plan: &'r CheckpointPlan,
+    stop: &'r StopHandle,
+    simulation: &'r mut S,
+    trace: &'r Trace,
+    world: &'t Replay<'t, M>,
     /// Events of the timeline, if there is one.
-    pub(crate) spool: Option<&'r Spool>,
-    pub(crate) progress: &'r Progress,
-    pub(crate) identity: RunIdentity,
+    spool: Option<&'r Spool>,
+    progress: &'r Progress,
+    identity: RunIdentity,
 }
 
 impl<'t, M, S> CheckpointSegments<'_, 't, M, S>
@@ -210,7 +241,7 @@ where
     S: Segmented<RankProcess<'t, M>>,
 {
     /// Runs all ranks to their end, from the last checkpoint if requested.
-    pub(crate) fn run(
+    fn run(
         &mut self,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<(Run<RankProcess<'t, M>>, CheckpointSummary), RunError> {
@@ -228,7 +259,8 @@ where
             processes = run.processes;
             // The state computed from a damaged trace must not become a checkpoint.
             self.trace.integrity().map_err(TraceError::from)?;
-            let actions = processes.iter().map(RankProcess::actions).sum();
+            let reached: u64 = processes.iter().map(RankProcess::actions).sum();
+            let actions = reached.saturating_sub(self.simulation.skipped_actions());
             let replayed_s = summary.replayed_before_s + started.elapsed().as_secs_f64();
             let is_last = self.stop.is_requested();
             match self.write(&processes, actions, replayed_s, &mut summary) {
@@ -239,7 +271,7 @@ where
                     tracing::warn!("{error}; the run continues, and the previous checkpoint remains")
                 }
             }
-            self.progress.continue_after(actions);
+            self.progress.continue_after(reached);
         }
     }
 
@@ -278,11 +310,11 @@ where
         self.world.set_poll_prices(poll_costs.0, poll_costs.1);
         self.world.restore_findings(findings);
         self.restore_events(events, opened.path())?;
-        self.progress.continue_after(actions);
         let network = opened.network()?;
         self.simulation
             .restore(&network)
             .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
+        self.progress.continue_after(actions.saturating_add(self.simulation.skipped_actions()));
         opened.processes(self.world, self.trace.ranks(), locate)
     }
 

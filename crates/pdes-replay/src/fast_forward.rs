@@ -10,10 +10,12 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use mpi_model::{Findings, Machine, RankProcess, Repetition, Replay, Snapshot};
-use pdes_core::{Ending, Engine, Progress, Run};
-use serde::Serialize;
+use netmodel::ForeignState;
+use pdes_core::{Ending, Engine, Interrupt, Progress, Run};
+use serde::{Deserialize, Serialize};
 
-pub(crate) use recurrence::run_in_order;
+use crate::checkpoint::Segmented;
+pub(crate) use recurrence::InOrderFastForward;
 
 /// Longest period that is detected \[segments\].
 const MAX_PERIOD: usize = 8;
@@ -23,7 +25,7 @@ const MAX_FRUITLESS_SEGMENTS: u32 = 8;
 const MAX_SNAPSHOTS: usize = 1 << 20;
 
 /// Iterations that were counted instead of replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FastForward {
     /// Iterations skipped by each rank; if ranks differ, by the rank that skipped most.
     pub skipped_iterations: u64,
@@ -33,6 +35,18 @@ pub struct FastForward {
     pub period: u64,
     /// Number of iteration boundaries at which all ranks stopped and were compared.
     pub iteration_boundaries: u64,
+}
+
+impl FastForward {
+    /// Encodes the counts for a checkpoint.
+    fn save(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("memory takes all")
+    }
+
+    /// Decodes the counts of a checkpoint.
+    fn restore(state: &[u8]) -> Result<Self, ForeignState> {
+        postcard::from_bytes(state).map_err(|_| ForeignState)
+    }
 }
 
 /// A repetition that was found.
@@ -157,26 +171,66 @@ impl SnapshotHistory {
     }
 }
 
-/// Runs processes that stop at iteration boundaries to their end. Returns `None` if one of them fails: the first failure in time
-/// order is only known in a run without such stops.
-pub(crate) fn run<'t, M: Machine<WorkRequest = Infallible>>(
-    engine: &Engine,
-    world: &Replay<'t, M>,
-    mut processes: Vec<RankProcess<'t, M>>,
-    progress: &Progress,
-) -> Option<(Run<RankProcess<'t, M>>, FastForward)> {
-    let mut history = SnapshotHistory::new(processes.len());
-    let mut steps = 0;
-    loop {
-        let run = engine.run_with_progress(processes, progress);
-        steps += run.steps;
-        match run.ending {
-            Ending::StoppedAtCheckpoint => {}
-            Ending::Failed(..) => return None,
-            _ => return Some((Run { steps, ..run }, history.found)),
+/// A replay without contention that is fast-forwarded. It fails where one of the ranks fails: the first failure in time order is only
+/// known in a run without stops at iteration boundaries.
+pub(crate) struct FreeFastForward<'w, 't, M> {
+    engine: Engine,
+    world: &'w Replay<'t, M>,
+    history: SnapshotHistory,
+}
+
+impl<'w, 't, M: Machine> FreeFastForward<'w, 't, M> {
+    pub(crate) fn new(engine: Engine, world: &'w Replay<'t, M>, ranks: u32) -> Self {
+        Self { engine, world, history: SnapshotHistory::new(ranks as usize) }
+    }
+
+    /// Returns what was found so far.
+    pub(crate) fn found(&self) -> FastForward {
+        self.history.found
+    }
+}
+
+impl<'t, M: Machine<WorkRequest = Infallible>> Segmented<RankProcess<'t, M>> for FreeFastForward<'_, 't, M> {
+    fn run(
+        &mut self,
+        mut processes: Vec<RankProcess<'t, M>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Run<RankProcess<'t, M>> {
+        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let before: u64 = processes.iter().map(RankProcess::actions).sum();
+        let (mut steps, skipped_before) = (0, self.history.found.skipped_actions);
+        loop {
+            let mut run = engine.run_with_progress(processes, progress);
+            steps += run.steps;
+            if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
+                return Run { steps, ..run };
+            }
+            // An interrupt comes after some progress: without, all ranks have stopped.
+            let is_interrupted = interrupt.is_requested();
+            if is_interrupted && run.steps > 0 {
+                run.processes.iter_mut().for_each(RankProcess::stop_again_at_boundary);
+                return Run { steps, ..run };
+            }
+            processes = run.processes;
+            self.history.examine(self.world, &mut processes);
+            if is_interrupted {
+                return Run { processes, steps, ending: Ending::StoppedAtCheckpoint };
+            }
+            progress.continue_after(before + steps + self.history.found.skipped_actions - skipped_before);
         }
-        processes = run.processes;
-        history.examine(world, &mut processes);
-        progress.continue_after(steps + history.found.skipped_actions);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.found().save()
+    }
+
+    fn skipped_actions(&self) -> u64 {
+        self.found().skipped_actions
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        self.history.found = FastForward::restore(state)?;
+        Ok(())
     }
 }

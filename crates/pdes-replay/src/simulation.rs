@@ -22,7 +22,7 @@ use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
 use crate::job::{Job, LinkScale, PlatformSource};
-use crate::models::Model;
+use crate::models::{Execution, Model};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
@@ -302,6 +302,20 @@ impl Simulation {
         self.event_sink.as_ref().map(|(excerpt, sink)| (excerpt, sink.as_ref() as &dyn EventSink))
     }
 
+    /// Returns the handle that stops the replay.
+    pub(crate) fn stop_handle(&self) -> &StopHandle {
+        &self.stop
+    }
+
+    /// Returns whether iterations that repeat are skipped, on one process.
+    pub(crate) fn fast_forwards(&self) -> bool {
+        self.job.fast_forward
+            && match self.model.execution {
+                Execution::Uncontended => !self.job.observes_every_action(),
+                _ => self.fast_forward_obstacle().is_none(),
+            }
+    }
+
     /// Returns the job.
     pub fn job(&self) -> &Job {
         &self.job
@@ -371,7 +385,7 @@ impl Simulation {
         if !self.model.capabilities.windows {
             return Err(WindowObstacle::Model);
         }
-        if self.job.fast_forward && self.fast_forward_obstacle().is_none() {
+        if self.fast_forwards() {
             return Err(WindowObstacle::FastForward);
         }
         if self.job.checkpoints.is_some() {

@@ -72,14 +72,18 @@ fn runs_that_are_killed_at_any_moment() {
         let trace = generate(&folder, generator);
         let (whole, parts, checkpoints) =
             (folder.path("whole"), folder.path("parts"), folder.path("checkpoints"));
-        assert!(replay(&trace, &[], &[("--report", &whole)]).status().unwrap().success());
+        let timelines = [folder.path("whole.json"), folder.path("parts.json")];
+        let window = "--timeline-window=5ms..8ms";
+        let paths = [("--report", &*whole), ("--timeline", &*timelines[0])];
+        assert!(replay(&trace, &[window], &paths).status().unwrap().success());
         let checkpoint = checkpoints.join("checkpoint.pdk");
         let mut kills = 0;
         let (output, resumed) = loop {
             let threads = ["--threads=1", "--threads=3"][kills as usize % 2];
-            let arguments = ["--every=5ms", "--resume", threads];
+            let arguments = ["--every=5ms", "--resume", threads, window];
             let before = last_hash(&checkpoint);
-            let paths = [("--report", &*parts), ("--checkpoint", &*checkpoints)];
+            let paths =
+                [("--report", &*parts), ("--checkpoint", &*checkpoints), ("--timeline", &*timelines[1])];
             let mut process = replay(&trace, &arguments, &paths).spawn().unwrap();
             if kills < KILLS && wait_for_another(&checkpoint, before.as_ref(), &mut process) {
                 std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(kills) % 20_000));
@@ -96,7 +100,20 @@ fn runs_that_are_killed_at_any_moment() {
         let (whole, parts) = (report(&whole), report(&parts));
         assert_eq!(result(&parts), result(&whole), "{generator:?}");
         assert_eq!(parts["checkpoints"]["resumed_from"].is_u64(), resumed, "{generator:?}");
-        assert!(!checkpoint.exists(), "a run that has ended needs no checkpoint");
+        let [whole, parts] = timelines.map(|timeline| std::fs::read(timeline).unwrap());
+        assert!(
+            whole == parts && whole.len() > 10_000,
+            "{generator:?}: {} bytes, {}",
+            whole.len(),
+            parts.len()
+        );
+        let mut files = std::fs::read_dir(&checkpoints).unwrap();
+        let is_of_events = |name: &str| name.starts_with("events-");
+        let mut left = files.by_ref().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(
+            !checkpoint.exists() && !left.any(|name| is_of_events(&name)),
+            "a run that has ended needs none"
+        );
     }
 }
 

@@ -18,9 +18,13 @@ struct Stopped {
 
 impl Stopped {
     fn new() -> Self {
-        let folder = Folder::new();
-        let trace = generate(&folder, GENERATED[3]);
-        let mut config = config(&trace, &committed_platform("torus-5g.toml"), &["checkpoint.resume=true"]);
+        Self::with(Folder::new(), GENERATED[3], &[])
+    }
+
+    fn with(folder: Folder, generator: (&str, &[&str]), settings: &[&str]) -> Self {
+        let trace = generate(&folder, generator);
+        let settings = [&["checkpoint.resume=true"], settings].concat();
+        let mut config = config(&trace, &committed_platform("torus-5g.toml"), &settings);
         config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
         let stop = StopHandle::default();
         stop.request();
@@ -67,6 +71,9 @@ fn of_another_run() {
         ("mpi.collectives=mpich".to_owned(), "[mpi] and [compute]"),
         ("mpi.envelope_bytes=17".to_owned(), "[mpi] and [compute]"),
         ("compute.region_speeds={ solver = 2.0 }".to_owned(), "[mpi] and [compute]"),
+        ("analysis.critical_path=true".to_owned(), "analysis.critical_path"),
+        ("timeline.file='run.json'".to_owned(), "the timeline"),
+        ("engine.fast_forward=true".to_owned(), "engine.fast_forward"),
     ];
     for (setting, expected) in cases {
         let error = stopped.refusal(&[&setting]);
@@ -149,6 +156,42 @@ proptest! {
     }
 }
 
+/// The events of a timeline lie in a second file, which may be lost, damaged, or that of another checkpoint.
+#[test]
+fn that_have_lost_their_events() {
+    let folder = Folder::new();
+    let timeline = format!("timeline.file={:?}", folder.path("run.json"));
+    let stopped = Stopped::with(folder, GENERATED[0], &[&timeline]);
+    let find_events = || {
+        let files = std::fs::read_dir(stopped.folder.path("checkpoints")).unwrap();
+        let mut files = files.map(|entry| entry.unwrap().path());
+        files.find(|path| path.extension().is_some_and(|extension| extension == "spool"))
+    };
+    let stop = StopHandle::default();
+    stop.request();
+    let simulation = Simulation::load(&stopped.config.clone().resolve().unwrap()).unwrap().with_stop(stop);
+    // Ranks keep their first events themselves.
+    let events = loop {
+        if let Some(events) = find_events() {
+            break events;
+        }
+        assert!(matches!(simulation.replay(&Progress::new(1)), Err(RunError::Stopped { .. })));
+    };
+    let bytes = std::fs::read(&events).unwrap();
+    let refuse = || {
+        let error = stopped.refusal(&[]);
+        assert!(matches!(error, CheckpointError::Events { .. }), "{error}");
+        assert!(error.to_string().contains("start from the beginning without --resume"), "{error}");
+    };
+    std::fs::write(&events, &bytes[..bytes.len() - 1]).unwrap();
+    refuse();
+    std::fs::remove_file(&events).unwrap();
+    refuse();
+    // Events after those of the checkpoint were lost with their run.
+    std::fs::write(&events, [&bytes[..], b"more"].concat()).unwrap();
+    stopped.go_on(&[]).unwrap();
+}
+
 #[test]
 fn unsupported_runs_refuse_checkpoints() {
     let folder = Folder::new();
@@ -160,14 +203,6 @@ fn unsupported_runs_refuse_checkpoints() {
     };
     let directory = folder.path("checkpoints");
     let with = ["--checkpoint", directory.to_str().unwrap()];
-    refuse(
-        &[&with[..], &["--model=flow", "--set=network.epoch_s=1e-6"]].concat(),
-        "the state of regions is not saved",
-    );
-    refuse(
-        &[&with[..], &["--model=contention-free", "--set=engine.fast_forward=true"]].concat(),
-        "fast_forward",
-    );
     refuse(&[&with[..], &["--model=contention-free", "--every=0s"]].concat(), "expected a time from 1ms");
     refuse(&[&with[..], &["--model=contention-free", "--every=often"]].concat(), "expected a time from 1ms");
     refuse(&["--model=contention-free", "--every=5m"], "name the directory");

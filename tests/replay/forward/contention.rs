@@ -12,7 +12,7 @@ use trace_tools::generate::{
 };
 
 use super::programs::{self, Phase, phase, program};
-use super::{EAGER, PROTOCOLS, digest, digest_of_one, fold, write};
+use super::{EAGER, PROTOCOLS, digest, digest_of_one, fold, replay_in_parts, write};
 use crate::command_line::{Folder, command};
 use crate::determinism::committed_platform;
 
@@ -24,7 +24,7 @@ const DRAGONFLY: &str = "platform.topology={ kind = 'dragonfly', groups = 2, cha
 const PLATFORMS: [&str; 3] = [TREE, TORUS, DRAGONFLY];
 const PRESETS: [&str; 2] = ["network.preset='raw'", "network.preset='smpi'"];
 
-fn replay(trace: &Path, settings: &[&str]) -> Outcome {
+fn config(trace: &Path, settings: &[&str]) -> Config {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     let analyses =
@@ -32,7 +32,12 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     for setting in [&["network.model=flow"], &analyses[..], settings].concat() {
         config.set(setting).unwrap();
     }
-    let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(7));
+    config
+}
+
+fn replay(trace: &Path, settings: &[&str]) -> Outcome {
+    let simulation =
+        Simulation::load(&config(trace, settings).resolve().unwrap()).unwrap().with_jitter(Some(7));
     simulation.replay(&Progress::new(1)).unwrap()
 }
 
@@ -40,15 +45,18 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
 fn check(trace: &Path, settings: &[&str]) -> FastForward {
     let expected = replay(trace, settings);
     let outcome = replay(trace, &[settings, &["engine.fast_forward=true"]].concat());
-    assert_eq!(outcome.ends, expected.ends, "{settings:?}");
-    for (rank, (found, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate() {
-        assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
-    }
-    assert_eq!(digest(&outcome), digest(&expected));
-    assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
-    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
+    let in_parts = replay_in_parts(config(trace, settings));
     assert!(expected.links.is_some());
-    assert_eq!(outcome.links, expected.links, "{settings:?}");
+    for outcome in [&outcome, &in_parts] {
+        assert_eq!(outcome.ends, expected.ends, "{settings:?}");
+        for (rank, (found, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate() {
+            assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
+        }
+        assert_eq!(digest(outcome), digest(&expected));
+        assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
+        assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
+        assert_eq!(outcome.links, expected.links, "{settings:?}");
+    }
     outcome.fast_forward.expect("it was asked for")
 }
 

@@ -4,6 +4,7 @@
 //! its columns of amounts can continue later; its times move on at the cut itself.
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{IterationBoundary, IterationInProgress};
 
 use super::{RankProcess, Repetition};
@@ -13,12 +14,27 @@ use crate::observer::{Analysis, LateMessage, WaitStates};
 use crate::statistics::Statistics;
 
 /// Action of a rank at an iteration boundary.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BoundaryAction {
     /// Passes over it, instead of stopping.
     passes: bool,
     /// Number of iterations to skip there.
     iterations_to_skip: u64,
+    /// Stops there again when it is resumed.
+    stops_again: bool,
+}
+
+impl BoundaryAction {
+    /// Returns whether the action is possible for a rank that is in the first of `upcoming` equal iterations.
+    pub(super) fn is_possible_before(&self, upcoming: u64) -> bool {
+        self.iterations_to_skip == 0 || self.iterations_to_skip < upcoming
+    }
+
+    /// Returns whether the rank stays at the boundary at which it has stopped, this once.
+    #[inline]
+    pub(super) fn takes_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stops_again)
+    }
 }
 
 /// Progress and totals of a rank at a cut.
@@ -61,6 +77,17 @@ impl RankAtCut {
 }
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+    /// Returns the number of actions that the rank skips at the next boundary.
+    pub(super) fn actions_to_skip(&self) -> u64 {
+        match self.boundary_action.iterations_to_skip {
+            0 => 0,
+            iterations => {
+                let actions = self.cursor.iteration_in_progress().map_or(0, |iteration| iteration.actions);
+                iterations.saturating_mul(actions)
+            }
+        }
+    }
+
     /// Returns the number of actions of the program.
     pub fn program_actions(&self) -> u64 {
         self.context.trace.len()
@@ -74,7 +101,16 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Makes the rank pass over iteration boundaries, at which it [stops](crate::Replay::stopping_at_iterations) otherwise.
     pub fn pass_all_boundaries(&mut self) {
         self.boundary_action.passes = true;
-        self.cursor.pass_boundaries(u64::MAX);
+        // A restored rank may have to skip iterations first.
+        if self.boundary_action.iterations_to_skip == 0 {
+            self.cursor.pass_boundaries(u64::MAX);
+        }
+    }
+
+    /// Makes the rank stop again, when it is resumed, at the boundary at which it stands, if it stands at one.
+    pub fn stop_again_at_boundary(&mut self) {
+        self.boundary_action.stops_again =
+            self.cursor.iteration_boundary().is_some() && !self.pending.is_some();
     }
 
     /// Skips stops at the next `heads` boundaries of the loop.

@@ -8,6 +8,7 @@ use super::RankProcess;
 use super::file::Files;
 use super::graph::GraphProgress;
 use super::pending::Pending;
+use super::recurrence::BoundaryAction;
 use crate::collective::runner::{CollectiveRunner, SavedOperations};
 use crate::context::Thread;
 use crate::error::ReplayError;
@@ -21,6 +22,7 @@ use crate::statistics::Statistics;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankState<S = ()> {
     mark: CursorPosition,
+    boundary_action: BoundaryAction,
     thread: Thread,
     action_begin: SimTime,
     pending: Pending,
@@ -64,12 +66,13 @@ impl<S> RankState<S> {
 }
 
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
-    /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, where it stops at
-    /// iteration boundaries, and where it is known to fail.
+    /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, and where it is known to
+    /// fail.
     pub fn save(&self) -> Option<SavedRank<'t, A>> {
         let observers = &self.context.observers;
         Some(RankState {
             mark: self.cursor.saved_position()?,
+            boundary_action: self.boundary_action,
             thread: self.context.thread,
             action_begin: self.action_begin,
             pending: self.pending,
@@ -101,7 +104,13 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             };
         let is_own = is_own && self.context.observers.others.restore(state.observer);
         let (true, Some(collectives)) = (is_own, collectives) else { return Err(foreign) };
-        self.cursor = self.context.trace.cursor_at(&state.mark);
+        self.cursor.resume_at(&state.mark);
+        let equal =
+            self.cursor.iteration_in_progress().map_or(0, |iteration| iteration.boundary.upcoming_equal);
+        if !state.boundary_action.is_possible_before(equal) {
+            return Err(foreign);
+        }
+        self.boundary_action = state.boundary_action;
         (self.context.thread, self.collectives) = (state.thread, collectives);
         (self.action_begin, self.pending, self.awaited) = (state.action_begin, state.pending, state.awaited);
         (self.compute_factor, self.granted_events) = (state.compute_factor, state.granted_events);

@@ -72,6 +72,11 @@ impl RunIdentity {
                 &[simulation.analyses_waits().into()],
             ),
             IdentityPart::new("analysis.critical_path", job.critical_path, &[job.critical_path.into()]),
+            IdentityPart::new(
+                "engine.fast_forward",
+                simulation.fast_forwards(),
+                &[simulation.fast_forwards().into()],
+            ),
             IdentityPart::hashed(
                 "the timeline",
                 &job.timeline.as_ref().map(|plan| (plan.format.order(), &plan.excerpt)),

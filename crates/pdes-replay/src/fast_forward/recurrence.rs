@@ -9,10 +9,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use mpi_model::{Completion, Findings, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
-use netmodel::NetworkModel;
-use pdes_core::{OrderedEngine, OrderedRun, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
+use netmodel::{ForeignState, NetworkModel};
+use pdes_core::{Interrupt, OrderedRun, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
 
 use super::FastForward;
+use crate::checkpoint::{InTimeOrder, Segmented};
 use crate::contention::{Contention, SharedMachine};
 
 /// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
@@ -193,34 +194,76 @@ fn recurrence(ranks: &[RankAtCut], at: SimTime, before: &Cut) -> Option<Recurren
     (iterations > 0 && repetitions > 0 && can_repeat).then_some(Recurrence { repetitions, time, iterations })
 }
 
-/// Runs processes that stop at iteration boundaries to their end, in time order.
-pub(crate) fn run_in_order<'t, 'm, N: NetworkModel<Completion>>(
-    engine: &OrderedEngine,
-    replay: &Replay<'t, SharedMachine<'m>>,
-    mut processes: Vec<SharedProcess<'t, 'm>>,
-    contention: &mut Contention<'m, N>,
-    progress: &Progress,
-) -> (Run<SharedProcess<'t, 'm>>, FastForward) {
-    // A loop of the longest program has most of its actions, if any has.
-    let longest = processes.iter().map(|process| (process.program_actions(), Reverse(process.rank()))).max();
-    let pacemaker = longest.map_or(Rank::new(0), |(_, Reverse(rank))| rank);
-    let others = processes.iter_mut().filter(|process| process.rank() != pacemaker);
-    others.for_each(RankProcess::pass_all_boundaries);
-    let mut search = RecurrenceSearch {
-        replay,
-        pacemaker,
-        loop_id: None,
-        known: HashMap::new(),
-        candidate: None,
-        stride: 1,
-        fruitless: 0,
-        found: FastForward::default(),
-    };
-    let mut run = engine.start(processes, contention, progress);
-    while run.run_to_cut() {
-        if search.examine(&mut run) {
-            progress.continue_after(search.found.skipped_actions);
-        }
+/// A replay in time order that is fast-forwarded.
+pub(crate) struct InOrderFastForward<'r, 'a, 't, 'm, N> {
+    in_order: InTimeOrder<'r, 'm, N>,
+    search: RecurrenceSearch<'a, 't, 'm>,
+}
+
+impl<'r, 'a, 't, 'm, N> InOrderFastForward<'r, 'a, 't, 'm, N> {
+    pub(crate) fn new(in_order: InTimeOrder<'r, 'm, N>, replay: &'a Replay<'t, SharedMachine<'m>>) -> Self {
+        let search = RecurrenceSearch {
+            replay,
+            pacemaker: Rank::new(0),
+            loop_id: None,
+            known: HashMap::new(),
+            candidate: None,
+            stride: 1,
+            fruitless: 0,
+            found: FastForward::default(),
+        };
+        Self { in_order, search }
     }
-    (run.finish(), search.found)
+
+    /// Returns what was found so far.
+    pub(crate) fn found(&self) -> FastForward {
+        self.search.found
+    }
+}
+
+impl<'t, 'm, N: NetworkModel<Completion>> Segmented<SharedProcess<'t, 'm>>
+    for InOrderFastForward<'_, '_, 't, 'm, N>
+{
+    fn run(
+        &mut self,
+        mut processes: Vec<SharedProcess<'t, 'm>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Run<SharedProcess<'t, 'm>> {
+        let Self { in_order: InTimeOrder { engine, contention }, search } = self;
+        // A loop of the longest program has most of its actions, if any has.
+        let longest =
+            processes.iter().map(|process| (process.program_actions(), Reverse(process.rank()))).max();
+        search.pacemaker = longest.map_or(Rank::new(0), |(_, Reverse(rank))| rank);
+        let others = processes.iter_mut().filter(|process| process.rank() != search.pacemaker);
+        others.for_each(RankProcess::pass_all_boundaries);
+        let before: u64 = processes.iter().map(RankProcess::actions).sum();
+        let skipped_before = search.found.skipped_actions;
+        let engine = engine.clone().interrupted_by(interrupt.clone());
+        let mut run = engine.start(processes, &mut **contention, progress);
+        while run.run_to_cut() {
+            if interrupt.is_requested() {
+                return run.stop();
+            }
+            if search.examine(&mut run) {
+                progress.continue_after(before + search.found.skipped_actions - skipped_before);
+            }
+        }
+        run.finish()
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let state = (self.search.found.save(), Segmented::<SharedProcess<'t, 'm>>::save(&self.in_order));
+        postcard::to_allocvec(&state).expect("memory takes all")
+    }
+
+    fn skipped_actions(&self) -> u64 {
+        self.found().skipped_actions
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        let (found, network): (Vec<u8>, Vec<u8>) = postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        self.search.found = FastForward::restore(&found)?;
+        Segmented::<SharedProcess<'t, 'm>>::restore(&mut self.in_order, &network)
+    }
 }

@@ -7,9 +7,9 @@ use netmodel::{NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
 use super::{Outcome, RunError, Simulation, run};
-use crate::checkpoint::{CheckpointSegments, InTimeOrder, RunIdentity};
+use crate::checkpoint::{CheckpointPlan, InTimeOrder, run_to_end};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
-use crate::fast_forward;
+use crate::fast_forward::InOrderFastForward;
 
 /// A replay in time order that lacks its network only.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct OrderedReplay<'a> {
     pub(super) progress: &'a Progress,
     /// Skips iterations that repeat.
     pub(super) forwards: bool,
+    /// Checkpoints, if any are written.
+    pub(super) checkpoints: Option<&'a CheckpointPlan>,
 }
 
 impl<'a> OrderedReplay<'a> {
@@ -47,7 +49,7 @@ impl<'a> OrderedReplay<'a> {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<(Outcome, N), RunError> {
-        let Self { simulation, started, progress, forwards } = self;
+        let Self { simulation, started, progress, forwards, checkpoints } = self;
         let machine =
             SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
         let spool = simulation.spool();
@@ -64,29 +66,15 @@ impl<'a> OrderedReplay<'a> {
         }
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
-        let mut checkpoints = None;
-        let (run, fast_forward) = if forwards {
-            let processes = world.processes().map_err(|error| simulation.locate(error))?;
-            let (run, found) =
-                fast_forward::run_in_order(&engine, &world, processes, &mut contention, progress);
-            (run, Some(found))
-        } else if let Some(plan) = &simulation.job.checkpoints {
-            let mut segments = CheckpointSegments {
-                plan,
-                stop: &simulation.stop,
-                simulation: InTimeOrder { engine, contention: &mut contention },
-                trace: &simulation.trace,
-                world: &world,
-                spool: spool.as_ref(),
-                progress,
-                identity: RunIdentity::of(simulation)?,
-            };
-            let (run, summary) = segments.run(|error| simulation.locate(error))?;
-            checkpoints = Some(summary);
-            (run, None)
+        let mut in_order = InTimeOrder { engine, contention: &mut contention };
+        let sources = (&world, spool.as_ref());
+        let (run, checkpoints, fast_forward) = if forwards {
+            let mut forwarded = InOrderFastForward::new(in_order, &world);
+            let (run, checkpoints) = run_to_end(simulation, checkpoints, &mut forwarded, sources, progress)?;
+            (run, checkpoints, Some(forwarded.found()))
         } else {
-            let processes = world.processes().map_err(|error| simulation.locate(error))?;
-            (engine.run(processes, &mut contention, progress), None)
+            let (run, checkpoints) = run_to_end(simulation, checkpoints, &mut in_order, sources, progress)?;
+            (run, checkpoints, None)
         };
         let run = run::on_cluster(run);
         let file_servers = contention.server_use();

@@ -14,11 +14,11 @@ use trace_mmap::TraceError;
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
 use super::{Outcome, RunError, Simulation};
-use crate::checkpoint::{CheckpointSegments, RunIdentity};
+use crate::checkpoint::run_to_end;
 use crate::contention::{SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
-use crate::fast_forward;
+use crate::fast_forward::FreeFastForward;
 use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::region_adapter::RegionAdapter;
@@ -102,12 +102,14 @@ impl Simulation {
     fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
         match self.model.execution {
             Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
-                let forwards = self.job.fast_forward && self.fast_forward_obstacle().is_none();
-                match run(OrderedReplay { simulation: self, started, progress, forwards }) {
+                let forwards = self.fast_forwards();
+                let checkpoints = self.job.checkpoints.as_ref();
+                match run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints }) {
                     // Only a replay of all tells the index of an action before which iterations were to be skipped.
-                    Err(_) if forwards => {
+                    Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
                         progress.continue_after(0);
-                        run(OrderedReplay { simulation: self, started, progress, forwards: false })
+                        let (forwards, checkpoints) = (false, None);
+                        run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints })
                     }
                     outcome => outcome,
                 }
@@ -143,36 +145,28 @@ impl Simulation {
             None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
-        let shows_every_action = self.job.observes_every_action();
         let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
-        if self.job.fast_forward && members == 1 && !shows_every_action {
+        let checkpoints = self.job.checkpoints.as_ref();
+        if self.fast_forwards() && members == 1 {
             let world = self.world(&machine, &all, None).stopping_at_iterations();
-            let processes = world.processes().map_err(|error| self.locate(error))?;
-            if let Some((run, found)) = fast_forward::run(&engine, &world, processes, progress) {
+            let mut forwarded = FreeFastForward::new(engine.clone(), &world, ranks);
+            let (run, checkpoints) = run_to_end(self, checkpoints, &mut forwarded, (&world, None), progress)?;
+            let fast_forward = Some(forwarded.found());
+            if !matches!(run.ending, Ending::Failed(..)) {
                 let outcome = self.collect(cluster, started, (&world, None, all), on_cluster(run))?;
-                return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward: Some(found), ..outcome }));
+                return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
             }
             // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
             progress.continue_after(0);
+        } else if checkpoints.is_some() && members == 1 {
+            let spool = self.spool();
+            let world = self.world(&machine, &all, spool.as_ref());
+            let (run, checkpoints) =
+                run_to_end(self, checkpoints, &mut engine.clone(), (&world, spool.as_ref()), progress)?;
+            let outcome = self.collect(cluster, started, (&world, spool.as_ref(), all), on_cluster(run))?;
+            return Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }));
         }
         let spool = self.spool();
-        if let Some(plan) = self.job.checkpoints.as_ref().filter(|_| members == 1) {
-            let world = self.world(&machine, &all, spool.as_ref());
-            let (stop, trace, identity) = (&self.stop, &self.trace, RunIdentity::of(self)?);
-            let mut segments = CheckpointSegments {
-                plan,
-                stop,
-                simulation: engine,
-                trace,
-                world: &world,
-                spool: spool.as_ref(),
-                progress,
-                identity,
-            };
-            let (run, summary) = segments.run(|error| self.locate(error))?;
-            let outcome = self.collect(cluster, started, (&world, spool.as_ref(), all), on_cluster(run))?;
-            return Ok(outcome.map(|outcome| Outcome { cuts, checkpoints: Some(summary), ..outcome }));
-        }
         let mine = engine.ranks(me, members, ranks);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());

@@ -1,6 +1,8 @@
 //! Boundaries between iterations of outermost loops, and how many upcoming iterations equal the last one. A replay that reaches
 //! a steady state can skip these.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::{ArchivedRank, Damage, InsertCursor};
 use crate::column::{ColumnReader, PrefetchedColumns};
 
@@ -34,7 +36,7 @@ pub struct IterationInProgress {
 }
 
 /// Tracks the iterations of the current outermost loop of a cursor.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IterationBoundaries {
     /// Index of the first record of the body.
     body: u64,
@@ -61,7 +63,7 @@ pub(crate) struct IterationBoundaries {
 }
 
 /// Read position of a cursor.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReadPosition {
     /// Number of actions read.
     pub(crate) actions: u64,
@@ -71,7 +73,7 @@ pub(crate) struct ReadPosition {
 }
 
 /// Use of a column by an outermost loop.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ColumnUse {
     column: u32,
     /// Number of values used before this iteration.
@@ -88,6 +90,12 @@ impl IterationBoundaries {
         let columns =
             columns.map(|(column, _)| ColumnUse { column, used_before: 0, per_iteration: 0 }).collect();
         Self { column_uses: columns, ..Self::default() }
+    }
+
+    /// Returns whether a saved state is one of the same rank.
+    pub(super) fn is_of_rank_of(&self, other: &Self) -> bool {
+        let columns = |of: &Self| of.column_uses.iter().map(|uses| uses.column).collect::<Vec<_>>();
+        columns(self) == columns(other)
     }
 
     /// Returns the boundary at `position`, if there is one.

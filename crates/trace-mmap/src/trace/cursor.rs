@@ -7,6 +7,7 @@ use pdes_core::prefetch;
 use crate::action::Action;
 use crate::archive::{
     ArchivedRank, Damage, InsertCursor, IterationBoundary, IterationInProgress, ProgramWalk, ReadPosition,
+    WalkPosition,
 };
 use crate::column::{ABSENT, PrefetchedColumns};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
@@ -132,22 +133,22 @@ impl<'a> Cursor<'a> {
         !next.stops
     }
 
-    /// Repositions the cursor after `position` actions and before `records`; the next insertion is `due` records later.
-    fn reposition(&mut self, position: u64, records: Result<&'a [Record], Damage>, due: u64) {
-        self.state.absent = 0;
-        self.state.insert_cursor.records_until_next = position.saturating_add(due);
-        self.state.read_first_distance(position);
+    /// Repositions the cursor after `position` actions, counted as `read` records, and before `records`; the next insertion is `due`
+    /// records later.
+    fn reposition(&mut self, position: u64, read: u64, records: Result<&'a [Record], Damage>, due: u64) {
+        self.state.absent = read.wrapping_sub(position);
+        self.state.insert_cursor.records_until_next = read.saturating_add(due);
+        self.state.read_first_distance(read);
         let rest = match self.state.source {
             RecordSource::Damaged => &[],
             _ => self.state.records_or_stop(records),
         };
-        let next = Continuation { rest, rest_end: position + rest.len() as u64, stops: false };
+        let next = Continuation { rest, rest_end: read.saturating_add(rest.len() as u64), stops: false };
         let next = self.state.cut_at_insertion(next);
         self.resume(next);
     }
 
-    /// Returns the position of the cursor, for [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for a cursor that
-    /// stops at iteration boundaries or has found damage.
+    /// Returns the position of the cursor, for [`resume_at`](Cursor::resume_at); `None` for a cursor that has found damage.
     pub fn saved_position(&self) -> Option<CursorPosition> {
         let place = match &self.state.source {
             RecordSource::Memory { .. } => None,
@@ -155,17 +156,18 @@ impl<'a> Cursor<'a> {
                 let State { prefetched: ahead, insert_cursor: inserts, cut_off: following, .. } =
                     &*self.state;
                 let rest = walk.with_cut_off(self.rest.as_slice(), following.len());
-                Some(walk.position_before(rest, ahead, inserts.relative_to(self.records()))?)
+                Some(walk.position_before(rest, ahead, *inserts, self.records()))
             }
             RecordSource::Damaged => return None,
         };
         Some(CursorPosition { position: self.position(), walk: place })
     }
 
-    /// Moves a new cursor to a position of a cursor of the same rank.
+    /// Moves a new cursor to a position of a cursor of the same rank, both of which stop at iteration boundaries, or neither of which
+    /// does. At a boundary the cursor is where it was: it has stopped there, and continues.
     ///
     /// If the trace has no such position, the cursor ends as over a damaged archive.
-    pub(crate) fn resume_at(&mut self, mark: &CursorPosition) {
+    pub fn resume_at(&mut self, mark: &CursorPosition) {
         let State { prefetched: ahead, source, insert_cursor: inserts, cut_off: following, .. } =
             &mut *self.state;
         (*inserts, *following) = (InsertCursor::default(), &[]);
@@ -182,7 +184,8 @@ impl<'a> Cursor<'a> {
             _ => Err(Damage::Column),
         };
         let due = inserts.records_until_next;
-        self.reposition(mark.position, records, due);
+        let read = mark.walk.as_ref().and_then(WalkPosition::records).unwrap_or(mark.position);
+        self.reposition(mark.position, read, records, due);
     }
 
     /// Returns the iteration boundary at which the cursor has stopped; see
@@ -228,7 +231,7 @@ impl<'a> Cursor<'a> {
         let due =
             inserts.records_until_next_after(read, heads.records_per_iteration().saturating_mul(iterations));
         let position = heads.position();
-        self.reposition(position, records, due);
+        self.reposition(position, position, records, due);
     }
 }
 

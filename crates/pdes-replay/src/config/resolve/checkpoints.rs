@@ -45,7 +45,7 @@ fn refuse(message: impl Into<String>) -> Result<(), ConfigError> {
 }
 
 /// Refuses models and modes whose state cannot be saved.
-pub(super) fn check_model(model: &Model, epoch: Epoch, fast_forward: bool) -> Result<(), ConfigError> {
+pub(super) fn check_model(model: &Model, epoch: Epoch) -> Result<(), ConfigError> {
     if epoch != Epoch::Exact {
         refuse("the state of regions is not saved: leave network.epoch_s out, or checkpoints")
     } else if !model.capabilities.checkpoint {
@@ -54,8 +54,6 @@ pub(super) fn check_model(model: &Model, epoch: Epoch, fast_forward: bool) -> Re
             "the state of the model {:?} is not saved: take network.model = {names}, or no checkpoints",
             model.key
         ))
-    } else if fast_forward {
-        refuse("the state of fast-forwarding is not saved: leave engine.fast_forward out, or checkpoints")
     } else {
         Ok(())
     }

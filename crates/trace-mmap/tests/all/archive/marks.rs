@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pdes_core::Rank;
 use proptest::prelude::*;
-use trace_mmap::{Action, CursorPosition, Item, Op, RankTrace, Trace};
+use trace_mmap::{Action, Cursor, CursorPosition, Item, IterationBoundary, Op, RankTrace, Trace};
 use trace_tools::convert;
 
 use super::steps::{RANKS, program, step, text};
@@ -22,6 +22,47 @@ fn check_mark(rank: &RankTrace, all: &[Action], after: usize) {
     assert_eq!(other.position(), after as u64);
     assert_eq!(other.by_ref().collect::<Vec<_>>(), all[after..], "after {after} actions");
     assert_eq!(other.next(), None);
+}
+
+/// Returns the next action, or the boundary at which the cursor stops; `None` at the end.
+fn next_event(cursor: &mut Cursor<'_>) -> Option<Result<Action, IterationBoundary>> {
+    let action = cursor.next().map(Ok);
+    action.or_else(|| cursor.iteration_boundary().map(Err))
+}
+
+/// Saves positions of a cursor that stops at iteration boundaries, and checks that a restored cursor does what remains. Both skip an
+/// iteration at the boundary at which they stand, or at the next one.
+fn check_boundaries(rank: &RankTrace) {
+    let rest = |mut cursor: Cursor<'_>| {
+        let mut events = Vec::new();
+        let mut skips = true;
+        if cursor.iteration_boundary().is_some() && std::mem::take(&mut skips) {
+            cursor.skip_iterations(1);
+        }
+        while let Some(event) = next_event(&mut cursor) {
+            if event.is_err() && std::mem::take(&mut skips) {
+                cursor.skip_iterations(1);
+            }
+            events.push((event, cursor.position(), cursor.iteration_in_progress()));
+        }
+        events
+    };
+    let mut cursor = rank.cursor_with_boundaries();
+    // Testing all positions of a long program would take long.
+    for event in 0.. {
+        let is_tested = event < 100 || event % 37 == 0;
+        if !is_tested && next_event(&mut cursor).is_some() {
+            continue;
+        }
+        let bytes = postcard::to_stdvec(&cursor.saved_position().expect("the trace is whole")).unwrap();
+        let mut other = rank.cursor_with_boundaries();
+        other.resume_at(&postcard::from_bytes(&bytes).expect("what was written"));
+        assert_eq!(other.iteration_boundary(), cursor.iteration_boundary());
+        assert_eq!(rest(other), rest(cursor.clone()), "after {} actions", cursor.position());
+        if next_event(&mut cursor).is_none() {
+            return;
+        }
+    }
 }
 
 pub(super) fn check_trace(trace: &Trace, places: impl Fn(usize) -> Vec<usize>) {
@@ -93,10 +134,12 @@ proptest! {
         // Testing all positions of a long program would take long.
         let places = |actions: usize| (0..=actions).step_by(1 + actions / 200).chain([actions]).collect();
         check_trace(&load(&path), places);
+        (0..RANKS).for_each(|rank| check_boundaries(load(&path).rank(Rank::new(rank))));
         let lines = directory.path().join("flat.txt");
         std::fs::write(&lines, text(&programs)).expect("the directory is there");
         let folded = directory.path().join("folded.pdt");
         convert(&lines, &folded, &options(true, 2, 1)).expect("the trace is right");
         check_trace(&load(&folded), places);
+        (0..RANKS).for_each(|rank| check_boundaries(load(&folded).rank(Rank::new(rank))));
     }
 }
