@@ -3,9 +3,10 @@
 //! Processes are emulated by threads here; the module `processes` uses those of `mpirun`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Outcome, Report, RunError, Simulation};
+use pdes_replay::{CheckpointPlan, Config, Job, Outcome, Report, RunError, Simulation, StopHandle};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, tests_of_requests};
@@ -82,7 +83,51 @@ fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
             trace.display()
         );
     }
+    check_in_parts(trace, topology, &settings, &first);
     first
+}
+
+/// Replays in parts, each from the checkpoint of the one before, on any number of threads and processes, and expects this outcome.
+fn check_in_parts(trace: &Path, topology: &str, settings: &[&str], expected: &Outcome) {
+    let folder = Folder::new();
+    let mut job = job(trace, topology, settings);
+    let plan = CheckpointPlan {
+        directory: folder.path("checkpoints"),
+        interval: Duration::from_millis(1),
+        resume: true,
+    };
+    job.checkpoints = Some(plan);
+    let mut simulation = Simulation::load(&job).unwrap();
+    let mut resumed_from = None;
+    for part in 0.. {
+        let stop = StopHandle::default();
+        if part < 12 {
+            stop.request();
+        }
+        let (processes, threads) = [(1, 1), (2, 1), (1, 3), (3, 2)][part % 4];
+        simulation = simulation.with_threads(threads).with_stop(stop);
+        let mut outcomes = replay_on(processes, &simulation);
+        match outcomes.remove(0) {
+            Err(RunError::Stopped { actions, .. }) => {
+                assert!(resumed_from.is_none_or(|before| before <= actions), "{resumed_from:?}, {actions}");
+                resumed_from = Some(actions);
+            }
+            // A rank depends on the order of time.
+            Ok(Some(outcome)) if outcome.checkpoints.is_none() => return,
+            Ok(Some(outcome)) => {
+                assert_eq!(outcome.checkpoints.unwrap().resumed_from, resumed_from);
+                assert!(
+                    results(&outcome) == results(expected)
+                        && format!("{:?}", outcome.epochs) == format!("{:?}", expected.epochs)
+                        && outcome.links == expected.links,
+                    "{} {topology}, in {part} parts",
+                    trace.display()
+                );
+                return;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 pub(crate) fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> PathBuf {

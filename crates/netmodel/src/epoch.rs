@@ -49,6 +49,7 @@ mod parallel;
 mod region;
 mod reserve;
 mod route;
+mod saved;
 mod solver;
 #[cfg(test)]
 mod tests;

@@ -217,6 +217,25 @@ pub trait NetworkRegion<T: Copy>: Send {
     /// Begins the span after a boundary.
     fn begin_span(&mut self, boundary: SimTime);
 
+    /// Returns the state from which [`restore`](NetworkRegion::restore) continues, at the begin of a span, if it can be saved.
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        Vec::new()
+    }
+
+    /// Continues from a state of the same region on the same platform with the same parameters; this one is idle.
+    ///
+    /// # Errors
+    /// If the bytes are no such state.
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
+    }
+
     /// Returns whether work came too late to be simulated in the order of time.
     fn is_late(&self) -> bool {
         false

@@ -134,7 +134,8 @@ impl Engine {
 
     /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] within a few thousand steps of
     /// each worker, with all tokens delivered, and another run of the processes continues from there; it ends otherwise if
-    /// all processes end before, or one of them fails. Runs on a cluster of several members are not interrupted.
+    /// all processes end before, or one of them fails. On a cluster each member interrupts its own workers, and the run ends when
+    /// nothing else can happen before their processes.
     pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
     }
@@ -277,8 +278,8 @@ impl Engine {
         let gateway = (cluster.members() > 1)
             .then(|| ClusterGateway::new(cluster, &shared.lower_bounds, share.clone(), terms, progress));
         let (whole, gateway) = self.run_workers(processes, share, &shared, progress, gateway);
-        let MemberResult { processes, waiting, fault, steps, .. } = whole;
-        let tally = RunSummary { fault: fault.key(), steps, waiting };
+        let MemberResult { processes, waiting, is_stopped, fault, steps } = whole;
+        let tally = RunSummary { fault: fault.key(), steps, waiting, is_stopped };
         let all = match gateway {
             Some(gateway) if shared.is_undecodable.load(Ordering::Relaxed) => {
                 return Err(gateway.fail_undecodable());

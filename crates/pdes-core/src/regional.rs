@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::first_fault::FirstFault;
 use crate::engine::frame::RunSummary;
-use crate::{Cluster, ClusterError, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime};
+use crate::{
+    Cluster, ClusterError, Ending, Fault, Interrupt, Outbox, Process, Progress, Rank, Run, SimDuration,
+    SimTime,
+};
 use gateway::{RegionGateway, RegionalSummary};
 use mailboxes::Mailboxes;
 use region_group::RegionGroup;
@@ -126,6 +129,7 @@ pub struct RegionalEngine {
     workers: usize,
     jitter: Option<u64>,
     is_timed: bool,
+    interrupt: Interrupt,
 }
 
 impl RegionalEngine {
@@ -135,7 +139,7 @@ impl RegionalEngine {
     /// If `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
-        Self { workers, jitter: None, is_timed: false }
+        Self { workers, jitter: None, is_timed: false, interrupt: Interrupt::default() }
     }
 
     /// Perturbs the order of turns and the pace of workers at random, to test that results do not depend on them.
@@ -146,6 +150,13 @@ impl RegionalEngine {
     /// Measures the wall-clock time of each region, on one worker; costs 0.1 us more per task of a region.
     pub fn timed(self) -> Self {
         Self { workers: 1, is_timed: true, ..self }
+    }
+
+    /// Makes runs interruptible, by the interrupt of any member. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] at the end
+    /// of an epoch, with nothing in transit; another run of the same processes and the same regions, with any number of workers and
+    /// of members, continues from there.
+    pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..self }
     }
 
     /// Runs processes to their end; process `i` of the list is rank `i`, and belongs to region `homes[i]`.
@@ -182,7 +193,11 @@ impl RegionalEngine {
             return Err(UnorderedConditional { rank, at });
         }
         progress.publish_end(last_clock(&processes));
-        let run = Run { ending: fault.ending(tally.waiting), processes, steps: tally.steps };
+        let ending = match fault.ending(tally.waiting) {
+            Ending::Deadlocked(_) if tally.is_stopped => Ending::StoppedAtCheckpoint,
+            ending => ending,
+        };
+        let run = Run { ending, processes, steps: tally.steps };
         let timing = worker_result.stopwatch.map(Stopwatch::timing);
         Ok(RegionalRun { run, regions, exchange_counts, timing })
     }
@@ -270,13 +285,21 @@ impl RegionalEngine {
             Mutex::new(RegionGroup::new(index, region, by_region, self.jitter))
         };
         let groups: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(group).collect();
-        let shared =
-            SharedState::new(&groups, own.clone(), locations, &mailboxes, (epoch, self.workers), progress);
+        let shared = SharedState::new(
+            &groups,
+            own.clone(),
+            locations,
+            &mailboxes,
+            (epoch, self.workers),
+            &self.interrupt,
+            progress,
+        );
         let shared = shared.with_distributed(gateway.is_some());
         if own.is_empty() && gateway.is_some() {
             // Other members work; this one waits for the end of the run.
-            let idle = WorkerResult { gateway, stopwatch: None, exchange_counts: ExchangeCounts::default() };
-            return (collect_results(groups, blocks, me, idle.exchange_counts), idle);
+            let exchange_counts = ExchangeCounts::default();
+            let idle = WorkerResult { gateway, stopwatch: None, exchange_counts, is_stopped: false };
+            return (collect_results(groups, blocks, me, &idle), idle);
         }
         let worker_result = std::thread::scope(|scope| {
             let worker = |me| RegionWorker::new(&shared, me);
@@ -298,7 +321,7 @@ impl RegionalEngine {
             }
             worker_result
         });
-        (collect_results(groups, blocks, me, worker_result.exchange_counts), worker_result)
+        (collect_results(groups, blocks, me, &worker_result), worker_result)
     }
 }
 
@@ -375,7 +398,7 @@ fn collect_results<P: Process, R: Region<P>>(
     groups: Box<[Mutex<RegionGroup<P, R>>]>,
     blocks: &RegionBlocks,
     me: usize,
-    exchange_counts: ExchangeCounts,
+    worker: &WorkerResult<'_, P::Token, R::Message>,
 ) -> MemberResult<P, R> {
     let (mut fault, mut tally, mut conditional) = (FirstFault::none(), RunSummary::default(), None);
     let (mut by_region, mut regions) = (Vec::new(), Vec::new());
@@ -388,7 +411,7 @@ fn collect_results<P: Process, R: Region<P>>(
         regions.push(left.region);
         conditional = conditional.into_iter().chain(left.conditional).min();
     }
-    tally.fault = fault.key();
+    (tally.fault, tally.is_stopped) = (fault.key(), worker.is_stopped);
     let first = blocks.regions(me).start;
     // The processes of a region are in rank order.
     let next = |rank: Rank| {
@@ -396,7 +419,7 @@ fn collect_results<P: Process, R: Region<P>>(
         by_region[home].next().expect("each process has one seat")
     };
     let processes = blocks.ranks(me).map(next).collect();
-    let tally = RegionalSummary { summary: tally, conditional, exchange_counts };
+    let tally = RegionalSummary { summary: tally, conditional, exchange_counts: worker.exchange_counts };
     MemberResult { fault, tally, processes, regions }
 }
 

@@ -10,11 +10,12 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use mpi_model::{Findings, Machine, RankProcess, Repetition, Replay, Snapshot};
-use netmodel::ForeignState;
-use pdes_core::{Ending, Engine, Interrupt, Progress, Run};
+use netmodel::{ForeignState, RouteError};
+use pdes_core::{Cluster, Ending, Engine, Interrupt, Progress, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Segmented;
+use crate::simulation::{MemberRun, RunError, on_cluster};
 pub(crate) use recurrence::InOrderFastForward;
 
 /// Longest period that is detected \[segments\].
@@ -190,13 +191,17 @@ impl<'w, 't, M: Machine> FreeFastForward<'w, 't, M> {
     }
 }
 
-impl<'t, M: Machine<WorkRequest = Infallible>> Segmented<RankProcess<'t, M>> for FreeFastForward<'_, 't, M> {
+impl<'t, M> Segmented<'t, M> for FreeFastForward<'_, 't, M>
+where
+    M: Machine<WorkRequest = Infallible, Error = RouteError>,
+{
     fn run(
         &mut self,
+        _: &mut Cluster,
         mut processes: Vec<RankProcess<'t, M>>,
         interrupt: &Interrupt,
         progress: &Progress,
-    ) -> Run<RankProcess<'t, M>> {
+    ) -> Result<MemberRun<'t, M>, RunError> {
         let engine = self.engine.clone().interrupted_by(interrupt.clone());
         let before: u64 = processes.iter().map(RankProcess::actions).sum();
         let (mut steps, skipped_before) = (0, self.history.found.skipped_actions);
@@ -204,25 +209,25 @@ impl<'t, M: Machine<WorkRequest = Infallible>> Segmented<RankProcess<'t, M>> for
             let mut run = engine.run_with_progress(processes, progress);
             steps += run.steps;
             if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
-                return Run { steps, ..run };
+                return Ok(on_cluster(Run { steps, ..run }));
             }
             // An interrupt comes after some progress: without, all ranks have stopped.
             let is_interrupted = interrupt.is_requested();
             if is_interrupted && run.steps > 0 {
                 run.processes.iter_mut().for_each(RankProcess::stop_again_at_boundary);
-                return Run { steps, ..run };
+                return Ok(on_cluster(Run { steps, ..run }));
             }
             processes = run.processes;
             self.history.examine(self.world, &mut processes);
             if is_interrupted {
-                return Run { processes, steps, ending: Ending::StoppedAtCheckpoint };
+                return Ok(Run { processes, steps, ending: Ending::StoppedAtCheckpoint });
             }
             progress.continue_after(before + steps + self.history.found.skipped_actions - skipped_before);
         }
     }
 
-    fn save(&self) -> Vec<u8> {
-        self.found().save()
+    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        Ok(self.found().save())
     }
 
     fn skipped_actions(&self) -> u64 {

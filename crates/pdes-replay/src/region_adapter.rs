@@ -1,14 +1,19 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
-use mpi_model::{Completion, RankProcess, ReplayError, Token, Work};
+use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{Message, NetworkRegion, RouteError};
-use pdes_core::{ExchangeCounts, Fault, Outbox, Rank, Region, RegionIndex, SimTime, SubmittedWork};
+use netmodel::{ForeignState, Message, NetworkRegion, RouteError};
+use pdes_core::{
+    Cluster, ExchangeCounts, Fault, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks, RegionIndex,
+    RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, SubmittedWork,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Placement;
+use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
+use crate::simulation::{MemberRun, RunError};
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
@@ -136,5 +141,85 @@ where
 
     fn late_work(&self) -> Option<(SimTime, Rank)> {
         self.late
+    }
+}
+
+/// A replay in epochs, region by region, which can be interrupted at the end of an epoch.
+pub(crate) struct InRegions<'r, 't, 'm, 'g, 'p> {
+    engine: RegionalEngine,
+    epoch: SimDuration,
+    blocks: &'r RegionBlocks,
+    /// Regions of this process.
+    adapters: Vec<EpochAdapter<'r, 'g, 'p>>,
+    world: &'r Replay<'t, SharedMachine<'m>>,
+    /// Counts so far, with the messages that carried critical paths since this process has begun.
+    counts: ExchangeCounts,
+    timing: Option<RegionalTiming>,
+}
+
+type EpochAdapter<'r, 'g, 'p> = RegionAdapter<'r, EpochRegion<'g, 'p, Completion>>;
+
+impl<'r, 't, 'm, 'g, 'p> InRegions<'r, 't, 'm, 'g, 'p> {
+    pub(crate) fn new(
+        engine: RegionalEngine,
+        epoch: SimDuration,
+        blocks: &'r RegionBlocks,
+        adapters: Vec<EpochAdapter<'r, 'g, 'p>>,
+        world: &'r Replay<'t, SharedMachine<'m>>,
+    ) -> Self {
+        Self { engine, epoch, blocks, adapters, world, counts: ExchangeCounts::default(), timing: None }
+    }
+
+    /// Returns the counts so far. A single process sends no critical paths between regions: theirs are left out, so that the counts
+    /// are those of any number of processes.
+    pub(crate) fn exchange_counts(&self, cluster: &mut Cluster) -> Result<ExchangeCounts, RunError> {
+        let paths: u64 = cluster.gather(self.world.path_tokens())?.iter().sum();
+        Ok(ExchangeCounts { messages: self.counts.messages.saturating_sub(paths), ..self.counts })
+    }
+
+    /// Returns the regions, and their times if they were measured.
+    pub(crate) fn into_parts(self) -> (Vec<EpochAdapter<'r, 'g, 'p>>, Option<RegionalTiming>) {
+        (self.adapters, self.timing)
+    }
+}
+
+impl<'t, 'm> Segmented<'t, SharedMachine<'m>> for InRegions<'_, 't, 'm, '_, '_> {
+    fn run(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, SharedMachine<'m>>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
+        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let adapters = std::mem::take(&mut self.adapters);
+        let done = engine.run_distributed(cluster, self.epoch, processes, self.blocks, adapters, progress)?;
+        let RegionalRun { run, regions, exchange_counts, timing } = done.map_err(RunError::Unordered)?;
+        let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
+        self.counts.boundaries += boundaries;
+        self.counts.rounds += rounds;
+        self.counts.messages += messages;
+        (self.adapters, self.timing) = (regions, timing);
+        Ok(run)
+    }
+
+    fn save(&self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        let counts = self.exchange_counts(cluster)?;
+        let own: Vec<Vec<u8>> = self.adapters.iter().map(|adapter| adapter.region.save()).collect();
+        // The regions of a process follow those of the process before.
+        let regions: Vec<Vec<u8>> = cluster.gather(own)?.into_iter().flatten().collect();
+        Ok(postcard::to_allocvec(&(counts, regions)).expect("memory takes all"))
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        let state = postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        let (counts, regions): (ExchangeCounts, Vec<Vec<u8>>) = state;
+        if regions.len() != self.blocks.count() {
+            return Err(ForeignState);
+        }
+        self.counts = counts;
+        self.adapters
+            .iter_mut()
+            .try_for_each(|adapter| adapter.region.restore(&regions[adapter.index as usize]))
     }
 }

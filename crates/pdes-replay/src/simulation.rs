@@ -29,8 +29,9 @@ use crate::profile::read_region_costs;
 
 pub use error::RunError;
 pub use ordered::OrderedReplay;
-pub(crate) use outcome::agree;
 pub use outcome::{Outcome, ServerUse};
+pub(crate) use outcome::{agree, gather};
+pub(crate) use run::{MemberRun, on_cluster};
 
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
 const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;

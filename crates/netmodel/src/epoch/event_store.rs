@@ -1,9 +1,11 @@
 //! Storage of a region's scheduled events.
 
+use serde::{Deserialize, Serialize};
+
 use super::message::{FlowKey, MessageSpec};
 
 /// A scheduled event of a region.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum RegionEvent<T> {
     /// A message is sent.
     Send(MessageSpec<T>),
@@ -16,11 +18,11 @@ pub(super) enum RegionEvent<T> {
 }
 
 /// Identifier of a stored event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct EventSlot(u32);
 
 /// The scheduled events of a region, stored apart from the event queues, which move their entries.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct EventStore<T> {
     list: Vec<Option<RegionEvent<T>>>,
     free_slots: Vec<EventSlot>,

@@ -1,13 +1,14 @@
 //! Measurement of a link's load beyond its capacity.
 
 use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
 
 use super::{WINDOW_EPOCHS, unit};
 
 /// Integrates the load of a link, by epochs and by windows of epochs, and its excess over the capacity.
 ///
 /// All sums are in units of load times picoseconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Meter {
     /// Instant up to which the load is counted [ps].
     counted_until: u64,
@@ -29,7 +30,7 @@ pub(super) struct Meter {
 }
 
 /// Expected mean load of a link in an epoch, as far as is known.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct LoadForecast {
     /// Load at the begin of the epoch.
     base: u64,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pdes_core::{SimDuration, SimTime};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::message::{FlowUpdate, MessageSpec, Outbox};
@@ -12,12 +13,12 @@ use super::{EpochError, link_totals, make_context, make_regions};
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
+use crate::{ForeignState, HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
 pub struct EpochMachine<'p> {
-    context: NetworkContext<'p>,
+    pub(super) context: NetworkContext<'p>,
     epoch: SimDuration,
     records_loads: bool,
 }
@@ -33,20 +34,20 @@ pub struct EpochMachine<'p> {
 /// does not matter.
 #[derive(Debug)]
 pub struct EpochRegion<'g, 'p, T> {
-    machine: &'g EpochMachine<'p>,
-    region: Region<T>,
+    pub(super) machine: &'g EpochMachine<'p>,
+    pub(super) region: Region<T>,
     /// Messages to other regions that have no key yet.
-    requests: Vec<PendingRequest<T>>,
+    pub(super) requests: Vec<PendingRequest<T>>,
     /// Earliest begin of their flows.
-    first_request: Option<SimTime>,
-    timers: EventQueue<T>,
-    now: SimTime,
+    pub(super) first_request: Option<SimTime>,
+    pub(super) timers: EventQueue<T>,
+    pub(super) now: SimTime,
     /// Time of the next event, if known.
-    upcoming: Option<SimTime>,
+    pub(super) upcoming: Option<SimTime>,
     /// Tags completed at the boundary that the region crossed last.
-    done: Vec<T>,
+    pub(super) done: Vec<T>,
     outbox: Outbox<T>,
-    solves: u64,
+    pub(super) solves: u64,
 }
 
 /// Message between regions.
@@ -63,8 +64,8 @@ enum MessageKind<T> {
 }
 
 /// A request whose message must be announced to other regions.
-#[derive(Debug)]
-struct PendingRequest<T> {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PendingRequest<T> {
     request: Message<T>,
     route: u32,
     /// Begin of its flow.
@@ -285,6 +286,20 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
     fn begin_span(&mut self, boundary: SimTime) {
         self.upcoming = None;
         self.region.begin_epoch(boundary);
+    }
+
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        self.to_bytes()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        self.restore_bytes(state)
     }
 
     fn unfinished(&self) -> Vec<T> {

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::event_store::{EventSlot, EventStore, RegionEvent};
 use super::forecast::{Arrival, Forecast};
@@ -34,7 +35,7 @@ pub(super) struct Region<T> {
     /// Flows by their numbers in `solver`.
     pub(super) transfers: Vec<Transfer<T>>,
     /// Ends of *short* flows, which end in the epoch in which they begin.
-    short_ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    pub(super) short_ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
     /// Lower bounds on the ends of the other flows.
     pub(super) ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
     /// Flows that end in this epoch at the rates that they had at its begin, by their ends.
@@ -44,10 +45,10 @@ pub(super) struct Region<T> {
     /// Last boundary for which the region prepared.
     pub(super) prepared: Option<SimTime>,
     pub(super) events: EventQueue<EventSlot>,
-    event_store: EventStore<T>,
-    cpus: Cpus<T>,
+    pub(super) event_store: EventStore<T>,
+    pub(super) cpus: Cpus<T>,
     /// Flows of later epochs that are not announced yet.
-    unannounced: BinaryHeap<Reverse<(FlowKey, EventSlot)>>,
+    pub(super) unannounced: BinaryHeap<Reverse<(FlowKey, EventSlot)>>,
     /// Numbers of the flows that concern other regions too, by key.
     pub(super) cross_region_flows: FxHashMap<FlowKey, u32>,
     /// State of such flows in other regions, by number.
@@ -68,13 +69,13 @@ pub(super) struct Region<T> {
     pub(super) arrivals_on_link: Vec<Arrival>,
     pub(super) forecast: Forecast,
     /// Number of messages that each host has sent; wraps around.
-    messages_sent: Vec<u32>,
+    pub(super) messages_sent: Vec<u32>,
     latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
 }
 
 /// A flow: the data of a message in transit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Transfer<T> {
     pub(super) key: FlowKey,
     pub(super) tag: T,
@@ -105,7 +106,7 @@ pub(super) struct LinkArrival {
 }
 
 /// State of a flow that concerns other regions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CrossRegionState {
     /// Levels that the other regions allow the flow.
     pub(super) adverts: Vec<(RegionId, u64)>,

@@ -121,6 +121,13 @@ impl RouteCache {
         Ok(route)
     }
 
+    /// Returns the ends of all routes, in the order of their numbers.
+    pub(super) fn all_ends(&self) -> Vec<(HostId, HostId)> {
+        let mut ends: Vec<_> = self.of_pair.iter().map(|(&ends, &route)| (route, ends)).collect();
+        ends.sort_unstable();
+        ends.into_iter().map(|(_, ends)| ends).collect()
+    }
+
     #[inline]
     pub(super) fn route(&self, route: u32) -> &RegionRoute {
         &self.routes[route as usize]

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
 
 use super::meter::Meter;
 use super::route::RegionUsage;
@@ -16,7 +17,7 @@ use crate::link_load::load_integrator::LoadIntegrator;
 /// defines it, the *fixed point*, is that of [`crate::epoch`]; `fixed_point.rs` solves it.
 ///
 /// The *open* flows of a link are those that it is the bottleneck of, and new ones: the link may change their rates.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RegionSolver {
     pub(super) links: Vec<Link>,
     pub(super) flows: Vec<Flow>,
@@ -34,6 +35,7 @@ pub(super) struct RegionSolver {
     pub(super) changed_flows: Vec<u32>,
     /// Links whose levels changed since the last exchange, each once.
     pub(super) changed_links: Vec<u32>,
+    #[serde(skip)]
     pub(super) candidates: Vec<super::fixed_point::Candidate>,
     /// Present time, for the meters.
     pub(super) now: SimTime,
@@ -47,7 +49,7 @@ pub(super) struct RegionSolver {
     pub(super) evaluations: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Link {
     /// Capacity, in 1/20 of a rate, as all loads.
     pub(super) capacity: u64,
@@ -83,7 +85,7 @@ pub(super) struct Link {
 }
 
 /// A flow as a link sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Member {
     pub(super) flow: u32,
     /// Position of this link in [`Flow::uses`].
@@ -93,7 +95,7 @@ pub(super) struct Member {
     pub(super) shares: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Flow {
     pub(super) share: u64,
     pub(super) bound: u64,
@@ -110,7 +112,7 @@ pub(super) struct Flow {
 }
 
 /// Bottleneck of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Bottleneck {
     /// Unknown until the next solve: the flow is new.
     New,
@@ -128,7 +130,7 @@ pub(super) enum Bottleneck {
 }
 
 /// A link as a flow sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Use {
     pub(super) link: u32,
     /// Position of the flow in [`Link::members`].

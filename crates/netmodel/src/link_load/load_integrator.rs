@@ -1,11 +1,12 @@
 //! Integration of a link's load over time.
 
 use pdes_core::SimTime;
+use serde::{Deserialize, Serialize};
 
 use super::bins::Bins;
 
 /// Integrates the load of a link over time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LoadIntegrator {
     /// Instant up to which the load is counted [ps].
     counted_until: u64,

@@ -38,6 +38,8 @@ pub(crate) enum Message<T> {
     Quiescent,
     /// The run is over.
     Stop,
+    /// To the first worker: the run is over for all members.
+    StopEverywhere,
 }
 
 /// The destination of the tokens for one worker.
@@ -200,6 +202,16 @@ impl<'a, T> WorkerEndpoint<'a, T> {
         }
     }
 
+    /// Stops the workers of all members, at quiescence.
+    pub(crate) fn stop_everywhere(&mut self) {
+        match &mut self.gateway {
+            Some(gateway) => gateway.stop(),
+            None if self.is_distributed => return self.send_uncounted(0, Message::StopEverywhere),
+            None => {}
+        }
+        self.stop_all();
+    }
+
     /// Returns true if too many bytes wait to be sent to other members. Other members receive in every state, so this
     /// cannot last.
     pub(crate) fn is_congested(&self) -> bool {
@@ -237,7 +249,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
     fn accept(&mut self, message: Message<T>) -> Option<Message<T>> {
         match message {
             Message::Quiescent => None,
-            Message::Stop => Some(message),
+            Message::Stop | Message::StopEverywhere => Some(message),
             Message::Forward { member, frame } => {
                 self.counts.received += 1;
                 self.backlog.to_first_worker.fetch_sub(frame.len(), Ordering::Relaxed);

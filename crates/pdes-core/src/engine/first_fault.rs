@@ -37,7 +37,12 @@ impl<E> FirstFault<E> {
     /// Returns the ending of a run on a cluster from the summary of all members. The error is present on the member of the
     /// failed process only.
     pub(crate) fn cluster_ending(self, all: RunSummary) -> Ending<Option<E>> {
-        let Some((at, rank, order)) = all.fault else { return Ending::from_unfinished(all.waiting) };
+        let Some((at, rank, order)) = all.fault else {
+            return match Ending::from_unfinished(all.waiting) {
+                Ending::Deadlocked(_) if all.is_stopped => Ending::StoppedAtCheckpoint,
+                ending => ending,
+            };
+        };
         let here = self.key() == Some((at, rank, order));
         let error = self.0.filter(|_| here).map(|(_, fault)| fault.error);
         Ending::Failed(rank, Fault { at, order, error })

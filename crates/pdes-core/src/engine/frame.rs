@@ -51,6 +51,8 @@ pub(crate) struct RunSummary {
     pub(crate) steps: u64,
     /// Processes that have not finished.
     pub(crate) waiting: Vec<Rank>,
+    /// The run was interrupted.
+    pub(crate) is_stopped: bool,
 }
 
 impl RunSummary {
@@ -60,6 +62,7 @@ impl RunSummary {
         self.fault = self.fault.into_iter().chain(other.fault).min();
         self.steps += other.steps;
         self.waiting.extend(other.waiting);
+        self.is_stopped |= other.is_stopped;
     }
 }
 
@@ -101,7 +104,12 @@ mod tests {
             Frame::RequestBound(at(11)),
             Frame::Progress(12, at(13)),
             Frame::Stop,
-            Frame::Summary(RunSummary { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
+            Frame::Summary(RunSummary {
+                fault: None,
+                steps: 12,
+                waiting: vec![Rank::new(13)],
+                is_stopped: true,
+            }),
         ];
         for frame in frames {
             assert_eq!(encoding::take(&mut frame.to_bytes().as_slice()), Some(frame));

@@ -96,7 +96,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
             endpoint: exchange,
             next_publication: STEPS_PER_PUBLICATION,
             backoff: Backoff::new(),
-            interrupt: engine.interrupt.clone().filter(|_| shared.is_alone),
+            interrupt: engine.interrupt.clone(),
             has_advanced: false,
             is_interrupted: false,
             shared,
@@ -237,6 +237,10 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
                 unreachable!("the exchange keeps what is for itself")
             }
             Message::Stop => return false,
+            Message::StopEverywhere => {
+                self.endpoint.stop_everywhere();
+                return false;
+            }
         }
         true
     }
@@ -257,7 +261,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
         let is_held = self.run_queue.is_suspended(local);
         self.is_interrupted = self.must_suspend() || is_held && self.has_no_failure();
         if self.run_queue.is_at_checkpoint(local) || self.is_interrupted {
-            self.endpoint.stop_all();
+            self.endpoint.stop_everywhere();
             return false;
         }
         self.resume(local, !is_held);

@@ -69,7 +69,7 @@ impl RegionBlocks {
     }
 
     /// Returns the number of regions.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.starts[self.members()] as usize
     }
 

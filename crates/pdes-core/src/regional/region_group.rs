@@ -97,7 +97,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         self.conditional = self.conditional.or_else(|| self.region.late_work());
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
-        self.contribution = Contribution { messages: 0, event, boundary, failure, conditional };
+        self.contribution = Contribution { event, boundary, failure, conditional, ..Contribution::IDENTITY };
     }
 
     /// Runs all events before an instant and not after a failure.

@@ -13,7 +13,7 @@ use super::mailboxes::{Mailboxes, OutgoingBuffers, RegionMessages};
 use super::region_group::RegionGroup;
 use super::timing::Stopwatch;
 use super::{ExchangeCounts, ProcessLocation, Region, RegionIndex};
-use crate::{Barrier, Process, Progress, SimDuration, SimTime};
+use crate::{Barrier, Interrupt, Process, Progress, SimDuration, SimTime};
 
 /// The state that the workers of a member share.
 pub(super) struct SharedState<'a, P: Process, R: Region<P>> {
@@ -30,6 +30,7 @@ pub(super) struct SharedState<'a, P: Process, R: Region<P>> {
     epoch: SimDuration,
     /// True if other members have regions, too; the first worker communicates with them.
     is_distributed: bool,
+    interrupt: &'a Interrupt,
     progress: &'a Progress,
 }
 
@@ -61,6 +62,7 @@ pub(super) struct RegionWorker<'c, 'a, 'g, P: Process, R: Region<P>> {
     failure: SimTime,
     steps: u64,
     counts: ExchangeCounts,
+    is_stopped: bool,
     messages: RegionMessages<P::Token, R::Message>,
     outgoing: OutgoingBuffers<P::Token, R::Message>,
     pub(super) stopwatch: Option<Stopwatch>,
@@ -70,6 +72,7 @@ pub(super) struct RegionWorker<'c, 'a, 'g, P: Process, R: Region<P>> {
 /// The result of a worker.
 pub(super) struct WorkerResult<'a, T, M> {
     pub(super) exchange_counts: ExchangeCounts,
+    pub(super) is_stopped: bool,
     pub(super) stopwatch: Option<Stopwatch>,
     pub(super) gateway: Option<RegionGateway<'a, T, M>>,
 }
@@ -81,6 +84,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
         locations: &'a [ProcessLocation],
         mailboxes: &'a Mailboxes<P::Token, R::Message>,
         (epoch, workers): (SimDuration, usize),
+        interrupt: &'a Interrupt,
         progress: &'a Progress,
     ) -> Self {
         let claims = groups.iter().map(|_| AtomicU64::new(0)).collect();
@@ -96,6 +100,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
             barrier,
             epoch,
             is_distributed,
+            interrupt,
             progress,
         }
     }
@@ -123,6 +128,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
             failure,
             steps: 0,
             counts,
+            is_stopped: false,
             messages,
             outgoing,
             stopwatch: None,
@@ -130,11 +136,11 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         }
     }
 
-    /// Runs epochs until no event is left, or a worker panics, or another member has left.
+    /// Runs epochs until no event is left, or the run is interrupted, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
         while self.run_epoch().is_some() {}
-        let Self { counts, stopwatch, gateway, .. } = self;
-        WorkerResult { exchange_counts: counts, stopwatch, gateway }
+        let Self { counts, is_stopped, stopwatch, gateway, .. } = self;
+        WorkerResult { exchange_counts: counts, is_stopped, stopwatch, gateway }
     }
 
     /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
@@ -167,7 +173,9 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         }
         self.epochs += 1;
         self.end = self.next_epoch_end(all)?;
-        Some(())
+        // A run that continues an earlier one begins with an epoch without events, and makes some progress in the next one.
+        self.is_stopped = all.is_interrupted && all.failure == SimTime::MAX && self.epochs > 1;
+        (!self.is_stopped).then_some(())
     }
 
     fn count(&mut self, all: Contribution) {
@@ -206,6 +214,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.end_phase();
         }
+        contribution.is_interrupted = self.shared.interrupt.is_requested();
         let mut all = self.reduce_workers(contribution)?;
         if self.shared.is_distributed {
             all = self.reduce_members(all)?;

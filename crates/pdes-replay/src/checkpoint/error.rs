@@ -48,6 +48,12 @@ pub enum CheckpointError {
         /// Description of the damage.
         what: &'static str,
     },
+    /// The processes of a run do not see the same file.
+    #[error("the checkpoint {}: not all processes find the same file; name a directory that all hosts share", path.display())]
+    NotShared {
+        /// The file.
+        path: PathBuf,
+    },
     /// The state of the network is not one of this platform.
     #[error(
         "the checkpoint {} has a state of the network that the platform cannot have; start from the beginning without --resume",

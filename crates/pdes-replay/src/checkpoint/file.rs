@@ -27,7 +27,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -54,7 +54,7 @@ pub(super) fn write(
     path: &Path,
     header: &Header,
     network: Vec<u8>,
-    states: impl Iterator<Item = impl Serialize>,
+    states: impl Iterator<Item = Vec<u8>>,
 ) -> Result<u64, CheckpointError> {
     write_file(path, header, network, states).map_err(|error| CheckpointError::io(path, error))
 }
@@ -63,7 +63,7 @@ fn write_file(
     path: &Path,
     header: &Header,
     network: Vec<u8>,
-    states: impl Iterator<Item = impl Serialize>,
+    states: impl Iterator<Item = Vec<u8>>,
 ) -> io::Result<u64> {
     let mut writer = HashedWriter { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
     writer.write(&MAGIC)?;
@@ -71,7 +71,7 @@ fn write_file(
     writer.frame(header)?;
     writer.frame(&network)?;
     for state in states {
-        writer.frame(&state)?;
+        writer.bytes(&state)?;
     }
     let HashedWriter { mut file, hasher } = writer;
     file.write_all(hasher.finalize().as_bytes())?;
@@ -90,10 +90,13 @@ impl HashedWriter {
     }
 
     fn frame(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let bytes = postcard::to_stdvec(value).map_err(io::Error::other)?;
+        self.bytes(&postcard::to_stdvec(value).map_err(io::Error::other)?)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         self.write(&length.to_le_bytes())?;
-        self.write(&bytes)
+        self.write(bytes)
     }
 }
 
@@ -146,29 +149,34 @@ impl CheckpointReader {
         Ok(network)
     }
 
-    /// Restores the processes of all ranks, in order.
+    /// Restores the processes of some of so many ranks, in their order.
     pub(super) fn processes<'t, M>(
         mut self,
         world: &'t Replay<'t, M>,
-        ranks: u32,
+        (mine, ranks): (&[Rank], u32),
         locate: impl Fn(Box<ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError>
     where
         M: Machine<Error = RouteError>,
     {
         let mut frames = FrameReader { path: &self.path, file: &mut self.file, remaining: self.remaining };
-        let mut processes = Vec::with_capacity(ranks as usize);
-        for rank in (0..ranks).map(Rank::new) {
-            let process = world.restore_process(rank, frames.next()?).map_err(|error| match error {
-                RestoreError::Replay(error) => locate(error),
-                RestoreError::Foreign { rank, actions } => {
-                    CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
-                }
-            })?;
-            processes.push(process);
+        let mut place_of = vec![None; ranks as usize];
+        mine.iter().enumerate().for_each(|(place, rank)| place_of[rank.index()] = Some(place));
+        let mut processes: Vec<Option<RankProcess<'t, M>>> = mine.iter().map(|_| None).collect();
+        for (rank, place) in (0..).map(Rank::new).zip(place_of) {
+            let bytes = frames.bytes()?;
+            let Some(place) = place else { continue };
+            let process =
+                world.restore_process(rank, frames.decode(&bytes)?).map_err(|error| match error {
+                    RestoreError::Replay(error) => locate(error),
+                    RestoreError::Foreign { rank, actions } => {
+                        CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
+                    }
+                })?;
+            processes[place] = Some(process);
         }
         match frames.remaining {
-            0 => Ok(processes),
+            0 => Ok(processes.into_iter().flatten().collect()),
             _ => Err(damaged(&self.path, "it has more states than the run has ranks").into()),
         }
     }
@@ -217,6 +225,12 @@ struct FrameReader<'f> {
 
 impl FrameReader<'_> {
     fn next<T: for<'b> Deserialize<'b>>(&mut self) -> Result<T, CheckpointError> {
+        let bytes = self.bytes()?;
+        self.decode(&bytes)
+    }
+
+    /// Reads the bytes of a frame.
+    fn bytes(&mut self) -> Result<Vec<u8>, CheckpointError> {
         let mut length = [0; 4];
         self.read(&mut length)?;
         let length = u32::from_le_bytes(length);
@@ -225,7 +239,11 @@ impl FrameReader<'_> {
         }
         let mut bytes = vec![0; length as usize];
         self.read(&mut bytes)?;
-        match postcard::take_from_bytes(&bytes) {
+        Ok(bytes)
+    }
+
+    fn decode<T: for<'b> Deserialize<'b>>(&self, bytes: &[u8]) -> Result<T, CheckpointError> {
+        match postcard::take_from_bytes(bytes) {
             Ok((value, [])) => Ok(value),
             _ => Err(damaged(self.path, "a state is invalid")),
         }

@@ -65,6 +65,7 @@ impl RunIdentity {
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
             IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
             IdentityPart::hashed("[network]", &job.network),
+            IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &job.mpi),
             IdentityPart::new(
                 "analysis.waits",

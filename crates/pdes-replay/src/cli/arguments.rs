@@ -234,7 +234,7 @@ pub(crate) struct RunArguments {
     /// Number of threads, from 1 (the default) to 1024.
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Execution")]
     pub(crate) threads: Option<i64>,
-    /// Writes checkpoints into this directory, from which --resume continues; one process, without epochs.
+    /// Writes checkpoints into this directory, from which --resume continues.
     #[arg(long, value_name = "DIR", help_heading = "Execution")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Time between two checkpoints, such as 30s, 5m (the default) or 1h.

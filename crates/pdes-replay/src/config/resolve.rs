@@ -68,7 +68,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     if checkpoints.is_some() {
-        checkpoints::check_model(model, epoch)?;
+        checkpoints::check_model(model)?;
     }
     let timeline = timeline::timeline(timeline)?;
     Ok(Job {

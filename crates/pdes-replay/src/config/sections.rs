@@ -352,7 +352,7 @@ pub(super) struct AnalysisSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CheckpointSection {
-    /// Directory of checkpoints (`--checkpoint`); one process, without epochs.
+    /// Directory of checkpoints (`--checkpoint`).
     #[schemars(extend("x-default" = "none", "x-page" = "checkpoints.md"))]
     pub(super) directory: Option<PathBuf>,
     /// Wall-clock time between two checkpoints, such as `"30s"` or `"5m"` (`--every`).

@@ -10,11 +10,12 @@ use std::collections::HashMap;
 
 use mpi_model::{Completion, Findings, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
 use netmodel::{ForeignState, NetworkModel};
-use pdes_core::{Interrupt, OrderedRun, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
+use pdes_core::{Cluster, Interrupt, OrderedRun, Progress, Rank, SimDuration, SimTime, StateWriter};
 
 use super::FastForward;
 use crate::checkpoint::{InTimeOrder, Segmented};
 use crate::contention::{Contention, SharedMachine};
+use crate::simulation::{MemberRun, RunError, on_cluster};
 
 /// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
 /// it comes to rest, but a program that never repeats should not be compared forever.
@@ -221,15 +222,16 @@ impl<'r, 'a, 't, 'm, N> InOrderFastForward<'r, 'a, 't, 'm, N> {
     }
 }
 
-impl<'t, 'm, N: NetworkModel<Completion>> Segmented<SharedProcess<'t, 'm>>
+impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>>
     for InOrderFastForward<'_, '_, 't, 'm, N>
 {
     fn run(
         &mut self,
+        _: &mut Cluster,
         mut processes: Vec<SharedProcess<'t, 'm>>,
         interrupt: &Interrupt,
         progress: &Progress,
-    ) -> Run<SharedProcess<'t, 'm>> {
+    ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
         let Self { in_order: InTimeOrder { engine, contention }, search } = self;
         // A loop of the longest program has most of its actions, if any has.
         let longest =
@@ -243,18 +245,18 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<SharedProcess<'t, 'm>>
         let mut run = engine.start(processes, &mut **contention, progress);
         while run.run_to_cut() {
             if interrupt.is_requested() {
-                return run.stop();
+                return Ok(on_cluster(run.stop()));
             }
             if search.examine(&mut run) {
                 progress.continue_after(before + search.found.skipped_actions - skipped_before);
             }
         }
-        run.finish()
+        Ok(on_cluster(run.finish()))
     }
 
-    fn save(&self) -> Vec<u8> {
-        let state = (self.search.found.save(), Segmented::<SharedProcess<'t, 'm>>::save(&self.in_order));
-        postcard::to_allocvec(&state).expect("memory takes all")
+    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        let state = (self.search.found.save(), self.in_order.saved());
+        Ok(postcard::to_allocvec(&state).expect("memory takes all"))
     }
 
     fn skipped_actions(&self) -> u64 {
@@ -264,6 +266,6 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<SharedProcess<'t, 'm>>
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
         let (found, network): (Vec<u8>, Vec<u8>) = postcard::from_bytes(state).map_err(|_| ForeignState)?;
         self.search.found = FastForward::restore(&found)?;
-        Segmented::<SharedProcess<'t, 'm>>::restore(&mut self.in_order, &network)
+        self.in_order.continue_from(&network)
     }
 }

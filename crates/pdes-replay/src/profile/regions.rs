@@ -125,8 +125,12 @@ impl Simulation {
         let plan = self.epochs().ok_or(RunError::NoRegions)?;
         let blocks = RegionBlocks::new(plan.homes(self.placement(), self.trace().ranks()), plan.regions(), 1);
         let engine = self.regional_engine().timed();
-        let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, progress)?;
-        let Ok((Some(outcome), Some(timing))) = done else { return Err(RunError::NoRegions) };
+        let (outcome, timing) =
+            match self.run_regions(&mut Cluster::alone(), &engine, &blocks, None, progress) {
+                Ok((Some(outcome), Some(timing))) => (outcome, timing),
+                Err(RunError::Unordered(_)) | Ok(_) => return Err(RunError::NoRegions),
+                Err(error) => return Err(error),
+            };
         Ok(RegionProfile::new(plan.epoch().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
     }
 }

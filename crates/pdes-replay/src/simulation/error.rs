@@ -6,7 +6,7 @@ use mpi_model::collective::SelectionError;
 use mpi_model::{ReplayError, ReplayErrorKind};
 use netmodel::epoch::EpochError;
 use netmodel::{RegionError, RouteError};
-use pdes_core::ClusterError;
+use pdes_core::{ClusterError, UnorderedConditional};
 use timeline::TimelineError;
 use trace_mmap::TraceError;
 
@@ -58,6 +58,9 @@ pub enum RunError {
         /// The missing route.
         source: Box<RouteError>,
     },
+    /// A rank depends on the order of events in all regions, which run in no common order.
+    #[error("rank {} depends at {} s on the global event order", .0.rank, .0.at)]
+    Unordered(UnorderedConditional),
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),

@@ -6,7 +6,7 @@ use mpi_model::Completion;
 use netmodel::{NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
-use super::{Outcome, RunError, Simulation, run};
+use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder, run_to_end};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
 use crate::fast_forward::InOrderFastForward;
@@ -67,16 +67,17 @@ impl<'a> OrderedReplay<'a> {
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, contention: &mut contention };
-        let sources = (&world, spool.as_ref());
+        let (alone, sources) = (&mut Cluster::alone(), (&world, spool.as_ref(), &*ranks));
         let (run, checkpoints, fast_forward) = if forwards {
             let mut forwarded = InOrderFastForward::new(in_order, &world);
-            let (run, checkpoints) = run_to_end(simulation, checkpoints, &mut forwarded, sources, progress)?;
+            let (run, checkpoints) =
+                run_to_end(simulation, alone, checkpoints, &mut forwarded, sources, progress)?;
             (run, checkpoints, Some(forwarded.found()))
         } else {
-            let (run, checkpoints) = run_to_end(simulation, checkpoints, &mut in_order, sources, progress)?;
+            let (run, checkpoints) =
+                run_to_end(simulation, alone, checkpoints, &mut in_order, sources, progress)?;
             (run, checkpoints, None)
         };
-        let run = run::on_cluster(run);
         let file_servers = contention.server_use();
         if let Some((plan, spool)) = simulation.job.timeline.as_ref().zip(spool.as_ref()) {
             plan.add_servers(spool, &simulation.platform, &file_servers);

@@ -84,13 +84,13 @@ impl Outcome {
 }
 
 /// A part of an outcome that each process has of its own ranks or regions.
-pub(super) trait Part: Serialize + DeserializeOwned {
+pub(crate) trait Part: Serialize + DeserializeOwned {
     /// Adds the part of another process; parts come in the order of processes.
     fn merge(&mut self, other: Self);
 }
 
 /// Merges the parts of all processes that have one; the first process gets the whole.
-pub(super) fn gather<P: Part>(cluster: &mut Cluster, own: Option<P>) -> Result<Option<P>, RunError> {
+pub(crate) fn gather<P: Part>(cluster: &mut Cluster, own: Option<P>) -> Result<Option<P>, RunError> {
     let parts = cluster.gather(own)?.into_iter().flatten();
     Ok(parts.reduce(|mut whole, part| {
         whole.merge(part);

@@ -5,8 +5,8 @@ use std::time::Instant;
 use mpi_model::{Machine, RankProcess, Replay, ReplayError};
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
-    Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine,
-    RegionalRun, RegionalTiming, Run, UnorderedConditional,
+    Cluster, Ending, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, RegionalRun,
+    RegionalTiming, Run, UnorderedConditional,
 };
 use timeline::Spool;
 use trace_mmap::TraceError;
@@ -14,20 +14,20 @@ use trace_mmap::TraceError;
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
 use super::{Outcome, RunError, Simulation};
-use crate::checkpoint::run_to_end;
+use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::fast_forward::FreeFastForward;
 use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
-use crate::region_adapter::RegionAdapter;
+use crate::region_adapter::{InRegions, RegionAdapter};
 use crate::report::peak_rss_bytes;
 
 type Failure = Box<ReplayError<RouteError>>;
 
 /// The run of a machine's ranks on one process of a cluster: a failure carries its error on the process that has it only.
-pub(super) type MemberRun<'t, M> = Run<RankProcess<'t, M>, Option<Failure>>;
+pub(crate) type MemberRun<'t, M> = Run<RankProcess<'t, M>, Option<Failure>>;
 
 impl Simulation {
     /// Replays the trace on the platform, on this process alone.
@@ -55,15 +55,16 @@ impl Simulation {
             Execution::ByRegions(_) if self.uses_storage() => return Err(RunError::FilesWithEpochs),
             Execution::ByRegions(_) => match self.blocks(cluster)? {
                 Some(blocks) => {
-                    match self.run_regions(cluster, &self.regional_engine(), &blocks, progress)? {
-                        Ok((outcome, _)) => outcome,
-                        Err(unordered) => {
+                    let checkpoints = self.job.checkpoints.as_ref();
+                    match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
+                        Err(RunError::Unordered(unordered)) => {
                             self.warn_sequential(unordered);
                             progress.continue_after(0);
                             self.run_on_first(cluster, |simulation| {
                                 simulation.run_in_order(started, progress)
                             })?
                         }
+                        done => done?.0,
                     }
                 }
                 None => self.run_on_first(cluster, |simulation| simulation.replay(progress))?,
@@ -93,7 +94,11 @@ impl Simulation {
     ) -> Result<Option<Outcome>, RunError> {
         let own = (cluster.member() == 0).then(|| {
             let holds_all = self.region_blocks.is_none() || self.trace.is_in_memory();
-            if holds_all { replay(self) } else { replay(&Self::load(&self.job)?) }
+            if holds_all {
+                replay(self)
+            } else {
+                replay(&Self::load(&self.job)?.with_stop(self.stop.clone()))
+            }
         });
         agree(cluster, own.transpose())
     }
@@ -103,7 +108,9 @@ impl Simulation {
         match self.model.execution {
             Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
                 let forwards = self.fast_forwards();
-                let checkpoints = self.job.checkpoints.as_ref();
+                // The regions of a replay with epochs have another state, and are tried first when it resumes.
+                let has_regions = self.model.capabilities.regions;
+                let checkpoints = self.job.checkpoints.as_ref().filter(|_| !has_regions);
                 match run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints }) {
                     // Only a replay of all tells the index of an action before which iterations were to be skipped.
                     Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
@@ -145,49 +152,43 @@ impl Simulation {
             None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
-        let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
-        let checkpoints = self.job.checkpoints.as_ref();
+        let mine = engine.ranks(me, members, ranks);
+        let mut checkpoints = self.job.checkpoints.as_ref();
         if self.fast_forwards() && members == 1 {
-            let world = self.world(&machine, &all, None).stopping_at_iterations();
+            let world = self.world(&machine, &mine, None).stopping_at_iterations();
             let mut forwarded = FreeFastForward::new(engine.clone(), &world, ranks);
-            let (run, checkpoints) = run_to_end(self, checkpoints, &mut forwarded, (&world, None), progress)?;
+            let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
+            let sources = (&world, None, &*all);
+            let (run, checkpoints) =
+                run_to_end(self, cluster, checkpoints.take(), &mut forwarded, sources, progress)?;
             let fast_forward = Some(forwarded.found());
             if !matches!(run.ending, Ending::Failed(..)) {
-                let outcome = self.collect(cluster, started, (&world, None, all), on_cluster(run))?;
+                let outcome = self.collect(cluster, started, (&world, None, all), run)?;
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
             }
             // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
             progress.continue_after(0);
-        } else if checkpoints.is_some() && members == 1 {
-            let spool = self.spool();
-            let world = self.world(&machine, &all, spool.as_ref());
-            let (run, checkpoints) =
-                run_to_end(self, checkpoints, &mut engine.clone(), (&world, spool.as_ref()), progress)?;
-            let outcome = self.collect(cluster, started, (&world, spool.as_ref(), all), on_cluster(run))?;
-            return Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }));
         }
         let spool = self.spool();
-        let mine = engine.ranks(me, members, ranks);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
         let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
-        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
-        let processes = agree(cluster, processes)?;
-        let run = engine.run_distributed(cluster, ranks, processes, progress)?;
+        let sources = (&world, spool.as_ref(), &*mine);
+        let mut free = FreeRunning { engine: engine.clone(), ranks };
+        let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
-        Ok(outcome.map(|outcome| Outcome { cuts, ..outcome }))
+        Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
     }
 
-    /// Replays the regions of this process, and the ranks on their hosts, with contention. The inner error says which rank depends
-    /// on the global event order.
-    #[expect(clippy::type_complexity, reason = "an outcome and times, or one of two errors")]
+    /// Replays the regions of this process, and the ranks on their hosts, with contention.
     pub(crate) fn run_regions(
         &self,
         cluster: &mut Cluster,
         engine: &RegionalEngine,
         blocks: &RegionBlocks,
+        checkpoints: Option<&CheckpointPlan>,
         progress: &Progress,
-    ) -> Result<Result<(Option<Outcome>, Option<RegionalTiming>), UnorderedConditional>, RunError> {
+    ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
         let started = Instant::now();
         let me = cluster.member();
         let plan = self.epochs.as_ref().expect("where there are regions there are epochs");
@@ -198,23 +199,18 @@ impl Simulation {
         let others = (0..blocks.members()).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
         let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
-        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
-        let processes = agree(cluster, processes)?;
         let epoch_machine = plan.machine(&self.platform, &self.job.network).map_err(RunError::from);
         let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
         let (numbers, homes) = (blocks.regions(me), blocks.region_of_rank());
         let own = epoch_machine.make_regions(numbers.clone());
         let adapters = RegionAdapter::adapt_all(numbers.start, own, &self.placement, homes);
-        let done = engine.run_distributed(cluster, plan.epoch(), processes, blocks, adapters, progress)?;
-        let RegionalRun { run, mut regions, exchange_counts, timing } = match done {
-            Ok(done) => done,
-            Err(unordered) => return Ok(Err(unordered)),
-        };
+        let mut regions = InRegions::new(engine.clone(), plan.epoch(), blocks, adapters, &world);
+        let sources = (&world, spool.as_ref(), &*mine);
+        let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
+        let exchange_counts = regions.exchange_counts(cluster)?;
+        let (mut regions, timing) = regions.into_parts();
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
-        // A single process sends no critical paths between regions: subtract theirs, so that the counts are equal.
-        let paths = cluster.gather(world.path_tokens())?.iter().sum();
-        let messages = exchange_counts.messages.saturating_sub(paths);
-        let summary = RegionAdapter::summary(&regions, ExchangeCounts { messages, ..exchange_counts });
+        let summary = RegionAdapter::summary(&regions, exchange_counts);
         let epochs = gather(cluster, Some(summary))?;
         let links = if self.records_links() {
             let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
@@ -224,7 +220,7 @@ impl Simulation {
         } else {
             None
         };
-        Ok(Ok((outcome.map(|outcome| Outcome { epochs, links, ..outcome }), timing)))
+        Ok((outcome.map(|outcome| Outcome { epochs, links, checkpoints, ..outcome }), timing))
     }
 
     /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or takes longer than one
@@ -271,6 +267,9 @@ impl Simulation {
             "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
             self.job.threads
         );
+        if self.job.checkpoints.is_some() {
+            tracing::warn!("with epochs no checkpoints are written where one thread runs all regions");
+        }
     }
 
     /// Creates the world of the ranks of this process on `machine`.
@@ -375,7 +374,7 @@ impl Simulation {
 }
 
 /// Returns a run of one process as the run of a member of a cluster.
-pub(super) fn on_cluster<M: Machine<Error = RouteError>>(run: Run<RankProcess<'_, M>>) -> MemberRun<'_, M> {
+pub(crate) fn on_cluster<M: Machine<Error = RouteError>>(run: Run<RankProcess<'_, M>>) -> MemberRun<'_, M> {
     let ending = match run.ending {
         Ending::Completed => Ending::Completed,
         Ending::Failed(rank, Fault { at, order, error }) => {

@@ -6,7 +6,6 @@ use super::value_error;
 use crate::checkpoint::CheckpointPlan;
 use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
-use crate::job::Epoch;
 use crate::models::Model;
 
 /// Default interval between two checkpoints.
@@ -45,10 +44,8 @@ fn refuse(message: impl Into<String>) -> Result<(), ConfigError> {
 }
 
 /// Refuses models and modes whose state cannot be saved.
-pub(super) fn check_model(model: &Model, epoch: Epoch) -> Result<(), ConfigError> {
-    if epoch != Epoch::Exact {
-        refuse("the state of regions is not saved: leave network.epoch_s out, or checkpoints")
-    } else if !model.capabilities.checkpoint {
+pub(super) fn check_model(model: &Model) -> Result<(), ConfigError> {
+    if !model.capabilities.checkpoint {
         let names = Model::names_with(|other| other.checkpoint);
         refuse(format!(
             "the state of the model {:?} is not saved: take network.model = {names}, or no checkpoints",

@@ -1,0 +1,336 @@
+//! Replays in segments between checkpoints, on one process or on several.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Instant;
+
+use mpi_model::{Completion, Machine, RankProcess, Replay};
+use netmodel::{ForeignState, NetworkModel, RouteError};
+use pdes_core::{Cluster, Ending, Engine, Interrupt, OrderedEngine, Progress, Rank};
+use timeline::{SavedSpool, Spool};
+use trace_mmap::TraceError;
+
+use super::file::{self, CheckpointReader, Header};
+use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
+use crate::contention::{Contention, SharedMachine};
+use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster};
+
+/// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own. On
+/// several processes all call the same functions.
+pub(crate) trait Segmented<'t, M: Machine> {
+    /// Runs the ranks of this process to their end, or until the interrupt.
+    fn run(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, M>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<MemberRun<'t, M>, RunError>;
+
+    /// Returns the state of the network between two segments; on several processes the first one gets the whole.
+    fn save(&self, _cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns the number of actions that were skipped so far.
+    fn skipped_actions(&self) -> u64 {
+        0
+    }
+
+    /// Restores the state of the network, which is idle.
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
+    }
+}
+
+/// Without contention the ranks are all there is.
+pub(crate) struct FreeRunning {
+    pub(crate) engine: Engine,
+    /// Number of ranks of all processes.
+    pub(crate) ranks: u32,
+}
+
+impl<'t, M> Segmented<'t, M> for FreeRunning
+where
+    M: Machine<WorkRequest = Infallible, Error = RouteError>,
+{
+    fn run(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, M>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<MemberRun<'t, M>, RunError> {
+        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        Ok(engine.run_distributed(cluster, self.ranks, processes, progress)?)
+    }
+}
+
+/// With contention ranks and network run in the order of time.
+pub(crate) struct InTimeOrder<'r, 'm, N> {
+    pub(crate) engine: OrderedEngine,
+    pub(crate) contention: &'r mut Contention<'m, N>,
+}
+
+impl<N: NetworkModel<Completion>> InTimeOrder<'_, '_, N> {
+    /// Returns the states of the network and of the storage.
+    pub(crate) fn saved(&self) -> Vec<u8> {
+        postcard::to_allocvec(&self.contention.save()).expect("memory takes all")
+    }
+
+    /// Continues from states of the network and of the storage.
+    pub(crate) fn continue_from(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        self.contention.restore(&postcard::from_bytes(state).map_err(|_| ForeignState)?)
+    }
+}
+
+impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
+    fn run(
+        &mut self,
+        _: &mut Cluster,
+        processes: Vec<RankProcess<'t, SharedMachine<'m>>>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
+        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        Ok(on_cluster(engine.run(processes, self.contention, progress)))
+    }
+
+    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        Ok(self.saved())
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        self.continue_from(state)
+    }
+}
+
+/// Runs the ranks of this process to their end, in segments between checkpoints if there are any, from the last checkpoint if that is
+/// requested.
+pub(crate) fn run_to_end<'t, M, S>(
+    simulation: &Simulation,
+    cluster: &mut Cluster,
+    checkpoints: Option<&CheckpointPlan>,
+    segmented: &mut S,
+    (world, spool, mine): (&'t Replay<'t, M>, Option<&Spool>, &[Rank]),
+    progress: &Progress,
+) -> Result<(MemberRun<'t, M>, Option<CheckpointSummary>), RunError>
+where
+    M: Machine<Error = RouteError>,
+    S: Segmented<'t, M>,
+{
+    let Some(plan) = checkpoints else {
+        let processes = world.processes_of(mine.iter().copied()).map_err(|error| simulation.locate(error));
+        let processes = agree(cluster, processes)?;
+        return Ok((segmented.run(cluster, processes, &Interrupt::default(), progress)?, None));
+    };
+    let identity = agree(cluster, RunIdentity::of(simulation))?;
+    let summary = CheckpointSummary::default();
+    let mut segments =
+        CheckpointSegments { simulation, plan, segmented, world, spool, mine, progress, identity, summary };
+    let run = segments.run(cluster)?;
+    Ok((run, Some(segments.summary)))
+}
+
+/// A replay in segments between checkpoints.
+struct CheckpointSegments<'r, 't, M, S> {
+    simulation: &'r Simulation,
+    plan: &'r CheckpointPlan,
+    segmented: &'r mut S,
+    world: &'t Replay<'t, M>,
+    /// Events of the timeline, if there is one.
+    spool: Option<&'r Spool>,
+    /// Ranks of this process.
+    mine: &'r [Rank],
+    progress: &'r Progress,
+    identity: RunIdentity,
+    summary: CheckpointSummary,
+}
+
+impl<'t, M, S> CheckpointSegments<'_, 't, M, S>
+where
+    M: Machine<Error = RouteError>,
+    S: Segmented<'t, M>,
+{
+    fn run(&mut self, cluster: &mut Cluster) -> Result<MemberRun<'t, M>, RunError> {
+        let is_first = cluster.member() == 0;
+        let opened = self.plan.open(&self.identity, is_first).map_err(RunError::from);
+        let opened = agree(cluster, opened)?;
+        let found = opened.as_ref().map(|opened| opened.header().actions);
+        let is_common = cluster.broadcast(is_first.then_some(found))? == found;
+        let processes = match opened {
+            _ if !is_common => Err(CheckpointError::NotShared { path: self.plan.path() }.into()),
+            Some(opened) => self.restore(opened, is_first),
+            None => {
+                let processes = self.world.processes_of(self.mine.iter().copied());
+                processes.map_err(|error| self.simulation.locate(error))
+            }
+        };
+        let mut processes = agree(cluster, processes)?;
+        let started = Instant::now();
+        loop {
+            let run = self.run_segment(cluster, processes)?;
+            if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
+                return Ok(run);
+            }
+            processes = run.processes;
+            // The state computed from a damaged trace must not become a checkpoint.
+            let damage = self.simulation.trace().integrity();
+            agree(cluster, damage.map_err(|damage| TraceError::from(damage).into()))?;
+            let reached: u64 = processes.iter().map(RankProcess::actions).sum();
+            let reached: u64 = sum(cluster, reached)?;
+            let is_last = sum(cluster, self.simulation.stop_handle().is_requested().into())? > 0;
+            let actions = reached.saturating_sub(self.segmented.skipped_actions());
+            let replayed_s = self.summary.replayed_before_s + started.elapsed().as_secs_f64();
+            let written = self.write(cluster, &processes, actions, replayed_s)?;
+            match agree(cluster, written.map_err(RunError::from)) {
+                Ok(()) if is_last && is_first => {
+                    return Err(RunError::Stopped { actions, checkpoint: self.plan.path() });
+                }
+                // The first process says so.
+                Ok(()) if is_last => return Err(RunError::OtherProcess { process: 0 }),
+                Ok(()) => {}
+                Err(error @ RunError::Checkpoint(_)) if !is_last => {
+                    tracing::warn!("{error}; the run continues, and the previous checkpoint remains")
+                }
+                // The first process has reported the error.
+                Err(RunError::OtherProcess { .. }) if !is_last => {}
+                Err(error) => return Err(error),
+            }
+            // The first process counts for all.
+            self.progress.continue_after(if is_first { reached } else { 0 });
+        }
+    }
+
+    /// Runs until the next checkpoint is due, the stop is requested, or all ranks have ended.
+    fn run_segment(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, M>>,
+    ) -> Result<MemberRun<'t, M>, RunError> {
+        let StopHandle { interrupt, .. } = self.simulation.stop_handle();
+        let interval = self.plan.interval;
+        interrupt.clear();
+        if self.simulation.stop_handle().is_requested() {
+            interrupt.request();
+        }
+        std::thread::scope(|scope| {
+            let (ended, timer) = mpsc::channel::<Infallible>();
+            scope.spawn(move || {
+                if timer.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                    interrupt.request();
+                }
+            });
+            let run = self.segmented.run(cluster, processes, interrupt, self.progress);
+            // Disconnects the channel, which ends the timer.
+            drop(ended);
+            run
+        })
+    }
+
+    /// Restores the state of a checkpoint; the first of several processes gets what is of all.
+    fn restore(
+        &mut self,
+        mut opened: CheckpointReader,
+        is_first: bool,
+    ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
+        let Header { actions, replayed_s, poll_costs, findings, events, .. } = opened.header().clone();
+        (self.summary.resumed_from, self.summary.replayed_before_s) = (Some(actions), replayed_s);
+        self.world.set_poll_prices(poll_costs.0, poll_costs.1);
+        let network = opened.network()?;
+        self.segmented
+            .restore(&network)
+            .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
+        if is_first {
+            tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
+            self.world.restore_findings(findings);
+            self.progress.continue_after(actions.saturating_add(self.segmented.skipped_actions()));
+        }
+        self.restore_events(events, opened.path())?;
+        let ranks = self.simulation.trace().ranks();
+        opened.processes(self.world, (self.mine, ranks), |error| self.simulation.locate(error))
+    }
+
+    /// Continues the timeline with the events before the checkpoint.
+    fn restore_events(&self, events: Option<SavedSpool>, path: &Path) -> Result<(), CheckpointError> {
+        let ranks = self.simulation.trace().ranks() as usize;
+        match (self.spool, events) {
+            (Some(spool), Some(events)) if events.ranks() <= ranks => spool
+                .restore(events)
+                .map_err(|source| CheckpointError::Events { path: path.to_owned(), source }),
+            (None, None) => Ok(()),
+            _ => Err(CheckpointError::Damaged {
+                path: path.to_owned(),
+                what: "its timeline is of another run",
+            }),
+        }
+    }
+
+    /// Writes a checkpoint on the first process, with the states of all. The inner error is of the files; the outer one is of the
+    /// connection.
+    fn write(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: &[RankProcess<'t, M>],
+        actions: u64,
+        replayed_s: f64,
+    ) -> Result<Result<(), CheckpointError>, RunError> {
+        let started = Instant::now();
+        let events = self.spool.map(Spool::save).transpose();
+        let network = self.segmented.save(cluster)?;
+        let findings = gather(cluster, Some(self.world.findings(&[])))?;
+        let encode = |process: &RankProcess<'t, M>| {
+            let state = process.save().expect("a rank that has stopped can be saved");
+            postcard::to_stdvec(&state).expect("memory takes all")
+        };
+        let is_first = cluster.member() == 0;
+        let sent: Vec<(Rank, Vec<u8>)> = match is_first {
+            true => Vec::new(),
+            false => processes.iter().map(|process| (process.rank(), encode(process))).collect(),
+        };
+        let received = cluster.gather(sent)?;
+        if !is_first {
+            return Ok(Ok(()));
+        }
+        let events = match events {
+            Ok(events) => events,
+            Err(source) => return Ok(Err(CheckpointError::Events { path: self.plan.path(), source })),
+        };
+        let mut others = vec![None; self.simulation.trace().ranks() as usize];
+        received.into_iter().flatten().for_each(|(rank, state)| others[rank.index()] = Some(state));
+        let mut own: Vec<&RankProcess<'t, M>> = processes.iter().collect();
+        own.sort_unstable_by_key(|process| process.rank());
+        let mut own = own.into_iter();
+        // One rank at a time, so that the peak memory does not grow.
+        let states = others
+            .into_iter()
+            .map(|state| state.unwrap_or_else(|| encode(own.next().expect("each rank is of one process"))));
+        let header = Header {
+            identity: self.identity.clone(),
+            actions,
+            replayed_s,
+            poll_costs: self.world.poll_prices(),
+            findings: findings.unwrap_or_default(),
+            events: events.clone(),
+        };
+        let written = file::write(&self.plan.path(), &header, network, states).and_then(|bytes| {
+            self.plan.remove_events_but(events.as_ref().and_then(SavedSpool::file)).map(|()| bytes)
+        });
+        Ok(written.map(|bytes| self.count(bytes, actions, started)))
+    }
+
+    /// Counts a checkpoint that was written.
+    fn count(&mut self, bytes: u64, actions: u64, started: Instant) {
+        let took_s = started.elapsed().as_secs_f64();
+        (self.summary.written, self.summary.writing_s) =
+            (self.summary.written + 1, self.summary.writing_s + took_s);
+        tracing::info!("wrote a checkpoint after {actions} actions ({bytes} bytes in {took_s:.3} s)");
+    }
+}
+
+/// Returns the sum of the numbers of all processes.
+fn sum(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
+    let all = cluster.gather(own)?;
+    Ok(cluster.broadcast((cluster.member() == 0).then(|| all.iter().sum()))?)
+}
