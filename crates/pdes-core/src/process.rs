@@ -90,8 +90,8 @@ pub enum Pause {
     /// The process has reached a checkpoint and pauses until another run resumes it.
     ///
     /// A run ends, as [`Ending::StoppedAtCheckpoint`](crate::Ending::StoppedAtCheckpoint), when nothing else can happen before
-    /// the clock of a process that is at a checkpoint; tokens are still delivered to it. On a cluster of several members and
-    /// in an [`OrderedEngine`](crate::OrderedEngine) the process gets its next turn at once; in the latter a
+    /// the clock of a process that is at a checkpoint; tokens are still delivered to it. In an
+    /// [`OrderedEngine`](crate::OrderedEngine) the process gets its next turn at once; in the latter a
     /// [cut](crate::OrderedRun::run_to_cut) follows.
     AtCheckpoint,
     /// The program has ended.

@@ -30,7 +30,7 @@ use crate::profile::read_region_costs;
 pub use error::RunError;
 pub use ordered::OrderedReplay;
 pub use outcome::{Outcome, ServerUse};
-pub(crate) use outcome::{agree, gather};
+pub(crate) use outcome::{agree, gather, sum};
 pub(crate) use run::{MemberRun, on_cluster};
 
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.

@@ -55,8 +55,6 @@ pub(crate) struct SharedState {
     pub(crate) backlog: Backlog,
     /// True if another member has sent tokens that cannot be decoded. Relaxed: it is read after the workers have ended.
     pub(crate) is_undecodable: AtomicBool,
-    /// True if there are no other members.
-    is_alone: bool,
 }
 
 impl SharedState {
@@ -66,7 +64,6 @@ impl SharedState {
             lower_bounds: LowerBounds::new(workers, member, members),
             backlog: Backlog::default(),
             is_undecodable: AtomicBool::new(false),
-            is_alone: members == 1,
         }
     }
 }
@@ -158,10 +155,6 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
         self.has_advanced |= granted || self.run_queue.steps > steps;
         if self.run_queue.steps >= self.next_publication {
             self.publish(self.run_queue.processes[local as usize].clock());
-        }
-        if !self.shared.is_alone && self.run_queue.is_at_checkpoint(local) {
-            // Runs on several members end with the processes: no later run could resume this one.
-            self.run_queue.leave_checkpoint(local, rank);
         }
         self.dispatch();
         self.endpoint.flush_to_idle();

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use pdes_core::{
-    Ending, Engine, Fault, Interrupt, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake,
+    Cluster, Ending, Engine, Fault, Interrupt, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime,
+    Turn, Wake,
 };
 
 /// Steps between two conditional events of a walker.
@@ -130,6 +131,37 @@ fn interrupted_runs_add_up_to_the_whole_run() {
         let (processes, ending, runs) = run_with_interrupts(&engine, ring(5, 200));
         assert_eq!((ending, runs > 5), (Ending::Completed, true), "{runs} runs");
         assert_eq!(processes, whole.processes);
+    }
+}
+
+/// Members that are interrupted at different times, or not at all, stop together.
+#[test]
+fn interrupted_runs_of_several_members_add_up() {
+    let whole = Engine::new(1).run(ring(7, 200));
+    for (members, interrupted) in [(2, 2), (2, 1), (3, 3), (3, 2)] {
+        let parts = Cluster::in_memory(members, |mut cluster| {
+            let (me, interrupt) = (cluster.member(), Interrupt::default());
+            if me < interrupted {
+                interrupt.request();
+            }
+            let engine = Engine::new(2).interrupted_by(interrupt);
+            let all = ring(7, 200);
+            let ranks = engine.ranks(me, members, 7);
+            let mut processes: Vec<_> = ranks.iter().map(|rank| all[rank.index()].clone()).collect();
+            for runs in 1.. {
+                let run = engine.run_distributed(&mut cluster, 7, processes, &Progress::new(2)).unwrap();
+                processes = run.processes;
+                if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
+                    assert!(matches!(run.ending, Ending::Completed), "{:?}", run.ending);
+                    return (processes, runs);
+                }
+            }
+            unreachable!("each leg comes further")
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert!(parts.iter().all(|(_, runs)| *runs == parts[0].1 && *runs > 5), "{members} members");
+        let found: Vec<Walker> = parts.into_iter().flat_map(|(processes, _)| processes).collect();
+        assert_eq!(found, whole.processes, "{members} members, {interrupted} of them interrupted");
     }
 }
 

@@ -14,7 +14,7 @@ use trace_mmap::TraceError;
 use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::{Contention, SharedMachine};
-use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster};
+use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster, sum};
 
 /// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own. On
 /// several processes all call the same functions.
@@ -327,10 +327,4 @@ where
             (self.summary.written + 1, self.summary.writing_s + took_s);
         tracing::info!("wrote a checkpoint after {actions} actions ({bytes} bytes in {took_s:.3} s)");
     }
-}
-
-/// Returns the sum of the numbers of all processes.
-fn sum(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
-    let all = cluster.gather(own)?;
-    Ok(cluster.broadcast((cluster.member() == 0).then(|| all.iter().sum()))?)
 }

@@ -143,9 +143,6 @@ fn log_start(simulation: &Simulation, processes: usize) {
             ),
         }
     }
-    if processes > 1 && job.fast_forward && simulation.model().capabilities.processes {
-        tracing::warn!("nothing is fast-forwarded on several processes; run one with --threads N");
-    }
     if processes > 1 && trace.is_in_memory() {
         tracing::info!(
             "each process reads the whole text of the trace; an archive (trace convert) is mapped instead"

@@ -107,6 +107,12 @@ pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Resul
     }
 }
 
+/// Returns the sum of the numbers of all processes.
+pub(crate) fn sum(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
+    let all = cluster.gather(own)?;
+    Ok(cluster.broadcast((cluster.member() == 0).then(|| all.iter().sum()))?)
+}
+
 impl Part for Findings {
     fn merge(&mut self, other: Self) {
         Self::merge(self, other);

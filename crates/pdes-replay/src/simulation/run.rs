@@ -154,25 +154,26 @@ impl Simulation {
         let engine = self.engine(partition);
         let mine = engine.ranks(me, members, ranks);
         let mut checkpoints = self.job.checkpoints.as_ref();
-        if self.fast_forwards() && members == 1 {
-            let world = self.world(&machine, &mine, None).stopping_at_iterations();
+        let others = (0..members).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
+        let elsewhere: Vec<Rank> = elsewhere.collect();
+        if self.fast_forwards() {
+            let world = self.world(&machine, &mine, None).with_other_processes(elsewhere.clone());
+            let world = world.stopping_at_iterations();
             let mut forwarded = FreeFastForward::new(engine.clone(), &world, ranks);
-            let all: Vec<Rank> = (0..ranks).map(Rank::new).collect();
-            let sources = (&world, None, &*all);
+            let sources = (&world, None, &*mine);
             let (run, checkpoints) =
                 run_to_end(self, cluster, checkpoints.take(), &mut forwarded, sources, progress)?;
             let fast_forward = Some(forwarded.found());
             if !matches!(run.ending, Ending::Failed(..)) {
-                let outcome = self.collect(cluster, started, (&world, None, all), run)?;
+                let outcome = self.collect(cluster, started, (&world, None, mine), run)?;
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
             }
             // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
             progress.continue_after(0);
         }
         let spool = self.spool();
-        let others = (0..members).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
-        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere);
         let sources = (&world, spool.as_ref(), &*mine);
         let mut free = FreeRunning { engine: engine.clone(), ranks };
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
