@@ -59,13 +59,11 @@ pub(crate) fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Ou
     stop.request();
     let mut simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
     let mut last = None;
-    // The events of a timeline are saved by one process.
-    let processes = if simulation.job().timeline.is_none() { [1, 2, 1, 3] } else { [1; 4] };
     for run in 0.. {
         // With a perturbed schedule activations are short; without, programs make progress.
         let jitter = (run < 12 || run % 5 == 0).then_some(run);
         simulation = simulation.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
-        let mut outcomes = Cluster::in_memory(processes[run as usize % 4], |mut cluster| {
+        let mut outcomes = Cluster::in_memory([1, 2, 1, 3][run as usize % 4], |mut cluster| {
             simulation.run(&mut cluster, &Progress::new(3))
         });
         match outcomes.remove(0).expect("no process panics").map(|outcome| outcome.expect("it is the first"))

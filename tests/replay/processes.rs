@@ -2,6 +2,8 @@
 
 #[path = "processes/calibration.rs"]
 mod calibration;
+#[path = "processes/resumed.rs"]
+mod resumed;
 
 use std::path::Path;
 use std::time::Duration;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use pdes_core::Interrupt;
 use serde::Serialize;
-use timeline::Spool;
+use timeline::{SavedSpool, Spool};
 
 pub use error::CheckpointError;
 use file::CheckpointReader;
@@ -86,16 +86,16 @@ impl CheckpointPlan {
         self.remove_events_but(None)
     }
 
-    /// Removes all files of events of timelines but one, which are of earlier runs.
-    fn remove_events_but(&self, kept: Option<&str>) -> Result<(), CheckpointError> {
+    /// Removes all files of events of timelines but those of a checkpoint.
+    fn remove_events_but(&self, kept: Option<&SavedSpool>) -> Result<(), CheckpointError> {
         let io = |error| CheckpointError::io(&self.directory, error);
         if !self.directory.is_dir() {
             return Ok(());
         }
         for entry in std::fs::read_dir(&self.directory).map_err(io)? {
             let name = entry.map_err(io)?.file_name();
-            let is_of_events = name.to_str().is_some_and(Spool::is_file_name);
-            if is_of_events && name.to_str() != kept {
+            let is_old = |name| Spool::is_file_name(name) && !kept.is_some_and(|kept| kept.has_file(name));
+            if name.to_str().is_some_and(is_old) {
                 remove_file(&self.directory.join(name))?;
             }
         }

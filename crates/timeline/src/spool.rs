@@ -113,10 +113,10 @@ impl Spool {
         Err(TimelineError::Spool { directory: self.directory.clone(), source })
     }
 
-    /// Continues with the file of a spool that was saved, whose later events are dropped. The spool is empty.
+    /// Continues with the files of spools that were saved, whose later events are dropped. The spool is empty.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or is another one.
+    /// Fails if a file cannot be read, or is another one.
     pub fn restore(&self, saved: SavedSpool) -> Result<(), TimelineError> {
         let runs = Runs::restore(&saved, &self.directory)?;
         let mut state = self.lock_state();
@@ -301,15 +301,28 @@ mod tests {
             ranks.iter().map(|record| record.decode(Order::Time)).eq((0..30).map(|rank| Some(event(rank))))
         );
         // A file that is too short, or has other events, is refused.
-        let path = directory.path().join(again.file().unwrap());
-        let mut bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-        let refused = |saved: &SavedSpool| spool().restore(saved.clone()).unwrap_err();
-        assert!(matches!(refused(&again), TimelineError::ForeignEvents { .. }));
-        spool().restore(saved.clone()).unwrap();
-        bytes[7] ^= 1;
-        std::fs::write(&path, &bytes).unwrap();
-        assert!(matches!(refused(&saved), TimelineError::ForeignEvents { .. }));
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(Spool::is_file_name(name) && again.has_file(name));
+            let bytes = std::fs::read(&path).unwrap();
+            let refuse = |bytes: &[u8]| {
+                std::fs::write(&path, bytes).unwrap();
+                let refused = spool().restore(again.clone());
+                assert!(matches!(refused, Err(TimelineError::ForeignEvents { .. })), "{refused:?}");
+            };
+            refuse(&bytes[..41]);
+            refuse(&[&[bytes[0] ^ 1], &bytes[1..]].concat());
+            std::fs::write(&path, &bytes).unwrap();
+            spool().restore(again.clone()).unwrap();
+        }
+        // Two processes continue with a file each.
+        let [mut one, other] = [0, 1].map(|process| again.clone().part(process, 2));
+        assert_eq!((one.ranks(), other.ranks()), (30, 0));
+        one.merge(other);
+        let all = spool();
+        all.restore(one).unwrap();
+        assert_eq!(all.finish().unwrap().next_batch(usize::MAX).unwrap().len(), 30);
     }
 
     #[test]

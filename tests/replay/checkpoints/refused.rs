@@ -192,6 +192,34 @@ fn that_have_lost_their_events() {
     stopped.go_on(&[]).unwrap();
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whoever changes a state and seals it again gets a sentence, or a result: nothing else tells it from a state of the program.
+    #[test]
+    fn that_are_forged(places in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 60)) {
+        let models: [&[&str]; 4] = [
+            &[],
+            &["network.model=flow"],
+            &["network.model=flow", "network.epoch_s='auto'"],
+            &["engine.fast_forward=true"],
+        ];
+        for model in models {
+            let analyses = ["analysis.histograms=true", "analysis.matrix=true", "analysis.critical_path=true"];
+            let settings = if model.contains(&"engine.fast_forward=true") { model.to_vec() } else { [model, &analyses].concat() };
+            let stopped = Stopped::with(Folder::new(), GENERATED[3], &settings);
+            let body = &stopped.bytes[..stopped.bytes.len() - 32];
+            for &(place, change) in &places {
+                let mut bytes = body.to_vec();
+                bytes[12 + place.index(body.len() - 12)] ^= change;
+                let hash = blake3::hash(&bytes);
+                stopped.write(&[&bytes[..], hash.as_bytes()].concat());
+                let _ = stopped.go_on(&[]);
+            }
+        }
+    }
+}
+
 #[test]
 fn unsupported_runs_refuse_checkpoints() {
     let folder = Folder::new();

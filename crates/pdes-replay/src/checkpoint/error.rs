@@ -86,6 +86,17 @@ pub enum CheckpointError {
         /// Description of that part now.
         expected: String,
     },
+    /// The run that continued from the checkpoint has found a contradiction.
+    #[error(
+        "the run that continued from the checkpoint {} has found a contradiction ({what}): the file is forged, or the program is wrong; \
+         start from the beginning without --resume", path.display()
+    )]
+    BrokenLaw {
+        /// The file.
+        path: PathBuf,
+        /// Description of the contradiction.
+        what: String,
+    },
     /// A rank has an impossible state.
     #[error("the checkpoint {}: the state of rank {rank} after {actions} actions is impossible", path.display())]
     ImpossibleState {

@@ -1,6 +1,7 @@
 //! Replays in segments between checkpoints, on one process or on several.
 
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
@@ -129,7 +130,7 @@ where
     let summary = CheckpointSummary::default();
     let mut segments =
         CheckpointSegments { simulation, plan, segmented, world, spool, mine, progress, identity, summary };
-    let run = segments.run(cluster)?;
+    let run = segments.run_guarded(cluster)?;
     Ok((run, Some(segments.summary)))
 }
 
@@ -153,6 +154,21 @@ where
     M: Machine<Error = RouteError>,
     S: Segmented<'t, M>,
 {
+    /// Runs all segments. A forged state may pass all checks and break a law later: that is an error of the file, not of the run.
+    fn run_guarded(&mut self, cluster: &mut Cluster) -> Result<MemberRun<'t, M>, RunError> {
+        match catch_unwind(AssertUnwindSafe(|| self.run(cluster))) {
+            Ok(run) => run,
+            Err(panic) if self.summary.resumed_from.is_some() => {
+                let message = panic.downcast::<String>().map(|message| *message);
+                let message =
+                    message.or_else(|panic| panic.downcast::<&str>().map(|text| (*text).to_owned()));
+                let what = message.unwrap_or_else(|_| "a panic".to_owned());
+                Err(CheckpointError::BrokenLaw { path: self.plan.path(), what }.into())
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
     fn run(&mut self, cluster: &mut Cluster) -> Result<MemberRun<'t, M>, RunError> {
         let is_first = cluster.member() == 0;
         let opened = self.plan.open(&self.identity, is_first).map_err(RunError::from);
@@ -161,7 +177,7 @@ where
         let is_common = cluster.broadcast(is_first.then_some(found))? == found;
         let processes = match opened {
             _ if !is_common => Err(CheckpointError::NotShared { path: self.plan.path() }.into()),
-            Some(opened) => self.restore(opened, is_first),
+            Some(opened) => self.restore(opened, (cluster.member(), cluster.members())),
             None => {
                 let processes = self.world.processes_of(self.mine.iter().copied());
                 processes.map_err(|error| self.simulation.locate(error))
@@ -183,8 +199,8 @@ where
             let is_last = sum(cluster, self.simulation.stop_handle().is_requested().into())? > 0;
             let actions = reached.saturating_sub(self.segmented.skipped_actions());
             let replayed_s = self.summary.replayed_before_s + started.elapsed().as_secs_f64();
-            let written = self.write(cluster, &processes, actions, replayed_s)?;
-            match agree(cluster, written.map_err(RunError::from)) {
+            let written = self.write(cluster, &processes, actions, replayed_s);
+            match agree(cluster, written) {
                 Ok(()) if is_last && is_first => {
                     return Err(RunError::Stopped { actions, checkpoint: self.plan.path() });
                 }
@@ -229,11 +245,11 @@ where
         })
     }
 
-    /// Restores the state of a checkpoint; the first of several processes gets what is of all.
+    /// Restores the state of a checkpoint on one of several processes; the first one gets what is of all.
     fn restore(
         &mut self,
         mut opened: CheckpointReader,
-        is_first: bool,
+        (process, processes): (usize, usize),
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
         let Header { actions, replayed_s, poll_costs, findings, events, .. } = opened.header().clone();
         (self.summary.resumed_from, self.summary.replayed_before_s) = (Some(actions), replayed_s);
@@ -242,12 +258,12 @@ where
         self.segmented
             .restore(&network)
             .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
-        if is_first {
+        if process == 0 {
             tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
             self.world.restore_findings(findings);
             self.progress.continue_after(actions.saturating_add(self.segmented.skipped_actions()));
         }
-        self.restore_events(events, opened.path())?;
+        self.restore_events(events.map(|events| events.part(process, processes)), opened.path())?;
         let ranks = self.simulation.trace().ranks();
         opened.processes(self.world, (self.mine, ranks), |error| self.simulation.locate(error))
     }
@@ -267,17 +283,20 @@ where
         }
     }
 
-    /// Writes a checkpoint on the first process, with the states of all. The inner error is of the files; the outer one is of the
-    /// connection.
+    /// Writes a checkpoint on the first process, with the states of all.
     fn write(
         &mut self,
         cluster: &mut Cluster,
         processes: &[RankProcess<'t, M>],
         actions: u64,
         replayed_s: f64,
-    ) -> Result<Result<(), CheckpointError>, RunError> {
+    ) -> Result<(), RunError> {
         let started = Instant::now();
         let events = self.spool.map(Spool::save).transpose();
+        let events =
+            events.map_err(|source| CheckpointError::Events { path: self.plan.path(), source }.into());
+        let events = agree(cluster, events)?;
+        let events = gather(cluster, events)?;
         let network = self.segmented.save(cluster)?;
         let findings = gather(cluster, Some(self.world.findings(&[])))?;
         let encode = |process: &RankProcess<'t, M>| {
@@ -291,12 +310,8 @@ where
         };
         let received = cluster.gather(sent)?;
         if !is_first {
-            return Ok(Ok(()));
+            return Ok(());
         }
-        let events = match events {
-            Ok(events) => events,
-            Err(source) => return Ok(Err(CheckpointError::Events { path: self.plan.path(), source })),
-        };
         let mut others = vec![None; self.simulation.trace().ranks() as usize];
         received.into_iter().flatten().for_each(|(rank, state)| others[rank.index()] = Some(state));
         let mut own: Vec<&RankProcess<'t, M>> = processes.iter().collect();
@@ -314,10 +329,10 @@ where
             findings: findings.unwrap_or_default(),
             events: events.clone(),
         };
-        let written = file::write(&self.plan.path(), &header, network, states).and_then(|bytes| {
-            self.plan.remove_events_but(events.as_ref().and_then(SavedSpool::file)).map(|()| bytes)
-        });
-        Ok(written.map(|bytes| self.count(bytes, actions, started)))
+        let bytes = file::write(&self.plan.path(), &header, network, states)?;
+        self.plan.remove_events_but(events.as_ref())?;
+        self.count(bytes, actions, started);
+        Ok(())
     }
 
     /// Counts a checkpoint that was written.

@@ -36,11 +36,6 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     });
     let job = agree(cluster, resolved)?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
-    if job.checkpoints.is_some() && job.timeline.is_some() {
-        let hint =
-            "the events of a timeline are saved by one process: run without mpirun, or without --timeline";
-        refuse_several(cluster, hint)?;
-    }
     if job.profile.is_some() {
         let hint = "a profile comes from one process, on any number of threads: run without mpirun";
         refuse_several(cluster, hint)?;

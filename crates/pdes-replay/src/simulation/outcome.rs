@@ -10,7 +10,7 @@ use netmodel::{FileSystemId, HostId, LinkLoads};
 use pdes_core::{Cluster, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use timeline::Summary;
+use timeline::{SavedSpool, Summary};
 
 use super::RunError;
 use crate::checkpoint::CheckpointSummary;
@@ -114,6 +114,12 @@ pub(crate) fn sum(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
 }
 
 impl Part for Findings {
+    fn merge(&mut self, other: Self) {
+        Self::merge(self, other);
+    }
+}
+
+impl Part for SavedSpool {
     fn merge(&mut self, other: Self) {
         Self::merge(self, other);
     }
