@@ -109,11 +109,8 @@ fn check_in_parts(trace: &Path, topology: &str, settings: &[&str], expected: &Ou
         let mut outcomes = replay_on(processes, &simulation);
         match outcomes.remove(0) {
             Err(RunError::Stopped { actions, .. }) => {
-                assert!(resumed_from.is_none_or(|before| before <= actions), "{resumed_from:?}, {actions}");
                 resumed_from = Some(actions);
             }
-            // A rank depends on the order of time.
-            Ok(Some(outcome)) if outcome.checkpoints.is_none() => return,
             Ok(Some(outcome)) => {
                 assert_eq!(outcome.checkpoints.unwrap().resumed_from, resumed_from);
                 assert!(

@@ -58,12 +58,15 @@ pub(crate) mod unit;
 use std::ops::Range;
 
 use pdes_core::{SimDuration, SimTime};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{
-    Capabilities, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
+    Capabilities, ForeignState, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions,
+    RouteError,
 };
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
@@ -411,6 +414,20 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
 
     fn now(&self) -> SimTime {
         self.now
+    }
+
+    fn save(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        self.to_bytes()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        self.restore_bytes(state)
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {

@@ -1,9 +1,10 @@
-//! State of a region between two epochs, for checkpoints.
+//! State of regions between two epochs, and of all of them between two events, for checkpoints.
 
 use pdes_core::SimTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::EpochNetwork;
 use super::parallel::{EpochRegion, PendingRequest};
 use super::region::{Region, Transfer};
 use super::route::{NetworkContext, RouteCache};
@@ -56,6 +57,44 @@ impl<T: Copy> Region<T> {
             && self.transfers.iter().all(|&Transfer { route, .. }| (route as usize) < ends.len());
         (self.solver, self.messages_sent) = (solver, messages_sent);
         if fits { Ok(()) } else { Err(ForeignState) }
+    }
+}
+
+impl<T: Copy> EpochNetwork<'_, T> {
+    /// Encodes the state between two events.
+    pub(super) fn to_bytes(&self) -> Vec<u8>
+    where
+        T: Serialize,
+    {
+        let Self { timers, next_events, now, stale, counts, .. } = self;
+        let regions: Vec<Vec<u8>> = self.regions.iter().map(Region::to_bytes).collect();
+        let stale_regions: Vec<bool> = self.regions.iter().map(|region| region.is_stale).collect();
+        let state = (regions, stale_regions, timers, next_events, now, stale, counts);
+        postcard::to_stdvec(&state).expect("the state is encoded in memory")
+    }
+
+    /// Restores a state into an idle network.
+    pub(super) fn restore_bytes(&mut self, state: &[u8]) -> Result<(), ForeignState>
+    where
+        T: DeserializeOwned,
+    {
+        let (regions, stale_regions, timers, next_events, now, stale, counts) = decode(state)?;
+        let (regions, stale_regions): (Vec<Vec<u8>>, Vec<bool>) = (regions, stale_regions);
+        let stale: Vec<u32> = stale;
+        let count = self.regions.len();
+        let fits = regions.len() == count
+            && stale_regions.len() == count
+            && stale.iter().all(|&region| (region as usize) < count);
+        if !fits {
+            return Err(ForeignState);
+        }
+        for ((region, state), is_stale) in self.regions.iter_mut().zip(&regions).zip(stale_regions) {
+            region.restore_bytes(&self.context, state)?;
+            region.is_stale = is_stale;
+        }
+        (self.timers, self.next_events, self.now) = (timers, next_events, now);
+        (self.stale, self.counts) = (stale, counts);
+        Ok(())
     }
 }
 

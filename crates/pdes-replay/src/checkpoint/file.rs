@@ -27,7 +27,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -45,6 +45,8 @@ pub(super) struct Header {
     pub(super) poll_costs: (u64, u64),
     /// Findings of the analyses so far.
     pub(super) findings: Findings,
+    /// Events were simulated in the order of time.
+    pub(super) in_time_order: bool,
     /// Events of the timeline so far, if there is one.
     pub(super) events: Option<SavedSpool>,
 }

@@ -20,6 +20,9 @@ use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_clust
 /// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own. On
 /// several processes all call the same functions.
 pub(crate) trait Segmented<'t, M: Machine> {
+    /// Events are simulated in the order of time.
+    const IN_TIME_ORDER: bool = false;
+
     /// Runs the ranks of this process to their end, or until the interrupt.
     fn run(
         &mut self,
@@ -87,6 +90,8 @@ impl<N: NetworkModel<Completion>> InTimeOrder<'_, '_, N> {
 }
 
 impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
+    const IN_TIME_ORDER: bool = true;
+
     fn run(
         &mut self,
         _: &mut Cluster,
@@ -172,7 +177,13 @@ where
     fn run(&mut self, cluster: &mut Cluster) -> Result<MemberRun<'t, M>, RunError> {
         let is_first = cluster.member() == 0;
         let opened = self.plan.open(&self.identity, is_first).map_err(RunError::from);
-        let opened = agree(cluster, opened)?;
+        let mut opened = agree(cluster, opened)?;
+        match opened.as_ref().map(|opened| opened.header().in_time_order) {
+            Some(true) if !S::IN_TIME_ORDER => return Err(RunError::InTimeOrder),
+            // Regions were tried before, until a rank depended on the order of time.
+            Some(false) if S::IN_TIME_ORDER => opened = None,
+            _ => {}
+        }
         let found = opened.as_ref().map(|opened| opened.header().actions);
         let is_common = cluster.broadcast(is_first.then_some(found))? == found;
         let processes = match opened {
@@ -327,6 +338,7 @@ where
             replayed_s,
             poll_costs: self.world.poll_prices(),
             findings: findings.unwrap_or_default(),
+            in_time_order: S::IN_TIME_ORDER,
             events: events.clone(),
         };
         let bytes = file::write(&self.plan.path(), &header, network, states)?;

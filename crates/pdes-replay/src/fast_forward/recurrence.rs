@@ -225,6 +225,8 @@ impl<'r, 'a, 't, 'm, N> InOrderFastForward<'r, 'a, 't, 'm, N> {
 impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>>
     for InOrderFastForward<'_, '_, 't, 'm, N>
 {
+    const IN_TIME_ORDER: bool = true;
+
     fn run(
         &mut self,
         _: &mut Cluster,

@@ -57,8 +57,10 @@ impl Simulation {
                 Some(blocks) => {
                     let checkpoints = self.job.checkpoints.as_ref();
                     match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
-                        Err(RunError::Unordered(unordered)) => {
-                            self.warn_sequential(unordered);
+                        Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
+                            if let RunError::Unordered(unordered) = error {
+                                self.warn_sequential(unordered);
+                            }
                             progress.continue_after(0);
                             self.run_on_first(cluster, |simulation| {
                                 simulation.run_in_order(started, progress)
@@ -108,9 +110,7 @@ impl Simulation {
         match self.model.execution {
             Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
                 let forwards = self.fast_forwards();
-                // The regions of a replay with epochs have another state, and are tried first when it resumes.
-                let has_regions = self.model.capabilities.regions;
-                let checkpoints = self.job.checkpoints.as_ref().filter(|_| !has_regions);
+                let checkpoints = self.job.checkpoints.as_ref();
                 match run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints }) {
                     // Only a replay of all tells the index of an action before which iterations were to be skipped.
                     Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
@@ -268,9 +268,6 @@ impl Simulation {
             "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
             self.job.threads
         );
-        if self.job.checkpoints.is_some() {
-            tracing::warn!("with epochs no checkpoints are written where one thread runs all regions");
-        }
     }
 
     /// Creates the world of the ranks of this process on `machine`.
