@@ -319,7 +319,8 @@ mod tests {
     fn a_machine_is_recovered() {
         let machine = Machine::fit(&measured(1.0)).unwrap();
         let first = sizes().find(|&size| size >= 8000).unwrap();
-        let expected = Thresholds { detached_below: first, evidence: Evidence::LateReceiver };
+        let expected =
+            Thresholds { detached_below: first, evidence: Evidence::LateReceiver, progress_in_calls: false };
         assert_eq!(machine.thresholds, expected);
         assert_eq!(machine.network.breakpoints().collect::<Vec<_>>(), [first - 1]);
         for size in sizes() {
