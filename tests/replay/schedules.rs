@@ -1,5 +1,10 @@
 //! GOAL schedules on platforms: one answer on any number of threads and processes, and that of the same program as a trace.
 
+#[path = "schedules/analyses.rs"]
+mod analyses;
+#[path = "schedules/npb.rs"]
+mod npb;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -216,15 +221,6 @@ fn processes_have_the_answer_of_one() {
 fn what_a_graph_cannot_have_is_refused_by_name() {
     let folder = Folder::new();
     let path = folder.write("one.goal", "num_ranks 1\nrank 0 {\ncalc 100\n}\n");
-    for (setting, key) in [
-        ("analysis.waits=true", "analysis.waits"),
-        ("analysis.critical_path=true", "analysis.critical_path"),
-        ("analysis.histograms=true", "analysis.histograms"),
-        ("output.profile='x.json'", "output.profile"),
-    ] {
-        let error = load(&path, &["network.model=contention-free", setting], 1).unwrap_err().to_string();
-        assert!(error.contains(key) && error.contains("GOAL schedule"), "{error}");
-    }
     let any =
         folder.write("any.goal", "num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\nsend 1b to 0\n}\n");
     let error = load(&any, &["network.model=flow"], 1).unwrap_err().to_string();

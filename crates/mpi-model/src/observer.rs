@@ -89,6 +89,8 @@ pub struct ObservedRank<'a> {
 ///   the set of events is the same in every run: an analysis whose result does not depend on their order is deterministic.
 /// - The spans of [`action_ended`](Observer::action_ended) and [`rank_ended`](Observer::rank_ended) follow each other without
 ///   gaps from time zero to the end of the rank. Each wait lies within the span of its action, or within a non-blocking operation.
+/// - Operations of a graph are non-blocking operations; the states of the rank, of which each instant has one, are its actions, and
+///   are reported when it ends.
 /// - A request is posted or sent, then matched, then completed, and then waited for, before it is used again.
 /// - Events of non-blocking operations lie between [`operation_resumed`](Observer::operation_resumed) and
 ///   [`operation_paused`](Observer::operation_paused); their clocks are not that of the program.
@@ -147,6 +149,13 @@ pub trait Observer {
     #[inline(always)]
     fn waited(&mut self, wait: &Wait, network: &mut dyn Network) {
         let _ = (wait, network);
+    }
+
+    /// A rank whose program is a graph had nothing to do until a message was complete; [`waited`](Observer::waited) tells the waits of
+    /// its operations. Reported at the end of the rank, in the order of time, and by analyses that need wait states only.
+    #[inline(always)]
+    fn idled(&mut self, wait: &Wait) {
+        let _ = wait;
     }
 
     /// A message has been sent. Data for its receiver arrive before it.
@@ -210,7 +219,7 @@ pub trait Observer {
         let _ = (kind, messages);
     }
 
-    /// A non-blocking operation begins.
+    /// A non-blocking operation begins, or an operation of a graph does once more, later: the last time counts.
     #[inline(always)]
     fn operation_started(&mut self, operation: OperationIndex) {
         let _ = operation;
@@ -232,6 +241,12 @@ pub trait Observer {
     #[inline(always)]
     fn operation_ended(&mut self, operation: OperationIndex, request: RequestId) {
         let _ = (operation, request);
+    }
+
+    /// An operation of a graph has ended, and with it the use of its number.
+    #[inline(always)]
+    fn operation_dropped(&mut self, operation: OperationIndex) {
+        let _ = operation;
     }
 
     /// Data from the observer of another rank have arrived; see [`Carrier`].

@@ -211,6 +211,11 @@ impl Statistics {
         self.totals.add(kind, 1, time);
     }
 
+    /// Adds time of actions of this kind that are counted already.
+    pub(crate) fn add_time(&mut self, kind: ActionKind, time: SimDuration) {
+        self.totals.add(kind, 0, time);
+    }
+
     /// Records the end of the rank, with the time of its last action.
     pub(crate) fn finish(&mut self, time: SimDuration) {
         self.totals.add(ActionKind::Finalize, 0, time);

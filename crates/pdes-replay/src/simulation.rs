@@ -223,9 +223,8 @@ impl Simulation {
             check_routes(&platform, &placement, trace.ranks())?;
         }
         let mut job = job.clone();
-        if trace.has_graphs() {
-            check_analyses_of_graphs(&job)?;
-            job.waits = Some(false);
+        if trace.has_graphs() && job.profile.is_some() {
+            return Err(RunError::ProfileOfGraph);
         }
         job.polling.apply(&mut job.mpi, trace.provenance().work_metric.is_some());
         let load_time = started.elapsed();
@@ -447,19 +446,4 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
     held.flat_map(|rank| trace.rank(rank).communicators())
         .map(|communicator| communicator.group.len())
         .collect()
-}
-
-/// Refuses the analyses that follow the one thread of control of a program.
-fn check_analyses_of_graphs(job: &Job) -> Result<(), RunError> {
-    let asked = [
-        (job.waits == Some(true), "analysis.waits"),
-        (job.histograms, "analysis.histograms"),
-        (job.critical_path, "analysis.critical_path"),
-        (job.timeline.is_some(), "timeline"),
-        (job.profile.is_some(), "output.profile"),
-    ];
-    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, key)) => Err(RunError::AnalysisOfGraph { key }),
-        None => Ok(()),
-    }
 }

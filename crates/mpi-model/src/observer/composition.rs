@@ -22,6 +22,7 @@ macro_rules! forward_events {
             region_entered(site: trace_mmap::LocationId)(site);
             outcome_decided(action: u64, as_recorded: bool)(action, as_recorded);
             worked(kind: $crate::ActionKind, now: pdes_core::SimTime)(kind, now);
+            idled(wait: &$crate::observer::Wait)(wait);
             message_sent(
                 sent: &$crate::observer::Sent,
                 carrier: &mut dyn $crate::observer::Carrier
@@ -64,6 +65,7 @@ macro_rules! forward_events {
                 operation: $crate::OperationIndex,
                 request: $crate::RequestId
             )(operation, request);
+            operation_dropped(operation: $crate::OperationIndex)(operation);
             data_received(from: pdes_core::Rank, fragment: $crate::token::Fragment)(from, fragment);
             publish()();
             iterations_skipped(time: pdes_core::SimDuration)(time);

@@ -189,6 +189,10 @@ impl Observer for CriticalPathTracker<'_> {
         self.set(request, path, None);
     }
 
+    fn operation_dropped(&mut self, operation: OperationIndex) {
+        self.of_operations[operation.index()] = None;
+    }
+
     /// Handles a fragment of a path from another process.
     fn data_received(&mut self, from: Rank, fragment: Fragment) {
         if let Some((key, path)) = join(self.fragments.entry(from).or_default(), fragment)

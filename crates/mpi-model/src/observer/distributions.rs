@@ -76,6 +76,11 @@ impl Observer for Sampler<'_> {
 
     #[inline(always)]
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
+        self.idled(wait);
+    }
+
+    #[inline(always)]
+    fn idled(&mut self, wait: &Wait) {
         if let Some(peer) = wait.peer.filter(|peer| peer.ready > wait.begin) {
             self.record(Quantity::Waiting, (peer.ready - wait.begin).as_picos());
         }

@@ -1,6 +1,7 @@
 //! Events of ranks that have several parts.
 
 use pdes_core::{Rank, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::OutIdx;
 
 use super::wait_states::Peer;
@@ -10,7 +11,7 @@ use crate::statistics::ActionKind;
 use crate::token::{Message, ReceiveQueue};
 
 /// An action of the program that has ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ActionSpan {
     /// Kind of action.
     pub kind: ActionKind,

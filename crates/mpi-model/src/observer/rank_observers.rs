@@ -3,7 +3,7 @@
 use pdes_core::SimTime;
 
 use super::composition::forward_events;
-use super::{Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
+use super::{ActionSpan, Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
 use crate::cause::Cause;
 use crate::point_to_point::RequestId;
 use crate::statistics::{ActionKind, Statistics};
@@ -80,6 +80,14 @@ impl<O: Observer> RankObservers<O> {
         self.statistics.waited(&wait, network);
         if self.has_others {
             self.others.waited(&wait, network);
+        }
+    }
+
+    /// Reports a state of a rank whose operations, which overlap, are counted apart.
+    pub(crate) fn state_ended(&mut self, state: &ActionSpan) {
+        self.statistics.add_time(state.kind, state.end - state.begin);
+        if self.has_others {
+            self.others.action_ended(state);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
-use trace_mmap::LocationId;
+use trace_mmap::{CommId, LocationId};
 
 use super::{ActionSpan, Carrier, Match, Network, Observer, Wait};
 use crate::point_to_point::RequestId;
@@ -69,13 +69,19 @@ impl<'a> EventRecorder<'a> {
     #[cold]
     #[inline(never)]
     fn remember(&mut self, from: Rank, request: RequestId, message: &Message) {
-        let operation = request.index_or_part().is_err().then(|| kind_of(message.tag));
+        let kind = request.index_or_part().is_err().then(|| kind_of(message.tag));
+        // A message of a graph is one of the program: its tag is its communicator.
+        let operation = kind.filter(|kind| *kind != ActionKind::Send);
         let excerpt = self.recording.excerpt;
         let is_inside = self.records_states || excerpt.includes(from);
         if is_inside && (excerpt.operations || operation.is_none()) {
-            let tag = if operation.is_some() { number_of(message.tag) } else { message.tag };
+            let (tag, communicator) = match kind {
+                None => (message.tag, message.communicator),
+                Some(ActionKind::Send) => (message.communicator.get(), CommId::WORLD),
+                Some(_) => (number_of(message.tag), message.communicator),
+            };
             let (to, sent, arrived) = (self.me, message.posted, message.posted);
-            let (bytes, communicator) = (message.bytes, message.communicator);
+            let bytes = message.bytes;
             let event = Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation };
             self.events.in_flight.insert(request, event);
         }
@@ -127,6 +133,11 @@ impl Observer for EventRecorder<'_> {
 
     #[inline(always)]
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
+        self.idled(wait);
+    }
+
+    #[inline(always)]
+    fn idled(&mut self, wait: &Wait) {
         if let Some(peer) = wait.peer.filter(|peer| peer.ready > wait.begin) {
             self.push_wait(wait.kind, peer.state, wait.begin, peer.ready);
         }

@@ -3,6 +3,12 @@
 //! Every operation is a thread of control of its own, which begins at the latest of the times for which it waits. So the times of a
 //! rank follow from those of its messages alone, in whatever order they arrive, and a graph runs on every engine. Operations that
 //! the graph leaves unordered overlap: a machine with shared cores lets their computations share the core of the rank.
+//!
+//! For observers an operation is a non-blocking operation of the rank, and the states of the rank follow from the work of all.
+
+mod activity;
+
+use std::cmp::Reverse;
 
 use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
@@ -13,9 +19,11 @@ use super::{Outcome, RankProcess, WaitReason};
 use crate::collective::runner::Means;
 use crate::context::{Failure, RankOutbox, Thread};
 use crate::machine::Machine;
-use crate::observer::{ActionSpan, Analysis};
+use crate::observer::{ActionSpan, Analysis, Observer, RankObservers, Wait};
+use crate::parameters::Parameters;
 use crate::point_to_point::{CollectiveMessage, OperationIndex, Request, RequestId, Requests, operation_tag};
 use crate::statistics::ActionKind;
+use activity::Activity;
 
 /// The graph of a rank, and its operations in progress.
 pub(super) struct GraphRunner<'t> {
@@ -30,24 +38,30 @@ pub(super) struct GraphRunner<'t> {
 pub(super) struct GraphProgress {
     /// Number of unresolved dependencies of each operation.
     open: Box<[u32]>,
-    /// Time at which each operation starts, as far as it is known.
-    starts: Box<[SimTime]>,
+    /// Start of each operation, as far as it is known, and last the end of the rank.
+    starts: Box<[Start]>,
     started: u64,
     ended: u64,
-    /// Time that operations have computed and paid for messages.
-    busy: SimDuration,
-    /// End of the last operation.
-    end: SimTime,
+    activity: Activity,
+}
+
+/// The start of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Start {
+    at: SimTime,
+    /// Operation for which it waited last; at one instant, the one of the lowest number.
+    cause: Reverse<u32>,
 }
 
 impl<'t> GraphRunner<'t> {
     pub(super) fn new(graph: &'t OperationGraph) -> Self {
         let open = graph.dependency_counts();
-        let starts = vec![SimTime::ZERO; open.len()].into();
-        let (busy, end) = (SimDuration::ZERO, SimTime::ZERO);
+        let first = Start { at: SimTime::ZERO, cause: Reverse(u32::MAX) };
+        let starts = vec![first; open.len() + 1].into();
+        let activity = Activity::default();
         Self {
             graph,
-            progress: GraphProgress { open, starts, started: 0, ended: 0, busy, end },
+            progress: GraphProgress { open, starts, started: 0, ended: 0, activity },
             ready: Vec::new(),
         }
     }
@@ -66,13 +80,24 @@ impl<'t> GraphRunner<'t> {
     pub(super) fn restore(&mut self, progress: GraphProgress) -> bool {
         let len = self.progress.open.len();
         let is_own = progress.open.len() == len
-            && progress.starts.len() == len
+            && progress.starts.len() == len + 1
+            && progress.activity.is_valid(progress.starts[len].at)
             && progress.ended <= progress.started
             && progress.started <= len as u64;
         if is_own {
             self.progress = progress;
         }
         is_own
+    }
+
+    /// Returns the number of operations, which stands for the end of the rank where operations have theirs.
+    fn last(&self) -> u32 {
+        self.graph.operations().len() as u32
+    }
+
+    /// Returns the end of the rank, as far as it is known.
+    fn end_of_rank(&self) -> SimTime {
+        self.progress.starts[self.last() as usize].at
     }
 
     fn is_done(&self) -> bool {
@@ -88,6 +113,8 @@ impl<'t> GraphRunner<'t> {
             let open = (0..).zip(&self.progress.open);
             self.ready.extend(open.filter(|(_, open)| **open == 0).map(|(operation, _)| operation));
             self.ready.reverse();
+            let begins = self.ready.iter().copied().chain([self.last()]);
+            begins.for_each(|begin| means.context.observers.operation_started(OperationIndex(begin)));
         }
         self.start_ready(means)
     }
@@ -98,23 +125,32 @@ impl<'t> GraphRunner<'t> {
         means: &mut Means<'_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         while let Some(operation) = self.ready.pop() {
-            let start = self.progress.starts[operation as usize];
+            let start = self.progress.starts[operation as usize].at;
             self.progress.started += 1;
-            self.resolve(operation, true, start);
-            means.context.thread = Thread::of_operation(start, operation);
-            match self.graph.operations()[operation as usize] {
-                GraphOperation::Compute { flops } => {
-                    let index = Some(OperationIndex(operation));
-                    if !means.context.start_computation(flops, false, index, means.outbox)? {
-                        self.end(operation, (ActionKind::Compute, start), means);
-                    }
-                }
-                GraphOperation::Send(message) => self.send(operation, &message, means),
-                GraphOperation::Receive(message) => self.receive(operation, &message, means)?,
-            }
+            self.run(operation, start, means, |graph, means| graph.start(operation, start, means))?;
         }
         // The clock of the rank never decreases, those of its operations do.
-        means.context.thread.clock = self.progress.end;
+        means.context.thread.clock = self.end_of_rank();
+        Ok(())
+    }
+
+    fn start<M: Machine, A: Analysis>(
+        &mut self,
+        operation: u32,
+        start: SimTime,
+        means: &mut Means<'_, 't, M, A>,
+    ) -> Result<(), Failure<M::Error>> {
+        self.resolve(operation, true, start, &mut means.context.observers);
+        match self.graph.operations()[operation as usize] {
+            GraphOperation::Compute { flops } => {
+                let index = Some(OperationIndex(operation));
+                if !means.context.start_computation(flops, false, index, means.outbox)? {
+                    self.end(operation, (ActionKind::Compute, start), means);
+                }
+            }
+            GraphOperation::Send(message) => self.send(operation, &message, means),
+            GraphOperation::Receive(message) => self.receive(operation, &message, means)?,
+        }
         Ok(())
     }
 
@@ -125,13 +161,16 @@ impl<'t> GraphRunner<'t> {
         means: &mut Means<'_, 't, M, A>,
     ) {
         let Means { context, point_to_point, outbox } = means;
-        let start = context.thread.clock;
+        let begin = context.thread.clock;
         context.thread.clock += point_to_point.parameters().isend.cost(message.bytes);
+        context.worked(ActionKind::Isend);
+        let end = context.thread.clock;
+        self.progress.activity.add_work(ActionSpan { kind: ActionKind::Isend, begin, end });
         let request = point_to_point.requests.add_part(OperationIndex(operation));
         point_to_point.send_collective(context, envelope(message), request, outbox);
         if matches!(point_to_point.requests.get(request), Request::Complete(_)) {
             point_to_point.take_part(request);
-            self.end(operation, (ActionKind::Isend, start), means);
+            self.end(operation, (ActionKind::Isend, end), means);
         }
     }
 
@@ -142,7 +181,10 @@ impl<'t> GraphRunner<'t> {
         means: &mut Means<'_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         let Means { context, point_to_point, outbox } = means;
+        let begin = context.thread.clock;
         point_to_point.pay_for_irecv(context, ActionKind::Irecv);
+        let end = context.thread.clock;
+        self.progress.activity.add_work(ActionSpan { kind: ActionKind::Irecv, begin, end });
         let request = point_to_point.requests.add_part(OperationIndex(operation));
         point_to_point.receive_collective(context, envelope(message), request, outbox)?;
         self.end_message(operation, request, means);
@@ -159,14 +201,30 @@ impl<'t> GraphRunner<'t> {
         let Means { context, point_to_point, .. } = means;
         let Request::Complete(completion) = point_to_point.requests.get(request) else { return };
         point_to_point.take_part(request);
-        let start = self.progress.starts[operation as usize].max(completion.at);
-        context.thread = Thread::of_operation(start, operation);
-        let kind = match self.graph.operations()[operation as usize] {
-            GraphOperation::Receive(_) => ActionKind::Irecv,
-            _ => ActionKind::Isend,
-        };
+        if let Some(wait_states) = &context.observers.wait_states {
+            self.progress.activity.add_arrival(completion.at, wait_states.get(request));
+        }
+        let (kind, posted) = (self.kind(operation), context.thread.clock);
         point_to_point.settle(context, request, completion, kind);
-        self.end(operation, (kind, start), means);
+        self.end(operation, (kind, posted.max(completion.at)), means);
+    }
+
+    fn kind(&self, operation: u32) -> ActionKind {
+        match self.graph.operations()[operation as usize] {
+            GraphOperation::Compute { .. } => ActionKind::Compute,
+            GraphOperation::Send(_) => ActionKind::Isend,
+            GraphOperation::Receive(_) => ActionKind::Irecv,
+        }
+    }
+
+    /// Returns the time at which an operation that has started has posted its message.
+    fn posted(&self, operation: u32, parameters: &Parameters) -> SimTime {
+        let cost = match &self.graph.operations()[operation as usize] {
+            GraphOperation::Send(message) => parameters.isend.cost(message.bytes),
+            GraphOperation::Receive(_) => parameters.irecv,
+            GraphOperation::Compute { .. } => SimDuration::ZERO,
+        };
+        self.progress.starts[operation as usize].at + cost
     }
 
     /// Ends an operation at the clock of the current thread of control. It has worked since `begin`.
@@ -177,21 +235,47 @@ impl<'t> GraphRunner<'t> {
         means: &mut Means<'_, 't, M, A>,
     ) {
         let end = means.context.thread.clock;
-        means.context.observers.action_ended(&ActionSpan { kind, begin, end });
-        self.progress.busy += end - begin;
+        means.context.worked(kind);
+        let observers = &mut means.context.observers;
+        observers.statistics.add_action(kind, SimDuration::ZERO);
+        self.progress.activity.add_work(ActionSpan { kind, begin, end });
         self.progress.ended += 1;
-        self.progress.end = self.progress.end.max(end);
-        self.resolve(operation, false, end);
+        self.progress.postpone(self.last(), (end, operation), observers);
+        self.resolve(operation, false, end, observers);
     }
 
-    /// Resolves the dependencies on the start or on the end of an operation.
-    fn resolve(&mut self, operation: u32, is_start: bool, at: SimTime) {
-        let GraphProgress { open, starts, .. } = &mut self.progress;
+    /// Lets an operation be the current thread of control while a function runs, and perhaps ends it.
+    fn run<M: Machine, A: Analysis, T>(
+        &mut self,
+        operation: u32,
+        clock: SimTime,
+        means: &mut Means<'_, 't, M, A>,
+        steps: impl FnOnce(&mut Self, &mut Means<'_, 't, M, A>) -> T,
+    ) -> T {
+        let (index, ended) = (OperationIndex(operation), self.progress.ended);
+        means.context.thread = Thread::of_operation(clock, operation);
+        means.context.observers.operation_resumed(index);
+        let result = steps(self, means);
+        means.context.observers.operation_paused(index);
+        if self.progress.ended > ended {
+            means.context.observers.operation_dropped(index);
+        }
+        result
+    }
+
+    /// Resolves the dependencies on the start or on the end of an operation, which is the current thread of control.
+    fn resolve<O: Observer>(
+        &mut self,
+        operation: u32,
+        is_start: bool,
+        at: SimTime,
+        observers: &mut RankObservers<O>,
+    ) {
         for edge in self.graph.dependents(operation).iter().filter(|edge| edge.after_start == is_start) {
-            let dependent = edge.operation as usize;
-            starts[dependent] = starts[dependent].max(at);
-            open[dependent] -= 1;
-            if open[dependent] == 0 {
+            self.progress.postpone(edge.operation, (at, operation), observers);
+            let open = &mut self.progress.open[edge.operation as usize];
+            *open -= 1;
+            if *open == 0 {
                 self.ready.push(edge.operation);
             }
         }
@@ -204,7 +288,8 @@ impl<'t> GraphRunner<'t> {
         request: RequestId,
         means: &mut Means<'_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
-        self.end_message(operation, request, means);
+        let posted = self.posted(operation, means.point_to_point.parameters());
+        self.run(operation, posted, means, |graph, means| graph.end_message(operation, request, means));
         self.start_ready(means)?;
         Ok(self.is_done())
     }
@@ -216,10 +301,28 @@ impl<'t> GraphRunner<'t> {
         at: SimTime,
         means: &mut Means<'_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
-        means.context.thread = Thread::of_operation(at, operation);
-        self.end(operation, (ActionKind::Compute, self.progress.starts[operation as usize]), means);
+        let start = self.progress.starts[operation as usize].at;
+        self.run(operation, at, means, |graph, means| {
+            graph.end(operation, (ActionKind::Compute, start), means);
+        });
         self.start_ready(means)?;
         Ok(self.is_done())
+    }
+
+    /// Reports the states and the waits of the rank, which has ended; returns its end.
+    fn report<M: Machine, A: Analysis>(&mut self, means: &mut Means<'_, 't, M, A>) -> SimTime {
+        let (last, end) = (OperationIndex(self.last()), self.end_of_rank());
+        let observers = &mut means.context.observers;
+        // The path to the end of the rank is that of the operation that ended last.
+        observers.operation_resumed(last);
+        let mut activity = std::mem::take(&mut self.progress.activity);
+        let states = activity.states(end);
+        activity.for_each_wait(&states, |begin, end, peer| {
+            let wait = Wait { kind: ActionKind::Waitall, begin, end, request: None, peer: Some(peer) };
+            observers.idled(&wait);
+        });
+        states.iter().for_each(|state| observers.state_ended(state));
+        end
     }
 
     /// Returns the reason why the first operation with a pending message waits.
@@ -231,6 +334,23 @@ impl<'t> GraphRunner<'t> {
         });
         let (OperationIndex(operation), awaited) = waiting.min_by_key(|(OperationIndex(index), _)| *index)?;
         Some(WaitReason { awaited, action: operation.into(), operation: None })
+    }
+}
+
+impl GraphProgress {
+    /// Lets an operation, or the end of the rank, start at this time at the earliest, because of another operation: the current thread of
+    /// control.
+    fn postpone<O: Observer>(
+        &mut self,
+        dependent: u32,
+        (at, cause): (SimTime, u32),
+        observers: &mut RankObservers<O>,
+    ) {
+        let (start, later) = (&mut self.starts[dependent as usize], Start { at, cause: Reverse(cause) });
+        if later > *start {
+            *start = later;
+            observers.operation_started(OperationIndex(dependent));
+        }
     }
 }
 
@@ -255,13 +375,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     pub(super) fn resume_graph(&mut self, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let (graph, mut means) = self.graph(outbox).expect("the program is a graph");
         graph.start_first(&mut means)?;
-        let (is_done, busy, end) = (graph.is_done(), graph.progress.busy, graph.progress.end);
-        if !is_done {
+        if !graph.is_done() {
             return Ok(self.keep_pending(Pending::Graph));
         }
-        let idle_since = SimTime::ZERO.saturating_add(busy).min(end);
-        self.action_begin = idle_since;
-        self.end(ActionKind::Waitall);
+        self.action_begin = graph.report(&mut means);
         self.complete(Pending::AtEnd { next: 0 })
     }
 }

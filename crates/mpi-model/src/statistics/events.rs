@@ -40,6 +40,11 @@ impl Observer for Statistics {
 
     #[inline(always)]
     fn waited(&mut self, wait: &Wait, _: &mut dyn Network) {
+        self.idled(wait);
+    }
+
+    #[inline(always)]
+    fn idled(&mut self, wait: &Wait) {
         if let (Some(breakdown), Some(Peer { ready, state, cause, .. })) = (&mut self.breakdown, wait.peer) {
             breakdown.add_wait(wait.kind, state, ready - wait.begin, wait.end - ready);
             if ready > wait.begin {

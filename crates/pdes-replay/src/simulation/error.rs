@@ -42,14 +42,11 @@ pub enum RunError {
         "the trace has calls on files, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
     )]
     FilesWithEpochs,
-    /// An analysis is asked for of programs that are graphs.
+    /// A profile is asked for of programs that are graphs.
     #[error(
-        "the trace is a GOAL schedule, whose operations may overlap: {key} is for programs that do one thing after the other; leave it out"
+        "the trace is a GOAL schedule: output.profile counts actions that follow each other; leave it out"
     )]
-    AnalysisOfGraph {
-        /// Key of the configuration.
-        key: &'static str,
-    },
+    ProfileOfGraph,
     /// A client cannot reach a file system, or the other way round.
     #[error("the file system {directory:?}: {source}")]
     FileSystemRoute {
