@@ -15,15 +15,20 @@ struct DiskParameters {
     read: Bandwidth,
     write: Bandwidth,
     both: Option<Bandwidth>,
+    #[serde(default)]
+    efficiency: Vec<f64>,
 }
 
-/// A disk with a bandwidth for reading, one for writing, and one for both together, which accesses share max-min fairly.
+/// A disk with a bandwidth for reading, one for writing, and one for both together, which accesses share max-min fairly. They may
+/// depend on the number of simultaneous accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     /// Bandwidths [B/ps].
     read: f64,
     write: f64,
     both: f64,
+    /// Part of the bandwidths that there is with one access, with two and so on; the last one for more. All of them without any.
+    efficiency: Vec<f64>,
     state: DiskState,
 }
 
@@ -46,9 +51,13 @@ struct Transfer {
 
 /// Makes a disk of its parameters.
 pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> {
-    let DiskParameters { read, write, both } =
+    let DiskParameters { read, write, both, efficiency } =
         parameters.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-    Disk::new(read.0, write.0, both.map(|both| both.0)).map(|disk| Box::new(disk) as Box<dyn Device>)
+    if let Some(found) = efficiency.iter().find(|part| !(part.is_finite() && **part > 0.0)) {
+        return Err(format!("an efficiency of {found}, expected more than zero"));
+    }
+    let disk = Disk::new(read.0, write.0, both.map(|both| both.0))?;
+    Ok(Box::new(Disk { efficiency, ..disk }))
 }
 
 impl Disk {
@@ -59,22 +68,30 @@ impl Disk {
             return Err(format!("a bandwidth of {found} B/s, expected more than zero"));
         }
         let [read, write, both] = [read, write, both].map(|rate| rate / PICOS);
-        Ok(Self { read, write, both, state: DiskState::default() })
+        Ok(Self { read, write, both, efficiency: Vec::new(), state: DiskState::default() })
+    }
+
+    /// Returns the part of the bandwidths that there is with so many accesses.
+    fn efficiency(&self, accesses: usize) -> f64 {
+        let known = self.efficiency.get(accesses.saturating_sub(1)).or(self.efficiency.last());
+        known.copied().unwrap_or(1.0)
     }
 
     /// Returns the rates of each reading and each writing access, with so many of both.
     ///
     /// All rates rise together until a bandwidth is used up; then those of the other direction rise on.
     fn rates(&self, readers: usize, writers: usize) -> (f64, f64) {
+        let efficiency = self.efficiency(readers + writers);
+        let [all_reads, all_writes, both] = [self.read, self.write, self.both].map(|rate| rate * efficiency);
         let (readers, writers) = (readers as f64, writers as f64);
-        let (read, write) = (self.read / readers, self.write / writers);
-        let common = self.both / (readers + writers);
+        let (read, write) = (all_reads / readers, all_writes / writers);
+        let common = both / (readers + writers);
         if common <= read.min(write) {
             (common, common)
         } else if read <= write {
-            (read, write.min((self.both - self.read) / writers))
+            (read, write.min((both - all_reads) / writers))
         } else {
-            (read.min((self.both - self.write) / readers), write)
+            (read.min((both - all_writes) / readers), write)
         }
     }
 
@@ -103,7 +120,7 @@ impl Device for Disk {
 
     fn duration_alone(&self, access: &Access) -> Option<SimDuration> {
         let rate = if access.direction == Direction::Read { self.read } else { self.write };
-        SimDuration::try_from_picos_f64(access.bytes as f64 / rate.min(self.both))
+        SimDuration::try_from_picos_f64(access.bytes as f64 / (rate.min(self.both) * self.efficiency(1)))
     }
 
     fn begin(&mut self, now: SimTime, access: &Access, id: AccessId) {

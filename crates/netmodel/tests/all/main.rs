@@ -1,6 +1,7 @@
 //! Platforms and network models, against times derived by hand, SimGrid's answers, and each other.
 
 mod costs;
+mod disk_oracle;
 mod epoch;
 mod flow;
 mod golden_routes;

@@ -6,7 +6,7 @@ use netmodel::storage::AccessId;
 use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace};
 use pdes_core::{SimDuration, SimTime};
 
-use crate::support::{present, repository, xml};
+use crate::support::xml;
 
 const READ: Direction = Direction::Read;
 const WRITE: Direction = Direction::Write;
@@ -20,7 +20,7 @@ fn at(seconds: f64) -> SimTime {
 }
 
 /// Returns a host with one device.
-fn with_device(parameters: &str) -> Platform {
+pub(crate) fn with_device(parameters: &str) -> Platform {
     let text = format!(
         "topology = {{ kind = 'cluster', hosts = 1, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }}\n\
          storage = [{{ directory = '/scratch', {parameters} }}]"
@@ -63,76 +63,16 @@ fn accesses_share_the_bandwidths_of_a_disk() {
     let reads = [(0.0, 50_000_000), (0.25, 25_000_000), (2.0, 10_000_000)];
     assert_ends(disk(""), &reads.map(|(begin, bytes)| (begin, access(READ, bytes))), &[0.75, 0.75, 2.1]);
     assert_ends(disk(""), &[(0.5, access(READ, 0))], &[0.5]);
-}
-
-/// The cases of SimGrid's answers that consist of accesses to disks alone, without priorities.
-#[test]
-fn disks_are_those_of_simgrid() {
-    let folder = repository("../shared/oracle/io");
-    if !present(&folder) {
-        return;
-    }
-    let table = |name| std::fs::read_to_string(folder.join(name)).unwrap();
-    let mut expected = BTreeMap::new();
-    for line in table("disk-expected.csv").lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        if let Ok(end) = fields[5].parse::<f64>() {
-            expected.insert((fields[0].to_owned(), fields[1].to_owned(), fields[2].to_owned()), end);
-        }
-    }
-    let rates = |disk: &str| if disk == "bob:d1" { (100e6, 40e6) } else { (200e6, 80e6) };
-    let mut compared = 0;
-    for case in ["D01", "D02", "D03", "D04", "D05", "D07"] {
-        let (ops, mut both) = (table("disk-ops.csv"), BTreeMap::new());
-        let rows: Vec<Vec<&str>> =
-            ops.lines().filter(|line| line.starts_with(case)).map(|line| line.split(',').collect()).collect();
-        for row in rows.iter().filter(|row| row[1] == "setup") {
-            let words: Vec<&str> = row[5].split(' ').collect();
-            both.insert(words[0], words[2].parse::<f64>().unwrap());
-        }
-        let names = ["bob:d1", "bob:d2"];
-        let disks = names.map(|name| {
-            let (read, write) = rates(name);
-            let both = both.get(name).map_or(String::new(), |both| format!(", both = {both}"));
-            let host = with_device(&format!("read = {read}, write = {write}{both}"));
-            host.storage().idle_devices().remove(0)
-        });
-        let mut devices: Devices<(usize, usize)> = Devices::new(disks.into());
-        // An actor does its steps one after the other.
-        let actors: Vec<&str> = rows.iter().map(|row| row[1]).filter(|actor| *actor != "setup").collect();
-        let steps = |actor: &str| rows.iter().filter(move |row| row[1] == actor).cloned().collect::<Vec<_>>();
-        let submit = |devices: &mut Devices<(usize, usize)>, place: usize, step: usize, now: SimTime| {
-            let Some(row) = steps(actors[place]).into_iter().nth(step) else { return };
-            let words: Vec<&str> = row[5].split(' ').collect();
-            let direction = if words[0] == "read" { READ } else { WRITE };
-            let device = names.iter().position(|name| *name == words[1]).unwrap() as u32;
-            devices.submit(
-                now,
-                DeviceId::new(device),
-                access(direction, words[2].parse().unwrap()),
-                (place, step),
-            );
-        };
-        let mut seen = Vec::new();
-        for (place, actor) in actors.iter().enumerate() {
-            if !seen.contains(actor) {
-                seen.push(actor);
-                submit(&mut devices, place, 0, at(steps(actor)[0][3].parse().unwrap()));
-            }
-        }
-        let mut ended = Vec::new();
-        while let Some(now) = devices.next_event() {
-            devices.advance(now, &mut ended);
-            for (place, step) in std::mem::take(&mut ended) {
-                let key = (case.to_owned(), actors[place].to_owned(), step.to_string());
-                let (end, expected) = (now.as_picos() as f64 / 1e12, expected[&key]);
-                assert!((end - expected).abs() < 1e-11, "{key:?}: {end}, expected {expected}");
-                compared += 1;
-                submit(&mut devices, place, step + 1, now);
-            }
-        }
-    }
-    assert_eq!(compared, 16);
+    // A second access costs a tenth of the bandwidths, a third and more a fifth: 100, then 90, then 80 MB/s for all.
+    let reads = [(0.0, 50_000_000), (0.2, 18_000_000), (0.3, 30_000_000), (3.0, 10_000_000)];
+    let degraded = disk(", efficiency = [1, 0.9, 0.8]");
+    let ends = [0.3 + 13.5 * 3.0 / 80.0 + 12.0 * 2.0 / 90.0, 0.3 + 13.5 * 3.0 / 80.0];
+    let left = 30.0 - 13.5 - 12.0;
+    assert_ends(
+        degraded,
+        &reads.map(|(begin, bytes)| (begin, access(READ, bytes))),
+        &[ends[0], ends[1], ends[0] + left / 100.0, 3.1],
+    );
 }
 
 /// A hard disk of 100 MB/s, 7200 rotations per minute, 8 ms to anywhere and 1 ms to the next track; half a rotation is 1/240 s.
@@ -319,6 +259,7 @@ fn storage_in_toml_is_checked() {
         ("directory = '/s', read = '1GBps'", "missing field `write`"),
         ("directory = '/s', read = 1e9, write = 1e9, seek = 1", "unknown field `seek`"),
         ("directory = '/s', read = 0, write = 1e9", "more than zero"),
+        ("directory = '/s', read = 1e9, write = 1e9, efficiency = [1, 0]", "an efficiency of 0"),
         ("directory = '', read = 1e9, write = 1e9", "the begin of the names of files"),
         ("directory = '/s', host = 'x', read = 1e9, write = 1e9", "the name of a host"),
         (
