@@ -325,8 +325,6 @@ impl MaxMin {
         if self.filling.is_grouped {
             self.remove_from_groups(flow.0);
         }
-        // Marks must be followed while the flow is still on its links.
-        self.follow_before_deferred();
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         self.mark_modified(uses.iter().map(|used| used.link));
         for &Use { link, place, .. } in &uses {

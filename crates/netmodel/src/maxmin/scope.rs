@@ -42,10 +42,32 @@ pub(super) struct ModifiedSet {
     open: Vec<u32>,
     /// Links of new flows that were not marked when the flow began.
     pub(super) unmarked: Vec<u32>,
-    /// Last flow with such links, if marked links were open then: it is not followed from these.
-    deferred_flow: Option<u32>,
+    /// Last round in which each flow began with some links marked and some not, and the positions of the latter in `unmarked`.
+    late: Vec<LateFlow>,
     /// Links that were left out of a solve and not solved since.
     pub(super) skipped: Vec<u32>,
+    #[serde(skip)]
+    search: BackwardSearch,
+}
+
+/// A flow that began when some of its links were marked: it is followed from the others only, once they are marked.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct LateFlow {
+    round: u64,
+    unmarked: (u32, u32),
+}
+
+/// Search for a marked link from one that is not, against the direction in which flows are followed; buffers.
+#[derive(Debug, Default)]
+struct BackwardSearch {
+    /// Number of the search.
+    number: u64,
+    /// Last search that found each link and each flow.
+    links: Vec<u64>,
+    flows: Vec<u64>,
+    /// Links found, of which those before `next` are done.
+    found: Vec<u32>,
+    next: usize,
 }
 
 /// Number of flows of a link that are tested for a marked link before open links are followed.
@@ -71,6 +93,28 @@ impl ModifiedSet {
         let round = self.round;
         std::mem::replace(&mut self.flows[flow as usize], round) != round
     }
+
+    /// Returns whether a flow is followed from a link of it, once this is marked: not if it was marked before the flow began.
+    fn is_followed_from(&self, flow: u32, link: u32) -> bool {
+        match self.late.get(flow as usize) {
+            Some(&LateFlow { round, unmarked: (begin, end) }) if round == self.round => {
+                self.unmarked[begin as usize..end as usize].contains(&link)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl BackwardSearch {
+    fn begin(&mut self, wanted: u32, links: usize, flows: usize) {
+        self.number += 1;
+        self.links.resize(links, 0);
+        self.flows.resize(flows, 0);
+        self.links[wanted as usize] = self.number;
+        self.found.clear();
+        self.found.push(wanted);
+        self.next = 0;
+    }
 }
 
 impl MaxMin {
@@ -86,35 +130,29 @@ impl MaxMin {
         if self.modified.scope == Scope::Complete {
             return;
         }
+        // Another flow may have had this number in this round.
         if let Some(followed) = self.modified.flows.get_mut(flow as usize) {
-            // Another flow may have had this number in this round.
             *followed = 0;
         }
-        self.follow_before_deferred();
-        self.follow_roots(links.clone(), self.modified.unmarked.is_empty());
+        if let Some(late) = self.modified.late.get_mut(flow as usize) {
+            late.round = 0;
+        }
+        self.follow_roots(links.clone());
         if !links.clone().next().is_some_and(|first| self.modified.is_marked(first)) {
             self.modified.roots.extend(links);
             return;
         }
-        let known = self.modified.unmarked.len();
+        let known = self.modified.unmarked.len() as u32;
         for link in links {
             if !self.modified.is_marked(link) {
                 self.modified.unmarked.push(link);
             }
         }
-        if self.modified.unmarked.len() > known && !self.modified.open.is_empty() {
-            self.modified.flows.resize(self.flows.len(), 0);
-            self.modified.follow(flow);
-            self.modified.deferred_flow = Some(flow);
+        let unmarked = (known, self.modified.unmarked.len() as u32);
+        if unmarked.0 < unmarked.1 {
+            self.modified.late.resize(self.flows.len(), LateFlow::default());
+            self.modified.late[flow as usize] = LateFlow { round: self.modified.round, unmarked };
         }
-    }
-
-    /// Follows the links that were open when the deferred flow began. Called before other links are marked, from
-    /// which that flow is followed, and before flows leave their links.
-    pub(super) fn follow_before_deferred(&mut self) {
-        let Some(late) = self.modified.deferred_flow.take() else { return };
-        while self.follow_one() {}
-        self.modified.flows[late as usize] = 0;
     }
 
     /// Follows the flows of one open link; returns whether there was one.
@@ -122,7 +160,7 @@ impl MaxMin {
         let Self { links, flows, modified: marks, .. } = self;
         let Some(link) = marks.open.pop() else { return false };
         for member in &links[link as usize].members {
-            if marks.follow(member.flow) {
+            if marks.is_followed_from(member.flow, link) && marks.follow(member.flow) {
                 for reached in &flows[member.flow as usize].uses {
                     if marks.mark(reached.link) {
                         marks.open.push(reached.link);
@@ -135,10 +173,9 @@ impl MaxMin {
 
     /// Marks the roots and the links that flows reach from there, until it is known which of the `wanted` links are
     /// marked: in dense traffic all are, which a few flows show, and a link without flows is not reached. The
-    /// remaining links are followed on demand; a flow that begins meanwhile has marked links only, or is
-    /// [deferred](ModifiedSet::deferred_flow), and one that ends makes all its links roots. Faster if no flow of this
-    /// round had unmarked links (`none_missed`).
-    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
+    /// remaining links are followed on demand: a flow that begins meanwhile has marked links only, or is
+    /// [late](ModifiedSet::late), and one that ends makes all its links roots.
+    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>) {
         if self.modified.roots.is_empty() && self.modified.open.is_empty() {
             return;
         }
@@ -157,25 +194,71 @@ impl MaxMin {
             if marks.is_marked(wanted) || members.is_empty() {
                 continue;
             }
-            // A flow that reaches a marked link is reached from it, unless the link was marked before the flow began.
             let is_reached = |member: &Member| {
-                flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
+                let mut uses = flows[member.flow as usize].uses.iter();
+                uses.any(|used| marks.is_marked(used.link) && marks.is_followed_from(member.flow, used.link))
             };
-            if none_missed && members.iter().take(PROBED_FLOWS).any(is_reached) && marks.mark(wanted) {
+            if members.iter().take(PROBED_FLOWS).any(is_reached) {
+                marks.mark(wanted);
                 marks.open.push(wanted);
+                continue;
             }
-            while !self.modified.is_marked(wanted) && self.follow_one() {}
+            self.follow_until_known(wanted);
         }
+    }
+
+    /// Follows flows until it is known whether a link is marked. It is searched from both ends: in dense traffic these meet soon, and
+    /// a part of the network without marked links is mostly small.
+    fn follow_until_known(&mut self, wanted: u32) {
+        self.modified.search.begin(wanted, self.links.len(), self.flows.len());
+        while self.follow_one() && !self.modified.is_marked(wanted) {
+            match self.search_backward() {
+                Some(true) => {
+                    self.modified.mark(wanted);
+                    self.modified.open.push(wanted);
+                    return;
+                }
+                Some(false) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// Searches a marked link from which the next of the links found so far is reached; returns whether there is one, `None` if
+    /// no link is left.
+    fn search_backward(&mut self) -> Option<bool> {
+        let Self { links, flows, modified: marks, .. } = self;
+        let link = *marks.search.found.get(marks.search.next)?;
+        marks.search.next += 1;
+        for &Member { flow, .. } in &links[link as usize].members {
+            if std::mem::replace(&mut marks.search.flows[flow as usize], marks.search.number)
+                == marks.search.number
+            {
+                continue;
+            }
+            for used in &flows[flow as usize].uses {
+                if !marks.is_followed_from(flow, used.link) {
+                    continue;
+                }
+                if marks.is_marked(used.link) {
+                    return Some(true);
+                }
+                let known = &mut marks.search.links[used.link as usize];
+                if std::mem::replace(known, marks.search.number) != marks.search.number {
+                    marks.search.found.push(used.link);
+                }
+            }
+        }
+        Some(false)
     }
 
     /// Selects the links that the solve skips, and the formerly skipped links that it solves now.
     pub(super) fn limit_scope(&mut self) {
-        let mut missed = std::mem::take(&mut self.modified.unmarked);
-        missed.retain(|&link| !self.has_room_at_ceilings(link));
+        let unmarked = self.modified.unmarked.iter().copied();
+        let mut missed: Vec<u32> = unmarked.filter(|&link| !self.has_room_at_ceilings(link)).collect();
         if !missed.is_empty() || !self.modified.skipped.is_empty() {
-            self.follow_before_deferred();
             let mut owed = std::mem::take(&mut self.modified.skipped);
-            self.follow_roots(owed.iter().chain(&missed).copied(), missed.is_empty());
+            self.follow_roots(owed.iter().chain(&missed).copied());
             for &link in owed.iter().filter(|&&link| self.modified.is_marked(link)) {
                 self.dirty_links.push(link);
                 self.links[link as usize].sweep_state.due_sweep = self.sweep.number + 1;
@@ -188,7 +271,7 @@ impl MaxMin {
             });
             self.modified.skipped = owed;
         }
-        self.modified.unmarked = missed;
+        self.modified.unmarked.clear();
         self.clear_marks();
     }
 
@@ -203,7 +286,6 @@ impl MaxMin {
     pub(super) fn clear_marks(&mut self) {
         self.modified.roots.clear();
         self.modified.open.clear();
-        self.modified.deferred_flow = None;
         self.modified.round += 1;
     }
 }
