@@ -547,6 +547,73 @@ fn file_systems_are_deterministic() {
     assert_ne!(digests[0], digests[1]);
 }
 
+/// Replays an archive with and without fast-forwarding; expects one result, and returns the number of iterations skipped.
+fn skipped(config: &Config) -> u64 {
+    let replay = |forwards: bool| {
+        let mut config = config.clone();
+        config.set(&format!("engine.fast_forward={forwards}")).unwrap();
+        let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+        let outcome = simulation.replay(&Progress::new(1)).unwrap();
+        let servers = Report::new(&simulation, &outcome).sections.file_servers;
+        (digest(&outcome), serde_json::to_string(&servers).unwrap(), outcome.fast_forward)
+    };
+    let (whole, forwarded) = (replay(false), replay(true));
+    assert_eq!((whole.0, whole.1), (forwarded.0, forwarded.1));
+    forwarded.2.unwrap().skipped_iterations
+}
+
+/// Loops with accesses to files are fast-forwarded when the state of devices, servers and caches recurs, and the result is that of the
+/// complete replay, with the use of servers over time.
+#[test]
+fn iterations_with_files_are_fast_forwarded() {
+    let folder = Folder::new();
+    let archive = |iteration: &str| {
+        let of_rank = |rank: u32| {
+            let iterations = format!("R compute 1e6\n{iteration}").repeat(200);
+            format!("R init\nR io-open /fs/x\n{iterations}R io-close /fs/x\nR finalize\n")
+                .replace('R', &rank.to_string())
+        };
+        let text = folder.write("loop.txt", &(0..3).map(of_rank).collect::<String>());
+        let archive = folder.path("loop.pdt");
+        command().args(["trace", "convert"]).arg(text).arg("-o").arg(&archive).assert().code(DONE);
+        archive
+    };
+    let own = "R io-open /fs/x\nR io-seek /fs/x R00000\nR io-write /fs/x 100000\nR io-write_at_all /fs/x R00000 50000\n\
+               R io-read_at /fs/x R00000 70000\nR io-close /fs/x\n";
+    let growing = "R io-write /fs/x 100000\nR allreduce 10 0\n";
+    let cached = "cache = { bytes = '3MB', dirty = '1MB', read_ahead = '100kB' }, metadata = { host = 'node-4', rate = 10000 }, forwarders = ['node-4']";
+    for model in [FREE, "network.model='flow'"] {
+        for system in ["", cached, "locks = true, scheduler = 'merging'"] {
+            let found = skipped(&on_system(&archive(own), system, &[model]));
+            assert!(found > 100, "{model} {system}: {found} iterations skipped");
+            // The files grow.
+            assert_eq!(skipped(&on_system(&archive(growing), system, &[model])), 0);
+        }
+        let on_device = |device: &str, iteration: &str| {
+            let platform = "platform.topology={ kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+            let storage = format!(
+                "platform.storage=[{{ directory = '/fs', host = 'node-0', shared = true, {device} }}]"
+            );
+            let mut config = Config::default();
+            config.set_path("trace", "path", &archive(iteration));
+            for setting in [platform, &storage, "network.preset='raw'", model] {
+                config.set(setting).unwrap();
+            }
+            skipped(&config)
+        };
+        let hard_disk = "kind = 'hard-disk', bandwidth = '100MBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200";
+        for device in
+            ["read = '100MBps', write = '50MBps'", "kind = 'ssd', read = '1GBps', write = '1GBps'", hard_disk]
+        {
+            let found = on_device(device, own);
+            assert!(found > 100, "{model} {device}: {found} iterations skipped");
+            // Positions matter to a disk with an arm, and only where accesses have one order.
+            let grows = on_device(device, growing);
+            assert_eq!(grows == 0, device == hard_disk && model != FREE, "{model} {device}: {grows}");
+        }
+    }
+}
+
 /// Without contention and without file systems, a replay in the order of time has the digest of one without that order.
 #[test]
 fn the_order_of_time_changes_nothing_without_contention() {
@@ -610,9 +677,20 @@ fn what_files_cannot_do_is_said() {
     };
     let with = data("storage/platform.toml");
     let with = ["--platform", with.to_str().unwrap()];
-    run(&[&with[..], &["--set", "engine.fast_forward=true"]].concat())
+    let shared =
+        folder.write("shared.txt", "0 init\n0 io-open /scratch/x\n0 io-write_shared /scratch/x 10\n");
+    let shared_archive = folder.path("shared.pdt");
+    command().args(["trace", "convert"]).arg(&shared).arg("-o").arg(&shared_archive).assert().code(DONE);
+    command()
+        .arg("--trace")
+        .arg(&shared_archive)
+        .args(with)
+        .args(["--set", "engine.fast_forward=true"])
+        .assert()
         .code(DONE)
-        .stderr(contains("nothing is fast-forwarded: the state of storage devices is not compared"));
+        .stderr(contains(
+            "nothing is fast-forwarded: the positions of pointers that ranks share are not compared",
+        ));
     let without = data("storage/no-storage.toml");
     run(&["--platform", without.to_str().unwrap()])
         .code(DONE)

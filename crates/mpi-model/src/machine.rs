@@ -80,6 +80,11 @@ pub trait Machine: Sync {
         Ok(None)
     }
 
+    /// Returns whether times depend on the positions of accesses in their files; true by default.
+    fn has_file_positions(&self) -> bool {
+        true
+    }
+
     /// Returns the duration of an access, for machines that make no work request of it; `None` where it exceeds a [`SimDuration`].
     fn access_time(&self, access: &FileAccess) -> Option<SimDuration> {
         let _ = access;

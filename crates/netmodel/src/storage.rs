@@ -19,7 +19,7 @@ mod usage;
 
 use std::fmt;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,14 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn concurrency(&self) -> u32 {
         1
     }
+
+    /// Returns whether times depend on the positions of accesses in their files; true by default.
+    fn has_positions(&self) -> bool {
+        true
+    }
+
+    /// Writes everything on which the future of the device depends.
+    fn write_state(&self, state: &mut StateWriter);
 
     /// Returns the state of the device.
     fn save(&self) -> Vec<u8>;
@@ -181,6 +189,11 @@ impl Storage {
     /// Returns the file systems, in the order of their numbers.
     pub fn file_systems(&self) -> &[FileSystem] {
         &self.file_systems
+    }
+
+    /// Returns whether times depend on the positions of accesses in their files.
+    pub fn has_positions(&self) -> bool {
+        !self.file_systems.is_empty() || self.devices.iter().any(|device| device.device.has_positions())
     }
 
     /// Returns the place at which a host finds a file: that of the longest directory that begins the name; `None` if there is none.

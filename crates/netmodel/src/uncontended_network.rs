@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,8 @@ fn end(at: SimTime, duration: Option<SimDuration>) -> SimTime {
 }
 
 impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
-    const CAPABILITIES: Capabilities = Capabilities { checkpoint: true, ..Capabilities::NONE };
+    const CAPABILITIES: Capabilities =
+        Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE };
 
     fn send(&mut self, Message { at, src, dst, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
         let cost = match self.costs.get(&(src, dst)) {
@@ -87,6 +88,20 @@ impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.state.ends.iter().copied()
+    }
+
+    fn write_state(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
+        state.value(&self.state.ends.len());
+        for (at, tag) in self.state.ends.in_order() {
+            state.time(at);
+            write_tag(*tag, state);
+        }
+    }
+
+    fn repeat_period(&mut self, _: SimTime, time: SimDuration, mut shift_tag: impl FnMut(&mut T)) {
+        self.state.now += time;
+        self.state.ends.shift_time(time);
+        self.state.ends.for_each(&mut shift_tag);
     }
 
     fn save(&self) -> Vec<u8>

@@ -105,6 +105,10 @@ impl Machine for SharedMachine<'_> {
         })
     }
 
+    fn has_file_positions(&self) -> bool {
+        self.platform.storage().has_positions()
+    }
+
     fn speed(&self, rank: Rank) -> f64 {
         self.platform.host(self.placement.host(rank)).speed
     }
@@ -259,12 +263,16 @@ impl<'a, N> Contention<'a, N> {
         Self { network, storage, placement: machine.placement, completions: Vec::new() }
     }
 
-    /// Writes the state of the network at a cut; `eager_messages` returns the number of eager messages to a rank.
-    pub(crate) fn write_state(&self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32)
+    /// Writes the state of network and storage at a cut; `eager_messages` returns the number of eager messages to a rank. Returns false
+    /// where the storage cannot recur.
+    pub(crate) fn write_state(&self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32) -> bool
     where
         N: NetworkModel<Completion>,
     {
-        self.network.write_state(state, |completion, state| completion.write_state(state, &eager_messages));
+        let write_tag =
+            |completion: Completion, state: &mut StateWriter| completion.write_state(state, &eager_messages);
+        self.network.write_state(state, write_tag);
+        self.storage.as_ref().is_none_or(|storage| storage.write_state(state, write_tag))
     }
 
     /// Lets reads of file systems go beyond the end of files.
@@ -333,6 +341,7 @@ impl<'a, N> Contention<'a, N> {
         N: NetworkModel<Completion>,
     {
         self.network.watch_period(now, period, repetitions);
+        self.storage.iter_mut().for_each(|storage| storage.watch_period(now, period, repetitions));
     }
 
     /// Repeats the interval that was announced and ends now; `time` is that of all repetitions.
@@ -341,6 +350,7 @@ impl<'a, N> Contention<'a, N> {
         N: NetworkModel<Completion>,
     {
         self.network.repeat_period(now, time, |completion| completion.shift_time(time));
+        self.storage.iter_mut().for_each(|storage| storage.repeat_period(now));
     }
 
     /// Returns the network.

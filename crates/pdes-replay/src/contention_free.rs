@@ -52,6 +52,11 @@ impl Machine for ContentionFreeMachine<'_> {
         self.platform.storage().duration_alone(device, &access)
     }
 
+    fn has_file_positions(&self) -> bool {
+        // Each access has its device for itself.
+        false
+    }
+
     fn speed(&self, rank: Rank) -> f64 {
         self.platform.host(self.placement.host(rank)).speed
     }

@@ -31,9 +31,11 @@ use crate::statistics::ActionKind;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Files {
     files: BTreeMap<Box<str>, File>,
-    /// Number of collective accesses on each communicator.
-    collective_accesses: BTreeMap<CommId, u32>,
+    collective_accesses: FileAccessCounts,
 }
+
+/// Number of collective accesses to files on each communicator.
+pub(super) type FileAccessCounts = BTreeMap<CommId, u32>;
 
 /// A file as a rank sees it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -126,6 +128,33 @@ impl Files {
             self.files.insert(file.into(), File::default());
         }
         self.files.get_mut(file).expect("the file is there")
+    }
+
+    /// Returns everything on which the future depends where iterations recur: of numbers that only grow none, and of individual pointers
+    /// those that matter.
+    ///
+    /// Iterations are the same for all ranks, so that collective accesses have the same parts again. A pointer matters if times depend on
+    /// positions, or if a view or a collective access has it.
+    pub(super) fn recurrent_state(&self, has_positions: bool) -> impl Serialize + '_ {
+        let has_positions = has_positions || !self.collective_accesses.is_empty();
+        let state = self.files.iter().map(move |(name, file)| {
+            let matters = has_positions || file.calls.view.is_some();
+            (name, file.calls, matters.then_some(file.pointer))
+        });
+        state.collect::<Vec<_>>()
+    }
+
+    /// Returns the number of collective accesses on each communicator.
+    pub(super) fn counts(&self) -> FileAccessCounts {
+        self.collective_accesses.clone()
+    }
+
+    /// Repeats the collective accesses since an earlier count `times` more times.
+    pub(super) fn repeat_accesses(&mut self, before: &FileAccessCounts, times: u64) {
+        for (communicator, count) in &mut self.collective_accesses {
+            let counted = *count - before.get(communicator).copied().unwrap_or(0);
+            *count = count.wrapping_add(counted.wrapping_mul(times as u32));
+        }
     }
 
     /// Counts a collective access on a communicator; returns its number there, from 0.

@@ -7,6 +7,7 @@ use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{IterationBoundary, IterationInProgress};
 
+use super::file::FileAccessCounts;
 use super::{RankProcess, Repetition};
 use crate::collective::runner::OperationBases;
 use crate::machine::Machine;
@@ -44,6 +45,7 @@ pub struct RankAtCut {
     iteration: Option<IterationInProgress>,
     clock: SimTime,
     statistics: Statistics,
+    file_accesses: FileAccessCounts,
 }
 
 impl RankAtCut {
@@ -146,6 +148,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             iteration: self.cursor.iteration_in_progress(),
             clock: self.context.thread.clock,
             statistics: self.context.observers.statistics.clone(),
+            file_accesses: self.files.counts(),
         }
     }
 
@@ -163,7 +166,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         state.time(self.action_begin);
         state.value(&(self.pending, self.awaited, self.computations_ahead));
         state.float(self.compute_factor);
-        state.value(&(self.context.observers.statistics.current_region(), &self.files));
+        let files = self.files.recurrent_state(self.context.replay.machine.has_file_positions());
+        state.value(&(self.context.observers.statistics.current_region(), files));
         // Nothing that is to come depends on when something was before the earliest clock, because waits begin at a clock.
         let past = self
             .collectives
@@ -208,6 +212,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         self.context.thread.shift_time(time);
         self.action_begin += time;
         self.collectives.shift_time(time);
+        self.files.repeat_accesses(&before.file_accesses, times);
         self.boundary_action.iterations_to_skip = count * times;
         self.cursor.pass_boundaries(0);
         let actions = now.iteration.map_or(0, |iteration| iteration.actions);

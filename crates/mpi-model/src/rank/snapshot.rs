@@ -12,6 +12,7 @@ use serde::Serialize;
 use trace_mmap::{IterationBoundary, Slot};
 
 use super::RankProcess;
+use super::file::FileAccessCounts;
 use crate::collective::runner::OperationCounts;
 use crate::machine::Machine;
 use crate::observer::{Analysis, LateMessage, Observer, Peer, WaitStates};
@@ -31,6 +32,7 @@ pub struct Snapshot {
     /// Number of granted conditional events.
     granted_events: u64,
     operation_counts: OperationCounts,
+    file_accesses: FileAccessCounts,
     /// Encoded state that must be the same at another boundary.
     rest: Box<[u8]>,
     /// All times that are not past yet, in an order that depends on the rest of the state only.
@@ -127,7 +129,8 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
         let region = self.context.observers.statistics.current_region();
-        encode(&(region, self.compute_factor, &self.files), &mut rest);
+        let files = self.files.recurrent_state(self.context.replay.machine.has_file_positions());
+        encode(&(region, self.compute_factor, files), &mut rest);
         let wait_states = self.context.observers.wait_states.as_deref().filter(|_| !has_ended);
         encode(&wait_states.and_then(WaitStates::activity), &mut rest);
         for &LateMessage { from, begin, sent, kind, region, age } in
@@ -146,6 +149,7 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
             statistics: self.context.observers.statistics.clone(),
             granted_events: self.granted_events,
             operation_counts: self.collectives.counts.clone(),
+            file_accesses: self.files.counts(),
             rest: rest.into(),
             times: times.into(),
         })
@@ -237,6 +241,7 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         self.context.thread.shift_time(time);
         self.action_begin = self.context.thread.clock;
         self.collectives.counts.extrapolate(&before.operation_counts, times);
+        self.files.repeat_accesses(&before.file_accesses, times);
         self.cursor.skip_iterations(count * times);
     }
 }

@@ -97,6 +97,16 @@ impl<P> EventQueue<P> {
         entries.into_iter().map(|entry| (entry.key.at(), &entry.event))
     }
 
+    /// Changes all events, which keep their times. `O(n)`.
+    pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut P)) {
+        let entries = std::mem::take(&mut self.queue).into_iter();
+        let changed = entries.map(|Reverse(mut entry)| {
+            change(&mut entry.event);
+            Reverse(entry)
+        });
+        self.queue = changed.collect();
+    }
+
     /// Shifts all events in time. `O(n)`.
     pub(crate) fn shift_time(&mut self, time: SimDuration) {
         let entries = std::mem::take(&mut self.queue).into_iter();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pdes_core::StateWriter;
 use serde::{Deserialize, Serialize};
 
 /// Sizes of a cache, all in bytes.
@@ -62,6 +63,14 @@ impl Cache {
             let excess = (self.bytes - size).min(stop - start);
             self.remove(file, start, stop, used);
             self.insert(file, start + excess, stop, used);
+        }
+    }
+
+    /// Writes the parts in the order of their use.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        state.value(&self.by_use.len());
+        for &(_, file, begin) in &self.by_use {
+            state.value(&(file, begin, self.parts.get(&(file, begin)).map(|(end, _)| end)));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pdes_core::SimTime;
+use pdes_core::{SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +112,24 @@ impl<T: Copy> Devices<T> {
     /// Returns the tags of all accesses that have not ended.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.accesses.tags.iter().filter_map(|tag| *tag)
+    }
+
+    /// Writes everything on which the future of the devices depends; `write_tag` writes a tag.
+    pub fn write_state(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
+        let Accesses { tags, upcoming, requests, .. } = &self.accesses;
+        let mut upcoming: Vec<_> = upcoming.iter().map(|Reverse(access)| *access).collect();
+        upcoming.sort_unstable();
+        state.value(&upcoming.len());
+        for (at, _, id) in upcoming {
+            state.time(at);
+            state.value(&(id, requests[id as usize]));
+        }
+        for (id, tag) in (0_u32..).zip(tags) {
+            let Some(tag) = tag else { continue };
+            state.value(&id);
+            write_tag(*tag, state);
+        }
+        self.devices.iter().for_each(|device| device.write_state(state));
     }
 
     /// Returns the state of the devices and of all accesses.

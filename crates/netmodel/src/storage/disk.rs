@@ -1,6 +1,6 @@
 //! SimGrid's disk (`kernel/resource/DiskImpl.cpp`): simultaneous accesses share its bandwidths, without latency or seeks.
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessId, Device, Direction, read_state};
@@ -143,6 +143,23 @@ impl Device for Disk {
             transfer.end > now
         });
         self.divide();
+    }
+
+    fn has_positions(&self) -> bool {
+        false
+    }
+
+    fn write_state(&self, state: &mut StateWriter) {
+        state.value(&self.state.running.len());
+        if !self.state.running.is_empty() {
+            state.time(self.state.since);
+        }
+        for &Transfer { id, direction, left, rate, end } in &self.state.running {
+            state.value(&(id, direction));
+            state.float(left);
+            state.float(rate);
+            state.time(end);
+        }
     }
 
     fn save(&self) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pdes_core::StateWriter;
 use serde::{Deserialize, Serialize};
 
 use super::file_request::{FileOperation, FileRequest};
@@ -14,6 +15,11 @@ impl FileSizes {
     /// Sets the size of a file that exists before the run.
     pub(super) fn set(&mut self, system: u32, file: u32, size: u64) {
         self.0.insert((system, file), Some(size));
+    }
+
+    /// Writes all sizes.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        state.value(&self.0);
     }
 
     /// Returns the size of the file of a request, if it is known.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessId, Device, read_state};
@@ -109,6 +109,14 @@ impl Device for HardDisk {
         {
             self.state.queue.pop_front();
             ended.push(id);
+        }
+    }
+
+    fn write_state(&self, state: &mut StateWriter) {
+        state.value(&(self.state.last, self.state.queue.len()));
+        for &(id, end) in &self.state.queue {
+            state.value(&id);
+            state.time(end);
         }
     }
 

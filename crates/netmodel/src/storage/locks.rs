@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use pdes_core::StateWriter;
 use serde::{Deserialize, Serialize};
 
 use super::slab::Slab;
@@ -89,6 +90,16 @@ pub(super) struct Locks {
 impl Locks {
     pub(super) fn get(&self, lock: LockId) -> Option<&Lock> {
         self.locks.get(lock)
+    }
+
+    /// Writes the locks that clients have, in the order of their grants, while no message about them is under way.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        for (place, file) in &self.files {
+            let granted = file.granted.iter().filter_map(|id| self.locks.get(*id));
+            let granted: Vec<_> =
+                granted.map(|lock| (lock.client, lock.extent, lock.is_called_back)).collect();
+            state.value(&(place, granted));
+        }
     }
 
     /// Finds a lock that the client has, and uses it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pdes_core::SimTime;
+use pdes_core::{SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
@@ -226,6 +226,28 @@ impl Server {
             effects.push(Effect::Access { access, running: free as u32 });
         }
         self.usage.queued(now, self.queue.len() as u64);
+    }
+
+    /// Writes everything on which the future of the server depends while no transfer is in progress: all that is on its way to the
+    /// device are data that were acknowledged.
+    pub(super) fn write_state(&self, state: &mut StateWriter) {
+        let write_all = |all: &[Queued], state: &mut StateWriter| {
+            let relative = |queued: &Queued| (queued.access, self.numbers.wrapping_sub(queued.number));
+            state.value(&all.iter().map(relative).collect::<Vec<_>>());
+        };
+        write_all(&self.queue.iter().copied().collect::<Vec<_>>(), state);
+        for running in &self.running {
+            state.value(&running.is_some());
+            if let Some((begin, accesses)) = running {
+                state.time(*begin);
+                write_all(accesses, state);
+            }
+        }
+        if self.busy > 0 {
+            self.usage.write_ends(state);
+        }
+        state.value(&(self.last, self.dirty, &self.read_to));
+        self.cache.write_state(state);
     }
 
     /// Takes the end of an access on the device.

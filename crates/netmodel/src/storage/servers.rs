@@ -17,7 +17,7 @@
 
 mod locking;
 
-use pdes_core::{Bytes, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -445,6 +445,32 @@ impl<'a, T: Copy> FileServers<'a, T> {
         servers.map(move |(number, server)| {
             (FileSystemId::new(system(number) as u32), server.host, &server.usage)
         })
+    }
+
+    /// Writes everything on which the future of the servers depends; returns false while an operation or a message is in progress.
+    pub fn write_state(&self, state: &mut StateWriter) -> bool {
+        let State {
+            servers, operations, messages, events, locks, sizes, metadata_free_from, ..
+        } = &self.state;
+        if operations.iter().next().is_some() || messages.iter().next().is_some() || events.len() > 0 {
+            return false;
+        }
+        self.devices.write_state(state, |tag, state| state.value(&tag));
+        servers.iter().for_each(|server| server.write_state(state));
+        locks.write_state(state);
+        sizes.write_state(state);
+        metadata_free_from.iter().for_each(|free| state.time((*free).max(state.now())));
+        true
+    }
+
+    /// Announces that the interval which begins now may be repeated.
+    pub fn watch_period(&mut self, now: SimTime) {
+        self.state.servers.iter_mut().for_each(|server| server.usage.watch(now));
+    }
+
+    /// Adds the use of the interval that was announced last, and ends now, so many times. The servers stay at this time.
+    pub fn repeat_period(&mut self, now: SimTime, period: SimDuration, times: u64) {
+        self.state.servers.iter_mut().for_each(|server| server.usage.repeat(now, period, times));
     }
 
     /// Returns the state of all servers and operations.

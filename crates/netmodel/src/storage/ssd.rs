@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessId, Device, Direction, read_state};
@@ -170,6 +170,32 @@ impl Device for Ssd {
         {
             self.state.ends.pop();
             ended.push(id);
+        }
+    }
+
+    fn has_positions(&self) -> bool {
+        false
+    }
+
+    fn write_state(&self, state: &mut StateWriter) {
+        // Which channel is free does not matter, nor since when.
+        let mut free_from: Vec<SimTime> =
+            self.state.free_from.iter().map(|free| (*free).max(state.now())).collect();
+        free_from.sort_unstable();
+        free_from.into_iter().for_each(|free| state.time(free));
+        let mut ends: Vec<_> = self.state.ends.iter().map(|Reverse(end)| *end).collect();
+        ends.sort_unstable();
+        state.value(&ends.len());
+        for (end, _, id) in ends {
+            state.time(end);
+            state.value(&id);
+        }
+        let elapsed = state.now().checked_since(self.state.cached_at).map_or(0, |time| time.as_picos());
+        let is_empty = self.state.cached <= elapsed as f64 * self.write;
+        state.value(&is_empty);
+        if !is_empty {
+            state.float(self.state.cached);
+            state.time(self.state.cached_at);
         }
     }
 

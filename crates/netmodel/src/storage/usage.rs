@@ -1,6 +1,6 @@
 //! Use of I/O servers: amounts, queues, hits of caches, and amounts over time.
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Direction};
@@ -33,31 +33,100 @@ pub struct ServerUsage {
     pub read: Series,
     /// See `read`.
     pub written: Series,
+    /// Difference of the times above from those of the server, because intervals were repeated.
+    shift: SimDuration,
+    /// Interval that may be repeated.
+    #[serde(skip)]
+    watched: Option<WatchedUsage>,
+}
+
+/// Use in an interval that may be repeated.
+#[derive(Clone, Debug, PartialEq)]
+struct WatchedUsage {
+    /// Sums at its begin: what was read, written, requested, found and missed, and the queue over time.
+    sums: [u64; 5],
+    queue_ps: u128,
+    /// Accesses that ended in it: the times over which they are counted, directions and amounts.
+    accesses: Vec<(SimTime, SimTime, Direction, u64)>,
 }
 
 impl ServerUsage {
     /// Notes the number of requests that wait from now on.
     pub(super) fn queued(&mut self, now: SimTime, queue: u64) {
-        let elapsed = now.as_picos().saturating_sub(self.queue_since.as_picos());
-        self.queue_ps += u128::from(elapsed) * u128::from(self.queue);
+        let now = now.saturating_add(self.shift);
+        self.queue_ps = self.queue_until(now);
         (self.queue, self.queue_since) = (queue, now);
         self.longest_queue = self.longest_queue.max(queue);
+    }
+
+    /// Returns the integral of the number of waiting requests until an instant [ps].
+    fn queue_until(&self, now: SimTime) -> u128 {
+        let elapsed = now.as_picos().saturating_sub(self.queue_since.as_picos());
+        self.queue_ps + u128::from(elapsed) * u128::from(self.queue)
     }
 
     /// Notes an access from its begin to its end. Its amount is counted since the last end of another one: devices do not tell when
     /// they come to an access.
     pub(super) fn accessed(&mut self, (begin, end): (SimTime, SimTime), access: &Access) {
+        let [begin, end] = [begin, end].map(|at| at.saturating_add(self.shift));
         if self.ends[0] != end {
             self.ends = [end, self.ends[0]];
         }
-        let time = (begin.max(self.ends[1]), end);
+        let begin = begin.max(self.ends[1]);
         self.requests += 1;
-        let (sum, series) = match access.direction {
-            Direction::Read => (&mut self.read_bytes, &mut self.read),
-            Direction::Write => (&mut self.written_bytes, &mut self.written),
-        };
-        *sum += access.bytes;
-        series.add_over(time, access.bytes);
+        *(if access.direction == Direction::Read {
+            &mut self.read_bytes
+        } else {
+            &mut self.written_bytes
+        }) += access.bytes;
+        self.series(access.direction).add_over((begin, end), access.bytes);
+        if let Some(watched) = &mut self.watched {
+            watched.accesses.push((begin, end, access.direction, access.bytes));
+        }
+    }
+
+    fn series(&mut self, direction: Direction) -> &mut Series {
+        if direction == Direction::Read { &mut self.read } else { &mut self.written }
+    }
+
+    /// Writes the last ends, on which the times of accesses in progress depend.
+    pub(super) fn write_ends(&self, state: &mut StateWriter) {
+        let now = state.now().saturating_add(self.shift);
+        state.value(&self.ends.map(|end| now.as_picos().wrapping_sub(end.as_picos())));
+    }
+
+    fn sums(&mut self) -> [&mut u64; 5] {
+        let Self { read_bytes, written_bytes, requests, hit_bytes, missed_bytes, .. } = self;
+        [read_bytes, written_bytes, requests, hit_bytes, missed_bytes]
+    }
+
+    /// Announces that the interval which begins now may be repeated.
+    pub(super) fn watch(&mut self, now: SimTime) {
+        let queue_ps = self.queue_until(now.saturating_add(self.shift));
+        let sums = self.sums().map(|sum| *sum);
+        self.watched = Some(WatchedUsage { sums, queue_ps, accesses: Vec::new() });
+    }
+
+    /// Repeats the interval that was watched last, and ends now.
+    pub(super) fn repeat(&mut self, now: SimTime, period: SimDuration, times: u64) {
+        let Some(WatchedUsage { sums, queue_ps, accesses }) = self.watched.take() else { return };
+        for (sum, before) in self.sums().into_iter().zip(sums) {
+            *sum = sum.saturating_add((*sum - before).saturating_mul(times));
+        }
+        let now = now.saturating_add(self.shift);
+        self.queue_ps = self.queue_until(now);
+        self.queue_ps += (self.queue_ps - queue_ps) * u128::from(times);
+        self.queue_since = now;
+        let mut time = SimDuration::ZERO;
+        for _ in 0..times {
+            time = time + period;
+            for &(begin, end, direction, bytes) in &accesses {
+                self.series(direction).add_over((begin + time, end + time), bytes);
+            }
+        }
+        self.shift = self.shift + time;
+        let instants = self.ends.iter_mut().chain([&mut self.queue_since]);
+        instants.for_each(|at| *at = at.saturating_add(time));
     }
 
     /// Notes a look for an amount in the cache.
@@ -67,9 +136,7 @@ impl ServerUsage {
 
     /// Returns the mean number of requests that waited, from the begin to an instant.
     pub fn mean_queue(&self, end: SimTime) -> f64 {
-        let last = end.as_picos().saturating_sub(self.queue_since.as_picos());
-        let sum = self.queue_ps + u128::from(last) * u128::from(self.queue);
-        if end == SimTime::ZERO { 0.0 } else { sum as f64 / end.as_picos() as f64 }
+        if end == SimTime::ZERO { 0.0 } else { self.queue_until(end) as f64 / end.as_picos() as f64 }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use netmodel::storage::AccessId;
 use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace};
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, StateWriter};
 
 use crate::support::xml;
 
@@ -149,6 +149,14 @@ impl Device for Tape {
 
     fn advance(&mut self, _: SimTime, ended: &mut Vec<AccessId>) {
         ended.push(self.queue.remove(0).0);
+    }
+
+    fn write_state(&self, state: &mut StateWriter) {
+        state.value(&self.queue.len());
+        for &(id, end) in &self.queue {
+            state.value(&id);
+            state.time(end);
+        }
     }
 
     fn save(&self) -> Vec<u8> {

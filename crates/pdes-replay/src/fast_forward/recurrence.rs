@@ -174,8 +174,8 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         if !processes.iter().all(|process| process.write_state(&mut counts, &mut state)) {
             return None;
         }
-        contention.write_state(&mut state, |rank| processes[rank.index()].eager_messages());
-        Some(state.into_bytes())
+        let can_recur = contention.write_state(&mut state, |rank| processes[rank.index()].eager_messages());
+        can_recur.then(|| state.into_bytes())
     }
 }
 

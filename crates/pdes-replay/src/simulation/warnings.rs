@@ -89,8 +89,8 @@ impl Simulation {
             "a timeline shows every iteration (timeline.file)"
         } else if self.trace.is_in_memory() {
             "only an archive has loops; convert the trace (trace convert)"
-        } else if self.model.capabilities.cores && self.uses_storage() {
-            "the state of storage devices is not compared"
+        } else if self.trace.has_shared_file_accesses() && self.uses_storage() {
+            "the positions of pointers that ranks share are not compared"
         } else {
             return None;
         };

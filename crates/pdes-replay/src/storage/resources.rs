@@ -8,7 +8,7 @@ use netmodel::{
     Devices, FileOperation, FileRequest, FileServers, FileSystemId, ForeignState, HostId, Message,
     NetworkModel, Platform,
 };
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
 use super::addressed;
@@ -61,6 +61,8 @@ pub(crate) struct StorageResources<'a> {
     pub(crate) ended: Vec<Completion>,
     /// Accesses that read beyond the end of their file, with its size.
     pub(crate) failed: Vec<(Completion, u64)>,
+    /// Length of the interval that may be repeated, and number of its repetitions.
+    watched: Option<(SimDuration, u64)>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -70,6 +72,8 @@ struct State {
     running: BTreeMap<u32, RunningAccess>,
     /// Number of the next access.
     next: u32,
+    /// Time by which the clock of devices and servers is behind that of the machine, because intervals were repeated.
+    behind: SimDuration,
 }
 
 impl<'a> StorageResources<'a> {
@@ -86,7 +90,13 @@ impl<'a> StorageResources<'a> {
             device_ends: Vec::new(),
             ended: Vec::new(),
             failed: Vec::new(),
+            watched: None,
         })
+    }
+
+    /// Returns an instant on the clock of devices and servers.
+    fn own_time(&self, at: SimTime) -> SimTime {
+        SimTime::from_picos(at.as_picos() - self.state.behind.as_picos())
     }
 
     /// Lets reads of file systems go beyond the end of files.
@@ -115,6 +125,7 @@ impl<'a> StorageResources<'a> {
 
     /// Starts an access on its device, or in its file system.
     fn start(&mut self, at: SimTime, access: &FileAccess, rank: Rank, waiter: Waiter) {
+        let at = self.own_time(at);
         if access.storage == StorageKind::Device {
             let (device, access) = addressed(access);
             return self.devices.submit(at, device, access, waiter);
@@ -135,16 +146,18 @@ impl<'a> StorageResources<'a> {
     /// Returns the next event, if it comes before that of the network.
     pub(crate) fn next_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
         let at = [self.devices.next_event(), self.servers.next_event()].into_iter().flatten().min()?;
+        let at = at.saturating_add(self.state.behind);
         of_network.is_none_or(|other| at < other).then_some(at)
     }
 
     /// Advances to the next event.
     pub(crate) fn advance<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
-        self.devices.advance(now, &mut self.device_ends);
+        let own_time = self.own_time(now);
+        self.devices.advance(own_time, &mut self.device_ends);
         for waiter in std::mem::take(&mut self.device_ends) {
             self.access_ended(network, now, waiter);
         }
-        self.servers.advance(now, &mut self.consequences);
+        self.servers.advance(own_time, &mut self.consequences);
         self.follow(network, now);
     }
 
@@ -156,7 +169,7 @@ impl<'a> StorageResources<'a> {
         number: u32,
     ) {
         if number & SHARED_BIT == 0 {
-            self.servers.arrived(now, number, &mut self.consequences);
+            self.servers.arrived(self.own_time(now), number, &mut self.consequences);
             return self.follow(network, now);
         }
         let number = number & !SHARED_BIT;
@@ -269,6 +282,34 @@ impl<'a> StorageResources<'a> {
     pub(crate) fn server_use(&self) -> impl Iterator<Item = ServerUse> {
         let usage = self.servers.usage();
         usage.map(|(system, host, usage)| ServerUse { system, host, usage: usage.clone() })
+    }
+
+    /// Writes everything on which the future of the storage depends, where nothing is accessed at shared pointers; returns false while an
+    /// operation of a file system is in progress. `write_tag` writes a completion.
+    pub(crate) fn write_state(
+        &self,
+        state: &mut StateWriter,
+        mut write_tag: impl FnMut(Completion, &mut StateWriter),
+    ) -> bool {
+        let mut own = StateWriter::at(self.own_time(state.now()));
+        let is_written = self.servers.write_state(&mut own);
+        self.devices.write_state(&mut own, |waiter, state| write_tag(self.tag(waiter), state));
+        state.value(&own.into_bytes());
+        is_written
+    }
+
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.watched = Some((period, repetitions));
+        self.servers.watch_period(self.own_time(now));
+    }
+
+    /// Repeats the interval that was announced last, and ends now.
+    pub(crate) fn repeat_period(&mut self, now: SimTime) {
+        let Some((period, repetitions)) = self.watched.take() else { return };
+        self.servers.repeat_period(self.own_time(now), period, repetitions);
+        self.state.behind =
+            SimDuration::from_picos(self.state.behind.as_picos() + period.as_picos() * repetitions);
     }
 
     /// Returns the state of all accesses.
