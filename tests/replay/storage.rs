@@ -358,6 +358,29 @@ fn sequential_reads_are_read_ahead() {
     assert_near(&run(", cache = { bytes = '1GB', read_ahead = '3MB' }"), &[0.08 + 8.0 * 0.001], "read-ahead");
 }
 
+/// Hints of an open stripe a file without data: 4 MB are 40 ms of one device, or 20 ms of each of two.
+#[test]
+fn hints_stripe_new_files() {
+    let check = |text: &str, system: &str, expected: f64| {
+        let found = run_on_system(text, system, &[FREE]).unwrap();
+        assert_near(&found, &[expected], &format!("{text} {system}"));
+    };
+    let write = |hints: &str| format!("0 init\n0 io-open /fs/x 0 {hints}\n0 io-write_at /fs/x 0 4000000\n");
+    check(&write(""), "", 0.021);
+    check(&write("striping_factor=1"), "", 0.041);
+    check(&write("striping_unit=4000000"), "", 0.041);
+    check(&write("striping_factor=2 striping_unit=500000"), "stripe_count = 1", 0.021);
+    check(&write("striping_factor=100"), "stripe_count = 1", 0.021);
+    // A file that exists keeps its stripes.
+    check(&write("striping_factor=1"), "files = { '/fs/x' = '1MB' }", 0.021);
+    let again = write("") + &write("striping_factor=1").replace("0 init\n", "");
+    check(&again, "", 0.042);
+    // Servers find the ends of files in their parts, and what sync waits for on the servers of the file.
+    let cache = "cache = { bytes = '8MB', read_ahead = '8MB' }";
+    let sync = write("striping_factor=1") + "0 io-sync /fs/x\n0 io-read_at /fs/x 0 4000000\n";
+    check(&sync, cache, 0.041 + 0.001);
+}
+
 /// A read beyond the end is an error of the program, with its place and what to do, wherever the end is known.
 #[test]
 fn reads_beyond_the_end_are_errors() {

@@ -1,5 +1,7 @@
 //! Requests of clients to the servers of a file system, and their consequences.
 
+use std::num::NonZeroU64;
+
 use pdes_core::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +16,13 @@ pub enum FileOperation {
     Write,
     /// Reads what exists of a range, which may be nothing.
     ReadExisting,
-    /// Opens the file, at the metadata server.
-    Open,
+    /// Opens the file, at the metadata server. If it has no data yet, hints stripe it.
+    Open {
+        /// Size of its stripes \[B\].
+        stripe: Option<NonZeroU64>,
+        /// Number of its servers; more than there are stand for all.
+        servers: Option<NonZeroU64>,
+    },
     /// Waits until all data that were written before are on the devices.
     Sync,
 }

@@ -27,6 +27,11 @@ impl FileSizes {
         self.0.get(&(request.system.get(), request.file)).copied().flatten()
     }
 
+    /// Returns whether the file of a request has data, or may have.
+    pub(super) fn has(&self, request: &FileRequest) -> bool {
+        self.0.contains_key(&(request.system.get(), request.file))
+    }
+
     /// Makes a read of what exists one of that, which is nothing if no size is known.
     pub(super) fn cut_to_existing(&self, request: &mut FileRequest) {
         if request.operation == FileOperation::ReadExisting {

@@ -1,10 +1,11 @@
 //! Parallel file systems: files striped over I/O servers on hosts, with a metadata server and forwarders.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use pdes_core::{Bytes, SimDuration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::cache::CacheSize;
 use super::scheduler::{SCHEDULERS, Scheduler};
@@ -47,7 +48,7 @@ pub struct FileSystem {
 }
 
 /// Striping of files over servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Striping {
     /// Size of a stripe \[B\].
     pub bytes: u64,
@@ -71,6 +72,13 @@ pub struct Piece {
 }
 
 impl Striping {
+    /// Returns the striping of a file that is opened with hints: the size of a stripe \[B\], and the number of servers, at most all.
+    pub(super) fn with_hints(self, stripe: Option<NonZeroU64>, servers: Option<NonZeroU64>) -> Self {
+        let bytes = stripe.map_or(self.bytes, NonZeroU64::get);
+        let count = servers.map_or(self.count, |count| count.get().min(self.servers.into()) as u32);
+        Self { bytes, count, ..self }
+    }
+
     /// Returns the pieces of a range of a file, those of servers without any omitted. `O(count)`.
     pub fn pieces(self, file: u32, begin: u64, end: u64) -> impl Iterator<Item = Piece> {
         let start = self.start.unwrap_or(file % self.servers);

@@ -17,6 +17,8 @@
 
 mod locking;
 
+use std::collections::BTreeMap;
+
 use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,7 +29,7 @@ use super::locks::{LockId, Locks, ShareId};
 use super::server::{Effect, Server, TransferId};
 use super::slab::Slab;
 use super::usage::ServerUsage;
-use super::{Access, Devices, Direction, FileSystem, Storage, read_state};
+use super::{Access, Devices, Direction, FileSystem, Storage, Striping, read_state};
 use crate::flow::event_queue::EventQueue;
 use crate::{DeviceId, FileSystemId, ForeignState, HostId};
 
@@ -55,6 +57,8 @@ struct State<T> {
     events: EventQueue<Event>,
     locks: Locks,
     sizes: FileSizes,
+    /// Striping of files that hints of an open have striped, by file system and number.
+    striped: BTreeMap<(u32, u32), Striping>,
     /// Instant from which each metadata server is free.
     metadata_free_from: Vec<SimTime>,
 }
@@ -132,6 +136,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
             events: EventQueue::default(),
             locks: Locks::default(),
             sizes: FileSizes::default(),
+            striped: BTreeMap::new(),
             metadata_free_from: vec![SimTime::ZERO; systems.len()],
         };
         let (mut bases, mut devices) = (Vec::new(), Vec::new());
@@ -233,19 +238,26 @@ impl<'a, T: Copy> FileServers<'a, T> {
         let (request, tag) = (operation.request, operation.tag);
         let system = &self.systems[request.system.index()];
         let base = self.bases[request.system.index()];
+        let striping = striping(&self.state.striped, system, &request);
         let (begin, end) = (request.offset, request.offset.saturating_add(request.bytes));
         match request.operation {
-            FileOperation::Open => match system.metadata {
-                Some((host, _)) => {
-                    let content = Content::OpenRequest(id);
-                    self.send(now, (request.client, host), content, system.request.get(), request, found);
+            FileOperation::Open { stripe, servers } => {
+                if (stripe, servers) != (None, None) && !self.state.sizes.has(&request) {
+                    let striping = system.striping.with_hints(stripe, servers);
+                    self.state.striped.insert((request.system.get(), request.file), striping);
                 }
-                None => self.end(id, found),
-            },
+                match system.metadata {
+                    Some((host, _)) => {
+                        let content = Content::OpenRequest(id);
+                        self.send(now, (request.client, host), content, system.request.get(), request, found);
+                    }
+                    None => self.end(id, found),
+                }
+            }
             FileOperation::Sync => {
                 let server =
                     |server| Share { server: base + server, next: 0, end: 1, under_way: 0, lock: None };
-                operation.shares = system.striping.servers_of(request.file).map(server).collect();
+                operation.shares = striping.servers_of(request.file).map(server).collect();
                 self.start_shares(now, id, found);
             }
             FileOperation::Read | FileOperation::ReadExisting | FileOperation::Write => {
@@ -255,7 +267,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
                     self.state.operations.remove(id);
                     return found.failed.push((tag, BeyondEnd { request, size }));
                 }
-                let pieces = system.striping.pieces(request.file, begin, end);
+                let pieces = striping.pieces(request.file, begin, end);
                 let share = |piece: super::Piece| Share {
                     server: base + piece.server,
                     next: piece.begin,
@@ -328,11 +340,12 @@ impl<'a, T: Copy> FileServers<'a, T> {
             FileOperation::Read | FileOperation::ReadExisting => {
                 let size = self.state.sizes.of(&request);
                 let local = server - self.bases[request.system.index()];
-                let size = size.map(|size| system.striping.part(request.file, local, size));
+                let striping = striping(&self.state.striped, system, &request);
+                let size = size.map(|size| striping.part(request.file, local, size));
                 of.read_requested(system, now, (id, access), size, &mut self.effects);
             }
             FileOperation::Sync => of.sync_requested((id, request.file), &mut self.effects),
-            FileOperation::Open => {}
+            FileOperation::Open { .. } => {}
         }
         self.apply(now, server, found);
     }
@@ -450,7 +463,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
     /// Writes everything on which the future of the servers depends; returns false while an operation or a message is in progress.
     pub fn write_state(&self, state: &mut StateWriter) -> bool {
         let State {
-            servers, operations, messages, events, locks, sizes, metadata_free_from, ..
+            servers, operations, messages, events, locks, sizes, striped, metadata_free_from, ..
         } = &self.state;
         if operations.iter().next().is_some() || messages.iter().next().is_some() || events.len() > 0 {
             return false;
@@ -459,6 +472,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
         servers.iter().for_each(|server| server.write_state(state));
         locks.write_state(state);
         sizes.write_state(state);
+        state.value(striped);
         metadata_free_from.iter().for_each(|free| state.time((*free).max(state.now())));
         true
     }
@@ -493,6 +507,15 @@ impl<'a, T: Copy> FileServers<'a, T> {
         let hosts = |servers: &[Server]| servers.iter().map(|server| server.host).collect::<Vec<_>>();
         let is_same = hosts(&state.servers) == hosts(&self.state.servers)
             && state.metadata_free_from.len() == self.systems.len()
+            && state.striped.iter().all(|((system, _), striping)| {
+                let known = self.systems.get(*system as usize).map(|system| system.striping);
+                known.is_some_and(|known| {
+                    let Striping { bytes, count, .. } = *striping;
+                    *striping == Striping { bytes, count, ..known }
+                        && bytes > 0
+                        && (1..=known.servers).contains(&count)
+                })
+            })
             && state.operations.iter().all(|operation| {
                 operation.request.system.index() < self.systems.len()
                     && operation.shares.iter().all(|share| (share.server as usize) < state.servers.len())
@@ -504,4 +527,13 @@ impl<'a, T: Copy> FileServers<'a, T> {
         self.state = state;
         Ok(())
     }
+}
+
+/// Returns the striping of the file of a request.
+fn striping(
+    striped: &BTreeMap<(u32, u32), Striping>,
+    system: &FileSystem,
+    request: &FileRequest,
+) -> Striping {
+    striped.get(&(request.system.get(), request.file)).copied().unwrap_or(system.striping)
 }

@@ -119,12 +119,12 @@ impl ServerUsage {
         self.queue_since = now;
         let mut time = SimDuration::ZERO;
         for _ in 0..times {
-            time = time + period;
+            time += period;
             for &(begin, end, direction, bytes) in &accesses {
                 self.series(direction).add_over((begin + time, end + time), bytes);
             }
         }
-        self.shift = self.shift + time;
+        self.shift += time;
         let instants = self.ends.iter_mut().chain([&mut self.queue_since]);
         instants.for_each(|at| *at = at.saturating_add(time));
     }

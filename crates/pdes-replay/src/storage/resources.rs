@@ -134,7 +134,10 @@ impl<'a> StorageResources<'a> {
             Operation::Read => FileOperation::Read,
             Operation::Write => FileOperation::Write,
             Operation::ReadExisting => FileOperation::ReadExisting,
-            Operation::Open => FileOperation::Open,
+            Operation::Open => {
+                let (stripe, servers) = access.stripes();
+                FileOperation::Open { stripe, servers }
+            }
             Operation::Sync => FileOperation::Sync,
         };
         let &FileAccess { number, file, offset, bytes, .. } = access;

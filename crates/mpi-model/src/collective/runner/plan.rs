@@ -2,7 +2,9 @@
 
 use pdes_core::{Bytes, Rank};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot};
+use trace_mmap::{
+    Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, NumberHint, Slot,
+};
 
 use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
 use crate::context::RankContext;
@@ -136,11 +138,17 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 let member = member(communicator);
                 let operations = file_operations(*call).iter();
                 let schedules = operations.map(move |operation| collective::schedule(member, operation));
-                let own = match call {
-                    FileCall::Sync => FileOperation::Sync,
-                    _ => FileOperation::Open,
+                let access = match call {
+                    FileCall::Open { hints, .. } => {
+                        let open = context.file_operation(id, FileOperation::Open);
+                        let number = |hint| hints.number(hint);
+                        open.with_stripes(
+                            number(NumberHint::StripingUnit),
+                            number(NumberHint::StripingFactor),
+                        )
+                    }
+                    _ => context.file_operation(id, FileOperation::Sync),
                 };
-                let access = context.file_operation(id, own);
                 let own = file_access::access_steps(access).filter(|_| !matches!(call, FileCall::Close));
                 let own: Schedule<'t> = Box::new(own);
                 let kind = ActionKind::of_call(trace.call(id), trace);
