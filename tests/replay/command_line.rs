@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, ends_with};
 
 use crate::reference::repository;
@@ -148,8 +149,8 @@ fn the_profile_shows_the_parallelism_of_a_pipeline() {
     replay(&trace)
         .args(["--model=flow", "--profile=profile.json"])
         .assert()
-        .code(MISUSE)
-        .stderr(contains("network.epoch_s"));
+        .code(FAILED)
+        .stderr(contains("network.precision_s above 0").and(contains("network.epoch_s")));
 }
 
 #[test]

@@ -112,6 +112,19 @@ fn halo_exchanges() {
 }
 
 #[test]
+fn the_profile_shows_how_windows_share_the_work() {
+    let folder = Folder::new();
+    let trace = generated(&folder, "halo.pdt", &halo([8, 4, 4]), None);
+    let simulation = load(&trace, &[TORUS, "network.preset='raw'"], 1);
+    let profile = simulation.profile_regions(&Progress::new(1)).unwrap();
+    // The shortest way is a cable.
+    assert_eq!((profile.epoch_s, profile.regions), (5e-7, 128));
+    assert!(profile.barriers > 0 && profile.busy_s <= profile.serial_s);
+    let parallelism: Vec<f64> = profile.predicted.iter().map(|level| level.parallelism).collect();
+    assert!(parallelism[0] <= 2.0 && parallelism.is_sorted(), "{parallelism:?}");
+}
+
+#[test]
 fn dense_traffic() {
     let folder = Folder::new();
     let ranks = if is_campaign() { 64 } else { 32 };

@@ -221,6 +221,16 @@ impl WindowPlan {
         Self { window, homes: before.map(|before| home(before) as RegionIndex).collect(), regions }
     }
 
+    /// Returns the length of a window.
+    pub(crate) fn window(&self) -> SimDuration {
+        self.window
+    }
+
+    /// Returns the number of regions.
+    pub(crate) fn regions(&self) -> u32 {
+        self.regions
+    }
+
     /// Returns the regions of ranks, all on one process.
     pub(crate) fn blocks(&self, placement: &Placement, ranks: u32) -> RegionBlocks {
         let home = |rank| self.homes[placement.host(Rank::new(rank)).index()];

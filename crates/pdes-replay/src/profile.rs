@@ -18,7 +18,7 @@ use crate::contention_free::ContentionFreeMachine;
 use crate::report::write_json;
 use crate::simulation::{Outcome, RunError, Simulation};
 
-pub(crate) use regions::read_region_costs;
+pub(crate) use regions::{PROFILED_THREADS, read_region_costs};
 pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
 
 /// Version of the format.

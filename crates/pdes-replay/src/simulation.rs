@@ -21,11 +21,11 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
-use crate::job::{Job, LinkScale, PlatformSource};
+use crate::job::{Epoch, Job, LinkScale, PlatformSource};
 use crate::models::{Execution, Model};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
-use crate::profile::read_region_costs;
+use crate::profile::{PROFILED_THREADS, read_region_costs};
 
 pub use error::RunError;
 pub use ordered::OrderedReplay;
@@ -228,7 +228,7 @@ impl Simulation {
         }
         job.polling.apply(&mut job.mpi, trace.provenance().work_metric.is_some());
         let load_time = started.elapsed();
-        Ok(Self {
+        let simulation = Self {
             job,
             trace,
             platform,
@@ -245,7 +245,17 @@ impl Simulation {
             stop: StopHandle::default(),
             event_sink: None,
             unmodelled_warning: OnceLock::new(),
-        })
+        };
+        simulation.check_profile()?;
+        Ok(simulation)
+    }
+
+    /// Checks before the run that its profile is possible.
+    fn check_profile(&self) -> Result<(), RunError> {
+        if self.job.profile.is_some() && self.job.epoch == Epoch::Exact && self.model.capabilities.windows {
+            self.window_plan_for(PROFILED_THREADS).map_err(|why| RunError::NoWindows(why.to_string()))?;
+        }
+        Ok(())
     }
 
     /// Loads `ranks` of an archive.
@@ -375,10 +385,14 @@ impl Simulation {
 
     /// Returns the windows of an exact replay on several threads, or the reason why there are none.
     pub(super) fn window_plan(&self) -> Result<WindowPlan, WindowObstacle> {
-        let (threads, ranks) = (self.job.threads, self.trace.ranks());
-        if threads == 1 {
-            return Err(WindowObstacle::OneThread);
+        match self.job.threads {
+            1 => Err(WindowObstacle::OneThread),
+            threads => self.window_plan_for(threads),
         }
+    }
+
+    /// Returns the windows of this number of threads, or the reason why there are none.
+    pub(crate) fn window_plan_for(&self, threads: usize) -> Result<WindowPlan, WindowObstacle> {
         if self.uses_storage() {
             return Err(WindowObstacle::Files);
         }
@@ -392,7 +406,7 @@ impl Simulation {
             return Err(WindowObstacle::Checkpoints);
         }
         let window = window(&self.platform, &self.job.network)?;
-        Ok(WindowPlan::new(window, &self.platform, &self.placement, ranks, threads))
+        Ok(WindowPlan::new(window, &self.platform, &self.placement, self.trace.ranks(), threads))
     }
 
     /// Creates the engine for a replay region by region.

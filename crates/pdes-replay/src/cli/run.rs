@@ -208,9 +208,12 @@ fn check_outputs(job: &Job) -> Result<()> {
             .map_or(Ok(()), std::fs::create_dir_all)
             .with_context(|| format!("the directory of the {what} {}", path.display()))?;
     }
-    if job.profile.is_some() && job.epoch == Epoch::Exact && !job.model.capabilities.threads {
-        let hint = "needs epochs, as network.epoch_s = \"auto\": without, the network stays on one worker";
-        return Err(Misuse(format!("a profile of the model {:?} {hint}", job.model.key)).into());
+    let capabilities = &job.model.capabilities;
+    let is_parallel = capabilities.threads || capabilities.windows || job.epoch != Epoch::Exact;
+    if job.profile.is_some() && !is_parallel {
+        return Err(
+            Misuse(format!("the model {:?} runs on one thread, and has no profile", job.model.key)).into()
+        );
     }
     Ok(())
 }

@@ -389,7 +389,7 @@ pub(super) struct OutputSection {
     /// File of the report (JSON).
     #[schemars(extend("x-default" = "none", "x-page" = "report.md"))]
     pub(super) report: Option<PathBuf>,
-    /// File of the profile of the parallelism (JSON); the trace is replayed a second time, `contention-free` only.
+    /// File of the profile of the parallelism (JSON); the trace is replayed a second time.
     #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
 }

@@ -9,8 +9,12 @@ use pdes_core::{Cluster, Progress, RegionBlocks, RegionalLevel, RegionalTiming, 
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
+use crate::job::Epoch;
 use crate::report::write_json;
-use crate::simulation::{RunError, Simulation};
+use crate::simulation::{RunError, Simulation, WindowObstacle};
+
+/// Number of threads whose regions a profile of exact contention has.
+pub(crate) const PROFILED_THREADS: usize = 64;
 
 const FORMAT: &str = "pdes-replay region profile";
 /// Version of the format.
@@ -26,11 +30,11 @@ pub struct RegionProfile {
     pub format: &'static str,
     /// Version of the format.
     pub version: u32,
-    /// Length of an epoch \[s\].
+    /// Length of an epoch, or with exact contention of a window \[s\].
     pub epoch_s: f64,
     /// Number of regions of the platform: more workers than regions do not help.
     pub regions: u32,
-    /// Number of barriers of all workers: a few at each epoch boundary that matters.
+    /// Number of barriers of all workers: a few at each epoch boundary that matters, or in each window.
     pub barriers: u64,
     /// Wall-clock time of a replay on one thread, with timing of regions \[s\].
     pub serial_s: f64,
@@ -116,12 +120,16 @@ pub struct PredictedRegions {
 }
 
 impl Simulation {
-    /// Replays the trace again on one thread, and measures the time of each region between consecutive barriers.
+    /// Replays the trace again on one thread, and measures the time of each region between consecutive barriers. With exact contention
+    /// the regions are those of 64 threads.
     ///
     /// # Errors
-    /// As [`replay`](Simulation::replay). Also returns an error if rates change at every event, if the platform is one region, and
-    /// if a rank depends on the global event order.
+    /// As [`replay`](Simulation::replay). Also returns an error if the platform is one region, if a rank depends on the global event
+    /// order, and if there are neither epochs nor windows.
     pub fn profile_regions(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
+        if self.job().epoch == Epoch::Exact {
+            return self.profile_windows(progress);
+        }
         let plan = self.epochs().ok_or(RunError::NoRegions)?;
         let blocks = RegionBlocks::new(plan.homes(self.placement(), self.trace().ranks()), plan.regions(), 1);
         let engine = self.regional_engine().timed();
@@ -132,6 +140,18 @@ impl Simulation {
                 Err(error) => return Err(error),
             };
         Ok(RegionProfile::new(plan.epoch().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
+    }
+}
+
+impl Simulation {
+    fn profile_windows(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
+        let no_windows = |why: WindowObstacle| RunError::NoWindows(why.to_string());
+        let plan = self.window_plan_for(PROFILED_THREADS).map_err(no_windows)?;
+        let engine = self.regional_engine().timed();
+        let Some((outcome, Some(timing))) = self.run_windows(&plan, &engine, false, progress)? else {
+            return Err(RunError::NoRegions);
+        };
+        Ok(RegionProfile::new(plan.window().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
     }
 }
 

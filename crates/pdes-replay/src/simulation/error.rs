@@ -25,6 +25,11 @@ pub enum RunError {
         "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
     )]
     NoRegions,
+    /// A profile of exact contention is asked for where threads cannot share it; the reason.
+    #[error(
+        "a profile of exact contention needs what several threads need, and {0}; or set network.epoch_s = \"auto\""
+    )]
+    NoWindows(String),
     /// The trace cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),

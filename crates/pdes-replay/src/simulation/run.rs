@@ -73,11 +73,15 @@ impl Simulation {
             },
             Execution::InTimeOrder(_) => self.run_on_first(cluster, |simulation| {
                 let in_windows = match simulation.window_plan() {
-                    Ok(plan) => simulation.run_windows(&plan, progress)?,
+                    Ok(plan) => {
+                        // Tests that perturb the schedule are for windows.
+                        let is_on_trial = simulation.jitter.is_none();
+                        simulation.run_windows(&plan, &simulation.regional_engine(), is_on_trial, progress)?
+                    }
                     Err(_) => None,
                 };
                 match in_windows {
-                    Some(outcome) => Ok(outcome),
+                    Some((outcome, _)) => Ok(outcome),
                     None => simulation.run_in_order(started, progress),
                 }
             })?,
@@ -224,9 +228,15 @@ impl Simulation {
         Ok((outcome.map(|outcome| Outcome { epochs, links, checkpoints, ..outcome }), timing))
     }
 
-    /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or takes longer than one
-    /// thread does.
-    fn run_windows(&self, plan: &WindowPlan, progress: &Progress) -> Result<Option<Outcome>, RunError> {
+    /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or, on trial, if it takes
+    /// longer than one thread does.
+    pub(crate) fn run_windows(
+        &self,
+        plan: &WindowPlan,
+        engine: &RegionalEngine,
+        is_on_trial: bool,
+        progress: &Progress,
+    ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
         let started = Instant::now();
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let spool = self.spool();
@@ -235,13 +245,12 @@ impl Simulation {
         let world = self.world(&machine, &mine, spool.as_ref());
         let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error))?;
         let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
-        // Tests that perturb the schedule are for windows.
-        let windows = if self.jitter.is_none() { windows.on_trial() } else { windows };
+        let windows = if is_on_trial { windows.on_trial() } else { windows };
         let adapters =
             RegionAdapter::adapt_all(0, windows.make_regions(), &self.placement, blocks.region_of_rank());
-        let (engine, alone) = (self.regional_engine(), &mut Cluster::alone());
+        let alone = &mut Cluster::alone();
         let done = engine.run_distributed(alone, windows.window(), processes, &blocks, adapters, progress)?;
-        let RegionalRun { run, mut regions, .. } = match done {
+        let RegionalRun { run, mut regions, timing, .. } = match done {
             Ok(done) => done,
             Err(unordered) => {
                 if windows.is_futile() {
@@ -260,7 +269,7 @@ impl Simulation {
         let outcome = outcome.expect("the first process gets the outcome");
         let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
         let links = windows.link_loads(regions, outcome.simulated_time());
-        Ok(Some(Outcome { links, ..outcome }))
+        Ok(Some((Outcome { links, ..outcome }, timing)))
     }
 
     fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {
