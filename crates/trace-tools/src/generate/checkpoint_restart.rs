@@ -77,7 +77,7 @@ impl CheckpointRestart {
     fn access(&self, body: &mut ProgramBuilder, direction: FileDirection, rank: Rank) {
         let CheckpointRestartParameters { bytes, ref access, .. } = self.0;
         let begin = if access.file_per_rank { 0 } else { u64::from(rank.get()) * bytes.get() };
-        access.access(body, rank, direction, (iter::once(begin), bytes));
+        access.access(body, (rank, rank), direction, (iter::once(begin), bytes));
     }
 }
 

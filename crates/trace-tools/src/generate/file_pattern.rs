@@ -34,16 +34,17 @@ impl FilePattern {
         }
     }
 
-    /// Adds `open`, accesses to blocks of one size from these positions on, for writes `sync` if asked for, and `close`; `of` is the
-    /// rank whose file is accessed.
+    /// Adds `open`, accesses to blocks of one size from these positions on, for writes `sync` if asked for, and `close`; `by` is the
+    /// rank of the program, `of` the one whose file it accesses.
     pub(super) fn access(
         &self,
         body: &mut ProgramBuilder,
-        of: Rank,
+        (by, of): (Rank, Rank),
         direction: FileDirection,
         (blocks, size): (impl Iterator<Item = u64>, Bytes),
     ) {
-        let file = if self.file_per_rank { File::of_rank(&self.file, of) } else { File::shared(&self.file) };
+        let file =
+            if self.file_per_rank { File::of_rank(&self.file, of, by) } else { File::shared(&self.file) };
         let access = |bytes| FileCall::Access {
             is_collective: self.collective,
             direction,

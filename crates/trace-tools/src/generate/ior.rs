@@ -81,15 +81,15 @@ impl Ior {
         Ok(Self(parameters))
     }
 
-    /// Writes one phase: all accesses in a direction, to the data of a rank.
-    fn phase(&self, body: &mut ProgramBuilder, direction: FileDirection, of: Rank) {
+    /// Writes one phase: all accesses of a rank in a direction, to the data of a rank.
+    fn phase(&self, body: &mut ProgramBuilder, direction: FileDirection, (by, of): (Rank, Rank)) {
         let IorParameters { ranks, segments, block, ref access, .. } = self.0;
         let begin = |segment| match access.file_per_rank {
             true => segment * block.get(),
             false => (segment * u64::from(ranks) + u64::from(of.get())) * block.get(),
         };
         body.barrier();
-        access.access(body, of, direction, ((0..segments).map(begin), block));
+        access.access(body, (by, of), direction, ((0..segments).map(begin), block));
     }
 }
 
@@ -106,10 +106,10 @@ impl Generator for Ior {
             access.begin(program, rank);
             program.repeat(repetitions, |body| {
                 if write {
-                    self.phase(body, FileDirection::Write, rank);
+                    self.phase(body, FileDirection::Write, (rank, rank));
                 }
                 if read {
-                    self.phase(body, FileDirection::Read, of);
+                    self.phase(body, FileDirection::Read, (rank, of));
                 }
             });
         })

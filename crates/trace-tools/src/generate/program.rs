@@ -17,28 +17,30 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Number of the communicator of a rank alone.
-    const OWN: CommId = CommId::new(1);
-
     /// Returns a file of all ranks.
     pub(super) fn shared(name: &FileName) -> Self {
         Self { name: name.clone(), communicator: CommId::WORLD }
     }
 
-    /// Returns a file of one rank, whose program has its [own communicator](ProgramBuilder::own_communicator).
-    pub(super) fn of_rank(prefix: &FileName, rank: Rank) -> Self {
-        Self::own(&format!("{}.{rank}", prefix.as_str()))
+    /// Returns the file of a rank, opened by a rank whose program has its [own communicator](ProgramBuilder::own_communicator).
+    pub(super) fn of_rank(prefix: &FileName, of: Rank, by: Rank) -> Self {
+        Self::opened_by(by, &format!("{}.{of}", prefix.as_str()))
     }
 
     /// Returns one of many files of a rank.
     pub(super) fn numbered(prefix: &FileName, rank: Rank, number: u32) -> Self {
-        Self::own(&format!("{}.{rank}.{number}", prefix.as_str()))
+        Self::opened_by(rank, &format!("{}.{rank}.{number}", prefix.as_str()))
     }
 
-    fn own(name: &str) -> Self {
+    fn opened_by(rank: Rank, name: &str) -> Self {
         let name = FileName::new(name).expect("a name stays one with numbers and dots");
-        Self { name, communicator: Self::OWN }
+        Self { name, communicator: own_communicator(rank) }
     }
+}
+
+/// Returns the communicator of a rank alone: those of different ranks have different numbers.
+fn own_communicator(rank: Rank) -> CommId {
+    CommId::new(rank.get() + 1)
 }
 
 /// Builder of a program.
@@ -113,7 +115,11 @@ impl ProgramBuilder {
     pub(super) fn own_communicator(&mut self, rank: Rank) {
         let group = Arc::new(Group::new([rank]).expect("one rank is there once"));
         let (kind, parent) = (CommunicatorCall::CreateGroup, CommId::WORLD);
-        self.op(Op::Call(CallOp::NewCommunicator { kind, parent, new: Some((File::OWN, group)) }));
+        self.op(Op::Call(CallOp::NewCommunicator {
+            kind,
+            parent,
+            new: Some((own_communicator(rank), group)),
+        }));
     }
 
     /// Adds a barrier.

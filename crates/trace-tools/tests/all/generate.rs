@@ -488,10 +488,10 @@ fn ior_writes_and_reads_blocks() {
     };
     let lines = lines_of(&Ior::new(own).expect("the parameters are legal"), 1);
     let expected =
-        ["1 comm_create_group comm=0 new=1 members=1", "1 barrier", "1 io-open /scratch/ior.1 0 comm=1"];
+        ["1 comm_create_group comm=0 new=2 members=1", "1 barrier", "1 io-open /scratch/ior.1 0 comm=2"];
     assert_eq!(lines[1..4], expected);
-    assert!(lines.contains(&"1 io-sync /scratch/ior.1 comm=1".to_owned()));
-    assert!(lines.contains(&"1 io-read /scratch/ior.0 2000 comm=1".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"1 io-sync /scratch/ior.1 comm=2".to_owned()));
+    assert!(lines.contains(&"1 io-read /scratch/ior.0 2000 comm=2".to_owned()), "{lines:?}");
     let refused = |parameters| Ior::new(parameters).expect_err("the parameters are not legal").to_string();
     let uneven = IorParameters {
         access: FilePattern { transfer: Bytes::new(3000), ..access.clone() },
@@ -533,8 +533,8 @@ fn checkpoints_follow_iterations() {
     let opens = Mdtest::new(parameters).expect("the parameters are legal");
     let calls = |number| {
         [
-            format!("1 io-open /scratch/mdtest.1.{number} 0 comm=1"),
-            format!("1 io-close /scratch/mdtest.1.{number} comm=1"),
+            format!("1 io-open /scratch/mdtest.1.{number} 0 comm=2"),
+            format!("1 io-close /scratch/mdtest.1.{number} comm=2"),
         ]
     };
     assert_eq!(lines_of(&opens, 1)[3..7], [calls(0), calls(1)].concat());
