@@ -381,6 +381,28 @@ fn hints_stripe_new_files() {
     check(&sync, cache, 0.041 + 0.001);
 }
 
+/// Generated programs in which each rank has files of its own: each of two servers has the files of one of two ranks, or opens them.
+#[test]
+fn ranks_have_files_of_their_own() {
+    let folder = Folder::new();
+    let generate = |arguments: &[&str]| {
+        let trace = folder.path("own.pdt");
+        let mut generate = command();
+        generate.args(["trace", "generate"]).args(arguments).args(["--ranks", "2", "-o"]).arg(&trace);
+        generate.assert().code(DONE);
+        trace
+    };
+    let replay = |trace: &Path, system: &str| run(on_system(trace, system, &[FREE])).unwrap();
+    let ior = ["ior", "--file-per-rank", "--file", "/fs/x", "--block", "1000000", "--transfer", "1000000"];
+    let ends = replay(&generate(&[&ior[..], &["--write-only"]].concat()), "stripe_count = 1").ends;
+    let ends: Vec<f64> = ends.iter().map(|end| end.as_secs_f64()).collect();
+    assert_near(&ends, &[0.011, 0.021], "both files begin on the first server");
+    let opens = generate(&["mdtest", "--files", "3", "--file", "/fs/x"]);
+    let ends = replay(&opens, "metadata = { host = 'node-4', rate = 1000 }").ends;
+    let last = ends.iter().map(|end| end.as_secs_f64()).fold(0.0, f64::max);
+    assert!((last - 0.006).abs() < 1e-4, "six opens of a millisecond: {ends:?}");
+}
+
 /// A read beyond the end is an error of the program, with its place and what to do, wherever the end is known.
 #[test]
 fn reads_beyond_the_end_are_errors() {
