@@ -150,7 +150,7 @@ mod tests {
             let durations = [(Operation::SendLate, late), (Operation::SendOverlap, overlap)];
             Thresholds::find(&measured(&durations, 20_000), 0.5, &one_way()).progress_in_calls
         };
-        assert!(in_calls(late) && !in_calls(|size| 3e-6 + size as f64 * 1e-10));
+        assert!(in_calls(late) && !in_calls(|size| 2e-6 + size as f64 * 1e-10));
         // Only messages for which their sender waits tell something.
         assert!(!in_calls(|size| if size < 6000 { 50e-6 } else { 3e-6 }));
     }
