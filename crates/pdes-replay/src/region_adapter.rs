@@ -1,8 +1,10 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
+use std::collections::BTreeMap;
+
 use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{ForeignState, Message, NetworkRegion, RouteError};
+use netmodel::{ForeignState, HostId, Message, NetworkRegion, RouteError, Storage};
 use pdes_core::{
     Cluster, ExchangeCounts, Fault, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks, RegionIndex,
     RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, SubmittedWork,
@@ -14,6 +16,7 @@ use crate::Placement;
 use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
 use crate::simulation::{MemberRun, RunError};
+use crate::storage::OwnDevices;
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
@@ -27,20 +30,29 @@ pub(crate) struct RegionAdapter<'a, N> {
     /// Region of each rank.
     homes: &'a [RegionIndex],
     completions: Vec<Completion>,
+    /// Devices of the hosts of the ranks, if they access files.
+    devices: Option<OwnDevices>,
     /// Work that came too late.
     late: Option<(SimTime, Rank)>,
 }
 
 impl<'a, N> RegionAdapter<'a, N> {
-    /// Adapts regions whose numbers begin with `first`.
+    /// Adapts regions whose numbers begin with `first`; `storage` is the storage that ranks access, if they do.
     pub(crate) fn adapt_all(
         first: RegionIndex,
         regions: Vec<N>,
         placement: &'a Placement,
         homes: &'a [RegionIndex],
+        storage: Option<&Storage>,
     ) -> Vec<Self> {
-        let adapter =
-            |(index, region)| Self { index, region, placement, homes, completions: Vec::new(), late: None };
+        let ranks = (0..).map(Rank::new).zip(homes);
+        let hosts: BTreeMap<HostId, RegionIndex> =
+            ranks.map(|(rank, home)| (placement.host(rank), *home)).collect();
+        let adapter = |(index, region)| {
+            let is_own = |host| hosts.get(&host) == Some(&index);
+            let devices = storage.map(|storage| OwnDevices::new(storage, is_own));
+            Self { index, region, placement, homes, completions: Vec::new(), devices, late: None }
+        };
         (first..).zip(regions).map(adapter).collect()
     }
 
@@ -50,7 +62,23 @@ impl<'a, N> RegionAdapter<'a, N> {
     }
 }
 
+/// State of a region, and of its devices.
+type SavedAdapter = (Vec<u8>, Option<(Vec<u8>, Option<SimTime>)>);
+
 impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
+    fn save(&self) -> SavedAdapter {
+        (self.region.save(), self.devices.as_ref().map(OwnDevices::save))
+    }
+
+    fn restore(&mut self, (region, devices): &SavedAdapter) -> Result<(), ForeignState> {
+        self.region.restore(region)?;
+        match (&mut self.devices, devices) {
+            (Some(own), Some(state)) => own.restore(state),
+            (None, None) => Ok(()),
+            _ => Err(ForeignState),
+        }
+    }
+
     /// Sums up the epoch statistics of a run.
     pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
@@ -89,7 +117,10 @@ where
                 self.region.compute(at, self.placement.host(rank), flops, completion);
             }
             Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), completion),
-            Work::Access(_) => unreachable!("a replay with files runs in time order"),
+            Work::Access(access) => {
+                let devices = self.devices.as_mut().expect("ranks that access files have devices");
+                devices.submit(&mut self.region, at, &access, completion);
+            }
         }
         if self.late.is_none() && self.region.is_late() {
             self.late = Some((at, from));
@@ -105,6 +136,9 @@ where
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
         self.region.advance(&mut self.completions);
+        if let Some(devices) = &mut self.devices {
+            devices.advance(&mut self.region, &mut self.completions);
+        }
         let at = self.region.now();
         if at >= END_OF_TIME {
             return Err(end_of_time_error(self.region.unfinished().into_iter()));
@@ -205,21 +239,19 @@ impl<'t, 'm> Segmented<'t, SharedMachine<'m>> for InRegions<'_, 't, 'm, '_, '_> 
 
     fn save(&self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
         let counts = self.exchange_counts(cluster)?;
-        let own: Vec<Vec<u8>> = self.adapters.iter().map(|adapter| adapter.region.save()).collect();
+        let own: Vec<SavedAdapter> = self.adapters.iter().map(RegionAdapter::save).collect();
         // The regions of a process follow those of the process before.
-        let regions: Vec<Vec<u8>> = cluster.gather(own)?.into_iter().flatten().collect();
+        let regions: Vec<SavedAdapter> = cluster.gather(own)?.into_iter().flatten().collect();
         Ok(postcard::to_allocvec(&(counts, regions)).expect("memory takes all"))
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
         let state = postcard::from_bytes(state).map_err(|_| ForeignState)?;
-        let (counts, regions): (ExchangeCounts, Vec<Vec<u8>>) = state;
+        let (counts, regions): (ExchangeCounts, Vec<SavedAdapter>) = state;
         if regions.len() != self.blocks.count() {
             return Err(ForeignState);
         }
         self.counts = counts;
-        self.adapters
-            .iter_mut()
-            .try_for_each(|adapter| adapter.region.restore(&regions[adapter.index as usize]))
+        self.adapters.iter_mut().try_for_each(|adapter| adapter.restore(&regions[adapter.index as usize]))
     }
 }

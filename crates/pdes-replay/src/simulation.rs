@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, ReplayError};
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{HostId, Layout, Platform, RouteError};
+use netmodel::{HostId, Layout, Platform, RouteError, StoragePlace};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
-use trace_mmap::{LoadOptions, Trace, TraceError};
+use trace_mmap::{FileName, LoadOptions, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
@@ -50,7 +50,7 @@ pub(crate) enum WindowObstacle {
     FastForward,
     #[error("checkpoints are written between two events")]
     Checkpoints,
-    #[error("accesses to files have one order of events")]
+    #[error("accesses to files of other hosts, or at shared pointers, have one order of events")]
     Files,
     #[error(transparent)]
     Network(#[from] WindowError),
@@ -82,6 +82,7 @@ pub struct Simulation {
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
     /// Warning about calls that take no time, computed on first use.
     unmodelled_warning: OnceLock<Option<String>>,
+    uses_own_devices: OnceLock<bool>,
 }
 
 impl Simulation {
@@ -245,6 +246,7 @@ impl Simulation {
             stop: StopHandle::default(),
             event_sink: None,
             unmodelled_warning: OnceLock::new(),
+            uses_own_devices: OnceLock::new(),
         };
         simulation.check_profile()?;
         Ok(simulation)
@@ -376,6 +378,26 @@ impl Simulation {
         !self.platform.storage().is_empty() && self.trace.has_file_calls()
     }
 
+    /// Returns whether all accesses to files are to devices of the hosts of their ranks, on which no other host depends at once.
+    pub(crate) fn uses_own_devices(&self) -> bool {
+        let storage = self.platform.storage();
+        let is_own = |host, file: &FileName| match storage.find(host, file.as_str()) {
+            Some(StoragePlace::Device(device)) => storage.host(device) == host,
+            Some(StoragePlace::FileSystem(_)) => false,
+            // An error of the program, which its replay finds.
+            None => true,
+        };
+        let are_own = |rank| {
+            let host = self.placement.host(rank);
+            let found = self.trace.with_rank(rank, |rank| rank.files().all(|file| is_own(host, file)));
+            // A damaged rank ends the run on the process that replays it.
+            found.unwrap_or(true)
+        };
+        *self.uses_own_devices.get_or_init(|| {
+            !self.trace.has_shared_file_accesses() && (0..self.trace.ranks()).map(Rank::new).all(are_own)
+        })
+    }
+
     /// Creates the engine for a replay without contention.
     pub(crate) fn engine(&self, partition: Partition) -> Engine {
         let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
@@ -393,7 +415,7 @@ impl Simulation {
 
     /// Returns the windows of this number of threads, or the reason why there are none.
     pub(crate) fn window_plan_for(&self, threads: usize) -> Result<WindowPlan, WindowObstacle> {
-        if self.uses_storage() {
+        if self.uses_storage() && !self.uses_own_devices() {
             return Err(WindowObstacle::Files);
         }
         if !self.model.capabilities.windows {

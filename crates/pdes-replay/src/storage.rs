@@ -1,11 +1,13 @@
 //! Files of ranks on the storage of a platform.
 
+mod own_devices;
 mod resources;
 mod shared_pointers;
 
 use mpi_model::{FileAccess, FileOperation, FilePlace, StorageKind};
 use netmodel::{Access, DeviceId, Direction, HostId, Platform, RouteError, StoragePlace};
 
+pub(crate) use own_devices::OwnDevices;
 pub(crate) use resources::StorageResources;
 
 /// Returns the place of a file as a host sees it; `None` if the platform has no storage. `route` returns the route between two hosts.

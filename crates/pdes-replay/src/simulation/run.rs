@@ -52,7 +52,9 @@ impl Simulation {
         let started = Instant::now();
         let outcome = match &self.model.execution {
             Execution::Uncontended => self.run_uncontended(cluster, progress)?,
-            Execution::ByRegions(_) if self.uses_storage() => return Err(RunError::FilesWithEpochs),
+            Execution::ByRegions(_) if self.uses_storage() && !self.uses_own_devices() => {
+                return Err(RunError::FilesWithEpochs);
+            }
             Execution::ByRegions(_) => match self.blocks(cluster)? {
                 Some(blocks) => {
                     let checkpoints = self.job.checkpoints.as_ref();
@@ -208,7 +210,8 @@ impl Simulation {
         let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
         let (numbers, homes) = (blocks.regions(me), blocks.region_of_rank());
         let own = epoch_machine.make_regions(numbers.clone());
-        let adapters = RegionAdapter::adapt_all(numbers.start, own, &self.placement, homes);
+        let storage = self.uses_storage().then(|| self.platform.storage());
+        let adapters = RegionAdapter::adapt_all(numbers.start, own, &self.placement, homes, storage);
         let mut regions = InRegions::new(engine.clone(), plan.epoch(), blocks, adapters, &world);
         let sources = (&world, spool.as_ref(), &*mine);
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
@@ -246,8 +249,9 @@ impl Simulation {
         let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error))?;
         let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let adapters =
-            RegionAdapter::adapt_all(0, windows.make_regions(), &self.placement, blocks.region_of_rank());
+        let storage = self.uses_storage().then(|| self.platform.storage());
+        let (regions, homes) = (windows.make_regions(), blocks.region_of_rank());
+        let adapters = RegionAdapter::adapt_all(0, regions, &self.placement, homes, storage);
         let alone = &mut Cluster::alone();
         let done = engine.run_distributed(alone, windows.window(), processes, &blocks, adapters, progress)?;
         let RegionalRun { run, mut regions, timing, .. } = match done {

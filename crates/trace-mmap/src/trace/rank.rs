@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::action::{CollectiveId, LocationId, SendRecv, SendRecvId};
 use crate::archive::{ArchivedRank, Damage};
-use crate::call::{Call, CallId};
+use crate::call::{Call, CallId, FileName};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
 use crate::communicator::{Communicator, RankCommunicators};
@@ -217,6 +217,14 @@ impl RankTrace {
     /// Returns whether the rank has calls on files.
     pub fn has_file_calls(&self) -> bool {
         self.side_tables.has_file_calls()
+    }
+
+    /// Returns the files of the calls of the rank, each perhaps several times.
+    pub fn files(&self) -> impl Iterator<Item = &FileName> {
+        self.side_tables.calls.iter().filter_map(|call| match call {
+            Call::File { file, .. } | Call::SetView { file, .. } => Some(file),
+            _ => None,
+        })
     }
 
     /// Returns a call.
