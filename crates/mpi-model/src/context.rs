@@ -9,6 +9,7 @@ use crate::completion::Completion;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
 use crate::observer::{Analysis, ObservedRank, RankObservers};
+use crate::parameters::Progress;
 use crate::point_to_point::OperationIndex;
 use crate::replay::Replay;
 use crate::statistics::ActionKind;
@@ -31,12 +32,15 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     picos_per_flop: f64,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
+    /// Something is to be done before each action: calls have costs, or data move in calls only.
+    pub(crate) prepares_actions: bool,
     pub(crate) observers: RankObservers<A::Observer<'t>>,
 }
 
 impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     pub(crate) fn new(replay: &'t Replay<'t, M, A>, me: Rank) -> Self {
         let trace = replay.trace.rank(me);
+        let charges_calls = !replay.parameters.call_overheads.is_empty();
         let observed = ObservedRank { rank: me, trace, parameters: replay.parameters };
         Self {
             replay,
@@ -44,7 +48,8 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             trace,
             thread: Thread::main(),
             picos_per_flop: 1e12 / replay.machine.speed(me),
-            charges_calls: !replay.parameters.call_overheads.is_empty(),
+            charges_calls,
+            prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
         }
     }

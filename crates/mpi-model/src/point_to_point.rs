@@ -56,6 +56,8 @@ pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {
     pub(crate) mailbox: Option<Box<Mailbox>>,
     /// Calls in which data move, where they do so inside calls only.
     pub(crate) progress: Option<Box<CallProgress>>,
+    /// There is a mailbox, or data move inside calls only.
+    pub(crate) depends_on_time: bool,
     /// Map from the slots of the trace to requests, where it is not the identity.
     slot_map: Option<Box<SlotMap>>,
     /// State that most ranks never need: there may be millions of ranks.
@@ -113,14 +115,17 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             ports.push(Port::new(peer, Some(route(replay.machine, peer, me)?)));
         }
         let mailbox = || Box::new(Mailbox::new(trace.cancels_receives()));
+        let (has_mailbox, in_calls) =
+            (trace.has_timing_dependent_matching(), replay.parameters.progress == Progress::Calls);
         Ok(Self {
             replay,
             me,
             requests: Requests::new(trace.slots()),
             ports: Ports::new(ports),
             routes: BTreeMap::new(),
-            mailbox: trace.has_timing_dependent_matching().then(mailbox),
-            progress: (replay.parameters.progress == Progress::Calls).then(Box::default),
+            mailbox: has_mailbox.then(mailbox),
+            progress: in_calls.then(Box::default),
+            depends_on_time: has_mailbox || in_calls,
             slot_map: None,
             cold: None,
         })

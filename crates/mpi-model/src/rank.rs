@@ -289,9 +289,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the next conditional event, as far as it is known, where tokens may change it.
     #[inline(always)]
     fn due(&self) -> Option<SimTime> {
-        let depends_on_time = self.point_to_point.mailbox.is_some()
+        let depends_on_time = self.point_to_point.depends_on_time
             || self.collectives.is_polling()
-            || self.point_to_point.progress.is_some()
             || self.pending.depends_on_time();
         if depends_on_time { self.next_conditional_event() } else { None }
     }

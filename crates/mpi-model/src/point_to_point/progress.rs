@@ -165,10 +165,10 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         let progress = self.progress.as_deref().expect("progress is inside calls");
         match progress.first_instant(posted, is_awaited) {
-            Some((instant, _)) if instant == posted => self.begin_transfer(context, matched, outbox),
+            Some((instant, _)) if instant == posted => self.begin_delayed(context, &matched, outbox),
             Some((instant, cause)) => {
                 let late = MatchedMessage { start: instant, ready: instant, cause, ..matched };
-                self.begin_transfer(context, late, outbox)
+                self.begin_delayed(context, &late, outbox)
             }
             None => {
                 self.progress.iter_mut().for_each(|progress| progress.delayed.push(matched));
@@ -191,7 +191,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         let first = (0..delayed.len()).min_by_key(order).unwrap_or_default();
         let matched = delayed.remove(first);
-        self.begin_transfer(context, matched, outbox)?;
+        self.begin_delayed(context, &matched, outbox)?;
         Ok(())
     }
 }

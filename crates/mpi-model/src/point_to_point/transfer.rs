@@ -79,24 +79,39 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             Departure::OnSend => posted,
             Departure::InFlight(id) => return Ok(self.match_eager(context, id, request, Some(bytes))),
         };
-        let matched = MatchedMessage { port, message: *message, receive, start, ready, cause };
         // Collective operations receive in their calls; nonblocking ones have a thread of their own.
         if self.progress.is_some() && !is_eager && posted > ready && request.index_or_part().is_ok() {
+            let matched = MatchedMessage { port, message: *message, receive, start, ready, cause };
             return self.start_in_call(context, matched, outbox);
         }
-        self.begin_transfer(context, matched, outbox)
+        self.begin_transfer(context, (port, message, receive), start, (ready, cause), outbox)
     }
 
-    /// Begins the transfer of a matched message that is not in flight. Returns whether the receive is complete.
-    #[inline]
-    pub(super) fn begin_transfer(
+    /// Begins the transfer of a message that was delayed. Returns whether the receive is complete.
+    #[inline(never)]
+    pub(super) fn begin_delayed(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        matched: MatchedMessage,
+        matched: &MatchedMessage,
         outbox: &mut RankOutbox<M>,
     ) -> Result<bool, Failure<M::Error>> {
         let MatchedMessage { port, message, receive, start, ready, cause } = matched;
-        let Message { posted, bytes, reply, .. } = message;
+        self.begin_transfer(context, (*port, message, *receive), *start, (*ready, *cause), outbox)
+    }
+
+    /// Begins the transfer of a matched message that is not in flight, at `start`; the receiver did not delay it from `ready` on. Returns
+    /// whether the receive is complete.
+    // Called for every message: without the attribute a replay executes 3 % more instructions.
+    #[inline(always)]
+    fn begin_transfer(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        (port, message, receive): (usize, &Message, Receive),
+        start: SimTime,
+        (ready, cause): (SimTime, Cause),
+        outbox: &mut RankOutbox<M>,
+    ) -> Result<bool, Failure<M::Error>> {
+        let &Message { posted, bytes, reply, .. } = message;
         let Port { peer, route, .. } = *self.ports.get(port);
         let received = reply.is_none().then_some(bytes);
         let route = route.expect("the route is looked up before a receive is posted");
@@ -120,7 +135,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let arrival = self.replay.machine.transfer(route, wire).and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() };
-            return Err(match_failure(context, message, receive, kind));
+            return Err(match_failure(context, *message, receive, kind));
         };
         if let Some(request) = reply {
             let side = Side::Sender { received: ready, cause };

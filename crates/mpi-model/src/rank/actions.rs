@@ -20,13 +20,10 @@ pub(super) const MAX_AHEAD: u8 = 64;
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
     pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
-        if self.point_to_point.progress.is_some() {
-            self.begin_call(self.awaited_by(action), outbox)?;
+        if self.context.prepares_actions {
+            self.prepare(action, outbox)?;
         }
         let Self { context, point_to_point: messages, .. } = self;
-        if context.charges_calls {
-            context.charge_start(action);
-        }
         match action {
             Action::Compute { flops } => self.compute(flops, outbox),
             Action::Send { to, bytes } => {
@@ -90,6 +87,17 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Action::Collective(id) => self.start_operation(Origin::Collective(id), outbox),
             Action::Call(id) => self.call(id, outbox),
         }
+    }
+
+    /// Prepares an action where data move in calls only, or calls have costs.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Result<(), Failure<M::Error>> {
+        self.begin_call(self.awaited_by(action), outbox)?;
+        if self.context.charges_calls {
+            self.context.charge_start(action);
+        }
+        Ok(())
     }
 
     /// Returns what a call awaits; `None` for actions in which no data move.
