@@ -46,6 +46,14 @@ impl Capabilities {
 #[error("the state of the network is not one of this platform")]
 pub struct ForeignState;
 
+/// Reads a state that takes all bytes.
+pub(crate) fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
+    match postcard::take_from_bytes(state) {
+        Ok((state, [])) => Ok(state),
+        _ => Err(ForeignState),
+    }
+}
+
 /// A message from one host to another, with its place in the order of messages.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message<T> {

@@ -21,10 +21,10 @@ use std::fmt;
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::identifier::{DeviceId, FileSystemId};
+use crate::network_model::read_state;
 use crate::platform::builder::PlatformBuilder;
 use crate::{ForeignState, HostId, PlatformError};
 pub use cache::CacheSize;
@@ -111,11 +111,6 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the bytes are no such state.
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>;
-}
-
-/// Reads the state of a device.
-pub(crate) fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
-    postcard::from_bytes(state).map_err(|_| ForeignState)
 }
 
 /// A row of the table of devices.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::event_queue::EventQueue;
-use crate::storage::read_state;
+use crate::network_model::read_state;
 use crate::{
     Capabilities, ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, PathCost,
     Platform, RouteError,

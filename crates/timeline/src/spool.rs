@@ -253,15 +253,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn runs_longer_than_a_batch_are_complete() {
-        let event = |rank| Event::State {
+    fn event(rank: u32) -> Event {
+        Event::State {
             rank: Rank::new(rank),
             kind: mpi_model::ActionKind::Compute,
             site: None,
             begin: pdes_core::SimTime::ZERO,
             end: pdes_core::SimTime::ZERO,
-        };
+        }
+    }
+
+    #[test]
+    fn runs_longer_than_a_batch_are_complete() {
         let events: Vec<Event> = (0..5000).map(|rank| event(rank * 7919 % 5000)).collect();
         let found = sorted(&events, Order::Time, 3000, 10);
         let ranks = found.iter().map(|record| record.decode(Order::Time));
@@ -271,13 +274,6 @@ mod tests {
     /// Events before a checkpoint, events that are lost after it, and events of the run that resumes.
     #[test]
     fn a_saved_spool_continues() {
-        let event = |rank| Event::State {
-            rank: Rank::new(rank),
-            kind: mpi_model::ActionKind::Compute,
-            site: None,
-            begin: pdes_core::SimTime::ZERO,
-            end: pdes_core::SimTime::ZERO,
-        };
         let directory = tempfile::tempdir().unwrap();
         let spool = || Spool::in_checkpoints(Order::Time, directory.path()).with_run_records(3);
         let record = |spool: &Spool, ranks: std::ops::Range<u32>| {

@@ -167,7 +167,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         match progress.first_instant(posted, is_awaited) {
             Some((instant, _)) if instant == posted => self.begin_delayed(context, &matched, outbox),
             Some((instant, cause)) => {
-                let late = MatchedMessage { start: instant, ready: instant, cause, ..matched };
+                let late = MatchedMessage { ready: instant, cause, ..matched };
                 self.begin_delayed(context, &late, outbox)
             }
             None => {

@@ -20,8 +20,6 @@ pub(super) struct MatchedMessage {
     pub(super) port: usize,
     pub(super) message: Message,
     pub(super) receive: Receive,
-    /// Begin of the transfer.
-    pub(super) start: SimTime,
     /// Time from which on the receiver did not delay the transfer, and the cause of its lateness then.
     pub(super) ready: SimTime,
     pub(super) cause: Cause,
@@ -39,7 +37,7 @@ impl MatchedMessage {
 
     /// Shifts the message in time, and the receive by `actions` actions of its rank.
     pub(super) fn shift_time(&mut self, time: SimDuration, actions: u64) {
-        for at in [&mut self.message.posted, &mut self.start, &mut self.ready] {
+        for at in [&mut self.message.posted, &mut self.ready] {
             *at = at.saturating_add(time);
         }
         self.receive.posted = self.receive.posted.saturating_add(time);
@@ -81,7 +79,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         // Collective operations receive in their calls; nonblocking ones have a thread of their own.
         if self.progress.is_some() && !is_eager && posted > ready && request.index_or_part().is_ok() {
-            let matched = MatchedMessage { port, message: *message, receive, start, ready, cause };
+            let matched = MatchedMessage { port, message: *message, receive, ready, cause };
             return self.start_in_call(context, matched, outbox);
         }
         self.begin_transfer(context, (port, message, receive), start, (ready, cause), outbox)
@@ -95,8 +93,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         matched: &MatchedMessage,
         outbox: &mut RankOutbox<M>,
     ) -> Result<bool, Failure<M::Error>> {
-        let MatchedMessage { port, message, receive, start, ready, cause } = matched;
-        self.begin_transfer(context, (*port, message, *receive), *start, (*ready, *cause), outbox)
+        let MatchedMessage { port, message, receive, ready, cause } = matched;
+        let start = message.posted.max(*ready);
+        self.begin_transfer(context, (*port, message, *receive), start, (*ready, *cause), outbox)
     }
 
     /// Begins the transfer of a matched message that is not in flight, at `start`; the receiver did not delay it from `ready` on. Returns

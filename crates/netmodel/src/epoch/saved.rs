@@ -10,6 +10,7 @@ use super::region::{Region, Transfer};
 use super::route::{NetworkContext, RouteCache};
 use super::solver::{Link, RegionSolver};
 use crate::flow::event_queue::EventQueue;
+use crate::network_model::read_state;
 use crate::{ForeignState, HostId};
 
 impl<T: Copy> Region<T> {
@@ -33,7 +34,7 @@ impl<T: Copy> Region<T> {
     where
         T: DeserializeOwned,
     {
-        let (flows, scheduled, cross_region, of_boundary) = decode(state)?;
+        let (flows, scheduled, cross_region, of_boundary) = read_state(state)?;
         let ends: Vec<(HostId, HostId)>;
         let solver: RegionSolver;
         let messages_sent: Vec<u32>;
@@ -78,7 +79,7 @@ impl<T: Copy> EpochNetwork<'_, T> {
     where
         T: DeserializeOwned,
     {
-        let (regions, stale_regions, timers, next_events, now, stale, counts) = decode(state)?;
+        let (regions, stale_regions, timers, next_events, now, stale, counts) = read_state(state)?;
         let (regions, stale_regions): (Vec<Vec<u8>>, Vec<bool>) = (regions, stale_regions);
         let stale: Vec<u32> = stale;
         let count = self.regions.len();
@@ -131,18 +132,10 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
     {
         type State<T> =
             (Vec<u8>, Vec<PendingRequest<T>>, Option<SimTime>, EventQueue<T>, SimTime, Vec<T>, u64);
-        let (region, requests, first_request, timers, now, done, solves): State<T> = decode(state)?;
+        let (region, requests, first_request, timers, now, done, solves): State<T> = read_state(state)?;
         self.region.restore_bytes(&self.machine.context, &region)?;
         (self.requests, self.first_request, self.timers) = (requests, first_request, timers);
         (self.now, self.done, self.solves, self.upcoming) = (now, done, solves, None);
         Ok(())
-    }
-}
-
-/// Decodes a state that takes all bytes.
-fn decode<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
-    match postcard::take_from_bytes(state) {
-        Ok((state, [])) => Ok(state),
-        _ => Err(ForeignState),
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::FlowNetwork;
+use crate::network_model::read_state;
 use crate::{ForeignState, HostId, MaxMin};
 
 impl<T: Copy> FlowNetwork<'_, T> {
@@ -27,10 +28,7 @@ impl<T: Copy> FlowNetwork<'_, T> {
         T: DeserializeOwned,
     {
         let (ends, sharing, progress, active, begun, pending, events, cpus, now, recorder) =
-            match postcard::take_from_bytes(state) {
-                Ok((state, [])) => state,
-                _ => return Err(ForeignState),
-            };
+            read_state(state)?;
         let ends: Vec<(HostId, HostId)> = ends;
         // Links get their numbers again in the order of the routes.
         let mut links = MaxMin::default();

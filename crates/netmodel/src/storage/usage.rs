@@ -74,11 +74,10 @@ impl ServerUsage {
         }
         let begin = begin.max(self.ends[1]);
         self.requests += 1;
-        *(if access.direction == Direction::Read {
-            &mut self.read_bytes
-        } else {
-            &mut self.written_bytes
-        }) += access.bytes;
+        match access.direction {
+            Direction::Read => self.read_bytes += access.bytes,
+            Direction::Write => self.written_bytes += access.bytes,
+        }
         self.series(access.direction).add_over((begin, end), access.bytes);
         if let Some(watched) = &mut self.watched {
             watched.accesses.push((begin, end, access.direction, access.bytes));

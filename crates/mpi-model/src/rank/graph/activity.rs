@@ -1,4 +1,4 @@
-//! What a rank does over time whose operations overlap: one state at each instant.
+//! A rank whose operations overlap has one state at each instant.
 
 use pdes_core::SimTime;
 use serde::{Deserialize, Serialize};
