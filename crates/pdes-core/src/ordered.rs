@@ -1,6 +1,6 @@
 //! The ordered engine: logical processes and a shared resource, in time order on one thread.
 
-use crate::engine::conditional_events::ConditionalEvents;
+use crate::engine::conditional_events::{Candidate, ConditionalEvents};
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
 use crate::{
@@ -152,9 +152,9 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
         for place in 0..self.run_queue.processes.len() {
             state.value(&self.run_queue.is_blocked(place));
         }
-        for (at, rank) in self.conditionals.iter() {
-            state.time(at);
-            state.number(rank.get().into());
+        for candidate in self.conditionals.iter() {
+            state.time(candidate.at);
+            state.number(candidate.rank.get().into());
         }
     }
 
@@ -208,9 +208,9 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
     fn commit(&mut self) -> bool {
         let cutoff = self.run_queue.fault.cutoff();
         let next = self.resource.next_event_time().filter(|&at| at <= cutoff);
-        let conditional = self.conditionals.first().filter(|&(at, _)| at <= cutoff);
+        let conditional = self.conditionals.first().filter(|first| first.at <= cutoff);
         match (next, conditional) {
-            (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
+            (Some(at), conditional) if conditional.is_none_or(|first| at <= first.at) => {
                 self.now = at;
                 if let Err((rank, fault)) = self.resource.advance(&mut self.run_queue.outbox) {
                     // All earlier events are committed, and the resource cannot continue.
@@ -219,7 +219,7 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
                 }
                 self.dispatch();
             }
-            (_, Some((at, rank))) => {
+            (_, Some(Candidate { at, rank, .. })) => {
                 self.now = at;
                 self.conditionals.pop_first();
                 self.resume(rank, true);

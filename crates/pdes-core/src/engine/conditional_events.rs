@@ -2,22 +2,50 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Rank, SimDuration, SimTime};
 
-/// A priority queue of conditional events by (time, rank), with at most one event for each process. O(log n) per operation.
+/// An event that is granted once nothing earlier can happen, at its place in the order of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Candidate {
+    pub(crate) at: SimTime,
+    pub(crate) kind: CandidateKind,
+    pub(crate) rank: Rank,
+}
+
+/// The kind of a candidate, in the order of those of one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum CandidateKind {
+    /// The process is suspended or at a checkpoint. It may still send at this instant, so no conditional event is granted
+    /// before.
+    Held,
+    Conditional,
+}
+
+/// A priority queue of candidates, with at most one for each process. O(log n) per operation.
 #[derive(Debug, Default)]
 pub(crate) struct ConditionalEvents {
-    in_order: BTreeSet<(SimTime, Rank)>,
-    of_process: BTreeMap<Rank, SimTime>,
+    in_order: BTreeSet<Candidate>,
+    of_process: BTreeMap<Rank, Candidate>,
 }
 
 impl ConditionalEvents {
     /// Schedules the event of a process, in place of the one that it had.
     pub(crate) fn set(&mut self, rank: Rank, at: SimTime) {
-        if let Some(before) = self.of_process.insert(rank, at) {
-            self.in_order.remove(&(before, rank));
+        self.insert(Candidate { at, kind: CandidateKind::Conditional, rank });
+    }
+
+    /// Schedules the resumption of a process that is held at this time.
+    pub(crate) fn hold(&mut self, rank: Rank, at: SimTime) {
+        self.insert(Candidate { at, kind: CandidateKind::Held, rank });
+    }
+
+    fn insert(&mut self, candidate: Candidate) {
+        if let Some(before) = self.of_process.insert(candidate.rank, candidate) {
+            self.in_order.remove(&before);
         }
-        self.in_order.insert((at, rank));
+        self.in_order.insert(candidate);
     }
 
     /// Removes the event of a process, if it has one.
@@ -25,33 +53,33 @@ impl ConditionalEvents {
     pub(crate) fn remove(&mut self, rank: Rank) {
         // Most programs have none.
         if !self.of_process.is_empty()
-            && let Some(at) = self.of_process.remove(&rank)
+            && let Some(candidate) = self.of_process.remove(&rank)
         {
-            self.in_order.remove(&(at, rank));
+            self.in_order.remove(&candidate);
         }
     }
 
     /// Returns all events in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (SimTime, Rank)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Candidate> + '_ {
         self.in_order.iter().copied()
     }
 
     /// Shifts all events in time.
     pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        self.of_process.values_mut().for_each(|at| *at += time);
-        self.in_order = self.of_process.iter().map(|(&rank, &at)| (at, rank)).collect();
+        self.of_process.values_mut().for_each(|candidate| candidate.at += time);
+        self.in_order = self.of_process.values().copied().collect();
     }
 
     /// Returns the earliest event.
-    pub(crate) fn first(&self) -> Option<(SimTime, Rank)> {
+    pub(crate) fn first(&self) -> Option<Candidate> {
         self.in_order.first().copied()
     }
 
     /// Removes and returns the earliest event.
-    pub(crate) fn pop_first(&mut self) -> Option<(SimTime, Rank)> {
-        let (at, rank) = self.in_order.pop_first()?;
-        self.of_process.remove(&rank);
-        Some((at, rank))
+    pub(crate) fn pop_first(&mut self) -> Option<Candidate> {
+        let first = self.in_order.pop_first()?;
+        self.of_process.remove(&first.rank);
+        Some(first)
     }
 }
 
@@ -68,9 +96,22 @@ mod tests {
         events.set(one, at(5));
         events.set(one, at(3));
         events.set(two, at(9));
-        assert_eq!(events.first(), Some((at(3), one)));
+        let conditional = |at, rank| Candidate { at, kind: CandidateKind::Conditional, rank };
+        assert_eq!(events.first(), Some(conditional(at(3), one)));
         events.remove(one);
-        assert_eq!(events.pop_first(), Some((at(9), two)));
+        assert_eq!(events.pop_first(), Some(conditional(at(9), two)));
         assert_eq!(events.pop_first(), None);
+    }
+
+    #[test]
+    fn processes_that_are_held_come_before_events_of_the_same_instant() {
+        let at = SimTime::from_picos;
+        let (one, two, three) = (Rank::new(1), Rank::new(2), Rank::new(3));
+        let mut events = ConditionalEvents::default();
+        events.set(one, at(5));
+        events.hold(two, at(5));
+        events.set(three, at(4));
+        let order = std::iter::from_fn(|| events.pop_first().map(|candidate| candidate.rank));
+        assert_eq!(order.collect::<Vec<_>>(), [three, two, one]);
     }
 }

@@ -6,14 +6,15 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::conditional_events::Candidate;
 use super::frame::{decode_tokens, encode_tokens};
 use super::gateway::{Arrival, ClusterGateway};
 use super::partition::MemberPartition;
 use super::quiescence::{Decision, Quiescence};
 use super::run_ahead::LowerBounds;
 use super::worker::SharedState;
+use crate::Rank;
 use crate::cluster::backoff::Backoff;
-use crate::{Rank, SimTime};
 
 /// Maximum size of the tokens of a frame in memory \[B\]: encoded they are smaller, and fit into a message.
 const FRAME_BYTES: usize = 3_900;
@@ -289,7 +290,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
     }
 
     /// Registers as idle and waits for a message.
-    pub(crate) fn wait(&mut self, quiescence: &Quiescence, candidate: Option<(SimTime, Rank)>) -> Message<T> {
+    pub(crate) fn wait(&mut self, quiescence: &Quiescence, candidate: Option<Candidate>) -> Message<T> {
         let traffic = std::mem::take(&mut self.counts);
         let quiescent = quiescence.register_idle(self.me, traffic, candidate);
         if self.gateway.is_some() {

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::conditional_events::Candidate;
 use crate::cluster::{RunParameters, encoding};
 use crate::{Rank, SimTime};
 
@@ -37,8 +38,8 @@ pub(crate) struct Report {
     pub(crate) sent: Vec<u64>,
     /// Number of counted frames from each member.
     pub(crate) received: Vec<u64>,
-    /// Earliest conditional event.
-    pub(crate) candidate: Option<(SimTime, Rank)>,
+    /// Earliest candidate.
+    pub(crate) candidate: Option<Candidate>,
     /// Time of the earliest failure.
     pub(crate) cutoff: SimTime,
 }
@@ -89,12 +90,13 @@ pub(crate) fn decode_tokens<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditional_events::CandidateKind;
     use super::*;
 
     #[test]
     fn frames_come_back() {
         let at = SimTime::from_picos;
-        let candidate = Some((at(5), Rank::new(6)));
+        let candidate = Some(Candidate { at: at(5), kind: CandidateKind::Held, rank: Rank::new(6) });
         let frames = [
             Frame::Parameters(RunParameters { ranks: 1, workers: 2, token_bytes: 3 }),
             Frame::Tokens { worker: 4 },

@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 
+use super::conditional_events::Candidate;
 use super::endpoint::MessageCounts;
 use crate::{Rank, SimTime};
 
@@ -16,13 +17,13 @@ struct State {
     idle: usize,
     sent: u64,
     received: u64,
-    /// Earliest conditional event of each worker.
-    candidates: Vec<Option<(SimTime, Rank)>>,
+    /// Earliest candidate of each worker.
+    candidates: Vec<Option<Candidate>>,
 }
 
-/// The member is quiescent; carries its earliest conditional event, if there is one.
+/// The member is quiescent; carries its earliest candidate, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quiescent(pub(crate) Option<(SimTime, Rank)>);
+pub(crate) struct Quiescent(pub(crate) Option<Candidate>);
 
 /// The decision at quiescence.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,9 +36,9 @@ pub(crate) enum Decision {
 
 impl Decision {
     /// Decides to grant the earliest event, or to stop if there is none before the earliest failure.
-    pub(crate) fn new(candidate: Option<(SimTime, Rank)>, cutoff: SimTime) -> Self {
+    pub(crate) fn new(candidate: Option<Candidate>, cutoff: SimTime) -> Self {
         match candidate {
-            Some((at, rank)) if at <= cutoff => Self::Commit(rank),
+            Some(first) if first.at <= cutoff => Self::Commit(first.rank),
             _ => Self::Stop,
         }
     }
@@ -53,7 +54,7 @@ impl Quiescence {
         &self,
         worker: usize,
         counts: MessageCounts,
-        candidate: Option<(SimTime, Rank)>,
+        candidate: Option<Candidate>,
     ) -> Option<Quiescent> {
         let mut state = self.state.lock();
         state.idle += 1;
@@ -95,6 +96,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditional_events::CandidateKind;
     use super::*;
 
     const NONE: MessageCounts = MessageCounts { sent: 0, received: 0 };
@@ -118,9 +120,11 @@ mod tests {
     fn the_earliest_event_is_committed_and_ties_go_to_the_lower_rank() {
         let quiescence = Quiescence::new(2);
         let at = SimTime::from_picos;
-        assert_eq!(quiescence.register_idle(0, NONE, Some((at(7), Rank::new(3)))), None);
-        let earliest = Some((at(7), Rank::new(3)));
-        assert_eq!(quiescence.register_idle(1, NONE, Some((at(7), Rank::new(5)))), Some(Quiescent(earliest)));
+        let event =
+            |rank| Some(Candidate { at: at(7), kind: CandidateKind::Conditional, rank: Rank::new(rank) });
+        let earliest = event(3);
+        assert_eq!(quiescence.register_idle(0, NONE, earliest), None);
+        assert_eq!(quiescence.register_idle(1, NONE, event(5)), Some(Quiescent(earliest)));
         assert_eq!(Decision::new(earliest, at(7)), Decision::Commit(Rank::new(3)));
         assert_eq!(Decision::new(earliest, at(6)), Decision::Stop);
     }

@@ -126,7 +126,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
             }
             Ok(Pause::AtCheckpoint) => {
                 // A checkpoint is committed like a conditional event: those before it are granted first.
-                self.conditionals.set(rank, self.processes[index].clock());
+                self.conditionals.hold(rank, self.processes[index].clock());
                 State::AtCheckpoint
             }
             Ok(Pause::Finished) => State::Finished,
@@ -181,7 +181,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
     /// else can happen before.
     pub(crate) fn suspend(&mut self, local: u32, rank: Rank) {
         self.states[local as usize] = State::Suspended;
-        self.conditionals.set(rank, self.processes[local as usize].clock());
+        self.conditionals.hold(rank, self.processes[local as usize].clock());
     }
 
     pub(crate) fn is_suspended(&self, local: u32) -> bool {

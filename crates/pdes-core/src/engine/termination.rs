@@ -46,6 +46,7 @@ impl TerminationDetector {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conditional_events::{Candidate, CandidateKind};
     use super::*;
     use crate::{Rank, SimTime};
 
@@ -71,8 +72,11 @@ mod tests {
         let at = SimTime::from_picos;
         let mut detector = TerminationDetector::new(3);
         let with = |candidate, cutoff| Report { candidate, cutoff, ..report([0; 3], [0; 3]) };
-        detector.record(0, with(Some((at(7), Rank::new(1))), SimTime::MAX));
-        detector.record(1, with(Some((at(5), Rank::new(4))), SimTime::MAX));
+        let event = |time, rank| {
+            Some(Candidate { at: at(time), kind: CandidateKind::Conditional, rank: Rank::new(rank) })
+        };
+        detector.record(0, with(event(7, 1), SimTime::MAX));
+        detector.record(1, with(event(5, 4), SimTime::MAX));
         detector.record(2, with(None, at(5)));
         assert_eq!(detector.decide(), Some(Decision::Commit(Rank::new(4))));
         detector.record(2, with(None, at(4)));

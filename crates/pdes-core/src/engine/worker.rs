@@ -249,7 +249,11 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
     /// checkpoint or suspended.
     fn grant(&mut self, rank: Rank) -> bool {
         let first = self.run_queue.conditionals.pop_first();
-        assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
+        assert_eq!(
+            first.map(|first| first.rank),
+            Some(rank),
+            "a commit is for the earliest conditional event"
+        );
         let local = self.local(rank);
         let is_held = self.run_queue.is_suspended(local);
         self.is_interrupted = self.must_suspend() || is_held && self.has_no_failure();

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 
+use crate::engine::conditional_events::Candidate;
 use crate::engine::{BATCH, Partition};
 use crate::{Process, SimDuration, SimTime};
 use worker::{EmulatedWorker, InFlightMessage, Phase};
@@ -264,7 +265,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Emulator<'a, P> {
     fn grant(&mut self) -> bool {
         let first = |worker: &EmulatedWorker<P>| worker.run_queue.conditionals.first();
         let events = (0..).zip(&self.workers).filter_map(|(number, worker)| Some((first(worker)?, number)));
-        let Some(((_, rank), number)) = events.min() else { return false };
+        let Some((Candidate { rank, .. }, number)) = events.min() else { return false };
         let (now, hops) = self.last_clock();
         let at = now + self.costs.quiescence;
         let worker = self.worker(number);

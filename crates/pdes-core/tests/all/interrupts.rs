@@ -194,6 +194,59 @@ fn interrupted_runs_find_the_same_deadlock() {
     }
 }
 
+/// A counter has an event at 5 ps; a sender moves to 5 ps in a step, and then sends it a token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meeting {
+    Counter { tokens: u32, counted: Option<u32> },
+    Sender { clock: SimTime },
+}
+
+impl Process for Meeting {
+    type Token = ();
+    type WorkRequest = Infallible;
+    type Error = Infallible;
+
+    fn deliver(&mut self, (): (), _: &mut Outbox<()>) -> Result<Wake, Fault<Infallible>> {
+        if let Self::Counter { tokens, .. } = self {
+            *tokens += 1;
+        }
+        Ok(Wake::No)
+    }
+
+    fn resume(&mut self, turn: &mut Turn, outbox: &mut Outbox<()>) -> Result<Pause, Fault<Infallible>> {
+        let meeting = SimTime::from_picos(5);
+        match self {
+            Self::Counter { counted: Some(_), .. } => {}
+            Self::Counter { .. } if !turn.granted => return Ok(Pause::Conditional(meeting)),
+            Self::Counter { tokens, counted } => *counted = Some(*tokens),
+            Self::Sender { clock } if *clock < meeting => {
+                turn.steps -= 1;
+                *clock = meeting;
+                return Ok(Pause::OutOfSteps);
+            }
+            Self::Sender { .. } => outbox.send(Rank::new(0), ()),
+        }
+        Ok(Pause::Finished)
+    }
+
+    fn clock(&self) -> SimTime {
+        if let Self::Sender { clock } = self { *clock } else { SimTime::ZERO }
+    }
+}
+
+/// A suspended process may still send at its instant. The worker of the counter has not done a step then: it may continue.
+#[test]
+fn an_event_comes_after_suspended_processes_of_its_instant() {
+    let interrupt = Interrupt::default();
+    interrupt.request();
+    let sender = Meeting::Sender { clock: SimTime::ZERO };
+    let processes = vec![Meeting::Counter { tokens: 0, counted: None }, sender];
+    let stopped = Engine::new(2).interrupted_by(interrupt).run(processes);
+    assert_eq!(stopped.ending, Ending::StoppedAtCheckpoint);
+    let run = Engine::new(2).run(stopped.processes);
+    assert_eq!(run.processes[0], Meeting::Counter { tokens: 1, counted: Some(1) });
+}
+
 /// A run whose interrupt is not requested ends as usual.
 #[test]
 fn an_interrupt_without_request_has_no_effect() {
