@@ -31,6 +31,29 @@ enum Event {
 
 const RANKS: u8 = 8;
 
+/// Sends end at once, so that messages which meet other receives never block a program.
+const DETACHED: &str = "mpi.detached_below_bytes=2000000";
+
+/// Makes the receives of odd ranks take messages from any source with any tag.
+fn with_wildcards(text: &str, [source, tag]: [&str; 2]) -> String {
+    let mut is_odd = false;
+    let mut lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        match *words {
+            ["rank", rank, "{"] => is_odd = rank.parse::<u8>().unwrap() % 2 == 1,
+            [label, "recv", _, "from", _, "tag", _] if is_odd => {
+                return format!("{label} recv 1000000b from {source} tag {tag}\n");
+            }
+            [rank, "recv", _, _, _, kind] if rank.parse::<u8>().unwrap() % 2 == 1 => {
+                return format!("{rank} recv {source} {tag} 1000000 {kind}\n");
+            }
+            _ => {}
+        }
+        format!("{line}\n")
+    });
+    lines.by_ref().collect()
+}
+
 /// Ranks as text, an operation of each event at each of its sides.
 fn operations(events: &[Event]) -> Vec<Vec<(usize, String)>> {
     let mut ranks = vec![Vec::new(); RANKS.into()];
@@ -142,6 +165,44 @@ proptest! {
         }
     }
 
+    /// Graphs in which the order of time decides which message a receive takes.
+    #[test]
+    fn receives_from_any_source_have_one_answer(events in events(), seed in any::<u32>()) {
+        let depends = |earlier: usize, later: usize| {
+            let hash = (earlier as u32).wrapping_mul(31).wrapping_add(later as u32).wrapping_mul(seed | 1);
+            (hash >> 30 == 0).then_some("requires")
+        };
+        let folder = Folder::new();
+        let path = folder.write("any.goal", &with_wildcards(&schedule(&events, depends), ["-1", "-1"]));
+        for model in MODELS {
+            let settings = [model, &[DETACHED]].concat();
+            let expected = replay(&load(&path, &settings, 1).unwrap());
+            for (threads, jitter) in [(2, None), (3, Some(5)), (7, Some(9))] {
+                let outcome = replay(&load(&path, &settings, threads).unwrap().with_jitter(jitter));
+                prop_assert_eq!(&outcome.ends, &expected.ends, "{} threads, {:?}", threads, model);
+                prop_assert_eq!(digest(&outcome), digest(&expected));
+            }
+            let (parts, _) = replay_in_parts(config(&path, &settings, 2), &Folder::new());
+            prop_assert_eq!(digest(&parts.unwrap()), digest(&expected));
+        }
+    }
+
+    /// A trace whose receives are from any source has the same ends as the sequence.
+    #[test]
+    fn sequences_with_receives_from_any_source_end_as_their_traces(events in events()) {
+        let folder = Folder::new();
+        let text = schedule(&events, |earlier, later| (earlier + 1 == later).then_some("requires"));
+        let paths = [
+            folder.write("chain.goal", &with_wildcards(&text, ["-1", "-1"])),
+            folder.write("trace.txt", &with_wildcards(&trace(&events), ["-555", "-444"])),
+        ];
+        for model in MODELS {
+            let settings = [model, &[DETACHED]].concat();
+            let [graph, sequence] = paths.each_ref().map(|path| replay(&load(path, &settings, 1).unwrap()));
+            prop_assert_eq!(&graph.ends, &sequence.ends, "{:?}", model);
+        }
+    }
+
     /// Graphs that are sequences: a trace of the same program has the same ends.
     #[test]
     fn a_sequence_ends_as_its_trace(events in events()) {
@@ -221,10 +282,9 @@ fn processes_have_the_answer_of_one() {
 fn what_a_graph_cannot_have_is_refused_by_name() {
     let folder = Folder::new();
     let path = folder.write("one.goal", "num_ranks 1\nrank 0 {\ncalc 100\n}\n");
-    let any =
-        folder.write("any.goal", "num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\nsend 1b to 0\n}\n");
-    let error = load(&any, &["network.model=flow"], 1).unwrap_err().to_string();
-    assert!(error.contains("operation 0 of rank 0 is a receive from any source"), "{error}");
+    let any = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag -1\n}\nrank 1 {\nrecv 1b from 0 tag 3\n}\n";
+    let error = load(&folder.write("any.goal", any), &["network.model=flow"], 1).unwrap_err().to_string();
+    assert!(error.contains("operation 0 of rank 0 is a send with any tag"), "{error}");
     let run =
         |arguments: &[&str]| command().args(["--trace", path.to_str().unwrap()]).args(arguments).assert();
     let platform = format!("--set={TORUS}");

@@ -114,7 +114,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             let peer = peer.expect("every port belongs to an incoming channel");
             ports.push(Port::new(peer, Some(route(replay.machine, peer, me)?)));
         }
-        let mailbox = || Box::new(Mailbox::new(trace.cancels_receives()));
+        let mailbox = || Box::new(Mailbox::new(trace.cancels_receives() || trace.graph().is_some()));
         let (has_mailbox, in_calls) =
             (trace.has_timing_dependent_matching(), replay.parameters.progress == Progress::Calls);
         Ok(Self {

@@ -250,7 +250,14 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         if [self.outcome_due(), self.poll_due()].into_iter().flatten().any(|other| other < due) {
             return Ok(false);
         }
-        self.point_to_point.match_due_pair(&mut self.context, outbox)?;
+        let completed = self.point_to_point.match_due_pair(&mut self.context, outbox)?;
+        let operation =
+            completed.and_then(|request| Some((self.point_to_point.requests.operation(request)?, request)));
+        if let Some((operation, request)) = operation
+            && let Some((graph, mut means)) = self.graph(outbox)
+        {
+            graph.message_completed(operation, request, &mut means)?;
+        }
         Ok(true)
     }
 
@@ -318,7 +325,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 Some(index) => {
                     if let Some((graph, mut means)) = self.graph(outbox) {
                         let is_done = graph.message_completed(index, request, &mut means)?;
-                        return Ok(if is_done { Wake::Ready } else { Wake::No });
+                        return Ok(if is_done { Wake::Ready } else { self.current_wake() });
                     }
                     let awaited = self.awaited;
                     let (collectives, mut means) = self.collectives(outbox);
@@ -381,7 +388,7 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
             Token::WorkDone { at, operation: Some(index) } => {
                 if let Some((graph, mut means)) = self.graph(outbox) {
                     let is_done = graph.computed(index, at, &mut means)?;
-                    return Ok(if is_done { Wake::Ready } else { Wake::No });
+                    return Ok(if is_done { Wake::Ready } else { self.current_wake() });
                 }
                 let awaited = self.awaited;
                 let (collectives, mut means) = self.collectives(outbox);

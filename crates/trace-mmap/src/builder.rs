@@ -255,7 +255,8 @@ impl<'s> RankBuilder<'s> {
     pub(crate) fn finish_tables(mut self) -> LinkableRank {
         let trace = &mut self.linkable.trace;
         trace.storage = ActionStorage::Memory(self.records);
-        trace.has_timing_dependent_matching = TableRequirements::of(&self.side).has_timing_dependent_matching;
+        trace.has_timing_dependent_matching = TableRequirements::of(&self.side).has_timing_dependent_matching
+            || trace.graph.as_ref().is_some_and(|graph| graph.has_timing_dependent_matching());
         trace.side_tables = Arc::new(self.side);
         trace.slots = self.requests.slot_count();
         trace.pending_at_end = self.requests.pending_at_end().into();

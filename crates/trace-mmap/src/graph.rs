@@ -14,6 +14,9 @@ pub enum GraphOperation {
     Send(GraphMessage),
     /// A message from another rank.
     Receive(GraphMessage),
+    /// The first message, in the order of time, that a rank with receives from any source or with any tag gets from this source
+    /// with this tag.
+    ReceiveFirst(GraphFilter),
 }
 
 /// A message of a graph, as one side sees it.
@@ -23,9 +26,21 @@ pub struct GraphMessage {
     pub peer: Rank,
     /// Tag.
     pub tag: u32,
-    /// Number among the messages of this sender, receiver and tag, by which a send and a receive match.
-    pub number: u32,
+    /// Number among the messages of this sender, receiver and tag, by which a send and a receive match; `None` where the receives of
+    /// the receiver are [`GraphOperation::ReceiveFirst`].
+    pub number: Option<u32>,
     /// Size of the message, or of the buffer.
+    pub bytes: Bytes,
+}
+
+/// Messages that a receive of a graph accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GraphFilter {
+    /// Source; `None` for any.
+    pub source: Option<Rank>,
+    /// Tag; `None` for any.
+    pub tag: Option<u32>,
+    /// Size of the buffer.
     pub bytes: Bytes,
 }
 
@@ -69,6 +84,11 @@ impl OperationGraph {
     /// Returns the operations.
     pub fn operations(&self) -> &[GraphOperation] {
         &self.operations
+    }
+
+    /// Returns whether messages to the rank are matched in the order of time.
+    pub(crate) fn has_timing_dependent_matching(&self) -> bool {
+        self.operations.iter().any(|operation| matches!(operation, GraphOperation::ReceiveFirst(_)))
     }
 
     /// Returns the dependents of an operation.

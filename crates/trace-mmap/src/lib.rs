@@ -105,7 +105,7 @@ pub use collective::Collective;
 pub use communicator::{CommId, CommIdx, Communicator, Group, RankRange};
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
-pub use graph::{Dependent, GraphMessage, GraphOperation, OperationGraph};
+pub use graph::{Dependent, GraphFilter, GraphMessage, GraphOperation, OperationGraph};
 pub use link::CommunicatorConflict;
 pub use measured::{MAX_NANOS, TimedActions, nanos};
 pub use provenance::{Provenance, WorkMetric};

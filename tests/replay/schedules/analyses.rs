@@ -7,7 +7,7 @@ use pdes_core::{SimDuration, SimTime};
 use pdes_replay::Outcome;
 use proptest::prelude::*;
 
-use super::{MODELS, config, events, load, replay, schedule, trace};
+use super::{DETACHED, MODELS, config, events, load, replay, schedule, trace, with_wildcards};
 use crate::command_line::Folder;
 
 const ANALYSES: [&str; 3] =
@@ -43,7 +43,7 @@ proptest! {
 
     /// Random graphs, in which operations overlap.
     #[test]
-    fn any_number_of_threads_finds_the_same(events in events(), seed in any::<u32>()) {
+    fn any_number_of_threads_finds_the_same(events in events(), seed in any::<u32>(), in_order in any::<bool>()) {
         let depends = |earlier: usize, later: usize| {
             match (earlier as u32).wrapping_mul(17).wrapping_add(later as u32).wrapping_mul(seed | 1) >> 29 {
                 0 => Some("requires"),
@@ -52,9 +52,12 @@ proptest! {
             }
         };
         let folder = Folder::new();
-        let path = folder.write("random.goal", &schedule(&events, depends));
+        let text = schedule(&events, depends);
+        let text = if in_order { with_wildcards(&text, ["-1", "-1"]) } else { text };
+        let path = folder.write("random.goal", &text);
         for model in MODELS {
-            let expected = analysed(&path, model, 1);
+            let settings = if in_order { [model, &[DETACHED]].concat() } else { model.to_vec() };
+            let expected = analysed(&path, &settings, 1);
             path_of(&expected);
             for (statistics, end) in expected.statistics.iter().zip(&expected.ends) {
                 let times = statistics.kinds().map(|kind| statistics.time(kind)).sum::<SimDuration>();
@@ -63,8 +66,8 @@ proptest! {
                 prop_assert_eq!(idle.own(), SimDuration::ZERO, "a rank that does nothing waits");
             }
             for threads in [2, 7] {
-                let found = analysed(&path, model, threads);
-                prop_assert_eq!(&found.statistics, &expected.statistics, "{} threads, {:?}", threads, model);
+                let found = analysed(&path, &settings, threads);
+                prop_assert_eq!(&found.statistics, &expected.statistics, "{} threads, {:?}", threads, settings);
                 prop_assert_eq!(&found.findings.critical_path, &expected.findings.critical_path);
                 prop_assert_eq!(&found.findings.distributions, &expected.findings.distributions);
             }

@@ -5,7 +5,8 @@
 //! marriage with common preferences on both sides, which has one solution, whatever the order in which pairs are found.
 //! A pair is certain once no message that was sent earlier can arrive. Where the first receive that accepts a
 //! message names its source, that is at once, because messages of one source arrive in their order; otherwise a conditional event
-//! at the later of the two posts decides. At a rank that cancels receives nothing is certain at once.
+//! at the later of the two posts decides. At a rank that cancels receives nothing is certain at once, nor where the program is a graph:
+//! operations that overlap send and post in any order.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +24,10 @@ use crate::token::Message;
 /// All messages to a rank and all its receives that are not matched.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Mailbox {
-    /// The rank may cancel receives before their messages are sent.
-    cancels_receives: bool,
+    /// No pair is certain before its time.
+    awaits_time: bool,
     unexpected: BTreeMap<SendOrder, UnexpectedMessage>,
-    /// Posted receives, in the order of their posts.
+    /// Posted receives, in the order of their posts, by time and round.
     receives: Vec<PostedReceive>,
 }
 
@@ -74,9 +75,9 @@ impl MatchFilter {
 }
 
 impl Mailbox {
-    /// Creates the mailbox of a rank that cancels receives, or does not.
-    pub(super) fn new(cancels_receives: bool) -> Self {
-        Self { cancels_receives, ..Self::default() }
+    /// Creates a mailbox, in which some pairs are certain before their time, or none is.
+    pub(super) fn new(awaits_time: bool) -> Self {
+        Self { awaits_time, ..Self::default() }
     }
 
     /// Writes the messages and the receives in their order.
@@ -118,8 +119,7 @@ impl Mailbox {
     pub(super) fn arrive(&mut self, from: Rank, unexpected: UnexpectedMessage) -> Option<Pair> {
         let Message { posted: at, round, .. } = unexpected.message;
         let index = self.receives.iter().position(|posted| posted.wanted.accepts(from, &unexpected.message));
-        let is_certain =
-            |index: &usize| !self.cancels_receives && self.receives[*index].wanted.source.is_some();
+        let is_certain = |index: &usize| !self.awaits_time && self.receives[*index].wanted.source.is_some();
         if let Some(index) = index.filter(is_certain) {
             return Some(Pair { from, unexpected, posted: self.receives.remove(index) });
         }
@@ -129,8 +129,10 @@ impl Mailbox {
 
     /// Adds a receive; returns the pair that it makes, if that is certain.
     pub(super) fn post(&mut self, posted: PostedReceive) -> Option<Pair> {
-        self.receives.push(posted);
-        self.certain(self.receives.len() - 1)
+        let order = |posted: &PostedReceive| (posted.receive.posted, posted.receive.round);
+        let index = self.receives.partition_point(|earlier| order(earlier) <= order(&posted));
+        self.receives.insert(index, posted);
+        self.certain(index)
     }
 
     /// Removes and returns a pair that is certain, if there is one.
@@ -141,7 +143,7 @@ impl Mailbox {
     /// Removes and returns the pair of a receive if it names its source and no earlier receive accepts its first message.
     fn certain(&mut self, index: usize) -> Option<Pair> {
         let posted = self.receives[index];
-        let source = posted.wanted.source.filter(|_| !self.cancels_receives)?;
+        let source = posted.wanted.source.filter(|_| !self.awaits_time)?;
         let accepts = |(sent, unexpected): &(&SendOrder, &UnexpectedMessage)| {
             sent.from == source && posted.wanted.accepts(source, &unexpected.message)
         };
@@ -215,18 +217,18 @@ impl Mailbox {
 }
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
-    /// Matches the pair of the mailbox that is due, and all that are certain then.
+    /// Matches the pair of the mailbox that is due, and all that are certain then; returns the request of the first if that is complete.
     pub(crate) fn match_due_pair(
         &mut self,
         context: &mut RankContext<'t, M, A>,
         outbox: &mut RankOutbox<M>,
-    ) -> Result<(), Failure<M::Error>> {
-        let mut pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due());
-        while let Some(found) = pair {
-            self.start_pair(context, found, outbox)?;
-            pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_certain());
+    ) -> Result<Option<RequestId>, Failure<M::Error>> {
+        let Some(due) = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due()) else { return Ok(None) };
+        let completed = self.start_pair(context, due, outbox)?;
+        while let Some(certain) = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_certain()) {
+            self.start_pair(context, certain, outbox)?;
         }
-        Ok(())
+        Ok(completed)
     }
 
     /// Starts the transfer of a matched pair; returns the request if it is complete.

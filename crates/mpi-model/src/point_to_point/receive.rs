@@ -1,9 +1,9 @@
 //! Receives: their costs and their posts.
 
 use pdes_core::Bytes;
-use trace_mmap::Source;
+use trace_mmap::{CommId, GraphFilter, Source};
 
-use super::mailbox::PostedReceive;
+use super::mailbox::{MatchFilter, PostedReceive};
 use super::matching::{Context, TagFilter};
 use super::{Awaited, CollectiveMessage, PointToPoint, Receive, Request, RequestId};
 use crate::context::{Failure, RankContext, RankOutbox};
@@ -59,6 +59,19 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                 self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded }, outbox);
             }
         }
+    }
+
+    /// Posts a receive of a graph at a rank whose messages all match in its mailbox.
+    pub(crate) fn receive_first(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        GraphFilter { source, tag, bytes: capacity }: GraphFilter,
+        request: RequestId,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        let receive = new_receive(context, capacity, tag, request);
+        let wanted = MatchFilter { source, tag, communicator: CommId::WORLD };
+        self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded: None }, outbox);
     }
 
     #[cold]

@@ -87,6 +87,19 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         self.requests.set(request, Request::Complete(completion));
     }
 
+    /// Sends a message to a rank whose messages all match in its mailbox, outside the channels of the trace.
+    pub(crate) fn send_to_mailbox(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        (to, tag, bytes): (Rank, u32, Bytes),
+        request: RequestId,
+        outbox: &mut RankOutbox<M>,
+    ) {
+        let queue = Some(ReceiveQueue::Mailbox(self.me.get()));
+        let address = Address { to, queue, channel: None, tag, communicator: CommId::WORLD };
+        self.send_envelope(context, address, bytes, self.is_detached(bytes), request, outbox);
+    }
+
     pub(crate) fn send_collective(
         &mut self,
         context: &mut RankContext<'t, M, A>,

@@ -10,7 +10,7 @@ mod activity;
 
 use std::cmp::Reverse;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, GraphMessage, GraphOperation, OperationGraph};
 
@@ -149,7 +149,18 @@ impl<'t> GraphRunner<'t> {
                 }
             }
             GraphOperation::Send(message) => self.send(operation, &message, means),
-            GraphOperation::Receive(message) => self.receive(operation, &message, means)?,
+            GraphOperation::Receive(GraphMessage { peer, tag, number, bytes }) => {
+                let message = envelope(peer, tag, number.unwrap_or_default(), bytes);
+                self.receive(operation, means, |Means { context, point_to_point, outbox }, request| {
+                    point_to_point.receive_collective(context, message, request, outbox)
+                })?;
+            }
+            GraphOperation::ReceiveFirst(filter) => {
+                self.receive(operation, means, |Means { context, point_to_point, outbox }, request| {
+                    point_to_point.receive_first(context, filter, request, outbox);
+                    Ok(())
+                })?;
+            }
         }
         Ok(())
     }
@@ -157,17 +168,22 @@ impl<'t> GraphRunner<'t> {
     fn send<M: Machine, A: Analysis>(
         &mut self,
         operation: u32,
-        message: &GraphMessage,
+        &GraphMessage { peer, tag, number, bytes }: &GraphMessage,
         means: &mut Means<'_, 't, M, A>,
     ) {
         let Means { context, point_to_point, outbox } = means;
         let begin = context.thread.clock;
-        context.thread.clock += point_to_point.parameters().isend.cost(message.bytes);
+        context.thread.clock += point_to_point.parameters().isend.cost(bytes);
         context.worked(ActionKind::Isend);
         let end = context.thread.clock;
         self.progress.activity.add_work(ActionSpan { kind: ActionKind::Isend, begin, end });
         let request = point_to_point.requests.add_part(OperationIndex(operation));
-        point_to_point.send_collective(context, envelope(message), request, outbox);
+        match number {
+            Some(number) => {
+                point_to_point.send_collective(context, envelope(peer, tag, number, bytes), request, outbox);
+            }
+            None => point_to_point.send_to_mailbox(context, (peer, tag, bytes), request, outbox),
+        }
         if matches!(point_to_point.requests.get(request), Request::Complete(_)) {
             point_to_point.take_part(request);
             self.end(operation, (ActionKind::Isend, end), means);
@@ -177,16 +193,16 @@ impl<'t> GraphRunner<'t> {
     fn receive<M: Machine, A: Analysis>(
         &mut self,
         operation: u32,
-        message: &GraphMessage,
         means: &mut Means<'_, 't, M, A>,
+        post: impl FnOnce(&mut Means<'_, 't, M, A>, RequestId) -> Result<(), Failure<M::Error>>,
     ) -> Result<(), Failure<M::Error>> {
-        let Means { context, point_to_point, outbox } = means;
+        let Means { context, point_to_point, .. } = means;
         let begin = context.thread.clock;
         point_to_point.pay_for_irecv(context, ActionKind::Irecv);
         let end = context.thread.clock;
         self.progress.activity.add_work(ActionSpan { kind: ActionKind::Irecv, begin, end });
         let request = point_to_point.requests.add_part(OperationIndex(operation));
-        point_to_point.receive_collective(context, envelope(message), request, outbox)?;
+        post(means, request)?;
         self.end_message(operation, request, means);
         Ok(())
     }
@@ -213,7 +229,7 @@ impl<'t> GraphRunner<'t> {
         match self.graph.operations()[operation as usize] {
             GraphOperation::Compute { .. } => ActionKind::Compute,
             GraphOperation::Send(_) => ActionKind::Isend,
-            GraphOperation::Receive(_) => ActionKind::Irecv,
+            GraphOperation::Receive(_) | GraphOperation::ReceiveFirst(_) => ActionKind::Irecv,
         }
     }
 
@@ -221,7 +237,7 @@ impl<'t> GraphRunner<'t> {
     fn posted(&self, operation: u32, parameters: &Parameters) -> SimTime {
         let cost = match &self.graph.operations()[operation as usize] {
             GraphOperation::Send(message) => parameters.isend.cost(message.bytes),
-            GraphOperation::Receive(_) => parameters.irecv,
+            GraphOperation::Receive(_) | GraphOperation::ReceiveFirst(_) => parameters.irecv,
             GraphOperation::Compute { .. } => SimDuration::ZERO,
         };
         self.progress.starts[operation as usize].at + cost
@@ -355,7 +371,7 @@ impl GraphProgress {
 }
 
 /// Returns a message as the collective operations of a communicator exchange it: each tag is a communicator.
-fn envelope(&GraphMessage { peer, tag, number, bytes }: &GraphMessage) -> CollectiveMessage {
+fn envelope(peer: Rank, tag: u32, number: u32, bytes: Bytes) -> CollectiveMessage {
     let communicator = CommId::new(tag);
     CollectiveMessage { peer, communicator, tag: operation_tag(number, ActionKind::Send), bytes }
 }
