@@ -195,7 +195,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             && !self.start_due_message(outbox)?
             && !self.match_due_pair(outbox)?
             && !self.poll_for_member(outbox)?;
-        let flow = self.resume_action(granted, outbox)?;
+        let flow = self.resume_action(granted, &mut turn.steps, outbox)?;
         // Other processes must see changed prices before the next grant, even if this action pauses.
         if let Some(before) = prices {
             self.context.replay.broadcast_poll_prices(before, outbox);
@@ -256,7 +256,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         if let Some((operation, request)) = operation
             && let Some((graph, mut means)) = self.graph(outbox)
         {
-            graph.message_completed(operation, request, &mut means)?;
+            graph.message_completed(operation, request, &mut means);
         }
         Ok(true)
     }
@@ -324,8 +324,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             let resumes = match self.point_to_point.requests.operation(request) {
                 Some(index) => {
                     if let Some((graph, mut means)) = self.graph(outbox) {
-                        let is_done = graph.message_completed(index, request, &mut means)?;
-                        return Ok(if is_done { Wake::Ready } else { self.current_wake() });
+                        graph.message_completed(index, request, &mut means);
+                        return Ok(if graph.can_continue() { Wake::Ready } else { self.current_wake() });
                     }
                     let awaited = self.awaited;
                     let (collectives, mut means) = self.collectives(outbox);
@@ -387,8 +387,8 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
             }
             Token::WorkDone { at, operation: Some(index) } => {
                 if let Some((graph, mut means)) = self.graph(outbox) {
-                    let is_done = graph.computed(index, at, &mut means)?;
-                    return Ok(if is_done { Wake::Ready } else { self.current_wake() });
+                    graph.computed(index, at, &mut means);
+                    return Ok(if graph.can_continue() { Wake::Ready } else { self.current_wake() });
                 }
                 let awaited = self.awaited;
                 let (collectives, mut means) = self.collectives(outbox);

@@ -10,12 +10,12 @@ mod activity;
 
 use std::cmp::Reverse;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Pause, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, GraphMessage, GraphOperation, OperationGraph};
 
 use super::pending::Pending;
-use super::{Outcome, RankProcess, WaitReason};
+use super::{Control, Outcome, RankProcess, WaitReason};
 use crate::collective::runner::Means;
 use crate::context::{Failure, RankOutbox, Thread};
 use crate::machine::Machine;
@@ -29,8 +29,6 @@ use activity::Activity;
 pub(super) struct GraphRunner<'t> {
     graph: &'t OperationGraph,
     progress: GraphProgress,
-    /// Operations that can start.
-    ready: Vec<u32>,
 }
 
 /// Progress of a graph.
@@ -40,6 +38,8 @@ pub(super) struct GraphProgress {
     open: Box<[u32]>,
     /// Start of each operation, as far as it is known, and last the end of the rank.
     starts: Box<[Start]>,
+    /// Operations that can start; the last one is next.
+    ready: Vec<u32>,
     started: u64,
     ended: u64,
     activity: Activity,
@@ -58,12 +58,8 @@ impl<'t> GraphRunner<'t> {
         let open = graph.dependency_counts();
         let first = Start { at: SimTime::ZERO, cause: Reverse(u32::MAX) };
         let starts = vec![first; open.len() + 1].into();
-        let activity = Activity::default();
-        Self {
-            graph,
-            progress: GraphProgress { open, starts, started: 0, ended: 0, activity },
-            ready: Vec::new(),
-        }
+        let (ready, activity) = (Vec::new(), Activity::default());
+        Self { graph, progress: GraphProgress { open, starts, ready, started: 0, ended: 0, activity } }
     }
 
     /// Returns the number of operations that have started.
@@ -82,6 +78,7 @@ impl<'t> GraphRunner<'t> {
         let is_own = progress.open.len() == len
             && progress.starts.len() == len + 1
             && progress.activity.is_valid(progress.starts[len].at)
+            && progress.ready.iter().all(|&operation| (operation as usize) < len)
             && progress.ended <= progress.started
             && progress.started <= len as u64;
         if is_own {
@@ -104,33 +101,33 @@ impl<'t> GraphRunner<'t> {
         self.progress.ended == self.graph.operations().len() as u64
     }
 
-    /// Starts the operations that depend on nothing.
-    fn start_first<M: Machine, A: Analysis>(
-        &mut self,
-        means: &mut Means<'_, 't, M, A>,
-    ) -> Result<(), Failure<M::Error>> {
-        if self.progress.started == 0 {
-            let open = (0..).zip(&self.progress.open);
-            self.ready.extend(open.filter(|(_, open)| **open == 0).map(|(operation, _)| operation));
-            self.ready.reverse();
-            let begins = self.ready.iter().copied().chain([self.last()]);
-            begins.for_each(|begin| means.context.observers.operation_started(OperationIndex(begin)));
-        }
-        self.start_ready(means)
+    /// Returns whether an operation can start, or the rank can end.
+    pub(super) fn can_continue(&self) -> bool {
+        !self.progress.ready.is_empty() || self.is_done()
     }
 
-    /// Starts the operations that can start, and those that they make ready.
+    /// Makes the operations ready that depend on nothing.
+    fn ready_first<O: Observer>(&mut self, observers: &mut RankObservers<O>) {
+        let is_open = |operation: &u32| self.progress.open[*operation as usize] == 0;
+        self.progress.ready = (0..self.last()).rev().filter(is_open).collect();
+        let begins = self.progress.ready.iter().copied().chain([self.last()]);
+        begins.for_each(|begin| observers.operation_started(OperationIndex(begin)));
+    }
+
+    /// Starts up to as many operations as steps are left, and those that they make ready.
     fn start_ready<M: Machine, A: Analysis>(
         &mut self,
+        steps: &mut u32,
         means: &mut Means<'_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
-        while let Some(operation) = self.ready.pop() {
+        while *steps > 0
+            && let Some(operation) = self.progress.ready.pop()
+        {
+            *steps -= 1;
             let start = self.progress.starts[operation as usize].at;
             self.progress.started += 1;
             self.run(operation, start, means, |graph, means| graph.start(operation, start, means))?;
         }
-        // The clock of the rank never decreases, those of its operations do.
-        means.context.thread.clock = self.end_of_rank();
         Ok(())
     }
 
@@ -276,6 +273,8 @@ impl<'t> GraphRunner<'t> {
         if self.progress.ended > ended {
             means.context.observers.operation_dropped(index);
         }
+        // The clock of the rank never decreases, those of its operations do.
+        means.context.thread.clock = self.end_of_rank();
         result
     }
 
@@ -292,37 +291,33 @@ impl<'t> GraphRunner<'t> {
             let open = &mut self.progress.open[edge.operation as usize];
             *open -= 1;
             if *open == 0 {
-                self.ready.push(edge.operation);
+                self.progress.ready.push(edge.operation);
             }
         }
     }
 
-    /// Handles the completion of a request of an operation; returns whether the graph is done.
+    /// Handles the completion of a request of an operation.
     pub(super) fn message_completed<M: Machine, A: Analysis>(
         &mut self,
         OperationIndex(operation): OperationIndex,
         request: RequestId,
         means: &mut Means<'_, 't, M, A>,
-    ) -> Result<bool, Failure<M::Error>> {
+    ) {
         let posted = self.posted(operation, means.point_to_point.parameters());
         self.run(operation, posted, means, |graph, means| graph.end_message(operation, request, means));
-        self.start_ready(means)?;
-        Ok(self.is_done())
     }
 
-    /// Handles the end of a computation that the machine did; returns whether the graph is done.
+    /// Handles the end of a computation that the machine did.
     pub(super) fn computed<M: Machine, A: Analysis>(
         &mut self,
         OperationIndex(operation): OperationIndex,
         at: SimTime,
         means: &mut Means<'_, 't, M, A>,
-    ) -> Result<bool, Failure<M::Error>> {
+    ) {
         let start = self.progress.starts[operation as usize].at;
         self.run(operation, at, means, |graph, means| {
             graph.end(operation, (ActionKind::Compute, start), means);
         });
-        self.start_ready(means)?;
-        Ok(self.is_done())
     }
 
     /// Reports the states and the waits of the rank, which has ended; returns its end.
@@ -386,13 +381,18 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         Some((graph.as_deref_mut()?, Means { context, point_to_point, outbox }))
     }
 
-    /// Starts what can start, and ends the rank once all operations have ended.
+    /// Starts what can start, an operation in each step, and ends the rank once all operations have ended.
     #[cold]
-    pub(super) fn resume_graph(&mut self, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn resume_graph(&mut self, steps: &mut u32, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let (graph, mut means) = self.graph(outbox).expect("the program is a graph");
-        graph.start_first(&mut means)?;
+        if graph.progress.started == 0 && graph.progress.ready.is_empty() {
+            graph.ready_first(&mut means.context.observers);
+        }
+        graph.start_ready(steps, &mut means)?;
         if !graph.is_done() {
-            return Ok(self.keep_pending(Pending::Graph));
+            let is_blocked = graph.progress.ready.is_empty();
+            let pause = self.keep_pending(Pending::Graph);
+            return Ok(if is_blocked { pause } else { Control::Pause(Pause::OutOfSteps) });
         }
         self.action_begin = graph.report(&mut means);
         self.complete(Pending::AtEnd { next: 0 })

@@ -68,9 +68,14 @@ impl Pending {
 }
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
-    /// Resumes the action in progress, if there is one.
+    /// Resumes the action in progress, if there is one; a graph takes steps.
     #[inline]
-    pub(super) fn resume_action(&mut self, granted: bool, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn resume_action(
+        &mut self,
+        granted: bool,
+        steps: &mut u32,
+        outbox: &mut RankOutbox<M>,
+    ) -> Outcome<M::Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => Ok(Control::Continue),
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
@@ -80,7 +85,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             pending @ Pending::Access { .. } => Ok(self.keep_pending(pending)),
             Pending::Operation { index } => self.resume_blocking_operation(index, outbox),
-            Pending::Graph => self.resume_graph(outbox),
+            Pending::Graph => self.resume_graph(steps, outbox),
             Pending::First { call, left, kind, differs } => {
                 self.choose_first(call, left, kind, differs, granted)
             }
