@@ -37,11 +37,6 @@ impl<T: Copy> FlowNetwork<'_, T> {
         self.upcoming = None;
     }
 
-    /// Returns whether flows on a link are under way.
-    pub(super) fn has_flows_on(&self, link: LinkId) -> bool {
-        self.routes.index_of(link).is_some_and(|link| self.sharing.is_in_use(link))
-    }
-
     /// Returns the number of flows that have begun.
     pub(super) fn begun(&self) -> u64 {
         self.begun

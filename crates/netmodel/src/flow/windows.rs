@@ -10,29 +10,32 @@
 //! Each region has the ranks of some hosts, their cores and their loopbacks. The flows between hosts are in *pockets*, networks of
 //! their own that take in whole components. At the beginning of a window
 //!
-//! 1. regions hand over the flows that begin in it;
-//! 2. one of them finds the components that they join, and gives each to the pocket that has a part of it, or, if several have one,
-//!    moves these to one pocket;
-//! 3. pockets advance to the end of the window, and report arrivals to the regions of both hosts.
+//! 1. regions join the links of the flows that begin in it: the sets of links are the [components](Components);
+//! 2. for each of their flows they propose the pockets that have a part of its component. If several have one, one region moves these
+//!    to one pocket;
+//! 3. regions send their flows to the pockets;
+//! 4. pockets advance to the end of the window, and report arrivals to the regions of both hosts.
 //!
 //! The result is that of [`FlowNetwork`] to the last bit: its order of events at one time depends on messages alone.
 
-mod assignment;
+mod components;
+mod gather;
 mod region;
 mod trial;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use super::{FlowNetwork, MIN_SEPARATE_HOSTS};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform};
-use assignment::Assignment;
+use components::Components;
 pub use region::{WindowMessage, WindowRegion};
 use trial::Trial;
 
@@ -45,31 +48,44 @@ pub struct WindowMachine<'p, T> {
     window: SimDuration,
     /// Region of each host.
     homes: Box<[u32]>,
-    /// Flows that begin in the next window, by region.
+    /// Flows that begin in the next window, by region; empty between exchanges.
     begins: Box<[Mutex<Vec<StartingFlow<T>>>]>,
-    pockets: Box<[Mutex<FlowNetwork<'p, Routed<T>>>]>,
-    /// Time of the next event of each pocket \[ps\]. Relaxed: the engine orders the rounds of an exchange.
-    pocket_events: Box<[AtomicU64]>,
-    assignment: Mutex<Assignment>,
-    trial: Option<Mutex<Trial>>,
+    pockets: Box<[Pocket<'p, T>]>,
+    components: Components,
+    trial: Mutex<Trial>,
+    /// The trial is not over. Relaxed: the engine orders the rounds of an exchange.
+    is_on_trial: AtomicBool,
     /// The trial has failed. Relaxed: the run ends at any time after that.
     is_futile: AtomicBool,
+}
+
+/// Components of flows and links, and what regions read of them. Relaxed: the engine orders the rounds of an exchange.
+#[derive(Debug)]
+struct Pocket<'p, T> {
+    network: Mutex<FlowNetwork<'p, RoutedTag<T>>>,
+    /// Time of the next event \[ps\].
+    next_event: AtomicU64,
+    /// Number of flows under way.
+    flows: AtomicU32,
+    /// Number of flows that have begun.
+    begun: AtomicU64,
 }
 
 /// A flow that begins soon.
 #[derive(Debug)]
 struct StartingFlow<T> {
     begin: SimTime,
-    message: Message<Routed<T>>,
+    message: Message<RoutedTag<T>>,
     /// Links that it uses.
     links: Arc<[LinkId]>,
 }
 
-/// A tag, and the regions of both ends of a message.
-#[derive(Clone, Copy, Debug)]
-struct Routed<T> {
+/// A tag, the regions of both ends of a message, that which submitted it first, and its route there.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RoutedTag<T> {
     tag: T,
     regions: [u32; 2],
+    route: u32,
 }
 
 /// Reason why threads cannot share an exact simulation.
@@ -121,7 +137,12 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     ) -> Self {
         assert!(window > SimDuration::ZERO, "a window has a length");
         assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
-        let pocket = |_| Mutex::new(network(platform, parameters, records_loads));
+        let pocket = |_| Pocket {
+            network: Mutex::new(network(platform, parameters, records_loads)),
+            next_event: AtomicU64::new(u64::MAX),
+            flows: AtomicU32::new(0),
+            begun: AtomicU64::new(0),
+        };
         Self {
             platform,
             parameters: parameters.clone(),
@@ -130,9 +151,9 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             homes: homes.into(),
             begins: (0..regions).map(|_| Mutex::default()).collect(),
             pockets: (0..regions).map(pocket).collect(),
-            pocket_events: (0..regions).map(|_| AtomicU64::new(u64::MAX)).collect(),
-            assignment: Mutex::new(Assignment::new(platform.links().len())),
-            trial: None,
+            components: Components::new(platform.links().len()),
+            trial: Mutex::default(),
+            is_on_trial: AtomicBool::new(false),
             is_futile: AtomicBool::new(false),
         }
     }
@@ -140,7 +161,7 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     /// Watches whether parts of the network have enough work for several threads: if not, [all work is
     /// late](Self::is_futile) after some hundred windows.
     pub fn on_trial(self) -> Self {
-        Self { trial: Some(Mutex::default()), ..self }
+        Self { is_on_trial: AtomicBool::new(true), ..self }
     }
 
     /// Returns whether one thread is faster, because nearly all flows share links with each other, or because windows have too few
@@ -174,23 +195,13 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             Entry::Occupied(mut known) => known.get_mut().merge(&totals),
             Entry::Vacant(place) => drop(place.insert(totals.into_owned())),
         };
-        self.pockets.iter().for_each(|pocket| pocket.lock().link_totals(end).for_each(&mut add));
+        self.pockets.iter().for_each(|pocket| pocket.network.lock().link_totals(end).for_each(&mut add));
         regions.for_each(|region| region.link_totals(end).for_each(&mut add));
         self.records_loads.then(|| LinkLoads::new(self.platform, end, by_link.into_values()))
     }
 
     fn network<U: Copy>(&self) -> FlowNetwork<'p, U> {
         network(self.platform, &self.parameters, self.records_loads)
-    }
-
-    /// Returns the time of the next event of a pocket.
-    fn pocket_event(&self, pocket: u32) -> Option<SimTime> {
-        let at = SimTime::from_picos(self.pocket_events[pocket as usize].load(Ordering::Relaxed));
-        Some(at).filter(|&at| at != SimTime::MAX)
-    }
-
-    fn set_pocket_event(&self, pocket: u32, at: Option<SimTime>) {
-        self.pocket_events[pocket as usize].store(at.unwrap_or(SimTime::MAX).as_picos(), Ordering::Relaxed);
     }
 
     fn home(&self, host: HostId) -> u32 {
@@ -201,6 +212,27 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     fn window_of(&self, at: SimTime) -> SimTime {
         let window = self.window.as_picos();
         SimTime::from_picos(at.as_picos() / window * window)
+    }
+}
+
+impl<T: Copy> Pocket<'_, T> {
+    /// Returns the time of the next event.
+    fn next_event(&self) -> Option<SimTime> {
+        let at = SimTime::from_picos(self.next_event.load(Ordering::Relaxed));
+        Some(at).filter(|&at| at != SimTime::MAX)
+    }
+
+    /// Returns the number of flows under way.
+    fn flows(&self) -> u32 {
+        self.flows.load(Ordering::Relaxed)
+    }
+
+    /// Updates what regions read after a change of the network.
+    fn update(&self, network: &mut FlowNetwork<'_, RoutedTag<T>>) {
+        let at = network.next_event().unwrap_or(SimTime::MAX);
+        self.next_event.store(at.as_picos(), Ordering::Relaxed);
+        self.flows.store(network.flow_count() as u32, Ordering::Relaxed);
+        self.begun.store(network.begun(), Ordering::Relaxed);
     }
 }
 

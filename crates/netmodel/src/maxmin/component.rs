@@ -30,11 +30,6 @@ impl Relocation {
 }
 
 impl MaxMin {
-    /// Returns whether a link has flows.
-    pub(crate) fn is_in_use(&self, link: LinkIndex) -> bool {
-        !self.links[link.index()].members.is_empty()
-    }
-
     /// Returns the number of a link.
     pub(crate) fn number(&self, link: LinkIndex) -> u32 {
         self.links[link.index()].number

@@ -110,12 +110,12 @@ pub(crate) fn read_region_costs(path: &Path, regions: u32) -> Result<Vec<u64>, R
 /// Prediction for a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PredictedRegions {
-    /// Number of workers, each with a contiguous block of regions.
+    /// Number of workers.
     pub workers: u32,
-    /// Average number of busy workers: the time of all regions over that of the busiest worker between barriers.
+    /// Average number of busy threads: the time of all regions over that of the last thread between barriers.
     pub parallelism: f64,
     /// Predicted wall-clock time of the replay \[s\]: with barriers that cost nothing, on threads of one process, and on hosts connected
-    /// by a network.
+    /// by a network, each with a contiguous block of regions.
     pub replay_s: [f64; 3],
 }
 
@@ -183,11 +183,14 @@ impl RegionProfile {
 }
 
 fn predict(level: &RegionalLevel, timing: &RegionalTiming, serial_s: f64, hop_s: f64) -> PredictedRegions {
-    let parallelism = timing.busy().as_secs_f64() / level.busiest.as_secs_f64().max(f64::MIN_POSITIVE);
-    let shared = serial_s / parallelism;
+    let parallelism =
+        |taken: Duration| timing.busy().as_secs_f64() / taken.as_secs_f64().max(f64::MIN_POSITIVE);
+    let (threads, processes) = (parallelism(level.threads), parallelism(level.processes));
+    let barriers = timing.barriers as f64;
+    let shared = serial_s / threads;
     // Threads: one hop from the last worker that arrives to all others. Hosts: along a tree and back.
-    let threads_s = shared + timing.barriers as f64 * hop_s;
+    let threads_s = shared + barriers * hop_s;
     let steps = f64::from(level.workers.ilog2());
-    let hosts_s = shared + timing.barriers as f64 * 2.0 * steps * NETWORK_LATENCY_S;
-    PredictedRegions { workers: level.workers, parallelism, replay_s: [shared, threads_s, hosts_s] }
+    let hosts_s = serial_s / processes + barriers * 2.0 * steps * NETWORK_LATENCY_S;
+    PredictedRegions { workers: level.workers, parallelism: threads, replay_s: [shared, threads_s, hosts_s] }
 }

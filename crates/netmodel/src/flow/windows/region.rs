@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use pdes_core::SimTime;
 use serde::{Deserialize, Serialize};
 
-use super::{Routed, StartingFlow, WindowMachine};
+use super::components::Target;
+use super::{Pocket, RoutedTag, StartingFlow, WindowMachine};
 use crate::flow::{FlowNetwork, earlier};
 use crate::link_load::LinkTotals;
 use crate::{HostId, LinkId, Message, NetworkModel, NetworkRegion, RouteError};
@@ -33,12 +34,12 @@ pub struct WindowRegion<'g, 'p, T> {
 /// Message between regions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum WindowMessage<T> {
-    /// Flows begin or end in the window.
-    Assign,
-    /// The pocket of the region has events in the window.
-    Advance,
-    /// A message arrives.
-    Arrival(SimTime, T),
+    /// The region has something to do in the next round.
+    Call,
+    /// A flow begins in the pocket of the region.
+    Begin(SimTime, Message<RoutedTag<T>>),
+    /// A message arrives, on a route of the region if it submitted the message.
+    Arrival(SimTime, T, Option<u32>),
 }
 
 impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
@@ -70,22 +71,81 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         self.local.link_totals(end)
     }
 
+    /// Joins the links of each flow that begins in a window.
+    fn join_links(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let machine = self.machine;
+        if self.first_begin.is_some_and(|begin| begin < end) {
+            let mut begins = machine.begins[self.index as usize].lock();
+            begins.extend(self.starting.extract_if(.., |flow| flow.begin < end));
+            self.first_begin = self.starting.iter().map(|flow| flow.begin).min();
+            for StartingFlow { links, .. } in &*begins {
+                links[1..].iter().for_each(|&link| machine.components.join(links[0], link));
+            }
+            messages.push((self.index, WindowMessage::Call));
+        }
+        if machine.is_on_trial.load(Ordering::Relaxed) {
+            messages.push((0, WindowMessage::Call));
+        }
+    }
+
+    /// Proposes pockets for the components of the flows that begin in the window.
+    fn propose_pockets(&self, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let machine = self.machine;
+        if self.index == 0 {
+            machine.add_trial_window();
+        }
+        let mut is_split = false;
+        for StartingFlow { links, .. } in machine.begins[self.index as usize].lock().iter() {
+            let root = machine.components.root(links[0]);
+            machine.components.propose(root, Target::near(self.index));
+            for &link in &**links {
+                if let Some(pocket) = machine.components.pocket(link) {
+                    let target = Target::under_way(pocket, machine.pockets[pocket as usize].flows());
+                    is_split |= machine.components.propose(root, target);
+                }
+            }
+        }
+        if is_split {
+            messages.push((0, WindowMessage::Call));
+        }
+    }
+
+    /// Sends the flows that begin in a window to the pockets of their components.
+    fn send_flows(&self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        let machine = self.machine;
+        let begins = machine.begins[self.index as usize].lock();
+        for StartingFlow { begin, message, links } in &*begins {
+            let target = machine.components.target(links[0]).expect("each flow has proposed a pocket");
+            machine.components.begin_flow(links, target);
+            messages.push((target, WindowMessage::Begin(*begin, *message)));
+        }
+        if !begins.is_empty() || machine.pockets[self.index as usize].next_event().is_some_and(|at| at < end)
+        {
+            messages.push((self.index, WindowMessage::Call));
+        }
+    }
+
     fn advance_pocket(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
-        let mut pocket = self.machine.pockets[self.index as usize].lock();
-        pocket.advance_until(end, |at, Routed { tag, regions: [one, other] }| {
-            messages.push((one, WindowMessage::Arrival(at, tag)));
-            if other != one {
-                messages.push((other, WindowMessage::Arrival(at, tag)));
+        let machine = self.machine;
+        for StartingFlow { links, .. } in machine.begins[self.index as usize].lock().drain(..) {
+            machine.components.separate(&links);
+        }
+        let pocket = &machine.pockets[self.index as usize];
+        let mut network = pocket.network.lock();
+        network.advance_until(end, |at, RoutedTag { tag, regions: [submitter, other], route }| {
+            messages.push((submitter, WindowMessage::Arrival(at, tag, Some(route))));
+            if other != submitter {
+                messages.push((other, WindowMessage::Arrival(at, tag, None)));
             }
         });
-        self.machine.set_pocket_event(self.index, pocket.next_event());
+        pocket.update(&mut network);
     }
 }
 
 impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     type Message = WindowMessage<T>;
-    /// Flows that begin, their assignment to pockets, and arrivals.
-    const MAX_ROUNDS: &'static [u32] = &[3];
+    /// Components of the flows that begin, and the pockets of these; then flows, and arrivals.
+    const MAX_ROUNDS: &'static [u32] = &[3, 2];
 
     fn send(&mut self, message: Message<T>, _: &mut Vec<(u32, WindowMessage<T>)>) -> Result<(), RouteError> {
         let Message { at, order, submitter, src, dst, size, tag } = message;
@@ -97,7 +157,12 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
         let begin = self.local.flow_begin(route, at, size);
         self.is_late |= begin < self.machine.window_of(at).saturating_add(self.machine.window);
         let machine = self.machine;
-        let tag = Routed { tag, regions: [src, dst].map(|host| machine.home(host)) };
+        let regions = match [src, dst].map(|host| machine.home(host)) {
+            [sender, receiver] if receiver == self.index => [receiver, sender],
+            regions => regions,
+        };
+        debug_assert_eq!(regions[0], self.index, "a rank of the region sends or receives the message");
+        let tag = RoutedTag { tag, regions, route };
         let message = Message { at, order, submitter, src, dst, size, tag };
         let links = self.links_of(route);
         self.starting.push(StartingFlow { begin, message, links });
@@ -145,7 +210,7 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     }
 
     fn unfinished(&self) -> Vec<T> {
-        let pocket = self.machine.pockets[self.index as usize].lock();
+        let pocket = self.machine.pockets[self.index as usize].network.lock();
         let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
         let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
         let arriving = self.arrivals[self.arrived..].iter().map(|&(_, tag)| tag);
@@ -154,12 +219,21 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
 
     fn next_boundary(&self) -> Option<SimTime> {
         let machine = self.machine;
-        earlier(self.first_begin, machine.pocket_event(self.index)).map(|at| machine.window_of(at))
+        earlier(self.first_begin, machine.pockets[self.index as usize].next_event())
+            .map(|at| machine.window_of(at))
     }
 
     fn receive(&mut self, message: WindowMessage<T>) {
-        if let WindowMessage::Arrival(at, tag) = message {
-            self.arrivals.push((at, tag));
+        match message {
+            WindowMessage::Call => {}
+            WindowMessage::Begin(at, message) => {
+                self.machine.pockets[self.index as usize].network.lock().schedule_flow(at, message);
+            }
+            WindowMessage::Arrival(at, tag, route) => {
+                self.arrivals.push((at, tag));
+                let links = route.and_then(|route| self.links[route as usize].as_deref());
+                links.into_iter().for_each(|links| self.machine.components.end_flow(links));
+            }
         }
     }
 
@@ -173,45 +247,30 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     fn exchange_round(
         &mut self,
         begin: SimTime,
-        _: u32,
+        exchange: u32,
         round: u32,
         messages: &mut Vec<(u32, WindowMessage<T>)>,
     ) {
         let end = begin.saturating_add(self.machine.window);
-        match round {
-            0 => {
-                if self.first_begin.is_some_and(|begin| begin < end) {
-                    let flows = self.starting.extract_if(.., |flow| flow.begin < end);
-                    self.machine.begins[self.index as usize].lock().extend(flows);
-                    self.first_begin = self.starting.iter().map(|flow| flow.begin).min();
-                }
-                messages.push((0, WindowMessage::Assign));
-            }
-            1 if self.index == 0 => self.machine.assign_flows((begin, end), messages),
-            1 => {}
+        match (exchange, round) {
+            (0, 0) => self.join_links(end, messages),
+            (0, 1) => self.propose_pockets(messages),
+            (0, _) => self.machine.gather(begin),
+            (_, 0) => self.send_flows(end, messages),
             _ => self.advance_pocket(end, messages),
         }
     }
 }
 
 impl<T: Copy> WindowMachine<'_, T> {
-    /// Gives the flows that begin in a window to pockets, and lets those with events advance.
-    fn assign_flows(&self, (begin, end): (SimTime, SimTime), messages: &mut Vec<(u32, WindowMessage<T>)>) {
-        let mut flows = Vec::new();
-        self.begins.iter().for_each(|begins| flows.append(&mut begins.lock()));
-        let mut pockets: Vec<_> = self.pockets.iter().map(|pocket| pocket.lock()).collect();
-        self.assignment.lock().assign(begin, &mut flows, &mut pockets);
-        if let Some(trial) = &self.trial {
-            let mut trial = trial.lock();
-            trial.add_window(pockets.iter().map(|pocket| (pocket.begun(), pocket.flow_count())));
+    /// Adds the window before the present one to the trial, if it is not over.
+    fn add_trial_window(&self) {
+        if self.is_on_trial.load(Ordering::Relaxed) {
+            let mut trial = self.trial.lock();
+            let begun = |pocket: &Pocket<'_, T>| pocket.begun.load(Ordering::Relaxed);
+            trial.add_window(self.pockets.iter().map(|pocket| (begun(pocket), pocket.flows() as usize)));
+            self.is_on_trial.store(!trial.is_over(), Ordering::Relaxed);
             self.is_futile.store(trial.is_futile(), Ordering::Relaxed);
-        }
-        for (index, pocket) in (0..).zip(&mut pockets) {
-            let next = pocket.next_event();
-            self.set_pocket_event(index, next);
-            if next.is_some_and(|at| at < end) {
-                messages.push((index, WindowMessage::Advance));
-            }
         }
     }
 }

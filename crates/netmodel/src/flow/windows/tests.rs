@@ -42,7 +42,7 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
     messages.iter().for_each(|&message| {
         regions[machine.home(message.dst) as usize].send(message, &mut Vec::new()).unwrap()
     });
-    let order = |round: usize| -> Vec<usize> {
+    let order = |round: u32| -> Vec<usize> {
         if is_reversed ^ (round == 1) { (0..count).rev().collect() } else { (0..count).collect() }
     };
     let (mut arrivals, mut done) = (Vec::new(), Vec::new());
@@ -53,18 +53,23 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
         match (event, boundary) {
             (None, None) => break,
             (_, Some(boundary)) if is_boundary => {
-                let mut called: Vec<bool> = vec![true; count];
-                for round in 0..3 {
-                    let mut messages = Vec::new();
-                    for region in order(round) {
-                        if called[region] {
-                            regions[region].exchange_round(boundary, 0, round as u32, &mut messages);
+                for (exchange, &rounds) in (0..).zip(<WindowRegion<'_, '_, usize>>::MAX_ROUNDS) {
+                    let mut called: Vec<bool> = vec![true; count];
+                    for round in 0..rounds {
+                        let mut messages = Vec::new();
+                        for region in order(round) {
+                            if called[region] {
+                                regions[region].exchange_round(boundary, exchange, round, &mut messages);
+                            }
                         }
-                    }
-                    called = vec![false; count];
-                    for (to, message) in messages {
-                        called[to as usize] = true;
-                        regions[to as usize].receive(message);
+                        called = vec![false; count];
+                        if messages.is_empty() {
+                            break;
+                        }
+                        for (to, message) in messages {
+                            called[to as usize] = true;
+                            regions[to as usize].receive(message);
+                        }
                     }
                 }
                 regions.iter_mut().for_each(|region| region.begin_span(boundary));

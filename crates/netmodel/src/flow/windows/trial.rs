@@ -24,7 +24,7 @@ pub(super) struct Trial {
 impl Trial {
     /// Adds a window. Takes the number of flows that have begun so far in each pocket, and of those under way.
     pub(super) fn add_window(&mut self, pockets: impl ExactSizeIterator<Item = (u64, usize)>) {
-        if self.windows == WINDOWS {
+        if self.is_over() {
             return;
         }
         self.windows += 1;
@@ -38,9 +38,14 @@ impl Trial {
         self.critical += most;
     }
 
+    /// Returns whether the windows on trial are over.
+    pub(super) fn is_over(&self) -> bool {
+        self.windows == WINDOWS
+    }
+
     /// Returns whether the windows on trial are over, and had too little to do for several threads.
     pub(super) fn is_futile(&self) -> bool {
-        self.windows == WINDOWS
+        self.is_over()
             && (self.flows < u64::from(WINDOWS) * MIN_FLOWS
                 || (self.work as f64) < MIN_SPEEDUP * self.critical as f64)
     }
