@@ -4,6 +4,8 @@
 pub(crate) mod contention;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
+#[path = "forward/windows.rs"]
+mod windows;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;

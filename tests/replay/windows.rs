@@ -21,11 +21,11 @@ use crate::reference::is_campaign;
 
 const TREE: &str = "platform.topology={ kind = 'fat_tree', levels = [{ children = 8, parents = 1 }, { children = 16, parents = 4 }], \
                     speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
-const TORUS: &str = "platform.topology={ kind = 'torus', dims = [8, 4, 4], speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
+pub(crate) const TORUS: &str = "platform.topology={ kind = 'torus', dims = [8, 4, 4], speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
 const DRAGONFLY: &str = "platform.topology={ kind = 'dragonfly', groups = 4, chassis = 2, blades = 4, nodes = 4, speed = '10Gf', \
                          bandwidth = '12.5GBps', latency = '500ns' }";
-const PLATFORMS: [&str; 3] = [TREE, TORUS, DRAGONFLY];
-const PRESETS: [&[&str]; 2] = [
+pub(crate) const PLATFORMS: [&str; 3] = [TREE, TORUS, DRAGONFLY];
+pub(crate) const PRESETS: [&[&str]; 2] = [
     &["network.preset='raw'"],
     &["network.preset='smpi'", "network.precision_s=0", "network.solve_scope='complete'"],
 ];

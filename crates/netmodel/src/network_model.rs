@@ -1,5 +1,7 @@
 //! The interface of network models: work with tags goes in at an instant, tags come out on its completion.
 
+use std::ops::Range;
+
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -178,6 +180,8 @@ pub trait NetworkRegion<T: Copy>: Send {
     type Message: Send;
     /// Maximum number of rounds of each exchange at a boundary.
     const MAX_ROUNDS: &'static [u32];
+    /// Spans may begin at any instant, and be shorter: results do not depend on it.
+    const BEGINS_ANYWHERE: bool = false;
 
     /// Sends a message, or forwards it to the region of the sending host.
     ///
@@ -210,10 +214,10 @@ pub trait NetworkRegion<T: Copy>: Send {
     /// Returns the next boundary at which the region has work or messages to send.
     fn next_boundary(&self) -> Option<SimTime>;
 
-    /// Takes part in a round of an exchange at a boundary.
+    /// Takes part in a round of an exchange at the boundary before a span.
     fn exchange_round(
         &mut self,
-        boundary: SimTime,
+        span: Range<SimTime>,
         exchange: u32,
         round: u32,
         messages: &mut Vec<(u32, Self::Message)>,

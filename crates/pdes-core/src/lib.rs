@@ -90,7 +90,7 @@ pub use cluster::MpiError;
 pub use cluster::{Cluster, ClusterError, RunParameters};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use interrupt::Interrupt;
-pub use ordered::{OrderedEngine, OrderedRun};
+pub use ordered::OrderedEngine;
 pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};

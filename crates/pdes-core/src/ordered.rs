@@ -3,10 +3,7 @@
 use crate::engine::conditional_events::{Candidate, ConditionalEvents};
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
-use crate::{
-    Ending, Interrupt, Process, Progress, Rank, Run, SharedResource, SimDuration, SimTime, StateWriter,
-    SubmittedWork, Wake,
-};
+use crate::{Ending, Interrupt, Process, Progress, Rank, Run, SharedResource, SimTime, SubmittedWork, Wake};
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -30,6 +27,7 @@ const EVENTS_PER_CHECK: u64 = 1 << 6;
 pub struct OrderedEngine {
     jitter: Option<u64>,
     interrupt: Interrupt,
+    begin: SimTime,
 }
 
 impl OrderedEngine {
@@ -44,46 +42,67 @@ impl OrderedEngine {
         Self { interrupt, ..self }
     }
 
+    /// Continues a run that has stopped at a [cut](Self::run_to_cut), perhaps shifted in time.
+    pub fn continuing_from(self, cut: SimTime) -> Self {
+        Self { begin: cut, ..self }
+    }
+
     /// Runs processes to their end; process `i` of the list is rank `i`. Publishes as the first worker of `progress`.
     ///
     /// # Panics
     /// If a process or the resource panics, and if work is submitted for an instant before the last committed event.
     pub fn run<P: Process>(
         &self,
-        processes: Vec<P>,
+        mut processes: Vec<P>,
         resource: &mut impl SharedResource<P>,
         progress: &Progress,
     ) -> Run<P> {
-        let mut run = self.start(processes, resource, progress);
-        while run.run_to_cut() {
-            if self.interrupt.is_requested() {
-                return run.stop();
-            }
+        let (mut engine, mut steps) = (self.clone(), 0);
+        loop {
+            let (run, cut) = engine.run_to_cut(processes, resource, progress);
+            steps += run.steps;
+            let Some(cut) = cut else { return Run { steps, ..run } };
+            (engine, processes) = (engine.continuing_from(cut), run.processes);
         }
-        run.finish()
     }
 
-    /// Starts a run that pauses at [cuts](OrderedRun::run_to_cut).
-    pub fn start<'a, P: Process, A: SharedResource<P>>(
+    /// Runs processes to their end, or to a cut; returns the instant of the cut, if there is one.
+    ///
+    /// A cut is the state between two events, when no process can run and no work is left to submit. There is one after
+    /// each turn in which a process has come to a [checkpoint](crate::Pause::AtCheckpoint); the process continues at once,
+    /// so that it is beyond the checkpoint by then. After a failure there are no cuts. What happens after a cut depends
+    /// on the processes and the resource alone; another run continues from there.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub fn run_to_cut<P: Process>(
         &self,
         processes: Vec<P>,
-        resource: &'a mut A,
-        progress: &'a Progress,
-    ) -> OrderedRun<'a, P, A> {
-        OrderedRun {
+        resource: &mut impl SharedResource<P>,
+        progress: &Progress,
+    ) -> (Run<P>, Option<SimTime>) {
+        let mut run = OrderedRun {
             run_queue: ResourceRunQueue::new(processes, self.jitter.map(|seed| Jitter::new(seed, 0))),
             resource,
             progress,
             conditionals: ConditionalEvents::default(),
             interrupt: self.interrupt.clone(),
-            now: SimTime::ZERO,
+            now: self.begin,
             next_publication: STEPS_PER_PUBLICATION,
+        };
+        match run.run() {
+            Some(stop) => {
+                let cut = (stop == Stop::AtCut).then_some(run.now);
+                let ResourceRunQueue { processes, steps, .. } = run.run_queue;
+                (Run { ending: Ending::StoppedAtCheckpoint, processes, steps }, cut)
+            }
+            None => (run.finish(), None),
         }
     }
 }
 
 /// A run in progress.
-pub struct OrderedRun<'a, P: Process, A> {
+struct OrderedRun<'a, P: Process, A> {
     /// Run queue in which the index of each process is its rank.
     run_queue: ResourceRunQueue<P>,
     resource: &'a mut A,
@@ -95,15 +114,16 @@ pub struct OrderedRun<'a, P: Process, A> {
     next_publication: u64,
 }
 
+/// Reason why a run ends before its events do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Interrupted,
+    AtCut,
+}
+
 impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
-    /// Runs to the next cut; returns false if there is none before the end.
-    ///
-    /// A cut is the state between two events, when no process can run and no work is left to submit. There is one after
-    /// each turn in which a process has come to a [checkpoint](crate::Pause::AtCheckpoint); the process continues at once,
-    /// so that it is beyond the checkpoint by then. There is one after some events, too, if the run is
-    /// [interrupted](OrderedEngine::interrupted_by). After a failure there are no cuts. What happens after a cut depends
-    /// on the processes, the resource, and the [state of the run](OrderedRun::write_state).
-    pub fn run_to_cut(&mut self) -> bool {
+    /// Runs until it stops, or until there is no event before the earliest failure.
+    fn run(&mut self) -> Option<Stop> {
         for events in 0_u64.. {
             while let Some(place) = self.run_queue.next_ready() {
                 self.resume(Rank::new(place), false);
@@ -112,56 +132,17 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
             // Every run makes some progress, even if it is interrupted from its beginning.
             let is_interrupted =
                 events % EVENTS_PER_CHECK == EVENTS_PER_CHECK - 1 && self.interrupt.is_requested();
-            if (std::mem::take(&mut self.run_queue.has_reached_checkpoint) || is_interrupted)
-                && self.run_queue.fault.cutoff() == SimTime::MAX
-            {
+            let is_at_cut = self.run_queue.checkpoint.is_some();
+            if (is_at_cut || is_interrupted) && self.run_queue.fault.cutoff() == SimTime::MAX {
                 // Lets the resource compute the outcome of all that has been submitted.
                 self.resource.next_event_time();
-                return true;
+                return Some(if is_at_cut { Stop::AtCut } else { Stop::Interrupted });
             }
             if !self.commit() {
-                return false;
+                return None;
             }
         }
         unreachable!("a run ends before its events are beyond counting")
-    }
-
-    /// Returns the processes of a run that continues later from this cut.
-    pub fn stop(self) -> Run<P> {
-        let ResourceRunQueue { processes, steps, .. } = self.run_queue;
-        Run { ending: Ending::StoppedAtCheckpoint, processes, steps }
-    }
-
-    /// Returns the time of the last event.
-    pub fn now(&self) -> SimTime {
-        self.now
-    }
-
-    /// Returns the number of steps of all processes so far.
-    pub fn steps(&self) -> u64 {
-        self.run_queue.steps
-    }
-
-    /// Returns the processes and the resource.
-    pub fn parts(&mut self) -> (&mut [P], &mut A) {
-        (&mut self.run_queue.processes, self.resource)
-    }
-
-    /// Writes the state of the run itself at a cut: the processes that are blocked, and their conditional events.
-    pub fn write_state(&self, state: &mut StateWriter) {
-        for place in 0..self.run_queue.processes.len() {
-            state.value(&self.run_queue.is_blocked(place));
-        }
-        for candidate in self.conditionals.iter() {
-            state.time(candidate.at);
-            state.number(candidate.rank.get().into());
-        }
-    }
-
-    /// Shifts the run itself in time, at a cut at which the processes and the resource are shifted as well.
-    pub fn shift_time(&mut self, time: SimDuration) {
-        self.now += time;
-        self.conditionals.shift_time(time);
     }
 
     /// Resumes a process and dispatches what it sends.
@@ -229,8 +210,8 @@ impl<P: Process, A: SharedResource<P>> OrderedRun<'_, P, A> {
         true
     }
 
-    /// Returns the result of a run that has no further cut.
-    pub fn finish(self) -> Run<P> {
+    /// Returns the result of a run that has not stopped.
+    fn finish(self) -> Run<P> {
         let waiting = self.run_queue.unfinished().map(|place| Rank::new(place as u32)).collect();
         let ResourceRunQueue { processes, fault, steps, .. } = self.run_queue;
         let reached = processes.iter().map(Process::clock).max();

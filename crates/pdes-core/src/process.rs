@@ -90,9 +90,9 @@ pub enum Pause {
     /// The process has reached a checkpoint and pauses until another run resumes it.
     ///
     /// A run ends, as [`Ending::StoppedAtCheckpoint`](crate::Ending::StoppedAtCheckpoint), when nothing else can happen before
-    /// the clock of a process that is at a checkpoint; tokens are still delivered to it. In an
-    /// [`OrderedEngine`](crate::OrderedEngine) the process gets its next turn at once; in the latter a
-    /// [cut](crate::OrderedRun::run_to_cut) follows.
+    /// the clock of a process that is at a checkpoint; tokens are still delivered to it. With a resource the process gets its next
+    /// turn at once, and a cut follows, by an [`OrderedEngine`](crate::OrderedEngine::run_to_cut) or a
+    /// [`RegionalEngine`](crate::RegionalRun::cut).
     AtCheckpoint,
     /// The program has ended.
     Finished,

@@ -9,6 +9,8 @@ mod region_group;
 mod timing;
 mod worker;
 
+use std::ops::Range;
+
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,7 +25,7 @@ use gateway::{RegionGateway, RegionalSummary};
 use mailboxes::Mailboxes;
 use region_group::RegionGroup;
 use timing::Stopwatch;
-use worker::{RegionWorker, SharedState, WorkerResult};
+use worker::{RegionWorker, SharedState, Stop, WorkerResult};
 
 pub use blocks::RegionBlocks;
 pub use timing::{RegionalLevel, RegionalTiming};
@@ -46,6 +48,8 @@ pub trait Region<P: Process>: Send {
     /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
     /// are received with the next exchange.
     const MAX_ROUNDS: &'static [u32];
+    /// Epochs may begin at any instant, and be shorter: results do not depend on it.
+    const BEGINS_ANYWHERE: bool = false;
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
     /// rank, order of submission).
@@ -74,12 +78,12 @@ pub trait Region<P: Process>: Send {
     /// Returns the next boundary at which the region has messages to send or work of its own.
     fn next_boundary(&self) -> Option<SimTime>;
 
-    /// Takes part in one round of an exchange at a boundary. The engine calls it in round 0 for all regions that are active or
-    /// have received a message, in later rounds for those that have received a message of the round before. An exchange ends
-    /// when a round sends no messages.
+    /// Takes part in one round of an exchange at the boundary before an epoch, which may end earlier than others. The engine calls
+    /// it in round 0 for all regions that are active or have received a message, in later rounds for those that have received a
+    /// message of the round before. An exchange ends when a round sends no messages.
     fn exchange_round(
         &mut self,
-        boundary: SimTime,
+        epoch: Range<SimTime>,
         exchange: u32,
         round: u32,
         outgoing: &mut Vec<(RegionIndex, Self::Message)>,
@@ -130,6 +134,7 @@ pub struct RegionalEngine {
     jitter: Option<u64>,
     is_timed: bool,
     interrupt: Interrupt,
+    origin: Option<SimTime>,
 }
 
 impl RegionalEngine {
@@ -139,7 +144,7 @@ impl RegionalEngine {
     /// If `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
-        Self { workers, jitter: None, is_timed: false, interrupt: Interrupt::default() }
+        Self { workers, jitter: None, is_timed: false, interrupt: Interrupt::default(), origin: None }
     }
 
     /// Perturbs the order of turns and the pace of workers at random, to test that results do not depend on them.
@@ -159,7 +164,13 @@ impl RegionalEngine {
         Self { interrupt, ..self }
     }
 
-    /// Runs processes to their end; process `i` of the list is rank `i`, and belongs to region `homes[i]`.
+    /// Continues a run that has stopped at a [cut](RegionalRun::cut), perhaps shifted in time: epochs are counted from there. A run that
+    /// was interrupted after that cut continues from it, too.
+    pub fn continuing_from(self, cut: SimTime) -> Self {
+        Self { origin: Some(cut), ..self }
+    }
+
+    /// Runs processes to their end, or to a cut; process `i` of the list is rank `i`, and belongs to region `homes[i]`.
     ///
     /// # Errors
     /// If a process pauses for a conditional event: regions of one epoch run in no common order.
@@ -185,7 +196,7 @@ impl RegionalEngine {
             self.run_workers(epoch, (processes, regions), (&locations, &blocks, 0), progress, None);
         let MemberResult {
             fault,
-            tally: RegionalSummary { summary: tally, conditional, exchange_counts },
+            tally: RegionalSummary { summary: tally, conditional, cut, exchange_counts },
             processes,
             regions,
         } = whole;
@@ -199,10 +210,10 @@ impl RegionalEngine {
         };
         let run = Run { ending, processes, steps: tally.steps };
         let timing = worker_result.stopwatch.map(Stopwatch::timing);
-        Ok(RegionalRun { run, regions, exchange_counts, timing })
+        Ok(RegionalRun { run, regions, cut, exchange_counts, timing })
     }
 
-    /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and with
+    /// Runs processes to their end, or to a cut, on all members of a cluster. Each member calls this with the same settings and with
     /// its own part: the regions that `blocks` assigns to it, and the processes of the ranks that belong to them, both in
     /// ascending order. It gets them back, with the steps of all processes, the ending of the whole run and the exchange
     /// counts of all members.
@@ -245,13 +256,14 @@ impl RegionalEngine {
             let place = (&*locations, blocks, me);
             let (whole, worker_result) = self.run_workers(epoch, part, place, progress, gateway);
             let MemberResult { fault, tally, processes, regions } = whole;
-            let RegionalSummary { summary: all, conditional, exchange_counts } = match worker_result.gateway {
-                Some(mut gateway) => match gateway.take_error() {
-                    Some(error) => return Err(error),
-                    None => gateway.finish(tally)?,
-                },
-                None => tally,
-            };
+            let RegionalSummary { summary: all, conditional, cut, exchange_counts } =
+                match worker_result.gateway {
+                    Some(mut gateway) => match gateway.take_error() {
+                        Some(error) => return Err(error),
+                        None => gateway.finish(tally)?,
+                    },
+                    None => tally,
+                };
             if let Some((at, rank)) = conditional {
                 return Ok(Err(UnorderedConditional { rank, at }));
             }
@@ -259,7 +271,7 @@ impl RegionalEngine {
             let steps = all.steps;
             let run = Run { ending: fault.cluster_ending(all), processes, steps };
             let timing = worker_result.stopwatch.map(Stopwatch::timing);
-            Ok(Ok(RegionalRun { run, regions, exchange_counts, timing }))
+            Ok(Ok(RegionalRun { run, regions, cut, exchange_counts, timing }))
         })
     }
 
@@ -290,7 +302,7 @@ impl RegionalEngine {
             own.clone(),
             locations,
             &mailboxes,
-            (epoch, self.workers),
+            (epoch, self.origin, self.workers),
             &self.interrupt,
             progress,
         );
@@ -298,7 +310,7 @@ impl RegionalEngine {
         if own.is_empty() && gateway.is_some() {
             // Other members work; this one waits for the end of the run.
             let exchange_counts = ExchangeCounts::default();
-            let idle = WorkerResult { gateway, stopwatch: None, exchange_counts, is_stopped: false };
+            let idle = WorkerResult { gateway, stopwatch: None, exchange_counts, stop: None };
             return (collect_results(groups, blocks, me, &idle), idle);
         }
         let worker_result = std::thread::scope(|scope| {
@@ -331,6 +343,13 @@ pub struct RegionalRun<P: Process, R, E = <P as Process>::Error> {
     pub run: Run<P, E>,
     /// Regions; on a member, its own ones.
     pub regions: Vec<R>,
+    /// Instant of the cut at which the run has stopped, if it has.
+    ///
+    /// A run with a process that comes to a [checkpoint](crate::Pause::AtCheckpoint) stops at the next cut: all events before that
+    /// instant have taken place, and nothing is in transit. It lies an epoch after the checkpoint where epochs may [begin at any
+    /// instant](Region::BEGINS_ANYWHERE), else at the end of the epoch in which the process gets there. What happens later
+    /// depends on the processes and the regions alone. After a failure there is no cut.
+    pub cut: Option<SimTime>,
     /// Numbers of exchanges and of messages between regions.
     pub exchange_counts: ExchangeCounts,
     /// Wall-clock times of the regions, if they were measured.
@@ -411,7 +430,11 @@ fn collect_results<P: Process, R: Region<P>>(
         regions.push(left.region);
         conditional = conditional.into_iter().chain(left.conditional).min();
     }
-    (tally.fault, tally.is_stopped) = (fault.key(), worker.is_stopped);
+    (tally.fault, tally.is_stopped) = (fault.key(), worker.stop.is_some());
+    let cut = match worker.stop {
+        Some(Stop::AtCut(at)) => Some(at),
+        Some(Stop::Interrupted) | None => None,
+    };
     let first = blocks.regions(me).start;
     // The processes of a region are in rank order.
     let next = |rank: Rank| {
@@ -419,7 +442,7 @@ fn collect_results<P: Process, R: Region<P>>(
         by_region[home].next().expect("each process has one seat")
     };
     let processes = blocks.ranks(me).map(next).collect();
-    let tally = RegionalSummary { summary: tally, conditional, exchange_counts: worker.exchange_counts };
+    let tally = RegionalSummary { summary: tally, conditional, cut, exchange_counts: worker.exchange_counts };
     MemberResult { fault, tally, processes, regions }
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct ResourceRunQueue<P: Process> {
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) outbox: Outbox<P::Token, P::WorkRequest>,
     pub(crate) steps: u64,
-    /// A process has paused at a checkpoint.
-    pub(crate) has_reached_checkpoint: bool,
+    /// Clock of the first process that has paused at a checkpoint.
+    pub(crate) checkpoint: Option<SimTime>,
     jitter: Option<Jitter>,
 }
 
@@ -42,7 +42,7 @@ impl<P: Process> ResourceRunQueue<P> {
             fault: FirstFault::none(),
             outbox: Outbox::new(),
             steps: 0,
-            has_reached_checkpoint: false,
+            checkpoint: None,
             jitter,
         }
     }
@@ -83,7 +83,10 @@ impl<P: Process> ResourceRunQueue<P> {
             Ok(Pause::Blocked) => State::Blocked,
             Ok(Pause::Horizon) => State::Parked,
             Ok(pause @ (Pause::OutOfSteps | Pause::AtCheckpoint)) => {
-                self.has_reached_checkpoint |= pause == Pause::AtCheckpoint;
+                if pause == Pause::AtCheckpoint {
+                    let clock = self.processes[index].clock();
+                    self.checkpoint = Some(self.checkpoint.map_or(clock, |first| first.min(clock)));
+                }
                 self.ready.push_back(place);
                 State::Ready
             }
@@ -132,11 +135,6 @@ impl<P: Process> ResourceRunQueue<P> {
     pub(crate) fn drain_submitted(&mut self) -> Drain<'_, SubmittedWork<P::WorkRequest>> {
         self.sort_submitted();
         self.outbox.submitted.drain(..)
-    }
-
-    /// Returns whether a process is blocked, and not at its end.
-    pub(crate) fn is_blocked(&self, place: usize) -> bool {
-        self.states[place] == State::Blocked
     }
 
     /// Returns the local indices of the processes that have not finished.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Segmented;
 use crate::simulation::{MemberRun, RunError, sum};
-pub(crate) use recurrence::InOrderFastForward;
+pub(crate) use recurrence::{ContendedRun, Cuttable, run_contended};
 
 /// Longest period that is detected \[segments\].
 const MAX_PERIOD: usize = 8;

@@ -1,6 +1,9 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
+mod windows;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
@@ -17,6 +20,7 @@ use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
 use crate::simulation::{MemberRun, RunError};
 use crate::storage::OwnDevices;
+pub(crate) use windows::InWindows;
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
@@ -99,6 +103,7 @@ where
 {
     type Message = N::Message;
     const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
+    const BEGINS_ANYWHERE: bool = N::BEGINS_ANYWHERE;
 
     fn submit(
         &mut self,
@@ -161,12 +166,12 @@ where
 
     fn exchange_round(
         &mut self,
-        boundary: SimTime,
+        epoch: Range<SimTime>,
         exchange: u32,
         round: u32,
         outgoing: &mut Vec<(RegionIndex, N::Message)>,
     ) {
-        self.region.exchange_round(boundary, exchange, round, outgoing);
+        self.region.exchange_round(epoch, exchange, round, outgoing);
     }
 
     fn begin_epoch(&mut self, boundary: SimTime) {
@@ -228,7 +233,7 @@ impl<'t, 'm> Segmented<'t, SharedMachine<'m>> for InRegions<'_, 't, 'm, '_, '_> 
         let engine = self.engine.clone().interrupted_by(interrupt.clone());
         let adapters = std::mem::take(&mut self.adapters);
         let done = engine.run_distributed(cluster, self.epoch, processes, self.blocks, adapters, progress)?;
-        let RegionalRun { run, regions, exchange_counts, timing } = done.map_err(RunError::Unordered)?;
+        let RegionalRun { run, regions, exchange_counts, timing, .. } = done.map_err(RunError::Unordered)?;
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
         self.counts.boundaries += boundaries;
         self.counts.rounds += rounds;

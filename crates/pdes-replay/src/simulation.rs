@@ -46,8 +46,8 @@ pub(crate) enum WindowObstacle {
     OneThread,
     #[error("the model has one order of events")]
     Model,
-    #[error("fast-forwarding compares the state of all ranks")]
-    FastForward,
+    #[error("fast-forwarding compares the state of all files")]
+    ForwardedFiles,
     #[error("checkpoints are written between two events")]
     Checkpoints,
     #[error("accesses to files of other hosts, or at shared pointers, have one order of events")]
@@ -421,8 +421,8 @@ impl Simulation {
         if !self.model.capabilities.windows {
             return Err(WindowObstacle::Model);
         }
-        if self.fast_forwards() {
-            return Err(WindowObstacle::FastForward);
+        if self.fast_forwards() && self.uses_storage() {
+            return Err(WindowObstacle::ForwardedFiles);
         }
         if self.job.checkpoints.is_some() {
             return Err(WindowObstacle::Checkpoints);

@@ -24,7 +24,7 @@ const DRAGONFLY: &str = "platform.topology={ kind = 'dragonfly', groups = 2, cha
 const PLATFORMS: [&str; 3] = [TREE, TORUS, DRAGONFLY];
 const PRESETS: [&str; 2] = ["network.preset='raw'", "network.preset='smpi'"];
 
-fn config(trace: &Path, settings: &[&str]) -> Config {
+pub(super) fn config(trace: &Path, settings: &[&str]) -> Config {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     let analyses =
@@ -46,18 +46,23 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
     let expected = replay(trace, settings);
     let outcome = replay(trace, &[settings, &["engine.fast_forward=true"]].concat());
     let in_parts = replay_in_parts(config(trace, settings));
-    assert!(expected.links.is_some());
     for outcome in [&outcome, &in_parts] {
-        assert_eq!(outcome.ends, expected.ends, "{settings:?}");
-        for (rank, (found, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate() {
-            assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
-        }
-        assert_eq!(digest(outcome), digest(&expected));
-        assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
-        assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
-        assert_eq!(outcome.links, expected.links, "{settings:?}");
+        expect_same(outcome, &expected, settings);
     }
     outcome.fast_forward.expect("it was asked for")
+}
+
+/// Expects the results of a complete replay.
+pub(super) fn expect_same(outcome: &Outcome, expected: &Outcome, settings: &[&str]) {
+    assert!(expected.links.is_some());
+    assert_eq!(outcome.ends, expected.ends, "{settings:?}");
+    for (rank, (found, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate() {
+        assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
+    }
+    assert_eq!(digest(outcome), digest(expected));
+    assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
+    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
+    assert_eq!(outcome.links, expected.links, "{settings:?}");
 }
 
 pub(crate) fn generated(
@@ -90,7 +95,7 @@ fn check_all(trace: &Path, skipped: u64) {
     }
 }
 
-fn lu(steps: u32) -> NpbLu {
+pub(super) fn lu(steps: u32) -> NpbLu {
     NpbLu::new(NpbLuParameters { steps, ..NpbLuParameters::new(Class::S, 16) }).unwrap()
 }
 

@@ -237,7 +237,7 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
 
     fn exchange_round(
         &mut self,
-        boundary: SimTime,
+        Range { start: boundary, .. }: Range<SimTime>,
         exchange: u32,
         round: u32,
         messages: &mut Vec<(u32, RegionMessage<T>)>,

@@ -120,11 +120,8 @@ impl Progress {
 
     /// Writes the groups of flows, once the next arrival is known. An empty group begins anew.
     pub(super) fn write_state(&self, state: &mut StateWriter) {
-        for (link, group) in (0..).zip(&self.groups) {
-            state.value(&group.members.len());
-            if group.members.is_empty() {
-                continue;
-            }
+        for (link, group) in (0_u32..).zip(&self.groups).filter(|(_, group)| !group.members.is_empty()) {
+            state.value(&(link, group.members.len()));
             state.value(&(group.has_changed, group.has_first_left));
             state.time(group.since);
             [group.level, group.virtual_time, group.least_finish]
@@ -136,6 +133,7 @@ impl Progress {
             state.value(&arrival.is_some());
             arrival.into_iter().for_each(|at| state.time(at));
         }
+        state.value(&u32::MAX);
     }
 
     /// Writes the progress of a flow: its own, or its place in a group.

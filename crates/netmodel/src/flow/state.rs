@@ -11,7 +11,8 @@ impl<T: Copy> FlowNetwork<'_, T> {
     /// Writes flows with the solver, then their progress, scheduled events and computations. Numbers of flows and of pending items
     /// are left out: they are reused. Routes, and links of the solver, have fixed numbers from their first use on.
     pub(super) fn write_all(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
-        state.time(self.now);
+        // Work for the present instant begins at once, or later by an event; an instant before has no effect.
+        state.value(&(self.now == state.now()));
         let mut write_item = |id: PendingId, state: &mut StateWriter| {
             match self.pending.work(id) {
                 Work::Message { route, size, .. } => state.value(&(0_u8, route, size)),

@@ -20,6 +20,7 @@
 
 mod components;
 mod gather;
+mod recurrence;
 mod region;
 mod trial;
 
@@ -206,12 +207,6 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
 
     fn home(&self, host: HostId) -> u32 {
         self.homes[host.index()]
-    }
-
-    /// Returns the beginning of the window of an instant.
-    fn window_of(&self, at: SimTime) -> SimTime {
-        let window = self.window.as_picos();
-        SimTime::from_picos(at.as_picos() / window * window)
     }
 }
 

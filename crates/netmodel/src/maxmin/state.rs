@@ -15,16 +15,15 @@ impl MaxMin {
         state: &mut StateWriter,
         mut of_flow: impl FnMut(FlowIndex, &mut StateWriter),
     ) {
-        for link in &self.links {
-            state.value(&link.members.len());
-            if !link.members.is_empty() {
-                state.float(link.level);
-            }
+        for (number, link) in (0_u32..).zip(&self.links).filter(|(_, link)| !link.members.is_empty()) {
+            state.value(&(number, link.members.len()));
+            state.float(link.level);
             for member in link.members.iter().filter(|member| member.place == 0) {
                 self.write_flow(member.flow, state);
                 of_flow(FlowIndex(member.flow), state);
             }
         }
+        state.value(&u32::MAX);
         state.value(&(&self.modified.skipped, &self.modified.unmarked));
         self.filling.write_state(state);
     }

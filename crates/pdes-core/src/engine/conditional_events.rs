@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Rank, SimDuration, SimTime};
+use crate::{Rank, SimTime};
 
 /// An event that is granted once nothing earlier can happen, at its place in the order of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,17 +57,6 @@ impl ConditionalEvents {
         {
             self.in_order.remove(&candidate);
         }
-    }
-
-    /// Returns all events in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Candidate> + '_ {
-        self.in_order.iter().copied()
-    }
-
-    /// Shifts all events in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        self.of_process.values_mut().for_each(|candidate| candidate.at += time);
-        self.in_order = self.of_process.values().copied().collect();
     }
 
     /// Returns the earliest event.

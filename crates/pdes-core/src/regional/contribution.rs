@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::SimTime;
 
 /// Number of words of a contribution to a [barrier](crate::Barrier).
-pub(super) const WORDS: usize = 6;
+pub(super) const WORDS: usize = 7;
 
-/// The contribution of one or more regions: a sum, four minima, of which [`SimTime::MAX`] means none, and a flag.
+/// The contribution of one or more regions: a sum, five minima, of which [`SimTime::MAX`] means none, and a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contribution {
     /// Number of messages sent in this phase.
@@ -20,6 +20,8 @@ pub(super) struct Contribution {
     pub(super) failure: SimTime,
     /// Time of a conditional event for which a process has paused.
     pub(super) conditional: SimTime,
+    /// Clock of a process that has come to a checkpoint in this run.
+    pub(super) checkpoint: SimTime,
     /// A worker has seen the request to stop.
     pub(super) is_interrupted: bool,
 }
@@ -31,6 +33,7 @@ impl Contribution {
         boundary: SimTime::MAX,
         failure: SimTime::MAX,
         conditional: SimTime::MAX,
+        checkpoint: SimTime::MAX,
         is_interrupted: false,
     };
 
@@ -40,24 +43,25 @@ impl Contribution {
         self.boundary = self.boundary.min(other.boundary);
         self.failure = self.failure.min(other.failure);
         self.conditional = self.conditional.min(other.conditional);
+        self.checkpoint = self.checkpoint.min(other.checkpoint);
         self.is_interrupted |= other.is_interrupted;
     }
 
     /// Encodes the contribution for a [barrier](crate::Barrier).
     pub(super) fn words(self) -> [u64; WORDS] {
-        let Self { messages, event, boundary, failure, conditional, is_interrupted } = self;
-        let [event, boundary, failure, conditional] =
-            [event, boundary, failure, conditional].map(SimTime::as_picos);
-        [messages, u64::from(is_interrupted), event, boundary, failure, conditional]
+        let Self { messages, event, boundary, failure, conditional, checkpoint, is_interrupted } = self;
+        let [event, boundary, failure, conditional, checkpoint] =
+            [event, boundary, failure, conditional, checkpoint].map(SimTime::as_picos);
+        [messages, u64::from(is_interrupted), event, boundary, failure, conditional, checkpoint]
     }
 
     /// Reduces the contributions of all workers.
     pub(super) fn reduce(contributions: impl Iterator<Item = [u64; WORDS]>) -> Self {
         let mut all = Self::IDENTITY;
         for [messages, is_interrupted, times @ ..] in contributions {
-            let [event, boundary, failure, conditional] = times.map(SimTime::from_picos);
+            let [event, boundary, failure, conditional, checkpoint] = times.map(SimTime::from_picos);
             let is_interrupted = is_interrupted != 0;
-            all.merge(Self { messages, event, boundary, failure, conditional, is_interrupted });
+            all.merge(Self { messages, event, boundary, failure, conditional, checkpoint, is_interrupted });
         }
         all
     }

@@ -60,6 +60,8 @@ pub(super) struct RegionalSummary {
     pub(super) summary: RunSummary,
     /// Earliest conditional event for which a process has paused.
     pub(super) conditional: Option<(SimTime, Rank)>,
+    /// Cut at which the run has stopped; none on members without regions.
+    pub(super) cut: Option<SimTime>,
     /// Counts of the whole run, the same on all members that have regions; none elsewhere.
     pub(super) exchange_counts: ExchangeCounts,
 }
@@ -308,6 +310,7 @@ impl PartialReduction {
 impl RegionalSummary {
     fn merge(&mut self, other: Self) {
         self.conditional = self.conditional.into_iter().chain(other.conditional).min();
+        self.cut = self.cut.max(other.cut);
         self.exchange_counts = self.exchange_counts.max(other.exchange_counts);
         self.summary.merge(other.summary);
     }
@@ -354,6 +357,7 @@ mod tests {
                 is_stopped: rank == 7,
             },
             conditional: (rank == 7).then_some((at(1), Rank::new(3))),
+            cut: (rank == 2).then_some(at(9)),
             exchange_counts: ExchangeCounts { boundaries: picos - 4, ..ExchangeCounts::default() },
         });
         let mut all = one;
@@ -366,6 +370,7 @@ mod tests {
                 is_stopped: true,
             },
             conditional: Some((at(1), Rank::new(3))),
+            cut: Some(at(9)),
             exchange_counts: ExchangeCounts { boundaries: 1, ..ExchangeCounts::default() },
         };
         assert_eq!(all, expected);

@@ -1,5 +1,7 @@
 //! A region group: a region and the logical processes that belong to it.
 
+use std::ops::Range;
+
 use super::contribution::Contribution;
 use super::mailboxes::{RegionMessage, RegionMessages};
 use super::{ProcessLocation, Region, RegionIndex};
@@ -97,7 +99,10 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         self.conditional = self.conditional.or_else(|| self.region.late_work());
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
-        self.contribution = Contribution { event, boundary, failure, conditional, ..Contribution::IDENTITY };
+        let checkpoint = self.run_queue.checkpoint.unwrap_or(SimTime::MAX);
+        let own =
+            Contribution { event, boundary, failure, conditional, checkpoint, ..Contribution::IDENTITY };
+        self.contribution = own;
     }
 
     /// Runs all events before an instant and not after a failure.
@@ -141,8 +146,8 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     /// Takes part in a round of an exchange.
-    pub(super) fn exchange_round(&mut self, boundary: SimTime, exchange: u32, round: u32) {
-        self.region.exchange_round(boundary, exchange, round, &mut self.outgoing.messages);
+    pub(super) fn exchange_round(&mut self, epoch: Range<SimTime>, exchange: u32, round: u32) {
+        self.region.exchange_round(epoch, exchange, round, &mut self.outgoing.messages);
         self.update_contribution();
     }
 

@@ -28,6 +28,8 @@ pub(super) struct SharedState<'a, P: Process, R: Region<P>> {
     balance: LoadBalance,
     barrier: Barrier<WORDS>,
     epoch: SimDuration,
+    /// Cut from which the run continues.
+    origin: Option<SimTime>,
     /// True if other members have regions, too; the first worker communicates with them.
     is_distributed: bool,
     interrupt: &'a Interrupt,
@@ -58,21 +60,32 @@ pub(super) struct RegionWorker<'c, 'a, 'g, P: Process, R: Region<P>> {
     barriers: usize,
     /// Boundary at the end of the present epoch.
     end: SimTime,
+    /// Instant of the cut at which the run ends, once a process has come to a checkpoint.
+    cut: Option<SimTime>,
     /// Time of the earliest known failure of all members.
     failure: SimTime,
     steps: u64,
     counts: ExchangeCounts,
-    is_stopped: bool,
+    stop: Option<Stop>,
     messages: RegionMessages<P::Token, R::Message>,
     outgoing: OutgoingBuffers<P::Token, R::Message>,
     pub(super) stopwatch: Option<Stopwatch>,
     pub(super) gateway: Option<RegionGateway<'g, P::Token, R::Message>>,
 }
 
+/// A run that ends before its events do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It was interrupted.
+    Interrupted,
+    /// It has come to the cut at this instant.
+    AtCut(SimTime),
+}
+
 /// The result of a worker.
 pub(super) struct WorkerResult<'a, T, M> {
     pub(super) exchange_counts: ExchangeCounts,
-    pub(super) is_stopped: bool,
+    pub(super) stop: Option<Stop>,
     pub(super) stopwatch: Option<Stopwatch>,
     pub(super) gateway: Option<RegionGateway<'a, T, M>>,
 }
@@ -83,7 +96,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
         own: Range<RegionIndex>,
         locations: &'a [ProcessLocation],
         mailboxes: &'a Mailboxes<P::Token, R::Message>,
-        (epoch, workers): (SimDuration, usize),
+        (epoch, origin, workers): (SimDuration, Option<SimTime>, usize),
         interrupt: &'a Interrupt,
         progress: &'a Progress,
     ) -> Self {
@@ -99,6 +112,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
             balance,
             barrier,
             epoch,
+            origin,
             is_distributed,
             interrupt,
             progress,
@@ -113,7 +127,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
 
 impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
     pub(super) fn new(shared: &'c SharedState<'a, P, R>, me: usize) -> Self {
-        let end = SimTime::ZERO.saturating_add(shared.epoch);
+        let end = shared.origin.unwrap_or(SimTime::ZERO.saturating_add(shared.epoch));
         let (failure, messages) = (SimTime::MAX, Vec::new());
         let counts = ExchangeCounts::default();
         let outgoing = OutgoingBuffers::new(shared.mailboxes.regions());
@@ -125,10 +139,11 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
             first_group: shared.balance.first_group(me),
             barriers: 0,
             end,
+            cut: None,
             failure,
             steps: 0,
             counts,
-            is_stopped: false,
+            stop: None,
             messages,
             outgoing,
             stopwatch: None,
@@ -139,8 +154,8 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
     /// Runs epochs until no event is left, or the run is interrupted, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
         while self.run_epoch().is_some() {}
-        let Self { counts, is_stopped, stopwatch, gateway, .. } = self;
-        WorkerResult { exchange_counts: counts, is_stopped, stopwatch, gateway }
+        let Self { counts, stop, stopwatch, gateway, .. } = self;
+        WorkerResult { exchange_counts: counts, stop, stopwatch, gateway }
     }
 
     /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
@@ -152,6 +167,13 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
             all = self.run_phase(Task::Deliver)?;
         }
         if all.conditional != SimTime::MAX {
+            return None;
+        }
+        if self.cut.is_none() && all.checkpoint != SimTime::MAX {
+            self.cut = Some(self.cut_after(all.checkpoint));
+        }
+        if let Some(cut) = self.next_cut().filter(|&cut| cut <= self.end) {
+            self.stop = Some(Stop::AtCut(cut));
             return None;
         }
         if all.boundary <= self.end && all.failure >= self.end {
@@ -174,8 +196,28 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         self.epochs += 1;
         self.end = self.next_epoch_end(all)?;
         // A run that continues an earlier one begins with an epoch without events, and makes some progress in the next one.
-        self.is_stopped = all.is_interrupted && all.failure == SimTime::MAX && self.epochs > 1;
-        (!self.is_stopped).then_some(())
+        let is_stopped = all.is_interrupted && all.failure == SimTime::MAX && self.epochs > 1;
+        self.stop = is_stopped.then_some(Stop::Interrupted);
+        (!is_stopped).then_some(())
+    }
+
+    /// Returns the instant of the cut after a checkpoint. It depends on the checkpoint alone where epochs may begin at any instant.
+    fn cut_after(&self, checkpoint: SimTime) -> SimTime {
+        match R::BEGINS_ANYWHERE {
+            true => checkpoint.saturating_add(self.shared.epoch).max(self.end),
+            false => self.end,
+        }
+    }
+
+    /// Returns the instant of the next cut; there is none after a failure.
+    fn next_cut(&self) -> Option<SimTime> {
+        self.cut.filter(|_| self.failure == SimTime::MAX)
+    }
+
+    /// Returns the epoch that begins at the end of the present one.
+    fn next_epoch(&self) -> Range<SimTime> {
+        let end = self.end.saturating_add(self.shared.epoch);
+        self.end..self.next_cut().map_or(end, |cut| end.min(cut))
     }
 
     fn count(&mut self, all: Contribution) {
@@ -189,9 +231,16 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         if next == SimTime::MAX || next > all.failure || all.failure < self.end {
             return None;
         }
-        let epoch = self.shared.epoch.as_picos();
-        let of_event = (all.event.as_picos() / epoch).saturating_add(1).saturating_mul(epoch);
-        Some(SimTime::from_picos(of_event).min(all.boundary))
+        let (epoch, origin) =
+            (self.shared.epoch.as_picos(), self.shared.origin.unwrap_or_default().as_picos());
+        let epochs = (all.event.as_picos().saturating_sub(origin) / epoch).saturating_add(1);
+        let of_event = epochs.saturating_mul(epoch).saturating_add(origin);
+        let next = SimTime::from_picos(of_event).min(all.boundary);
+        Some(match self.next_cut() {
+            // A boundary that has passed is that of an epoch which the cut divides: its work comes after the cut.
+            Some(cut) if next <= self.end || next > cut => cut,
+            _ => next,
+        })
     }
 
     /// Runs a task on all region groups, together with the other workers; returns the reduction over all members.
@@ -270,7 +319,9 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         match task {
             Task::Run => group.run(self.end, self.failure, locations),
             Task::Deliver => group.update_contribution(),
-            Task::ExchangeRound { exchange, round } => group.exchange_round(self.end, exchange, round),
+            Task::ExchangeRound { exchange, round } => {
+                group.exchange_round(self.next_epoch(), exchange, round);
+            }
             Task::BeginEpoch => group.begin_epoch(self.end),
         }
         self.steps += group.steps() - before;

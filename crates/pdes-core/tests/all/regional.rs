@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use pdes_core::{
     Cluster, ClusterError, Ending, ExchangeCounts, Fault, Outbox, Pause, Process, Progress, Rank, Region,
-    RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, RunParameters, SimDuration,
-    SimTime, SubmittedWork, Turn, UnorderedConditional, Wake,
+    RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, Run, RunParameters,
+    SimDuration, SimTime, SubmittedWork, Turn, UnorderedConditional, Wake,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -98,13 +99,13 @@ impl Region<TestProcess> for TestRegion {
 
     fn exchange_round(
         &mut self,
-        boundary: SimTime,
+        epoch: Range<SimTime>,
         _: u32,
         round: u32,
         mail: &mut Vec<(RegionIndex, Parcel)>,
     ) {
         self.rounds = self.rounds.max(round);
-        self.now = self.now.max(boundary);
+        self.now = self.now.max(epoch.start);
         mail.append(&mut self.leaving);
     }
 
@@ -124,6 +125,7 @@ enum Step {
     Tell(Rank),
     /// Waits for a token.
     Await,
+    Checkpoint,
     Fail,
     Panic,
 }
@@ -170,6 +172,10 @@ impl Process for TestProcess {
                     let at = self.tokens.remove(0);
                     self.clock = self.clock.max(at);
                     self.seen.push(at);
+                }
+                Step::Checkpoint => {
+                    (self.next, turn.steps) = (self.next + 1, turn.steps - 1);
+                    return Ok(Pause::AtCheckpoint);
                 }
                 Step::Fail => return Err(Fault { at: self.clock, order: 0, error: "failed" }),
                 Step::Panic => panic!("a citizen panics"),
@@ -311,6 +317,62 @@ fn any_number_of_members_gives_the_same_answer() {
         for (workers, jitter) in [(1, None), (1, Some(1)), (2, None), (3, Some(2))] {
             let found = run_on(members, (&programs, &homes), workers, jitter);
             assert_eq!(found, expected, "{members} members, {workers} workers, {jitter:?}");
+        }
+    }
+}
+
+/// Runs the part of a member from cut to cut; returns the number of cuts, and their instants.
+fn run_part_in_cuts(
+    cluster: &mut Cluster,
+    workers: usize,
+    (programs, homes): (&[Vec<Step>], &[RegionIndex]),
+) -> (Vec<SimTime>, RegionalMemberRun<TestProcess, TestRegion>) {
+    let (me, members) = (cluster.member(), cluster.members());
+    let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
+    let mut processes: Vec<_> = blocks.ranks(me).map(|rank| citizen(&programs[rank.index()])).collect();
+    let mut towns: Vec<_> = blocks.regions(me).map(TestRegion::new).collect();
+    let (mut engine, mut cuts, mut steps) = (engine(workers, Some(3)), Vec::new(), 0);
+    let mut counts = ExchangeCounts::default();
+    loop {
+        let (epoch, progress) = (SimDuration::from_picos(EPOCH), Progress::new(workers));
+        let done = engine.run_distributed(cluster, epoch, processes, &blocks, towns, &progress).unwrap();
+        let RegionalRun { run, regions, cut, exchange_counts, timing } = done.unwrap();
+        steps += run.steps;
+        counts.boundaries += exchange_counts.boundaries;
+        counts.rounds += exchange_counts.rounds;
+        counts.messages += exchange_counts.messages;
+        let Some(cut) = cut else {
+            let run = Run { steps, ..run };
+            return (cuts, RegionalRun { run, regions, cut, exchange_counts: counts, timing });
+        };
+        assert!(matches!(run.ending, Ending::StoppedAtCheckpoint));
+        cuts.push(cut);
+        (processes, towns, engine) = (run.processes, regions, engine.continuing_from(cut));
+    }
+}
+
+#[test]
+fn runs_from_cut_to_cut_add_up() {
+    let (mut programs, homes) = busy_programs();
+    let whole = run(&programs, &homes, 1, None);
+    for (place, rank) in [(5, 0), (30, 0), (31, 0), (32, 7), (60, 11)] {
+        programs[rank].insert(place, Step::Checkpoint);
+    }
+    let mut first: Option<Vec<SimTime>> = None;
+    for (members, workers) in [(1, 1), (1, 3), (2, 2), (3, 1)] {
+        let parts = Cluster::in_memory(members, |mut cluster| {
+            run_part_in_cuts(&mut cluster, workers, (&programs, &homes))
+        });
+        let blocks = RegionBlocks::new(homes.clone(), regions(&homes), members);
+        for (member, part) in parts.into_iter().enumerate() {
+            let (cuts, RegionalRun { run, exchange_counts, .. }) = part.unwrap();
+            assert!(cuts.len() > 2 && cuts.is_sorted(), "{cuts:?}");
+            assert_eq!(*first.get_or_insert(cuts.clone()), cuts, "{members} members, {workers} workers");
+            assert!(matches!(run.ending, Ending::Completed));
+            assert_eq!((run.steps, exchange_counts), (whole.2 + 5, whole.3));
+            for (rank, citizen) in blocks.ranks(member).zip(run.processes) {
+                assert_eq!((citizen.clock, citizen.seen), whole.0[rank.index()]);
+            }
         }
     }
 }
@@ -518,7 +580,7 @@ fn a_conditional_event_is_refused() {
         fn next_boundary(&self) -> Option<SimTime> {
             None
         }
-        fn exchange_round(&mut self, _: SimTime, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
+        fn exchange_round(&mut self, _: Range<SimTime>, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
         fn begin_epoch(&mut self, _: SimTime) {}
     }
     let epoch = SimDuration::from_picos(1);

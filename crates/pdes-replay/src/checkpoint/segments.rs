@@ -8,13 +8,16 @@ use std::time::Instant;
 
 use mpi_model::{Completion, Machine, RankProcess, Replay};
 use netmodel::{ForeignState, NetworkModel, RouteError};
-use pdes_core::{Cluster, Ending, Engine, Interrupt, OrderedEngine, Progress, Rank};
+use pdes_core::{
+    Cluster, Ending, Engine, Interrupt, OrderedEngine, Progress, Rank, SimDuration, SimTime, StateWriter,
+};
 use timeline::{SavedSpool, Spool};
 use trace_mmap::TraceError;
 
 use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::{Contention, SharedMachine};
+use crate::fast_forward::Cuttable;
 use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster, sum};
 
 /// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own. On
@@ -77,18 +80,6 @@ pub(crate) struct InTimeOrder<'r, 'm, N> {
     pub(crate) contention: &'r mut Contention<'m, N>,
 }
 
-impl<N: NetworkModel<Completion>> InTimeOrder<'_, '_, N> {
-    /// Returns the states of the network and of the storage.
-    pub(crate) fn saved(&self) -> Vec<u8> {
-        postcard::to_allocvec(&self.contention.save()).expect("memory takes all")
-    }
-
-    /// Continues from states of the network and of the storage.
-    pub(crate) fn continue_from(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.contention.restore(&postcard::from_bytes(state).map_err(|_| ForeignState)?)
-    }
-}
-
 impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
     const IN_TIME_ORDER: bool = true;
 
@@ -104,11 +95,39 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for I
     }
 
     fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        Ok(self.saved())
+        Ok(postcard::to_allocvec(&self.contention.save()).expect("memory takes all"))
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.continue_from(state)
+        self.contention.restore(&postcard::from_bytes(state).map_err(|_| ForeignState)?)
+    }
+}
+
+impl<'t, 'm, N: NetworkModel<Completion>> Cuttable<'t, 'm> for InTimeOrder<'_, 'm, N> {
+    fn run_to_cut(
+        &mut self,
+        _: &mut Cluster,
+        processes: Vec<RankProcess<'t, SharedMachine<'m>>>,
+        from: Option<SimTime>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<(MemberRun<'t, SharedMachine<'m>>, Option<SimTime>), RunError> {
+        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let engine = engine.continuing_from(from.unwrap_or_default());
+        let (run, cut) = engine.run_to_cut(processes, self.contention, progress);
+        Ok((on_cluster(run), cut))
+    }
+
+    fn write_state(&self, state: &mut StateWriter, eager_messages: &dyn Fn(Rank) -> u32) -> bool {
+        self.contention.write_state(state, eager_messages)
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.contention.watch_period(now, period, repetitions);
+    }
+
+    fn repeat_period(&mut self, now: SimTime, time: SimDuration) {
+        self.contention.repeat_period(now, time);
     }
 }
 

@@ -1,28 +1,58 @@
 //! Fast-forward with contention: finds the state of the whole simulation at a cut that recurs, and repeats what lies between.
 //!
-//! Flows share links, so that ranks and network are compared as one, between two events. A cut is taken whenever one of the ranks,
-//! the pacemaker, has passed an iteration boundary. The state is written as bytes, relative to the present instant, and their hash
+//! Flows share links, so that ranks and network are compared as one, between two events or two windows. A cut is taken whenever one of
+//! the ranks, the pacemaker, has passed an iteration boundary. The state is written as bytes, relative to the present instant, and their hash
 //! is kept for each cut. Where a hash comes again, the state is kept whole, one more period is replayed, and the bytes are
 //! compared: then it is certain that the same iterations do the same again, later.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use mpi_model::{Completion, Findings, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
-use netmodel::{ForeignState, NetworkModel};
-use pdes_core::{Cluster, Interrupt, OrderedRun, Progress, Rank, SimDuration, SimTime, StateWriter};
+use mpi_model::{Findings, OperationBases, RankAtCut, RankProcess, Repetition, Replay};
+use netmodel::ForeignState;
+use pdes_core::{Cluster, Interrupt, Progress, Rank, Run, SimDuration, SimTime, StateWriter};
+use timeline::Spool;
 
 use super::FastForward;
-use crate::checkpoint::{InTimeOrder, Segmented};
-use crate::contention::{Contention, SharedMachine};
-use crate::simulation::{MemberRun, RunError, on_cluster};
+use crate::checkpoint::{CheckpointPlan, CheckpointSummary, Segmented, run_to_end};
+use crate::contention::SharedMachine;
+use crate::simulation::{MemberRun, RunError, Simulation};
 
 /// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
 /// it comes to rest, but a program that never repeats should not be compared forever.
 const MAX_FRUITLESS_CUTS: u32 = 32;
 
 type SharedProcess<'t, 'm> = RankProcess<'t, SharedMachine<'m>>;
-type SharedRun<'a, 't, 'm, N> = OrderedRun<'a, SharedProcess<'t, 'm>, Contention<'m, N>>;
+type SharedRun<'t, 'm> = MemberRun<'t, SharedMachine<'m>>;
+
+/// A replay of all ranks on one process that can be cut: it stops where the whole simulation can be compared, and shifted in time.
+///
+/// # Laws
+/// 1. What happens after a cut depends on the ranks and on what [`write_state`](Cuttable::write_state) writes alone, wherever in time
+///    it lies.
+/// 2. All events before a cut have taken place, and no others.
+pub(crate) trait Cuttable<'t, 'm>: Segmented<'t, SharedMachine<'m>> {
+    /// Runs ranks from a cut, if there was one, to the first cut after one of them has come to an iteration boundary at which it stops,
+    /// to their end, or until the interrupt. Returns the instant of the cut, if there is one.
+    fn run_to_cut(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<SharedProcess<'t, 'm>>,
+        from: Option<SimTime>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<(SharedRun<'t, 'm>, Option<SimTime>), RunError>;
+
+    /// Writes the state of everything but the ranks at a cut; `eager_messages` returns the number of eager messages to a rank. Returns
+    /// false where the state cannot recur.
+    fn write_state(&self, state: &mut StateWriter, eager_messages: &dyn Fn(Rank) -> u32) -> bool;
+
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64);
+
+    /// Repeats the interval that was announced last and ends now; `time` is that of all repetitions.
+    fn repeat_period(&mut self, now: SimTime, time: SimDuration);
+}
 
 /// The cuts so far, and what was found.
 struct RecurrenceSearch<'a, 't, 'm> {
@@ -70,19 +100,28 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         (self.candidate, self.stride, self.fruitless) = (None, 1, 0);
     }
 
-    /// Compares a cut with the earlier ones, and repeats the interval since one of them if the state is the same. Returns whether
-    /// iterations were skipped.
-    fn examine<N: NetworkModel<Completion>>(&mut self, run: &mut SharedRun<'_, 't, 'm, N>) -> bool {
-        let before = self.found.skipped_iterations;
-        let distance = self.compare(run);
-        let (processes, _) = run.parts();
-        processes[self.pacemaker.index()].skip_boundaries(distance - 1);
-        self.found.skipped_iterations > before
+    /// Compares a cut with the earlier ones, and repeats the interval since one of them if the state is the same. Returns the instant
+    /// from which the run continues.
+    fn examine(
+        &mut self,
+        cut: SimTime,
+        ranks: &mut [SharedProcess<'t, 'm>],
+        rest: &mut impl Cuttable<'t, 'm>,
+    ) -> SimTime {
+        let mut at = cut;
+        let distance = self.compare(&mut at, ranks, rest);
+        ranks[self.pacemaker.index()].skip_boundaries(distance - 1);
+        at
     }
 
     /// Returns the number of boundaries of the pacemaker to the next cut.
-    fn compare<N: NetworkModel<Completion>>(&mut self, run: &mut SharedRun<'_, 't, 'm, N>) -> u64 {
-        let boundary = run.parts().0[self.pacemaker.index()].last_boundary();
+    fn compare(
+        &mut self,
+        now: &mut SimTime,
+        processes: &mut [SharedProcess<'t, 'm>],
+        rest: &mut impl Cuttable<'t, 'm>,
+    ) -> u64 {
+        let boundary = processes[self.pacemaker.index()].last_boundary();
         let loop_id = boundary.map(|boundary| boundary.loop_id);
         if std::mem::replace(&mut self.loop_id, loop_id) != loop_id {
             self.reset();
@@ -92,23 +131,22 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
             (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
         }
         let Some(boundary) = boundary else { return self.stride };
-        let Some(state) = self.state(run) else { return self.stride };
+        let Some(state) = self.state(*now, processes, rest) else { return self.stride };
         self.found.iteration_boundaries += 1;
         if let Some(before) = self.candidate.take().filter(|candidate| candidate.state == state) {
-            return self.confirm(run, &before, state);
+            return self.confirm(now, (processes, rest), &before, state);
         }
-        let cut = (run.now(), boundary.completed_equal);
+        let cut = (*now, boundary.completed_equal);
         if let Some((at, completed)) = self.known.insert(blake3::hash(&state), cut)
             && let Some(period) = cut.1.checked_sub(completed).filter(|&period| period > 0)
         {
-            let (ranks, findings) = self.totals(run);
-            let (_, contention) = run.parts();
+            let (ranks, findings) = self.totals(processes);
             // One of them is replayed before the others are skipped.
             let possible = ranks.iter().filter_map(|rank| rank.repetitions_of(period)).min();
             let repetitions = possible.unwrap_or(0).saturating_sub(1);
             if repetitions > 0 {
                 let length = cut.0 - at;
-                contention.watch_period(cut.0, length, repetitions);
+                rest.watch_period(cut.0, length, repetitions);
                 self.candidate = Some(Cut { at: cut.0, state, ranks, findings, period, length, repetitions });
                 return period;
             }
@@ -118,15 +156,15 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
 
     /// Repeats the interval since a cut with the same state, if it can be. Returns the number of boundaries of the pacemaker to the
     /// next cut.
-    fn confirm<N: NetworkModel<Completion>>(
+    fn confirm(
         &mut self,
-        run: &mut SharedRun<'_, 't, 'm, N>,
+        now: &mut SimTime,
+        (processes, rest): (&mut [SharedProcess<'t, 'm>], &mut impl Cuttable<'t, 'm>),
         before: &Cut,
         state: Vec<u8>,
     ) -> u64 {
-        let at = run.now();
-        let (ranks, findings) = self.totals(run);
-        let (processes, contention) = run.parts();
+        let at = *now;
+        let (ranks, findings) = self.totals(processes);
         let Some(Recurrence { repetitions, time, iterations }) = recurrence(&ranks, at, before) else {
             return self.stride;
         };
@@ -136,7 +174,7 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
             // The network has to know both before the interval, and ranks may not do equally many iterations.
             let (period, repetitions) = (before.period, repetitions - 1);
             if repetitions > 0 {
-                contention.watch_period(at, length, repetitions);
+                rest.watch_period(at, length, repetitions);
                 self.candidate = Some(Cut { at, state, ranks, findings, period, length, repetitions });
             }
             return period;
@@ -145,36 +183,35 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
             self.found.skipped_actions += process.repeat_iterations(now, before, repetitions, time);
         }
         self.replay.restore_findings(repeated);
-        contention.repeat_period(at, time);
-        run.shift_time(time);
+        rest.repeat_period(at, time);
+        *now = at + time;
         self.found.skipped_iterations += iterations * repetitions;
         self.found.period = self.found.period.max(iterations);
-        debug_assert!(self.state(run) == Some(state), "the whole state is shifted in time");
+        debug_assert!(self.state(*now, processes, rest) == Some(state), "the whole state is shifted in time");
         self.reset();
         1
     }
 
     /// Returns progress and totals of all ranks, and the findings so far.
-    fn totals<N: NetworkModel<Completion>>(
-        &self,
-        run: &mut SharedRun<'_, 't, 'm, N>,
-    ) -> (Vec<RankAtCut>, Findings) {
-        let (processes, _) = run.parts();
+    fn totals(&self, processes: &mut [SharedProcess<'t, 'm>]) -> (Vec<RankAtCut>, Findings) {
         let findings = self.replay.counted_findings(processes);
         (processes.iter().map(RankProcess::at_cut).collect(), findings)
     }
 
     /// Writes the state of the simulation; `None` where it cannot recur.
-    fn state<N: NetworkModel<Completion>>(&self, run: &mut SharedRun<'_, 't, 'm, N>) -> Option<Vec<u8>> {
-        let mut state = StateWriter::at(run.now());
-        run.write_state(&mut state);
+    fn state(
+        &self,
+        now: SimTime,
+        processes: &[SharedProcess<'t, 'm>],
+        rest: &impl Cuttable<'t, 'm>,
+    ) -> Option<Vec<u8>> {
+        let mut state = StateWriter::at(now);
         state.value(&self.replay.poll_prices());
-        let (processes, contention) = run.parts();
         let mut counts = OperationBases::default();
         if !processes.iter().all(|process| process.write_state(&mut counts, &mut state)) {
             return None;
         }
-        let can_recur = contention.write_state(&mut state, |rank| processes[rank.index()].eager_messages());
+        let can_recur = rest.write_state(&mut state, &|rank| processes[rank.index()].eager_messages());
         can_recur.then(|| state.into_bytes())
     }
 }
@@ -195,14 +232,16 @@ fn recurrence(ranks: &[RankAtCut], at: SimTime, before: &Cut) -> Option<Recurren
     (iterations > 0 && repetitions > 0 && can_repeat).then_some(Recurrence { repetitions, time, iterations })
 }
 
-/// A replay in time order that is fast-forwarded.
-pub(crate) struct InOrderFastForward<'r, 'a, 't, 'm, N> {
-    in_order: InTimeOrder<'r, 'm, N>,
+/// A replay with contention that is fast-forwarded.
+struct ContendedFastForward<'a, 't, 'm, S> {
+    inner: S,
     search: RecurrenceSearch<'a, 't, 'm>,
+    /// Last cut, shifted in time if iterations were skipped there.
+    cut: Option<SimTime>,
 }
 
-impl<'r, 'a, 't, 'm, N> InOrderFastForward<'r, 'a, 't, 'm, N> {
-    pub(crate) fn new(in_order: InTimeOrder<'r, 'm, N>, replay: &'a Replay<'t, SharedMachine<'m>>) -> Self {
+impl<'a, 't, 'm, S> ContendedFastForward<'a, 't, 'm, S> {
+    fn new(inner: S, replay: &'a Replay<'t, SharedMachine<'m>>) -> Self {
         let search = RecurrenceSearch {
             replay,
             pacemaker: Rank::new(0),
@@ -213,28 +252,50 @@ impl<'r, 'a, 't, 'm, N> InOrderFastForward<'r, 'a, 't, 'm, N> {
             fruitless: 0,
             found: FastForward::default(),
         };
-        Self { in_order, search }
-    }
-
-    /// Returns what was found so far.
-    pub(crate) fn found(&self) -> FastForward {
-        self.search.found
+        Self { inner, search, cut: None }
     }
 }
 
-impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>>
-    for InOrderFastForward<'_, '_, 't, 'm, N>
+/// The end of a replay with contention.
+pub(crate) struct ContendedRun<'t, 'm> {
+    pub(crate) run: SharedRun<'t, 'm>,
+    pub(crate) checkpoints: Option<CheckpointSummary>,
+    /// Iterations that were skipped, if they are.
+    pub(crate) fast_forward: Option<FastForward>,
+}
+
+/// Runs a replay of all ranks to its end, and skips iterations that repeat if `forwards` is true.
+pub(crate) fn run_contended<'t, 'm>(
+    simulation: &Simulation,
+    checkpoints: Option<&CheckpointPlan>,
+    forwards: bool,
+    inner: &mut impl Cuttable<'t, 'm>,
+    sources: (&'t Replay<'t, SharedMachine<'m>>, Option<&Spool>, &[Rank]),
+    progress: &Progress,
+) -> Result<ContendedRun<'t, 'm>, RunError> {
+    let alone = &mut Cluster::alone();
+    if !forwards {
+        let (run, checkpoints) = run_to_end(simulation, alone, checkpoints, inner, sources, progress)?;
+        return Ok(ContendedRun { run, checkpoints, fast_forward: None });
+    }
+    let mut forwarded = ContendedFastForward::new(inner, sources.0);
+    let (run, checkpoints) = run_to_end(simulation, alone, checkpoints, &mut forwarded, sources, progress)?;
+    Ok(ContendedRun { run, checkpoints, fast_forward: Some(forwarded.search.found) })
+}
+
+impl<'t, 'm, S: Cuttable<'t, 'm>> Segmented<'t, SharedMachine<'m>>
+    for ContendedFastForward<'_, 't, 'm, &mut S>
 {
-    const IN_TIME_ORDER: bool = true;
+    const IN_TIME_ORDER: bool = S::IN_TIME_ORDER;
 
     fn run(
         &mut self,
-        _: &mut Cluster,
+        cluster: &mut Cluster,
         mut processes: Vec<SharedProcess<'t, 'm>>,
         interrupt: &Interrupt,
         progress: &Progress,
-    ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
-        let Self { in_order: InTimeOrder { engine, contention }, search } = self;
+    ) -> Result<SharedRun<'t, 'm>, RunError> {
+        let Self { inner, search, cut } = self;
         // A loop of the longest program has most of its actions, if any has.
         let longest =
             processes.iter().map(|process| (process.program_actions(), Reverse(process.rank()))).max();
@@ -242,32 +303,33 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>>
         let others = processes.iter_mut().filter(|process| process.rank() != search.pacemaker);
         others.for_each(RankProcess::pass_all_boundaries);
         let before: u64 = processes.iter().map(RankProcess::actions).sum();
-        let skipped_before = search.found.skipped_actions;
-        let engine = engine.clone().interrupted_by(interrupt.clone());
-        let mut run = engine.start(processes, &mut **contention, progress);
-        while run.run_to_cut() {
+        let (mut steps, skipped_before) = (0, search.found.skipped_actions);
+        loop {
+            let (run, reached) = inner.run_to_cut(cluster, processes, *cut, interrupt, progress)?;
+            steps += run.steps;
+            let Some(reached) = reached else { return Ok(Run { steps, ..run }) };
+            *cut = Some(reached);
             if interrupt.is_requested() {
-                return Ok(on_cluster(run.stop()));
+                return Ok(Run { steps, ..run });
             }
-            if search.examine(&mut run) {
-                progress.continue_after(before + search.found.skipped_actions - skipped_before);
-            }
+            processes = run.processes;
+            *cut = Some(search.examine(reached, &mut processes, &mut **inner));
+            progress.continue_after(before + steps + search.found.skipped_actions - skipped_before);
         }
-        Ok(on_cluster(run.finish()))
     }
 
-    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        let state = (self.search.found.save(), self.in_order.saved());
+    fn save(&self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        let state = (self.search.found.save(), self.inner.save(cluster)?);
         Ok(postcard::to_allocvec(&state).expect("memory takes all"))
     }
 
     fn skipped_actions(&self) -> u64 {
-        self.found().skipped_actions
+        self.search.found.skipped_actions
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
         let (found, network): (Vec<u8>, Vec<u8>) = postcard::from_bytes(state).map_err(|_| ForeignState)?;
         self.search.found = FastForward::restore(&found)?;
-        self.in_order.continue_from(&network)
+        self.inner.restore(&network)
     }
 }

@@ -148,7 +148,8 @@ impl Simulation {
         let no_windows = |why: WindowObstacle| RunError::NoWindows(why.to_string());
         let plan = self.window_plan_for(PROFILED_THREADS).map_err(no_windows)?;
         let engine = self.regional_engine().timed();
-        let Some((outcome, Some(timing))) = self.run_windows(&plan, &engine, false, progress)? else {
+        let Some((outcome, Some(timing))) = self.run_windows(&plan, &engine, (false, false), progress)?
+        else {
             return Err(RunError::NoRegions);
         };
         Ok(RegionProfile::new(plan.window().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))

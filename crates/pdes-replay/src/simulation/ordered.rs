@@ -7,9 +7,9 @@ use netmodel::{NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
 use super::{Outcome, RunError, Simulation};
-use crate::checkpoint::{CheckpointPlan, InTimeOrder, run_to_end};
+use crate::checkpoint::{CheckpointPlan, InTimeOrder};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
-use crate::fast_forward::InOrderFastForward;
+use crate::fast_forward::{ContendedRun, run_contended};
 
 /// A replay in time order that lacks its network only.
 #[derive(Debug)]
@@ -67,17 +67,9 @@ impl<'a> OrderedReplay<'a> {
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, contention: &mut contention };
-        let (alone, sources) = (&mut Cluster::alone(), (&world, spool.as_ref(), &*ranks));
-        let (run, checkpoints, fast_forward) = if forwards {
-            let mut forwarded = InOrderFastForward::new(in_order, &world);
-            let (run, checkpoints) =
-                run_to_end(simulation, alone, checkpoints, &mut forwarded, sources, progress)?;
-            (run, checkpoints, Some(forwarded.found()))
-        } else {
-            let (run, checkpoints) =
-                run_to_end(simulation, alone, checkpoints, &mut in_order, sources, progress)?;
-            (run, checkpoints, None)
-        };
+        let sources = (&world, spool.as_ref(), &*ranks);
+        let ContendedRun { run, checkpoints, fast_forward } =
+            run_contended(simulation, checkpoints, forwards, &mut in_order, sources, progress)?;
         let file_servers = contention.server_use();
         if let Some((plan, spool)) = simulation.job.timeline.as_ref().zip(spool.as_ref()) {
             plan.add_servers(spool, &simulation.platform, &file_servers);

@@ -5,8 +5,8 @@ use std::time::Instant;
 use mpi_model::{Machine, RankProcess, Replay, ReplayError};
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
-    Cluster, Ending, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, RegionalRun,
-    RegionalTiming, Run, UnorderedConditional,
+    Cluster, Ending, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, RegionalTiming,
+    Run, UnorderedConditional,
 };
 use timeline::Spool;
 use trace_mmap::TraceError;
@@ -18,10 +18,10 @@ use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
-use crate::fast_forward::FreeFastForward;
+use crate::fast_forward::{ContendedRun, FreeFastForward, run_contended};
 use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
-use crate::region_adapter::{InRegions, RegionAdapter};
+use crate::region_adapter::{InRegions, InWindows, RegionAdapter};
 use crate::report::peak_rss_bytes;
 
 type Failure = Box<ReplayError<RouteError>>;
@@ -75,11 +75,12 @@ impl Simulation {
             },
             Execution::InTimeOrder(_) => self.run_on_first(cluster, |simulation| {
                 let in_windows = match simulation.window_plan() {
-                    Ok(plan) => {
+                    Ok(plan) => simulation.forwarding(progress, |forwards| {
                         // Tests that perturb the schedule are for windows.
                         let is_on_trial = simulation.jitter.is_none();
-                        simulation.run_windows(&plan, &simulation.regional_engine(), is_on_trial, progress)?
-                    }
+                        let engine = simulation.regional_engine();
+                        simulation.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
+                    })?,
                     Err(_) => None,
                 };
                 match in_windows {
@@ -115,19 +116,30 @@ impl Simulation {
     fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
         match self.model.execution {
             Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
-                let forwards = self.fast_forwards();
-                let checkpoints = self.job.checkpoints.as_ref();
-                match run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints }) {
-                    // Only a replay of all tells the index of an action before which iterations were to be skipped.
-                    Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
-                        progress.continue_after(0);
-                        let (forwards, checkpoints) = (false, None);
-                        run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints })
-                    }
-                    outcome => outcome,
-                }
+                let mut checkpoints = self.job.checkpoints.as_ref();
+                self.forwarding(progress, |forwards| {
+                    let checkpoints = checkpoints.take();
+                    run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints })
+                })
             }
             Execution::Uncontended | Execution::Schedules => unreachable!("there is no contention"),
+        }
+    }
+
+    /// Replays with contention, and skips iterations if this was requested and no rank fails.
+    fn forwarding<T>(
+        &self,
+        progress: &Progress,
+        mut replay: impl FnMut(bool) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let forwards = self.fast_forwards();
+        match replay(forwards) {
+            // Only a replay of all tells the index of an action before which iterations were to be skipped.
+            Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
+                progress.continue_after(0);
+                replay(false)
+            }
+            done => done,
         }
     }
 
@@ -232,12 +244,12 @@ impl Simulation {
     }
 
     /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or, on trial, if it takes
-    /// longer than one thread does.
+    /// longer than one thread does. Skips iterations that repeat if `forwards` is true.
     pub(crate) fn run_windows(
         &self,
         plan: &WindowPlan,
         engine: &RegionalEngine,
-        is_on_trial: bool,
+        (forwards, is_on_trial): (bool, bool),
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
         let started = Instant::now();
@@ -246,17 +258,18 @@ impl Simulation {
         let blocks = plan.blocks(&self.placement, self.trace.ranks());
         let mine: Vec<Rank> = blocks.ranks(0).collect();
         let world = self.world(&machine, &mine, spool.as_ref());
-        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error))?;
+        let world = if forwards { world.stopping_at_iterations() } else { world };
         let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
         let storage = self.uses_storage().then(|| self.platform.storage());
         let (regions, homes) = (windows.make_regions(), blocks.region_of_rank());
         let adapters = RegionAdapter::adapt_all(0, regions, &self.placement, homes, storage);
-        let alone = &mut Cluster::alone();
-        let done = engine.run_distributed(alone, windows.window(), processes, &blocks, adapters, progress)?;
-        let RegionalRun { run, mut regions, timing, .. } = match done {
+        let mut in_windows = InWindows::new(engine.clone(), windows.window(), &blocks, adapters);
+        let sources = (&world, spool.as_ref(), &*mine);
+        let done = run_contended(self, None, forwards, &mut in_windows, sources, progress);
+        let ContendedRun { run, fast_forward, .. } = match done {
             Ok(done) => done,
-            Err(unordered) => {
+            Err(RunError::Unordered(unordered)) => {
                 if windows.is_futile() {
                     tracing::warn!(
                         "messages share links with nearly all others, or are few: one thread is faster than {}",
@@ -268,12 +281,14 @@ impl Simulation {
                 progress.continue_after(0);
                 return Ok(None);
             }
+            Err(error) => return Err(error),
         };
-        let outcome = self.collect(alone, started, (&world, spool.as_ref(), mine), run)?;
+        let (mut regions, timing) = in_windows.into_parts();
+        let outcome = self.collect(&mut Cluster::alone(), started, (&world, spool.as_ref(), mine), run)?;
         let outcome = outcome.expect("the first process gets the outcome");
         let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
         let links = windows.link_loads(regions, outcome.simulated_time());
-        Ok(Some((Outcome { links, ..outcome }, timing)))
+        Ok(Some((Outcome { links, fast_forward, ..outcome }, timing)))
     }
 
     fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {

@@ -1,5 +1,6 @@
 //! A region of a machine that is simulated in windows: hosts with their cores and loopbacks.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,20 +16,22 @@ use crate::{HostId, LinkId, Message, NetworkModel, NetworkRegion, RouteError};
 /// A region of a [`WindowMachine`], and the pocket of the same number.
 #[derive(Debug)]
 pub struct WindowRegion<'g, 'p, T> {
-    machine: &'g WindowMachine<'p, T>,
-    index: u32,
+    pub(super) machine: &'g WindowMachine<'p, T>,
+    pub(super) index: u32,
     /// Cores, loopbacks and timers.
-    local: FlowNetwork<'p, T>,
+    pub(super) local: FlowNetwork<'p, T>,
     /// Links of the routes to other hosts, by route.
     links: Vec<Option<Arc<[LinkId]>>>,
     /// Messages to other hosts whose flows have not begun, and the first begin of a flow.
-    starting: Vec<StartingFlow<T>>,
-    first_begin: Option<SimTime>,
+    pub(super) starting: Vec<StartingFlow<T>>,
+    pub(super) first_begin: Option<SimTime>,
     /// Messages that arrive in the present window; up to `arrived` they have.
-    arrivals: Vec<(SimTime, T)>,
-    arrived: usize,
-    now: SimTime,
+    pub(super) arrivals: Vec<(SimTime, T)>,
+    pub(super) arrived: usize,
+    pub(super) now: SimTime,
     is_late: bool,
+    /// Begin of a window, from which windows are counted.
+    pub(super) origin: SimTime,
 }
 
 /// Message between regions.
@@ -55,7 +58,14 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             arrived: 0,
             now: SimTime::ZERO,
             is_late: false,
+            origin: SimTime::ZERO,
         }
+    }
+
+    /// Returns the begin of the window of an instant.
+    fn window_of(&self, at: SimTime) -> SimTime {
+        let (origin, window) = (self.origin.as_picos(), self.machine.window.as_picos());
+        SimTime::from_picos(origin + at.as_picos().saturating_sub(origin) / window * window)
     }
 
     fn links_of(&mut self, route: u32) -> Arc<[LinkId]> {
@@ -146,6 +156,7 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     type Message = WindowMessage<T>;
     /// Components of the flows that begin, and the pockets of these; then flows, and arrivals.
     const MAX_ROUNDS: &'static [u32] = &[3, 2];
+    const BEGINS_ANYWHERE: bool = true;
 
     fn send(&mut self, message: Message<T>, _: &mut Vec<(u32, WindowMessage<T>)>) -> Result<(), RouteError> {
         let Message { at, order, submitter, src, dst, size, tag } = message;
@@ -155,7 +166,7 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
         }
         let route = self.local.route(src, dst)?;
         let begin = self.local.flow_begin(route, at, size);
-        self.is_late |= begin < self.machine.window_of(at).saturating_add(self.machine.window);
+        self.is_late |= begin < self.window_of(at).saturating_add(self.machine.window);
         let machine = self.machine;
         let regions = match [src, dst].map(|host| machine.home(host)) {
             [sender, receiver] if receiver == self.index => [receiver, sender],
@@ -218,9 +229,8 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
-        let machine = self.machine;
-        earlier(self.first_begin, machine.pockets[self.index as usize].next_event())
-            .map(|at| machine.window_of(at))
+        earlier(self.first_begin, self.machine.pockets[self.index as usize].next_event())
+            .map(|at| self.window_of(at))
     }
 
     fn receive(&mut self, message: WindowMessage<T>) {
@@ -246,12 +256,11 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
 
     fn exchange_round(
         &mut self,
-        begin: SimTime,
+        Range { start: begin, end }: Range<SimTime>,
         exchange: u32,
         round: u32,
         messages: &mut Vec<(u32, WindowMessage<T>)>,
     ) {
-        let end = begin.saturating_add(self.machine.window);
         match (exchange, round) {
             (0, 0) => self.join_links(end, messages),
             (0, 1) => self.propose_pockets(messages),

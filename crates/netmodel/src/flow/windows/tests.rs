@@ -59,7 +59,12 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
                         let mut messages = Vec::new();
                         for region in order(round) {
                             if called[region] {
-                                regions[region].exchange_round(boundary, exchange, round, &mut messages);
+                                regions[region].exchange_round(
+                                    boundary..boundary.saturating_add(machine.window()),
+                                    exchange,
+                                    round,
+                                    &mut messages,
+                                );
                             }
                         }
                         called = vec![false; count];
