@@ -18,6 +18,7 @@ use crate::determinism::{all_calls, tests_of_requests};
 use crate::epochs;
 use crate::matrix::{Way, digest, simulation_of};
 use crate::reference::{is_campaign, repository};
+use crate::storage::regions;
 use crate::timeline::with_places;
 
 /// Options for Open MPI: more processes than cores, as any user.
@@ -325,5 +326,33 @@ fn write_together(folder: &Folder, trace: &str, least: usize) {
         assert_eq!(stderr.matches("wrote the timeline").count(), 1, "{stderr}");
         let found = std::fs::read(folder.path("together.json")).unwrap();
         assert!(found == expected, "{processes} processes, {threads}");
+    }
+}
+
+/// Clients and servers of file systems live on all processes, without contention and with epochs.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn file_systems_have_one_digest() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &regions::on_servers(12));
+    let platform = folder.write("servers.toml", regions::SERVERS);
+    for model in ["network.model=\"contention-free\"", "network.epoch_s=\"auto\""] {
+        let (report, mut found) = (folder.path("report.json"), Vec::new());
+        for (processes, threads) in [(1, 1), (2, 1), (3, 2)] {
+            let settings = ["network.preset=\"raw\"", "mpi.collective_io=\"romio\"", model];
+            let settings = settings.map(|setting| format!("--set={setting}"));
+            let more = [format!("--threads={threads}"), format!("--report={}", report.display())];
+            let paths = ["--trace".to_owned(), text(&trace), "--platform".to_owned(), text(&platform)];
+            let arguments: Vec<&str> =
+                paths.iter().chain(&settings).chain(&more).map(String::as_str).collect();
+            let Some(assert) = try_mpirun(processes, &arguments) else { return };
+            assert.code(DONE);
+            let report: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+            assert_eq!(report["processes"], processes, "{model}");
+            found.push((report["digest"].clone(), report["file_servers"].clone()));
+        }
+        assert!(found[0].1.to_string().contains("/fs"), "{found:?}");
+        assert!(found.iter().all(|other| *other == found[0]), "{model}: {found:?}");
     }
 }

@@ -1,5 +1,8 @@
 //! Files on storage devices: SimGrid's answers, closed forms, and what they work with.
 
+#[path = "storage/regions.rs"]
+pub(crate) mod regions;
+
 use std::path::{Path, PathBuf};
 
 use pdes_core::{Bytes, Progress, Rank};
@@ -690,60 +693,17 @@ fn file_systems_need_routes_and_one_order() {
         error.contains("the file system \"/fs\"") && error.contains("no route from \"a\" to \"b\""),
         "{error}"
     );
-    let simulation =
-        Simulation::load(&on_system(&trace, "", &[FREE, "engine.threads=2"]).resolve().unwrap()).unwrap();
-    let warnings = simulation.warnings();
-    let expected = "runs on one thread: accesses to files of other hosts, or at shared pointers, have one order of events";
-    assert!(warnings.iter().any(|warning| warning.ends_with(expected)), "{warnings:?}");
-}
-
-/// Accesses to devices of the own host, beside messages: exact contention has the same bits on one thread and on several, and with epochs
-/// one digest on any number of threads.
-#[test]
-fn own_devices_are_simulated_by_regions() {
-    const RANKS: u32 = 128;
-    let folder = Folder::new();
-    let of_rank = |rank: u32| {
-        let (next, last) = ((rank + 1) % RANKS, (rank + RANKS - 1) % RANKS);
-        format!(
-            "{rank} init\n{rank} io-open /tmp/x\n{rank} compute {rank}00000\n{rank} io-write /tmp/x {}0000\n{rank} send {next} 0 10000\n\
-             {rank} recv {last} 0 10000\n{rank} io-iwrite /tmp/x 300000 req=1\n{rank} io-read_at /tmp/y 0 200000\n\
-             {rank} wait req=1\n{rank} io-write_at_all /tmp/z {rank}0000 10000\n{rank} io-close /tmp/x\n",
-            rank % 7 + 1
-        )
-    };
-    let trace = folder.write("trace.txt", &(0..RANKS).map(of_rank).collect::<String>());
-    let config = |settings: &[&str]| {
-        let mut config = Config::default();
-        config.set_path("trace", "path", &trace);
-        let platform = "platform.topology={ kind = 'fat_tree', levels = [{ children = 8, parents = 1 }, { children = 16, parents = 4 }], \
-                        speed = '10Gf', bandwidth = '1GBps', latency = '500ns' }";
-        let storage = "platform.storage=[{ directory = '/tmp', read = '200MBps', write = '100MBps' }]";
-        let common = [platform, storage, "network.preset='raw'", "mpi.collectives='ompi'"];
-        common.iter().chain(settings).for_each(|setting| config.set(setting).unwrap());
-        config
-    };
-    let load = |settings: &[&str]| Simulation::load(&config(settings).resolve().unwrap()).unwrap();
-    let replay = |simulation: &Simulation| {
-        let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
-        (digest(&outcome), outcome.simulated_time().as_secs_f64())
-    };
-    let exact = replay(&load(&[]));
-    for threads in ["engine.threads=2", "engine.threads=3"] {
-        let simulation = load(&[threads]);
-        assert!(!simulation.warnings().iter().any(|warning| warning.contains("one thread")));
-        // With a perturbed schedule the windows are not on trial.
-        assert_eq!(replay(&simulation.with_jitter(Some(7))), exact, "{threads}");
+    let shared = folder.write("shared.txt", "0 init\n0 io-open /fs/x\n0 io-write_shared /fs/x 10\n");
+    // Without latency there is no lookahead.
+    for (trace, expected) in [
+        (shared, "accesses to devices of other hosts, or at shared pointers, have one order of events"),
+        (trace, "the model has one order of events"),
+    ] {
+        let config = on_system(&trace, "", &[FREE, "engine.threads=2"]);
+        let warnings = Simulation::load(&config.resolve().unwrap()).unwrap().warnings();
+        let expected = format!("runs on one thread: {expected}");
+        assert!(warnings.iter().any(|warning| warning.ends_with(&expected)), "{warnings:?}");
     }
-    let epochs = |threads: &str| replay(&load(&["network.epoch_s='auto'", threads]));
-    let one = epochs("engine.threads=1");
-    assert!((one.1 / exact.1 - 1.0).abs() < 0.02, "{} s, without epochs {} s", one.1, exact.1);
-    for threads in ["engine.threads=2", "engine.threads=4"] {
-        assert_eq!(epochs(threads), one, "{threads}");
-    }
-    let (in_parts, stops) = replay_in_parts(config(&["network.epoch_s='auto'"]), &folder);
-    assert!(stops > 0);
-    assert_eq!(digest(&in_parts.unwrap()), one.0, "in {stops} parts");
 }
 
 /// Combinations in which files do not work are refused, or warned of, by name.
@@ -751,7 +711,7 @@ fn own_devices_are_simulated_by_regions() {
 fn what_files_cannot_do_is_said() {
     let error = run_committed(&["network.epoch_s='auto'"]).unwrap_err().to_string();
     assert!(
-        error.contains("the trace has calls on files of other hosts")
+        error.contains("the trace has calls on files on devices of other hosts")
             && error.contains("network.epoch_s = 0"),
         "{error}"
     );

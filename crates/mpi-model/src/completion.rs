@@ -13,6 +13,9 @@ pub struct Completion(Waiters);
 
 const _: () = assert!(size_of::<Completion>() <= 40);
 
+/// Content of a message between clients and servers of files, which only the machine understands.
+pub type StorageMessage = [u64; 4];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Waiters {
     /// Work of a rank: of its program, or of one of its operations.
@@ -30,8 +33,8 @@ enum Waiters {
     },
     /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: Rank, id: EagerMessageId },
-    /// Message number `message` between clients and servers of files, on behalf of a rank, which does not wait for it itself.
-    Storage { me: Rank, message: u32 },
+    /// Message between clients and servers of files, on behalf of a rank, which does not wait for it itself.
+    Storage { me: Rank, message: StorageMessage },
 }
 
 impl Completion {
@@ -55,13 +58,13 @@ impl Completion {
         Self(Waiters::Eager { receiver, id })
     }
 
-    /// Creates the completion of a message between clients and servers of files, on behalf of the owner of another one.
-    pub fn of_storage(self, message: u32) -> Self {
-        Self(Waiters::Storage { me: self.owner(), message })
+    /// Creates the completion of a message between clients and servers of files, on behalf of a rank.
+    pub fn of_storage(me: Rank, message: StorageMessage) -> Self {
+        Self(Waiters::Storage { me, message })
     }
 
-    /// Returns the number of a message between clients and servers of files.
-    pub fn storage_message(self) -> Option<u32> {
+    /// Returns the content of a message between clients and servers of files.
+    pub fn storage_message(self) -> Option<StorageMessage> {
         match self.0 {
             Waiters::Storage { message, .. } => Some(message),
             _ => None,
@@ -166,7 +169,7 @@ mod tests {
                 (other, of_operation),
             ),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
-            Completion::of_work(one, None).of_storage(u32::MAX),
+            Completion::of_storage(one, [u64::MAX, 0, 1, 1 << 40]),
         ];
         completions.iter().for_each(assert_round_trip);
     }

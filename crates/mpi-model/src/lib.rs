@@ -75,7 +75,7 @@ pub use charged_call::ChargedCall;
 pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
 pub use communication_matrix::{CommunicationMatrix, Traffic};
-pub use completion::Completion;
+pub use completion::{Completion, StorageMessage};
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};

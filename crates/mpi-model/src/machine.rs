@@ -1,7 +1,7 @@
 //! The machine on which a program runs, as the MPI library sees it: routes, transfer times, speeds.
 
 use std::hash::{Hash, Hasher};
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimDuration};
 use rustc_hash::FxHasher;
@@ -219,17 +219,6 @@ impl FileAccess {
     /// Returns this access at another part of the file.
     pub(crate) fn at(self, offset: u64, bytes: u64) -> Self {
         Self { offset, bytes, ..self }
-    }
-
-    /// Returns the open of a file with the hints of its striping, if there are any: the size of its stripes \[B\], and the number of its
-    /// servers. They take the place of a part, which an open has not.
-    pub(crate) fn with_stripes(self, stripe: Option<u64>, servers: Option<u64>) -> Self {
-        self.at(stripe.unwrap_or(0), servers.unwrap_or(0))
-    }
-
-    /// Returns the hints of the striping with which an operation opens a file.
-    pub fn stripes(&self) -> (Option<NonZeroU64>, Option<NonZeroU64>) {
-        (NonZeroU64::new(self.offset), NonZeroU64::new(self.bytes))
     }
 
     /// Returns the number of a file by its name.

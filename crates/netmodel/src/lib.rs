@@ -113,9 +113,10 @@ pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use storage::{
     Access, Device, Devices, Direction, FileOperation, FileRequest, FileServers, Storage, StoragePlace,
+    Striping,
 };
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;
-pub use uncontended_network::UncontendedNetwork;
+pub use uncontended_network::{ArrivalMessage, UncontendedMachine, UncontendedNetwork, UncontendedRegion};
 pub use unit::UnitError;

@@ -10,11 +10,13 @@ mod file_sizes;
 mod file_system;
 mod hard_disk;
 mod locks;
+mod packet;
 pub mod scheduler;
 mod server;
 mod servers;
 mod slab;
 mod ssd;
+mod systems;
 mod usage;
 
 use std::fmt;
@@ -30,10 +32,11 @@ use crate::{ForeignState, HostId, PlatformError};
 pub use cache::CacheSize;
 pub use devices::Devices;
 pub(crate) use disk::Disk;
-pub use file_request::{BeyondEnd, Consequences, FileOperation, FileRequest, ServerMessage};
+pub use file_request::{BeyondEnd, Consequences, FileOperation, FileRequest};
 pub use file_system::{
     CacheDescription, FileSystem, FileSystemDescription, MetadataDescription, Piece, Striping,
 };
+pub use packet::{Client, Packet, ServerMessage};
 pub use servers::FileServers;
 pub use usage::{Series, ServerUsage};
 

@@ -1,5 +1,7 @@
 //! A network without contention that is simulated event by event, for machines of which other parts need the order of time.
 
+mod region;
+
 use rustc_hash::FxHashMap;
 
 use pdes_core::{SimDuration, SimTime, StateWriter};
@@ -12,6 +14,7 @@ use crate::{
     Capabilities, ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, PathCost,
     Platform, RouteError,
 };
+pub use region::{ArrivalMessage, UncontendedMachine, UncontendedRegion};
 
 /// The contention-free model as a network: each message takes the time of [`ContentionFree`], each computation has a core for itself.
 #[derive(Debug)]
@@ -37,6 +40,21 @@ impl<'a, T> UncontendedNetwork<'a, T> {
     }
 }
 
+impl<T> UncontendedNetwork<'_, T> {
+    /// Returns the instant at which a message arrives.
+    fn arrival(&mut self, &Message { at, src, dst, size, .. }: &Message<T>) -> Result<SimTime, RouteError> {
+        let cost = match self.costs.get(&(src, dst)) {
+            Some(cost) => *cost,
+            None => {
+                let cost = self.model.path_cost(self.platform, src, dst)?;
+                self.costs.insert((src, dst), cost);
+                cost
+            }
+        };
+        Ok(end(at, self.model.try_duration(cost, size)))
+    }
+}
+
 /// Returns the end of work that takes a time; the end of simulated time if that is beyond it.
 fn end(at: SimTime, duration: Option<SimDuration>) -> SimTime {
     duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)
@@ -46,16 +64,9 @@ impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
     const CAPABILITIES: Capabilities =
         Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE };
 
-    fn send(&mut self, Message { at, src, dst, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
-        let cost = match self.costs.get(&(src, dst)) {
-            Some(cost) => *cost,
-            None => {
-                let cost = self.model.path_cost(self.platform, src, dst)?;
-                self.costs.insert((src, dst), cost);
-                cost
-            }
-        };
-        self.state.ends.add(end(at, self.model.try_duration(cost, size)), tag);
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+        let arrival = self.arrival(&message)?;
+        self.state.ends.add(arrival, message.tag);
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
 use crate::simulation::ServerUse;
-use crate::storage::{StorageResources, find_file};
+use crate::storage::{FileRules, StorageResources, find_file};
 
 /// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
 #[derive(Debug)]
@@ -156,6 +156,16 @@ impl EpochPlan {
         }
     }
 
+    /// Cuts the platform into regions that depend on each other a message later at the earliest, without contention; `None` if there is
+    /// only one, or no lookahead.
+    pub(crate) fn without_contention(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
+        let regions = job.regions.partition(platform)?;
+        // Latencies are rounded.
+        let epoch = regions.lookahead(platform, &job.network).map_or(0, |most| most.as_picos());
+        let epoch = SimDuration::from_picos(epoch.saturating_sub(1));
+        Ok((epoch > SimDuration::ZERO).then_some(Self { regions, epoch }))
+    }
+
     /// Creates the machine with these regions and epochs.
     pub(crate) fn machine<'p>(
         &self,
@@ -172,6 +182,12 @@ impl EpochPlan {
         parameters: &NetworkParameters,
     ) -> Result<EpochNetwork<'p, Completion>, EpochError> {
         EpochNetwork::new(platform, parameters, self.regions.clone(), self.epoch)
+    }
+
+    /// Returns the region of each host.
+    pub(crate) fn homes_of_hosts(&self, platform: &Platform) -> Vec<RegionIndex> {
+        let hosts = (0..platform.hosts().len() as u32).map(HostId::new);
+        hosts.map(|host| self.regions.of_host(host).get()).collect()
     }
 
     /// Returns the region of each rank.
@@ -231,6 +247,11 @@ impl WindowPlan {
         self.regions
     }
 
+    /// Returns the region of each host.
+    pub(crate) fn homes_of_hosts(&self) -> &[RegionIndex] {
+        &self.homes
+    }
+
     /// Returns the regions of ranks, all on one process.
     pub(crate) fn blocks(&self, placement: &Placement, ranks: u32) -> RegionBlocks {
         let home = |rank| self.homes[placement.host(Rank::new(rank)).index()];
@@ -268,8 +289,8 @@ pub struct Contention<'a, N> {
 
 impl<'a, N> Contention<'a, N> {
     /// Creates the contention on an idle network between the hosts of a machine.
-    pub fn new(machine: &SharedMachine<'a>, network: N) -> Self {
-        let storage = StorageResources::new(machine.platform, machine.placement);
+    pub(crate) fn new(machine: &SharedMachine<'a>, rules: &FileRules, network: N) -> Self {
+        let storage = StorageResources::new(machine.platform, machine.placement, rules);
         Self { network, storage, placement: machine.placement, completions: Vec::new() }
     }
 
@@ -283,11 +304,6 @@ impl<'a, N> Contention<'a, N> {
             |completion: Completion, state: &mut StateWriter| completion.write_state(state, &eager_messages);
         self.network.write_state(state, write_tag);
         self.storage.as_ref().is_none_or(|storage| storage.write_state(state, write_tag))
-    }
-
-    /// Lets reads of file systems go beyond the end of files.
-    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
-        self.storage.iter_mut().for_each(StorageResources::allow_reads_beyond_the_end);
     }
 
     /// Returns the use of each I/O server.
@@ -331,13 +347,7 @@ impl<'a, N> Contention<'a, N> {
             None => {
                 network.advance(completions);
                 let now = network.now();
-                completions.retain(|completion| match completion.storage_message() {
-                    Some(number) => {
-                        storage.arrived(network, now, number);
-                        false
-                    }
-                    None => true,
-                });
+                completions.retain(|completion| !storage.arrived(network, now, *completion));
                 now
             }
         };

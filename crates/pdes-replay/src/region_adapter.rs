@@ -2,12 +2,11 @@
 
 mod windows;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{ForeignState, HostId, Message, NetworkRegion, RouteError, Storage};
+use netmodel::{ForeignState, Message, NetworkRegion, RouteError};
 use pdes_core::{
     Cluster, ExchangeCounts, Fault, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks, RegionIndex,
     RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, SubmittedWork,
@@ -18,8 +17,8 @@ use serde::de::DeserializeOwned;
 use crate::Placement;
 use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
-use crate::simulation::{MemberRun, RunError};
-use crate::storage::OwnDevices;
+use crate::simulation::{MemberRun, RunError, ServerUse};
+use crate::storage::{RegionStorage, SavedStorage};
 pub(crate) use windows::InWindows;
 
 /// Latest time of an event: work that does not end by then never ends.
@@ -34,30 +33,32 @@ pub(crate) struct RegionAdapter<'a, N> {
     /// Region of each rank.
     homes: &'a [RegionIndex],
     completions: Vec<Completion>,
-    /// Devices of the hosts of the ranks, if they access files.
-    devices: Option<OwnDevices>,
+    /// Storage of the hosts of the region, if ranks access files.
+    storage: Option<RegionStorage<'a>>,
     /// Work that came too late.
     late: Option<(SimTime, Rank)>,
 }
 
 impl<'a, N> RegionAdapter<'a, N> {
-    /// Adapts regions whose numbers begin with `first`; `storage` is the storage that ranks access, if they do.
+    /// Adapts regions whose numbers begin with `first`; `storage` makes the storage of a region, if ranks access any.
     pub(crate) fn adapt_all(
         first: RegionIndex,
         regions: Vec<N>,
         placement: &'a Placement,
         homes: &'a [RegionIndex],
-        storage: Option<&Storage>,
+        storage: impl Fn(RegionIndex) -> Option<RegionStorage<'a>>,
     ) -> Vec<Self> {
-        let ranks = (0..).map(Rank::new).zip(homes);
-        let hosts: BTreeMap<HostId, RegionIndex> =
-            ranks.map(|(rank, home)| (placement.host(rank), *home)).collect();
         let adapter = |(index, region)| {
-            let is_own = |host| hosts.get(&host) == Some(&index);
-            let devices = storage.map(|storage| OwnDevices::new(storage, is_own));
-            Self { index, region, placement, homes, completions: Vec::new(), devices, late: None }
+            let storage = storage(index);
+            Self { index, region, placement, homes, completions: Vec::new(), storage, late: None }
         };
         (first..).zip(regions).map(adapter).collect()
+    }
+
+    /// Returns the use of each I/O server of the regions, with its number.
+    pub(crate) fn server_use(adapters: &[Self]) -> Vec<(u32, ServerUse)> {
+        let storage = adapters.iter().filter_map(|adapter| adapter.storage.as_ref());
+        storage.flat_map(RegionStorage::server_use).collect()
     }
 
     /// Returns the regions.
@@ -66,23 +67,25 @@ impl<'a, N> RegionAdapter<'a, N> {
     }
 }
 
-/// State of a region, and of its devices.
-type SavedAdapter = (Vec<u8>, Option<(Vec<u8>, Option<SimTime>)>);
+/// State of a region, and of its storage.
+type SavedAdapter = (Vec<u8>, Option<SavedStorage>);
 
-impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
+impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
     fn save(&self) -> SavedAdapter {
-        (self.region.save(), self.devices.as_ref().map(OwnDevices::save))
+        (self.region.save(), self.storage.as_ref().map(RegionStorage::save))
     }
 
-    fn restore(&mut self, (region, devices): &SavedAdapter) -> Result<(), ForeignState> {
+    fn restore(&mut self, (region, storage): &SavedAdapter) -> Result<(), ForeignState> {
         self.region.restore(region)?;
-        match (&mut self.devices, devices) {
+        match (&mut self.storage, storage) {
             (Some(own), Some(state)) => own.restore(state),
             (None, None) => Ok(()),
             _ => Err(ForeignState),
         }
     }
+}
 
+impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
     /// Sums up the epoch statistics of a run.
     pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
@@ -94,6 +97,29 @@ impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
         }
         let violations = adapters.iter().map(|adapter| adapter.region.capacity_violation());
         EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
+    }
+}
+
+impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
+    /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
+    #[cold]
+    fn advance_with_storage(&mut self, outbox: &mut Outbox<Token, WorkRequest>) -> SimTime {
+        let Self { region, storage, completions, late, .. } = self;
+        let storage = storage.as_mut().expect("there is storage");
+        let Some(at) = storage.next_event(region.next_event()) else {
+            storage.set_timer(region);
+            region.advance(completions);
+            storage.take_arrivals(region.now(), completions);
+            return region.now();
+        };
+        storage.advance(region, at, completions);
+        for (completion, size) in storage.failed.drain(..) {
+            completion.fail_read(size, outbox);
+        }
+        if late.is_none() && region.is_late() {
+            *late = Some((at, Rank::new(0)));
+        }
+        at
     }
 }
 
@@ -123,8 +149,11 @@ where
             }
             Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), completion),
             Work::Access(access) => {
-                let devices = self.devices.as_mut().expect("ranks that access files have devices");
-                devices.submit(&mut self.region, at, &access, completion);
+                let storage = self.storage.as_mut().expect("ranks that access files have storage");
+                storage.submit(at, &access, completion);
+                if at < self.region.now() {
+                    self.late.get_or_insert((at, from));
+                }
             }
         }
         if self.late.is_none() && self.region.is_late() {
@@ -133,20 +162,25 @@ where
     }
 
     fn next_event_time(&mut self) -> Option<SimTime> {
-        self.region.next_event().map(|at| at.min(END_OF_TIME))
+        let of_network = self.region.next_event();
+        let of_storage = self.storage.as_mut().and_then(|storage| storage.next_event(of_network));
+        of_storage.or(of_network).map(|at| at.min(END_OF_TIME))
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        self.region.advance(&mut self.completions);
-        if let Some(devices) = &mut self.devices {
-            devices.advance(&mut self.region, &mut self.completions);
-        }
-        let at = self.region.now();
+        let at = match &self.storage {
+            Some(_) => self.advance_with_storage(outbox),
+            None => {
+                self.region.advance(&mut self.completions);
+                self.region.now()
+            }
+        };
         if at >= END_OF_TIME {
-            return Err(end_of_time_error(self.region.unfinished().into_iter()));
+            let files = self.storage.iter().flat_map(RegionStorage::unfinished);
+            return Err(end_of_time_error(self.region.unfinished().into_iter().chain(files)));
         }
         let Self { index, homes, .. } = *self;
         for completion in &self.completions {
@@ -184,26 +218,24 @@ where
 }
 
 /// A replay in epochs, region by region, which can be interrupted at the end of an epoch.
-pub(crate) struct InRegions<'r, 't, 'm, 'g, 'p> {
+pub(crate) struct InRegions<'r, 'a, 't, 'm, N> {
     engine: RegionalEngine,
     epoch: SimDuration,
     blocks: &'r RegionBlocks,
     /// Regions of this process.
-    adapters: Vec<EpochAdapter<'r, 'g, 'p>>,
+    adapters: Vec<RegionAdapter<'a, N>>,
     world: &'r Replay<'t, SharedMachine<'m>>,
     /// Counts so far, with the messages that carried critical paths since this process has begun.
     counts: ExchangeCounts,
     timing: Option<RegionalTiming>,
 }
 
-type EpochAdapter<'r, 'g, 'p> = RegionAdapter<'r, EpochRegion<'g, 'p, Completion>>;
-
-impl<'r, 't, 'm, 'g, 'p> InRegions<'r, 't, 'm, 'g, 'p> {
+impl<'r, 'a, 't, 'm, N> InRegions<'r, 'a, 't, 'm, N> {
     pub(crate) fn new(
         engine: RegionalEngine,
         epoch: SimDuration,
         blocks: &'r RegionBlocks,
-        adapters: Vec<EpochAdapter<'r, 'g, 'p>>,
+        adapters: Vec<RegionAdapter<'a, N>>,
         world: &'r Replay<'t, SharedMachine<'m>>,
     ) -> Self {
         Self { engine, epoch, blocks, adapters, world, counts: ExchangeCounts::default(), timing: None }
@@ -217,12 +249,15 @@ impl<'r, 't, 'm, 'g, 'p> InRegions<'r, 't, 'm, 'g, 'p> {
     }
 
     /// Returns the regions, and their times if they were measured.
-    pub(crate) fn into_parts(self) -> (Vec<EpochAdapter<'r, 'g, 'p>>, Option<RegionalTiming>) {
+    pub(crate) fn into_parts(self) -> (Vec<RegionAdapter<'a, N>>, Option<RegionalTiming>) {
         (self.adapters, self.timing)
     }
 }
 
-impl<'t, 'm> Segmented<'t, SharedMachine<'m>> for InRegions<'_, 't, 'm, '_, '_> {
+impl<'t, 'm, N> Segmented<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
+where
+    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+{
     fn run(
         &mut self,
         cluster: &mut Cluster,

@@ -1,6 +1,7 @@
 //! The simulation of one trace on one platform: loading here, replays in the submodules.
 
 mod error;
+mod files;
 mod ordered;
 mod outcome;
 mod overheads;
@@ -14,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, ReplayError};
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{HostId, Layout, Platform, RouteError, StoragePlace};
+use netmodel::{Platform, RouteError};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
-use trace_mmap::{FileName, LoadOptions, Trace, TraceError};
+use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
@@ -26,8 +27,10 @@ use crate::models::{Execution, Model};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::{PROFILED_THREADS, read_region_costs};
+use crate::storage::FileRules;
 
 pub use error::RunError;
+use files::{check_routes, orders_files};
 pub use ordered::OrderedReplay;
 pub use outcome::{Outcome, ServerUse};
 pub(crate) use outcome::{agree, gather, sum};
@@ -50,7 +53,7 @@ pub(crate) enum WindowObstacle {
     ForwardedFiles,
     #[error("checkpoints are written between two events")]
     Checkpoints,
-    #[error("accesses to files of other hosts, or at shared pointers, have one order of events")]
+    #[error("accesses to devices of other hosts, or at shared pointers, have one order of events")]
     Files,
     #[error(transparent)]
     Network(#[from] WindowError),
@@ -66,6 +69,8 @@ pub struct Simulation {
     /// The model of the job, or its variant with epochs.
     model: &'static Model,
     epochs: Option<EpochPlan>,
+    /// Regions that several threads and processes simulate without contention, where accesses to files need the order of time.
+    exact_regions: Option<EpochPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
     /// Number of processes that wait because their host has no core for them.
@@ -82,7 +87,9 @@ pub struct Simulation {
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
     /// Warning about calls that take no time, computed on first use.
     unmodelled_warning: OnceLock<Option<String>>,
-    uses_own_devices: OnceLock<bool>,
+    /// Some accesses to files have one order of events, because they have effects on other hosts at once: those to devices of other hosts,
+    /// and those at shared pointers.
+    orders_files: bool,
 }
 
 impl Simulation {
@@ -142,7 +149,7 @@ impl Simulation {
     /// Assigns the regions of the platform to the processes that work with balanced costs: the costs of an earlier replay if known,
     /// else the number of actions. Returns `None` if regions cannot be separated, or there is only one.
     fn partition_regions(&self, works: &[bool]) -> Result<Option<RegionBlocks>, RunError> {
-        let Some(plan) = self.epochs().filter(|plan| works.len() > 1 && plan.regions() > 1) else {
+        let Some(plan) = self.region_plan().filter(|plan| works.len() > 1 && plan.regions() > 1) else {
             return Ok(None);
         };
         let homes = plan.homes(&self.placement, self.trace.ranks());
@@ -176,7 +183,7 @@ impl Simulation {
     fn fingerprint(&self) -> [u8; 32] {
         let job = Job { reading_threads: 0, ..self.job.clone() };
         let trace = (self.trace.ranks(), self.trace.actions());
-        let epochs = self.epochs().map(|plan| (plan.epoch(), plan.regions()));
+        let epochs = self.region_plan().map(|plan| (plan.epoch(), plan.regions()));
         let costs = &self.region_costs;
         let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
@@ -223,6 +230,10 @@ impl Simulation {
         if is_ordered {
             check_routes(&platform, &placement, trace.ranks())?;
         }
+        let orders_files = orders_files(&trace, &platform, &placement);
+        let is_separable =
+            replaced.is_some() && !orders_files && !job.fast_forward && job.checkpoints.is_none();
+        let exact_regions = if is_separable { EpochPlan::without_contention(job, &platform)? } else { None };
         let mut job = job.clone();
         if trace.has_graphs() && job.profile.is_some() {
             return Err(RunError::ProfileOfGraph);
@@ -236,6 +247,7 @@ impl Simulation {
             placement,
             model,
             epochs,
+            exact_regions,
             region_costs,
             surplus_processes: 0,
             load_time,
@@ -246,7 +258,7 @@ impl Simulation {
             stop: StopHandle::default(),
             event_sink: None,
             unmodelled_warning: OnceLock::new(),
-            uses_own_devices: OnceLock::new(),
+            orders_files,
         };
         simulation.check_profile()?;
         Ok(simulation)
@@ -361,6 +373,11 @@ impl Simulation {
         self.epochs.as_ref()
     }
 
+    /// Returns the regions of the platform, with epochs or without contention.
+    pub(crate) fn region_plan(&self) -> Option<&EpochPlan> {
+        self.epochs.as_ref().or(self.exact_regions.as_ref())
+    }
+
     /// Returns whether the wait states of ranks are analysed.
     pub(crate) fn analyses_waits(&self) -> bool {
         let are_few = self.trace.ranks() <= MAX_RANKS_WITH_WAITS;
@@ -378,24 +395,9 @@ impl Simulation {
         !self.platform.storage().is_empty() && self.trace.has_file_calls()
     }
 
-    /// Returns whether all accesses to files are to devices of the hosts of their ranks, on which no other host depends at once.
-    pub(crate) fn uses_own_devices(&self) -> bool {
-        let storage = self.platform.storage();
-        let is_own = |host, file: &FileName| match storage.find(host, file.as_str()) {
-            Some(StoragePlace::Device(device)) => storage.host(device) == host,
-            Some(StoragePlace::FileSystem(_)) => false,
-            // An error of the program, which its replay finds.
-            None => true,
-        };
-        let are_own = |rank| {
-            let host = self.placement.host(rank);
-            let found = self.trace.with_rank(rank, |rank| rank.files().all(|file| is_own(host, file)));
-            // A damaged rank ends the run on the process that replays it.
-            found.unwrap_or(true)
-        };
-        *self.uses_own_devices.get_or_init(|| {
-            !self.trace.has_shared_file_accesses() && (0..self.trace.ranks()).map(Rank::new).all(are_own)
-        })
+    /// Returns what is decided about files before a run.
+    pub(crate) fn file_rules(&self) -> FileRules {
+        FileRules::of(&self.trace, &self.platform, &self.placement)
     }
 
     /// Creates the engine for a replay without contention.
@@ -415,17 +417,17 @@ impl Simulation {
 
     /// Returns the windows of this number of threads, or the reason why there are none.
     pub(crate) fn window_plan_for(&self, threads: usize) -> Result<WindowPlan, WindowObstacle> {
-        if self.uses_storage() && !self.uses_own_devices() {
+        if self.orders_files {
             return Err(WindowObstacle::Files);
-        }
-        if !self.model.capabilities.windows {
-            return Err(WindowObstacle::Model);
         }
         if self.fast_forwards() && self.uses_storage() {
             return Err(WindowObstacle::ForwardedFiles);
         }
         if self.job.checkpoints.is_some() {
             return Err(WindowObstacle::Checkpoints);
+        }
+        if !self.model.capabilities.windows {
+            return Err(WindowObstacle::Model);
         }
         let window = window(&self.platform, &self.job.network)?;
         Ok(WindowPlan::new(window, &self.platform, &self.placement, self.trace.ranks(), threads))
@@ -445,35 +447,6 @@ impl Simulation {
         };
         RunError::Replay { place, error }
     }
-}
-
-/// Checks that clients and servers of all file systems reach each other.
-fn check_routes(platform: &Platform, placement: &Placement, ranks: u32) -> Result<(), RunError> {
-    // In one cluster all hosts do.
-    if Layout::of(platform).is_some() {
-        return Ok(());
-    }
-    let clients: BTreeSet<HostId> = (0..ranks).map(|rank| placement.host(Rank::new(rank))).collect();
-    for system in platform.storage().file_systems() {
-        let metadata = system.metadata.map(|(host, _)| host);
-        let servers: BTreeSet<HostId> = system.servers.iter().copied().chain(metadata).collect();
-        let forwarders: BTreeSet<HostId> = system.forwarders.iter().copied().collect();
-        let near = if forwarders.is_empty() { &servers } else { &forwarders };
-        let pairs = clients.iter().flat_map(|client| near.iter().map(move |host| (*client, *host)));
-        let behind = forwarders.iter().flat_map(|via| servers.iter().map(move |host| (*via, *host)));
-        // A forwarder that is a client or a server itself is left out.
-        let direct = clients.intersection(&forwarders);
-        let direct = direct.flat_map(|client| servers.iter().map(move |host| (*client, *host)));
-        for (one, other) in pairs.chain(behind).chain(direct).filter(|(one, other)| one != other) {
-            for (from, to) in [(one, other), (other, one)] {
-                platform.route(from, to, &mut Vec::new()).map_err(|source| RunError::FileSystemRoute {
-                    directory: system.directory.clone(),
-                    source: source.into(),
-                })?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.

@@ -1,13 +1,18 @@
 //! Files of ranks on the storage of a platform.
 
-mod own_devices;
+mod file_rules;
+mod region_storage;
 mod resources;
 mod shared_pointers;
 
 use mpi_model::{FileAccess, FileOperation, FilePlace, StorageKind};
-use netmodel::{Access, DeviceId, Direction, HostId, Platform, RouteError, StoragePlace};
+use netmodel::storage::Client;
+use netmodel::{
+    Access, DeviceId, Direction, FileRequest, FileSystemId, HostId, Platform, RouteError, StoragePlace,
+};
 
-pub(crate) use own_devices::OwnDevices;
+pub(crate) use file_rules::FileRules;
+pub(crate) use region_storage::{RegionStorage, SavedStorage};
 pub(crate) use resources::StorageResources;
 
 /// Returns the place of a file as a host sees it; `None` if the platform has no storage. `route` returns the route between two hosts.
@@ -42,4 +47,17 @@ pub(crate) fn addressed(access: &FileAccess) -> (DeviceId, Access) {
         }
     };
     (DeviceId::new(number), Access { file, direction, offset, bytes })
+}
+
+/// Returns an operation on a file of a file system as its clients and servers see it.
+fn file_request(access: &FileAccess, client: Client) -> FileRequest {
+    let operation = match access.operation {
+        FileOperation::Read => netmodel::FileOperation::Read,
+        FileOperation::Write => netmodel::FileOperation::Write,
+        FileOperation::ReadExisting => netmodel::FileOperation::ReadExisting,
+        FileOperation::Open => netmodel::FileOperation::Open,
+        FileOperation::Sync => netmodel::FileOperation::Sync,
+    };
+    let &FileAccess { number, file, offset, bytes, .. } = access;
+    FileRequest { system: FileSystemId::new(number), client, file, operation, offset, bytes }
 }

@@ -1,11 +1,9 @@
-//! Requests of clients to the servers of a file system, and their consequences.
+//! Requests of clients to file systems, and their consequences.
 
-use std::num::NonZeroU64;
-
-use pdes_core::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{FileSystemId, HostId};
+use super::packet::{Client, ServerMessage};
+use crate::FileSystemId;
 
 /// Operation on a file of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,13 +14,8 @@ pub enum FileOperation {
     Write,
     /// Reads what exists of a range, which may be nothing.
     ReadExisting,
-    /// Opens the file, at the metadata server. If it has no data yet, hints stripe it.
-    Open {
-        /// Size of its stripes \[B\].
-        stripe: Option<NonZeroU64>,
-        /// Number of its servers; more than there are stand for all.
-        servers: Option<NonZeroU64>,
-    },
+    /// Opens the file, at the metadata server.
+    Open,
     /// Waits until all data that were written before are on the devices.
     Sync,
 }
@@ -32,8 +25,8 @@ pub enum FileOperation {
 pub struct FileRequest {
     /// File system.
     pub system: FileSystemId,
-    /// Host of the client.
-    pub client: HostId,
+    /// Client.
+    pub client: Client,
     /// Number of the file; different files may have one number, with a probability of 2^-32.
     pub file: u32,
     /// Operation.
@@ -44,27 +37,12 @@ pub struct FileRequest {
     pub bytes: u64,
 }
 
-/// A message that the caller has to send now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerMessage<T> {
-    /// Host that sends it.
-    pub from: HostId,
-    /// Host that receives it.
-    pub to: HostId,
-    /// Its size.
-    pub bytes: Bytes,
-    /// Its number, with which its arrival is reported.
-    pub number: u32,
-    /// Tag of the access.
-    pub tag: T,
-}
-
 /// A read goes beyond the end of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeyondEnd {
     /// The read.
     pub request: FileRequest,
-    /// Size of the file at that time \[B\].
+    /// Size of the file, as its servers know it when the read has found its end \[B\].
     pub size: u64,
 }
 
@@ -72,7 +50,7 @@ pub struct BeyondEnd {
 #[derive(Debug)]
 pub struct Consequences<T> {
     /// Messages to send now.
-    pub messages: Vec<ServerMessage<T>>,
+    pub messages: Vec<ServerMessage>,
     /// Tags of operations that end now.
     pub ended: Vec<T>,
     /// Reads beyond the end of their files.

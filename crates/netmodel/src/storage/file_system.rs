@@ -73,7 +73,7 @@ pub struct Piece {
 
 impl Striping {
     /// Returns the striping of a file that is opened with hints: the size of a stripe \[B\], and the number of servers, at most all.
-    pub(super) fn with_hints(self, stripe: Option<NonZeroU64>, servers: Option<NonZeroU64>) -> Self {
+    pub fn with_hints(self, stripe: Option<NonZeroU64>, servers: Option<NonZeroU64>) -> Self {
         let bytes = stripe.map_or(self.bytes, NonZeroU64::get);
         let count = servers.map_or(self.count, |count| count.get().min(self.servers.into()) as u32);
         Self { bytes, count, ..self }
@@ -103,6 +103,15 @@ impl Striping {
     pub fn part(self, file: u32, server: u32, size: u64) -> u64 {
         let start = self.start.unwrap_or(file % self.servers);
         self.before(size, (server + self.servers - start) % self.servers)
+    }
+
+    /// Returns the end in the file of the part of a size that a server has \[B\].
+    pub(super) fn end_of_part(self, file: u32, server: u32, size: u64) -> u64 {
+        let Some(last) = size.checked_sub(1) else { return 0 };
+        let start = self.start.unwrap_or(file % self.servers);
+        let slot = u64::from((server + self.servers - start) % self.servers);
+        let stripes = last / self.bytes * u64::from(self.count) + slot;
+        stripes.saturating_mul(self.bytes).saturating_add(last % self.bytes + 1)
     }
 
     /// Returns the amount before a position of a file that is in a slot \[B\].
@@ -364,6 +373,10 @@ mod tests {
         assert_eq!(pieces(30, 30).count(), 0);
         for (begin, end) in (0..70).flat_map(|begin| (begin..70).map(move |end| (begin, end))) {
             assert_eq!(pieces(begin, end).map(|(_, from, to)| to - from).sum::<u64>(), end - begin);
+            // The end of the file is the last one of those of its parts.
+            let end_of = |server| striping.end_of_part(7, server, striping.part(7, server, end));
+            let ends = striping.servers_of(7).map(end_of);
+            assert_eq!(ends.max(), Some(end));
         }
         let by_file = Striping { start: None, ..striping };
         assert_eq!(by_file.pieces(7, 0, 1).next().map(|piece| piece.server), Some(3));

@@ -11,144 +11,125 @@
 //! | server | cache, or device | | | |
 //! | server to client | acknowledgement | | | |
 //!
-//! With locks of extents, an access first asks each server for a lock that its client does not have.
+//! With locks of extents, an access first asks each server for a lock that its client does not have. A server knows the size of its parts
+//! of files. If it has not all of a read, it answers with what exists, and the client asks all servers of the file for their sizes: what
+//! is missing is a hole, or beyond the end.
 //!
-//! The caller sends the messages over its network, and reports their arrival. A message to the same host arrives at once.
+//! The clients of a host and each server are logical processes: they know of each other by messages alone, which the caller sends over
+//! its network, and whose arrival it reports. So one thread may have the processes of all hosts, or a region those of its own. A message
+//! to the same host arrives at once. What happens to a process at one instant has an order of its own: operations that begin by their
+//! ranks, then messages by their clients and contents.
 
-mod locking;
+mod client;
+mod server_process;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
-use pdes_core::{Bytes, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::file_request::{BeyondEnd, Consequences, FileOperation, FileRequest, ServerMessage};
-use super::file_sizes::FileSizes;
-use super::locks::{LockId, Locks, ShareId};
-use super::server::{Effect, Server, TransferId};
-use super::slab::Slab;
+use super::file_request::{Consequences, FileRequest};
+use super::packet::{Client, Content, Packet, ServerMessage};
+use super::server::Server;
+use super::systems::Systems;
 use super::usage::ServerUsage;
-use super::{Access, Devices, Direction, FileSystem, Storage, Striping, read_state};
-use crate::flow::event_queue::EventQueue;
+use super::{Devices, Storage, Striping, read_state};
 use crate::{DeviceId, FileSystemId, ForeignState, HostId};
+use client::{ClientEffects, ClientProcess};
+use server_process::{ServerContext, ServerEffects, ServerProcess};
 
-/// The I/O servers of a machine with their clients; `T` is the tag that the caller attaches to an operation, and gets back on its end.
+/// The clients and I/O servers of some hosts; `T` is the tag that the caller attaches to an operation, and gets back on its end.
 #[derive(Debug)]
 pub struct FileServers<'a, T> {
-    systems: &'a [FileSystem],
-    /// Number of the first server of each file system.
-    bases: Vec<u32>,
+    systems: Systems<'a>,
     /// Devices of the servers, with the number of the server and of the access there.
     devices: Devices<(u32, u32)>,
     state: State<T>,
     /// Reads end at the end of their file; otherwise they may go beyond.
     checks_sizes: bool,
-    effects: Vec<Effect>,
+    client_effects: ClientEffects<T>,
+    server_effects: ServerEffects,
     accesses_ended: Vec<(u32, u32)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct State<T> {
-    servers: Vec<Server>,
-    operations: Slab<Operation<T>>,
-    transfers: Slab<Transfer>,
-    messages: Slab<UnderWay>,
-    events: EventQueue<Event>,
-    locks: Locks,
-    sizes: FileSizes,
-    /// Striping of files that hints of an open have striped, by file system and number.
-    striped: BTreeMap<(u32, u32), Striping>,
+    clients: BTreeMap<HostId, ClientProcess<T>>,
+    /// Servers by their numbers, each with that of its device.
+    servers: BTreeMap<u32, (u32, ServerProcess)>,
+    /// Operations to come, by their begin, their rank, and the number of those before.
+    upcoming: BTreeMap<(SimTime, Rank, u64), (FileRequest, T)>,
+    submitted: u64,
+    events: BinaryHeap<Reverse<(SimTime, HostId, Event)>>,
     /// Instant from which each metadata server is free.
     metadata_free_from: Vec<SimTime>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Operation<T> {
-    request: FileRequest,
-    tag: T,
-    shares: Vec<Share>,
-    /// Number of shares that are not complete.
-    left: u32,
-}
-
-/// The share of a server in an operation.
-#[derive(Debug, Serialize, Deserialize)]
-struct Share {
-    server: u32,
-    /// Begin of the next transfer, and end of the last one, in the part of the file that the server has \[B\].
-    next: u64,
-    end: u64,
-    under_way: u32,
-    /// Lock that it uses.
-    lock: Option<LockId>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Transfer {
-    operation: u32,
-    share: u32,
-    offset: u64,
-    bytes: u64,
-}
-
-/// A message under way.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct UnderWay {
-    content: Content,
-    bytes: u64,
-    /// Host to which it goes now.
-    at: HostId,
-    /// Host to which it goes from there.
-    then: Option<HostId>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Content {
-    Request(TransferId),
-    Grant(TransferId),
-    Data(TransferId),
-    Reply(TransferId),
-    OpenRequest(u32),
-    OpenReply(u32),
-    LockRequest(ShareId),
-    LockGrant { lock: LockId, to: ShareId },
-    CallBack { lock: LockId, by: u32 },
-    GiveUp { lock: LockId, by: u32 },
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Event {
-    Begin(u32),
-    Arrival(u32),
-    Opened(u32),
+    /// The metadata server has opened the file of an operation.
+    Opened {
+        client: Client,
+        system: FileSystemId,
+        operation: u32,
+    },
+    Arrival(Client, Packet),
 }
+
+/// A message from a client to a server, or back.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    client: Client,
+    server: u32,
+    content: Content,
+}
+
+/// Order number of messages between clients and servers, with that of their host in the low bits: they come after those of ranks.
+const MESSAGE_ORDER: u64 = 1 << 63;
 
 impl<'a, T: Copy> FileServers<'a, T> {
-    /// Creates idle servers. `number` returns the number of a file by its name.
-    pub fn new(storage: &'a Storage, number: impl Fn(&str) -> u32) -> Self {
-        let systems = storage.file_systems();
-        let mut state = State {
-            servers: Vec::new(),
-            operations: Slab::default(),
-            transfers: Slab::default(),
-            messages: Slab::default(),
-            events: EventQueue::default(),
-            locks: Locks::default(),
-            sizes: FileSizes::default(),
-            striped: BTreeMap::new(),
-            metadata_free_from: vec![SimTime::ZERO; systems.len()],
-        };
-        let (mut bases, mut devices) = (Vec::new(), Vec::new());
-        for (system, of) in (0..).zip(systems) {
-            bases.push(state.servers.len() as u32);
-            state.servers.extend(of.servers.iter().map(|&host| Server::new(host)));
-            devices.extend(of.servers.iter().map(|_| of.device.idle()));
-            of.files.iter().for_each(|(name, size)| state.sizes.set(system, number(name), *size));
+    /// Creates the idle clients and servers of the hosts that `is_own` accepts. `number` returns the number of a file by its name, `striped`
+    /// has the striping of files that hints stripe, by file system and number.
+    pub fn new(
+        storage: &'a Storage,
+        is_own: impl Fn(HostId) -> bool,
+        number: impl Fn(&str) -> u32,
+        striped: BTreeMap<(FileSystemId, u32), Striping>,
+    ) -> Self {
+        let systems = Systems::new(storage.file_systems(), striped);
+        let (mut servers, mut devices) = (BTreeMap::new(), Vec::new());
+        for (id, system) in systems.iter() {
+            let own = (0..).zip(&system.servers).filter(|(_, host)| is_own(**host));
+            for (local, &host) in own {
+                let mut process = ServerProcess::new(Server::new(host));
+                for (name, size) in &system.files {
+                    let file = number(name);
+                    process.sizes.set(file, systems.striping(id, file).part(file, local, *size));
+                }
+                servers.insert(systems.base(id) + local, (devices.len() as u32, process));
+                devices.push(system.device.idle());
+            }
         }
-        let devices = Devices::new(devices);
-        let (effects, accesses_ended) = (Vec::new(), Vec::new());
-        Self { systems, bases, devices, state, checks_sizes: true, effects, accesses_ended }
+        let state = State {
+            clients: BTreeMap::new(),
+            servers,
+            upcoming: BTreeMap::new(),
+            submitted: 0,
+            events: BinaryHeap::new(),
+            metadata_free_from: vec![SimTime::ZERO; systems.iter().count()],
+        };
+        let (client_effects, server_effects) = (ClientEffects::default(), ServerEffects::default());
+        Self {
+            systems,
+            devices: Devices::new(devices),
+            state,
+            checks_sizes: true,
+            client_effects,
+            server_effects,
+            accesses_ended: Vec::new(),
+        }
     }
 
     /// Lets reads go beyond the end of files, as do those of a program that was recorded with the sizes of its buffers.
@@ -158,333 +139,199 @@ impl<'a, T: Copy> FileServers<'a, T> {
 
     /// Submits an operation that begins at an instant, which is not before the last event.
     pub fn submit(&mut self, at: SimTime, request: FileRequest, tag: T) {
-        let operation = Operation { request, tag, shares: Vec::new(), left: 0 };
-        let id = self.state.operations.insert(operation);
-        self.state.events.add(at, Event::Begin(id));
+        let key = (at, request.client.rank, self.state.submitted);
+        self.state.upcoming.insert(key, (request, tag));
+        self.state.submitted += 1;
     }
 
     /// Returns the time of the next event, unless a message arrives before.
     pub fn next_event(&mut self) -> Option<SimTime> {
-        [self.devices.next_event(), self.state.events.next()].into_iter().flatten().min()
+        let begin = self.state.upcoming.first_key_value().map(|((at, ..), _)| *at);
+        let event = self.state.events.peek().map(|Reverse((at, ..))| *at);
+        [self.devices.next_event(), begin, event].into_iter().flatten().min()
     }
 
-    /// Advances to the next event.
+    /// Advances to the next event, after all messages that arrive by then.
     pub fn advance(&mut self, now: SimTime, found: &mut Consequences<T>) {
         while self.next_event().is_some_and(|at| at <= now) {
             self.devices.advance(now, &mut self.accesses_ended);
             for (server, running) in std::mem::take(&mut self.accesses_ended) {
-                let system = self.system_of(server);
-                let Some(of) = self.state.servers.get_mut(server as usize) else { continue };
-                of.access_ended(system, now, running, &mut self.effects);
-                self.apply(now, server, found);
+                self.at_server(server, now, found, |process, context, effects| {
+                    process.access_ended(context, now, running, effects);
+                });
             }
-            let end = now.saturating_add(pdes_core::SimDuration::from_picos(1));
-            while let Some((_, event)) = self.state.events.pop_before(end) {
-                match event {
-                    Event::Begin(operation) => self.begin(now, operation, found),
-                    Event::Arrival(message) => self.arrived(now, message, found),
-                    Event::Opened(operation) => self.opened(now, operation, found),
-                }
+            while let Some(first) = self.state.upcoming.first_entry()
+                && first.key().0 <= now
+            {
+                let (request, tag) = first.remove();
+                self.at_client(request.client.host, now, found, |process, systems, effects| {
+                    process.begin(systems, request, tag, effects);
+                });
+            }
+            while let Some(Reverse((at, ..))) = self.state.events.peek()
+                && *at <= now
+                && let Some(Reverse((_, host, event))) = self.state.events.pop()
+            {
+                self.take(now, host, event, found);
             }
         }
     }
 
-    /// Takes the arrival of a message.
-    pub fn arrived(&mut self, now: SimTime, message: u32, found: &mut Consequences<T>) {
-        let Some(UnderWay { content, bytes, at, then }) = self.state.messages.remove(message) else { return };
-        if let Some(then) = then {
-            return self.send_hop(now, UnderWay { content, bytes, at: then, then: None }, at, found);
+    /// Returns the host at which a message arrives; `None` if it is of no server.
+    pub fn destination(&self, client: Client, packet: &Packet) -> Option<HostId> {
+        let (_, to) = self.systems.ends(client, packet)?;
+        if !packet.is_forwarded {
+            return Some(to);
         }
+        self.systems.forwarder(self.systems.of_packet(packet)?, client)
+    }
+
+    /// Takes the arrival of a message at one of the hosts.
+    pub fn arrived(&mut self, now: SimTime, client: Client, packet: Packet) {
+        let at = self.destination(client, &packet);
+        self.state.events.extend(at.map(|host| Reverse((now, host, Event::Arrival(client, packet)))));
+    }
+
+    fn take(&mut self, now: SimTime, host: HostId, event: Event, found: &mut Consequences<T>) {
+        let (client, packet) = match event {
+            Event::Opened { client, system, operation } => {
+                let content = Content::OpenReply { operation };
+                return self.send(now, Sent { client, server: system.get(), content }, found);
+            }
+            Event::Arrival(client, packet) => (client, packet),
+        };
+        let Packet { content, is_forwarded, server } = packet;
         match content {
-            Content::Request(transfer) => self.requested(now, transfer, found),
-            Content::Grant(transfer) => self.send_to_server(now, transfer, true, found),
-            Content::Data(transfer) => {
-                let Some((server, request, access)) = self.access(transfer) else { return };
-                let system = self.system(request.system);
-                let of = &mut self.state.servers[server as usize];
-                of.written(system, now, (transfer, access), &mut self.effects);
-                self.apply(now, server, found);
+            _ if is_forwarded => {
+                let Some((_, to)) = self.systems.ends(client, &packet) else { return };
+                self.send_hop(now, (host, to), client, Packet { is_forwarded: false, ..packet }, found);
             }
-            Content::Reply(transfer) => self.complete(now, transfer, found),
-            Content::OpenRequest(operation) => {
-                let Some(request) = self.state.operations.get(operation).map(|operation| operation.request)
-                else {
-                    return;
-                };
-                let Some((_, time)) = self.system(request.system).metadata else { return };
-                let free_from = &mut self.state.metadata_free_from[request.system.index()];
+            Content::OpenRequest { operation } => {
+                let Some(system) = self.systems.of_packet(&packet) else { return };
+                let Some((_, time)) = self.systems.get(system).metadata else { return };
+                let free_from = &mut self.state.metadata_free_from[system.index()];
                 *free_from = now.max(*free_from).saturating_add(time);
-                self.state.events.add(*free_from, Event::Opened(operation));
+                let opened = Event::Opened { client, system, operation };
+                self.state.events.push(Reverse((*free_from, host, opened)));
             }
-            Content::OpenReply(operation) => self.end(operation, found),
-            Content::LockRequest(by) => self.lock_requested(now, by, found),
-            Content::LockGrant { lock, to } => self.lock_granted(now, lock, to, found),
-            Content::CallBack { lock, .. } => self.lock_called_back(now, lock, found),
-            Content::GiveUp { lock, .. } => self.lock_given_up(now, lock, found),
+            _ if content.is_to_server() => self.at_server(server, now, found, |process, context, effects| {
+                process.take(context, now, (client, content), effects);
+            }),
+            _ => self.at_client(client.host, now, found, |process, systems, effects| {
+                process.take(systems, (client, server), content, effects);
+            }),
         }
     }
 
-    fn system(&self, id: FileSystemId) -> &'a FileSystem {
-        &self.systems[id.index()]
+    /// Lets a server do something, and carries out what that causes.
+    fn at_server(
+        &mut self,
+        number: u32,
+        now: SimTime,
+        found: &mut Consequences<T>,
+        event: impl FnOnce(&mut ServerProcess, ServerContext<'a>, &mut ServerEffects),
+    ) {
+        let Some(system) = self.systems.of_server(number).map(|id| self.systems.get(id)) else { return };
+        let Some((device, process)) = self.state.servers.get_mut(&number) else { return };
+        let context = ServerContext { number, system, checks_sizes: self.checks_sizes };
+        let effects = &mut self.server_effects;
+        event(process, context, effects);
+        for (access, running) in effects.accesses.drain(..) {
+            self.devices.submit(now, DeviceId::new(*device), access, (number, running));
+        }
+        let mut sent = std::mem::take(&mut effects.sent);
+        sent.drain(..).for_each(|sent| self.send(now, sent, found));
+        self.server_effects.sent = sent;
     }
 
-    fn system_of(&self, server: u32) -> &'a FileSystem {
-        &self.systems[self.bases.partition_point(|base| *base <= server) - 1]
+    /// Lets the clients of a host do something, and carries out what that causes.
+    fn at_client(
+        &mut self,
+        host: HostId,
+        now: SimTime,
+        found: &mut Consequences<T>,
+        event: impl FnOnce(&mut ClientProcess<T>, &Systems<'a>, &mut ClientEffects<T>),
+    ) {
+        let process = self.state.clients.entry(host).or_default();
+        event(process, &self.systems, &mut self.client_effects);
+        found.ended.append(&mut self.client_effects.ended);
+        found.failed.append(&mut self.client_effects.failed);
+        let mut sent = std::mem::take(&mut self.client_effects.sent);
+        sent.drain(..).for_each(|sent| self.send(now, sent, found));
+        self.client_effects.sent = sent;
     }
 
-    fn begin(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
-        let Some(operation) = self.state.operations.get_mut(id) else { return };
-        self.state.sizes.cut_to_existing(&mut operation.request);
-        let (request, tag) = (operation.request, operation.tag);
-        let system = &self.systems[request.system.index()];
-        let base = self.bases[request.system.index()];
-        let striping = striping(&self.state.striped, system, &request);
-        let (begin, end) = (request.offset, request.offset.saturating_add(request.bytes));
-        match request.operation {
-            FileOperation::Open { stripe, servers } => {
-                if (stripe, servers) != (None, None) && !self.state.sizes.has(&request) {
-                    let striping = system.striping.with_hints(stripe, servers);
-                    self.state.striped.insert((request.system.get(), request.file), striping);
-                }
-                match system.metadata {
-                    Some((host, _)) => {
-                        let content = Content::OpenRequest(id);
-                        self.send(now, (request.client, host), content, system.request.get(), request, found);
-                    }
-                    None => self.end(id, found),
-                }
+    /// Sends a message, through the forwarder of its client if it has one.
+    fn send(&mut self, now: SimTime, Sent { client, server, content }: Sent, found: &mut Consequences<T>) {
+        let packet = Packet { content, is_forwarded: false, server };
+        let Some((from, to)) = self.systems.ends(client, &packet) else { return };
+        let system = self.systems.of_packet(&packet);
+        let forwarder = system.and_then(|system| self.systems.forwarder(system, client));
+        match forwarder.filter(|via| *via != from && *via != to) {
+            Some(via) => {
+                let packet = Packet { is_forwarded: true, ..packet };
+                self.send_hop(now, (from, via), client, packet, found);
             }
-            FileOperation::Sync => {
-                let server =
-                    |server| Share { server: base + server, next: 0, end: 1, under_way: 0, lock: None };
-                operation.shares = striping.servers_of(request.file).map(server).collect();
-                self.start_shares(now, id, found);
-            }
-            FileOperation::Read | FileOperation::ReadExisting | FileOperation::Write => {
-                if let Err(size) = self.state.sizes.access(&request, end)
-                    && self.checks_sizes
-                {
-                    self.state.operations.remove(id);
-                    return found.failed.push((tag, BeyondEnd { request, size }));
-                }
-                let pieces = striping.pieces(request.file, begin, end);
-                let share = |piece: super::Piece| Share {
-                    server: base + piece.server,
-                    next: piece.begin,
-                    end: piece.end,
-                    under_way: 0,
-                    lock: None,
-                };
-                operation.shares = pieces.map(share).collect();
-                self.start_shares(now, id, found);
-            }
+            None => self.send_hop(now, (from, to), client, packet, found),
         }
     }
 
-    fn start_shares(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
-        let Some(operation) = self.state.operations.get_mut(id) else { return };
-        let shares = operation.shares.len() as u32;
-        operation.left = shares;
-        if shares == 0 {
-            return self.end(id, found);
-        }
-        (0..shares).for_each(|share| self.start_share(now, ShareId { operation: id, share }, found));
-    }
-
-    /// Starts transfers of a share while it may have more of them under way.
-    fn start_transfers(&mut self, now: SimTime, id: u32, number: u32, found: &mut Consequences<T>) {
-        let Some(operation) = self.state.operations.get_mut(id) else { return };
-        let system = &self.systems[operation.request.system.index()];
-        let share = &mut operation.shares[number as usize];
-        let mut started = Vec::new();
-        while share.next < share.end && share.under_way < system.transfers {
-            let bytes = system.transfer_bytes.min(share.end - share.next);
-            let transfer = Transfer { operation: id, share: number, offset: share.next, bytes };
-            share.next += bytes;
-            share.under_way += 1;
-            started.push(self.state.transfers.insert(transfer));
-        }
-        started.into_iter().for_each(|transfer| self.send_to_server(now, transfer, false, found));
-    }
-
-    /// Sends the request of a transfer to its server, or its data.
-    fn send_to_server(&mut self, now: SimTime, id: TransferId, has_data: bool, found: &mut Consequences<T>) {
-        let Some((server, request, access)) = self.access(id) else { return };
-        let (content, bytes) = match has_data {
-            true => (Content::Data(id), access.bytes),
-            false => (Content::Request(id), self.system(request.system).request.get()),
-        };
-        let hosts = (request.client, self.state.servers[server as usize].host);
-        self.send(now, hosts, content, bytes, request, found);
-    }
-
-    /// Returns the server of a transfer, the request of its operation, and its access there.
-    fn access(&self, id: TransferId) -> Option<(u32, FileRequest, Access)> {
-        let transfer = self.state.transfers.get(id)?;
-        let operation = self.state.operations.get(transfer.operation)?;
-        let request = operation.request;
-        let direction = match request.operation {
-            FileOperation::Write => Direction::Write,
-            _ => Direction::Read,
-        };
-        let access = Access { file: request.file, direction, offset: transfer.offset, bytes: transfer.bytes };
-        Some((operation.shares.get(transfer.share as usize)?.server, request, access))
-    }
-
-    fn requested(&mut self, now: SimTime, id: TransferId, found: &mut Consequences<T>) {
-        let Some((server, request, access)) = self.access(id) else { return };
-        let system = self.system(request.system);
-        let of = &mut self.state.servers[server as usize];
-        match request.operation {
-            FileOperation::Write => of.write_requested(system, (id, access.bytes), &mut self.effects),
-            FileOperation::Read | FileOperation::ReadExisting => {
-                let size = self.state.sizes.of(&request);
-                let local = server - self.bases[request.system.index()];
-                let striping = striping(&self.state.striped, system, &request);
-                let size = size.map(|size| striping.part(request.file, local, size));
-                of.read_requested(system, now, (id, access), size, &mut self.effects);
-            }
-            FileOperation::Sync => of.sync_requested((id, request.file), &mut self.effects),
-            FileOperation::Open { .. } => {}
-        }
-        self.apply(now, server, found);
-    }
-
-    /// Carries out what a server has caused.
-    fn apply(&mut self, now: SimTime, server: u32, found: &mut Consequences<T>) {
-        let host = self.state.servers[server as usize].host;
-        for effect in std::mem::take(&mut self.effects) {
-            let (id, is_done) = match effect {
-                Effect::Access { access, running } => {
-                    self.devices.submit(now, DeviceId::new(server), access, (server, running));
-                    continue;
-                }
-                Effect::Granted(id) => (id, false),
-                Effect::Done(id) => (id, true),
-            };
-            let Some((_, request, access)) = self.access(id) else { continue };
-            let has_data = is_done && request.operation == FileOperation::Read;
-            let bytes = if has_data { access.bytes } else { self.system(request.system).request.get() };
-            let content = if is_done { Content::Reply(id) } else { Content::Grant(id) };
-            self.send(now, (host, request.client), content, bytes, request, found);
-        }
-    }
-
-    /// Completes a transfer at its client.
-    fn complete(&mut self, now: SimTime, id: TransferId, found: &mut Consequences<T>) {
-        let Some(transfer) = self.state.transfers.remove(id) else { return };
-        let Some(operation) = self.state.operations.get_mut(transfer.operation) else { return };
-        let share = &mut operation.shares[transfer.share as usize];
-        share.under_way -= 1;
-        if share.next < share.end {
-            return self.start_transfers(now, transfer.operation, transfer.share, found);
-        }
-        if share.under_way == 0 {
-            let lock = share.lock.take();
-            operation.left -= 1;
-            let is_complete = operation.left == 0;
-            if let Some(lock) = lock {
-                self.end_use(now, lock, found);
-            }
-            if is_complete {
-                self.end(transfer.operation, found);
-            }
-        }
-    }
-
-    fn opened(&mut self, now: SimTime, id: u32, found: &mut Consequences<T>) {
-        let Some(request) = self.state.operations.get(id).map(|operation| operation.request) else { return };
-        let system = self.system(request.system);
-        if let Some((host, _)) = system.metadata {
-            let bytes = system.request.get();
-            self.send(now, (host, request.client), Content::OpenReply(id), bytes, request, found);
-        }
-    }
-
-    fn end(&mut self, id: u32, found: &mut Consequences<T>) {
-        found.ended.extend(self.state.operations.remove(id).map(|operation| operation.tag));
-    }
-
-    /// Sends a message between a client and a server, through the forwarder of the client if it has one.
-    fn send(
+    fn send_hop(
         &mut self,
         now: SimTime,
         (from, to): (HostId, HostId),
-        content: Content,
-        bytes: u64,
-        request: FileRequest,
+        client: Client,
+        packet: Packet,
         found: &mut Consequences<T>,
     ) {
-        let forwarders = &self.system(request.system).forwarders;
-        let forwarder = forwarders.get(request.client.index() % forwarders.len().max(1)).copied();
-        let message = match forwarder.filter(|via| *via != from && *via != to) {
-            Some(via) => UnderWay { content, bytes, at: via, then: Some(to) },
-            None => UnderWay { content, bytes, at: to, then: None },
-        };
-        self.send_hop(now, message, from, found);
-    }
-
-    fn send_hop(&mut self, now: SimTime, message: UnderWay, from: HostId, found: &mut Consequences<T>) {
-        let operation = match message.content {
-            Content::Request(transfer)
-            | Content::Grant(transfer)
-            | Content::Data(transfer)
-            | Content::Reply(transfer) => {
-                self.state.transfers.get(transfer).map_or(u32::MAX, |transfer| transfer.operation)
-            }
-            Content::OpenRequest(operation) | Content::OpenReply(operation) => operation,
-            Content::LockRequest(by) | Content::LockGrant { to: by, .. } => by.operation,
-            Content::CallBack { by, .. } | Content::GiveUp { by, .. } => by,
-        };
-        let Some(tag) = self.state.operations.get(operation).map(|operation| operation.tag) else { return };
-        let number = self.state.messages.insert(message);
-        if message.at == from {
-            self.state.events.add(now, Event::Arrival(number));
-        } else {
-            let bytes = Bytes::new(message.bytes);
-            found.messages.push(ServerMessage { from, to: message.at, bytes, number, tag });
+        if from == to {
+            return self.state.events.push(Reverse((now, to, Event::Arrival(client, packet))));
         }
+        let bytes = match packet.content {
+            Content::Data { bytes, .. } | Content::Reply { bytes, .. } => Bytes::new(bytes),
+            _ => match self.systems.of_packet(&packet) {
+                Some(system) => self.systems.get(system).request,
+                None => return,
+            },
+        };
+        let order = MESSAGE_ORDER | u64::from(from.get());
+        found.messages.push(ServerMessage { from, to, bytes, order, client, packet });
     }
 
     /// Returns the tags of all operations that have not ended.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.state.operations.iter().map(|operation| operation.tag)
+        let running = self.state.clients.values().flat_map(ClientProcess::unfinished);
+        self.state.upcoming.values().map(|(_, tag)| *tag).chain(running)
     }
 
-    /// Returns the file system, the host and the use of each server.
-    pub fn usage(&self) -> impl Iterator<Item = (FileSystemId, HostId, &ServerUsage)> {
-        let system = |server: usize| self.bases.partition_point(|base| *base as usize <= server) - 1;
-        let servers = self.state.servers.iter().enumerate();
-        servers.map(move |(number, server)| {
-            (FileSystemId::new(system(number) as u32), server.host, &server.usage)
+    /// Returns the number, the file system, the host and the use of each server.
+    pub fn usage(&self) -> impl Iterator<Item = (u32, FileSystemId, HostId, &ServerUsage)> {
+        self.state.servers.iter().filter_map(|(&number, (_, process))| {
+            Some((number, self.systems.of_server(number)?, process.server.host, &process.server.usage))
         })
     }
 
-    /// Writes everything on which the future of the servers depends; returns false while an operation or a message is in progress.
+    /// Writes everything on which the future of the servers depends; returns false while an operation is in progress, and with it perhaps
+    /// a message.
     pub fn write_state(&self, state: &mut StateWriter) -> bool {
-        let State {
-            servers, operations, messages, events, locks, sizes, striped, metadata_free_from, ..
-        } = &self.state;
-        if operations.iter().next().is_some() || messages.iter().next().is_some() || events.len() > 0 {
+        if self.unfinished().next().is_some() {
             return false;
         }
         self.devices.write_state(state, |tag, state| state.value(&tag));
-        servers.iter().for_each(|server| server.write_state(state));
-        locks.write_state(state);
-        sizes.write_state(state);
-        state.value(striped);
-        metadata_free_from.iter().for_each(|free| state.time((*free).max(state.now())));
+        self.state.servers.values().for_each(|(_, process)| process.write_state(state));
+        self.state.metadata_free_from.iter().for_each(|free| state.time((*free).max(state.now())));
         true
     }
 
     /// Announces that the interval which begins now may be repeated.
     pub fn watch_period(&mut self, now: SimTime) {
-        self.state.servers.iter_mut().for_each(|server| server.usage.watch(now));
+        self.state.servers.values_mut().for_each(|(_, process)| process.server.usage.watch(now));
     }
 
     /// Adds the use of the interval that was announced last, and ends now, so many times. The servers stay at this time.
     pub fn repeat_period(&mut self, now: SimTime, period: SimDuration, times: u64) {
-        self.state.servers.iter_mut().for_each(|server| server.usage.repeat(now, period, times));
+        let servers = self.state.servers.values_mut();
+        servers.for_each(|(_, process)| process.server.usage.repeat(now, period, times));
     }
 
     /// Returns the state of all servers and operations.
@@ -504,21 +351,18 @@ impl<'a, T: Copy> FileServers<'a, T> {
         T: DeserializeOwned,
     {
         let (devices, state): (Vec<u8>, State<T>) = read_state(state)?;
-        let hosts = |servers: &[Server]| servers.iter().map(|server| server.host).collect::<Vec<_>>();
-        let is_same = hosts(&state.servers) == hosts(&self.state.servers)
-            && state.metadata_free_from.len() == self.systems.len()
-            && state.striped.iter().all(|((system, _), striping)| {
-                let known = self.systems.get(*system as usize).map(|system| system.striping);
-                known.is_some_and(|known| {
-                    let Striping { bytes, count, .. } = *striping;
-                    *striping == Striping { bytes, count, ..known }
-                        && bytes > 0
-                        && (1..=known.servers).contains(&count)
-                })
-            })
-            && state.operations.iter().all(|operation| {
-                operation.request.system.index() < self.systems.len()
-                    && operation.shares.iter().all(|share| (share.server as usize) < state.servers.len())
+        let servers = |state: &State<T>| -> Vec<(u32, u32, HostId)> {
+            let servers = state.servers.iter();
+            servers.map(|(number, (device, process))| (*number, *device, process.server.host)).collect()
+        };
+        let knows = |system: FileSystemId| system.index() < self.state.metadata_free_from.len();
+        let is_same = servers(&state) == servers(&self.state)
+            && state.metadata_free_from.len() == self.state.metadata_free_from.len()
+            && state.clients.values().all(|process| process.fits(&self.systems))
+            && state.upcoming.values().all(|(request, _)| knows(request.system))
+            && state.events.iter().all(|Reverse((.., event))| match event {
+                Event::Opened { system, .. } => knows(*system),
+                Event::Arrival(..) => true,
             });
         if !is_same {
             return Err(ForeignState);
@@ -527,13 +371,4 @@ impl<'a, T: Copy> FileServers<'a, T> {
         self.state = state;
         Ok(())
     }
-}
-
-/// Returns the striping of the file of a request.
-fn striping(
-    striped: &BTreeMap<(u32, u32), Striping>,
-    system: &FileSystem,
-    request: &FileRequest,
-) -> Striping {
-    striped.get(&(request.system.get(), request.file)).copied().unwrap_or(system.striping)
 }

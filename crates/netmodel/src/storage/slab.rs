@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Values by their numbers; a new value gets the number that became free last.
+/// Values by their numbers; a new value gets the number that became free last, and the first one if there are no others: numbers depend
+/// on what has happened since there were none.
 ///
-/// The crate `slab` forgets the order of free numbers when it is stored, so that a resumed run would number messages differently.
+/// The crate `slab` forgets the order of free numbers when it is stored, so that a resumed run would number transfers differently.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Slab<V> {
     values: Vec<Option<V>>,
@@ -42,7 +43,15 @@ impl<V> Slab<V> {
         if value.is_some() {
             self.free.push(number);
         }
+        if self.is_empty() {
+            self.values.clear();
+            self.free.clear();
+        }
         value
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.values.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &V> {

@@ -79,7 +79,7 @@ impl<'t, 'm> Cuttable<'t, 'm> for InWindows<'_, '_, '_> {
             region.write_state(state, |completion, state| completion.write_state(state, eager_messages));
         }
         // Files are compared on one thread.
-        self.adapters.iter().all(|adapter| adapter.devices.is_none())
+        self.adapters.iter().all(|adapter| adapter.storage.is_none())
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {

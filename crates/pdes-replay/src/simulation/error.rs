@@ -42,9 +42,9 @@ pub enum RunError {
     /// The epoch does not suit the regions.
     #[error("network.epoch_s: {0}")]
     Epoch(#[from] EpochError),
-    /// Files on other hosts are accessed in a replay with epochs.
+    /// Files on devices of other hosts are accessed in a replay with epochs.
     #[error(
-        "the trace has calls on files of other hosts, or at shared pointers, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
+        "the trace has calls on files on devices of other hosts, or at shared pointers, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
     )]
     FilesWithEpochs,
     /// A profile is asked for of programs that are graphs.

@@ -58,12 +58,7 @@ impl<'a> OrderedReplay<'a> {
         let world = if forwards { world.stopping_at_iterations() } else { world };
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
-        let mut contention = Contention::new(&machine, network);
-        let trace = &simulation.trace;
-        if trace.provenance().work_metric.is_some() || trace.has_measured_times() {
-            // In recorded traces the amounts are those of buffers, and others may write earlier than in the replay.
-            contention.allow_reads_beyond_the_end();
-        }
+        let mut contention = Contention::new(&machine, &simulation.file_rules(), network);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, contention: &mut contention };

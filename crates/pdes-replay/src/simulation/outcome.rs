@@ -18,7 +18,7 @@ use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
 
 /// Use of an I/O server during a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// File system.
     pub system: FileSystemId,

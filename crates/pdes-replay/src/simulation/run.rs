@@ -2,18 +2,20 @@
 
 use std::time::Instant;
 
-use mpi_model::{Machine, RankProcess, Replay, ReplayError};
-use netmodel::{ContentionFree, RouteError};
+use mpi_model::{Completion, Machine, RankProcess, Replay, ReplayError};
+use netmodel::{ContentionFree, NetworkRegion, RouteError, UncontendedMachine};
 use pdes_core::{
-    Cluster, Ending, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, RegionalTiming,
-    Run, UnorderedConditional,
+    Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionIndex,
+    RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use timeline::Spool;
 use trace_mmap::TraceError;
 
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
-use super::{Outcome, RunError, Simulation};
+use super::{Outcome, RunError, ServerUse, Simulation};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
@@ -23,8 +25,28 @@ use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::region_adapter::{InRegions, InWindows, RegionAdapter};
 use crate::report::peak_rss_bytes;
+use crate::storage::{FileRules, RegionStorage};
 
 type Failure = Box<ReplayError<RouteError>>;
+
+/// The regions of a replay, and how they are run.
+#[derive(Clone, Copy)]
+struct RegionalSources<'r> {
+    engine: &'r RegionalEngine,
+    blocks: &'r RegionBlocks,
+    /// Region of each host.
+    hosts: &'r [RegionIndex],
+    checkpoints: Option<&'r CheckpointPlan>,
+    epoch: SimDuration,
+}
+
+/// The result of a replay on regions.
+struct RegionalReplay<'r, N> {
+    outcome: Option<Outcome>,
+    regions: Vec<RegionAdapter<'r, N>>,
+    exchange_counts: ExchangeCounts,
+    timing: Option<RegionalTiming>,
+}
 
 /// The run of a machine's ranks on one process of a cluster: a failure carries its error on the process that has it only.
 pub(crate) type MemberRun<'t, M> = Run<RankProcess<'t, M>, Option<Failure>>;
@@ -52,10 +74,29 @@ impl Simulation {
         let started = Instant::now();
         let outcome = match &self.model.execution {
             Execution::Uncontended => self.run_uncontended(cluster, progress)?,
-            Execution::ByRegions(_) if self.uses_storage() && !self.uses_own_devices() => {
+            Execution::ByRegions(_) if self.orders_files => {
                 return Err(RunError::FilesWithEpochs);
             }
-            Execution::ByRegions(_) => match self.blocks(cluster)? {
+            Execution::InTimeOrder(_)
+                if self.exact_regions.is_none() || cluster.members() * self.job.threads == 1 =>
+            {
+                self.run_on_first(cluster, |simulation| {
+                    let in_windows = match simulation.window_plan() {
+                        Ok(plan) => simulation.forwarding(progress, |forwards| {
+                            // Tests that perturb the schedule are for windows.
+                            let is_on_trial = simulation.jitter.is_none();
+                            let engine = simulation.regional_engine();
+                            simulation.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
+                        })?,
+                        Err(_) => None,
+                    };
+                    match in_windows {
+                        Some((outcome, _)) => Ok(outcome),
+                        None => simulation.run_in_order(started, progress),
+                    }
+                })?
+            }
+            Execution::ByRegions(_) | Execution::InTimeOrder(_) => match self.blocks(cluster)? {
                 Some(blocks) => {
                     let checkpoints = self.job.checkpoints.as_ref();
                     match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
@@ -73,21 +114,6 @@ impl Simulation {
                 }
                 None => self.run_on_first(cluster, |simulation| simulation.replay(progress))?,
             },
-            Execution::InTimeOrder(_) => self.run_on_first(cluster, |simulation| {
-                let in_windows = match simulation.window_plan() {
-                    Ok(plan) => simulation.forwarding(progress, |forwards| {
-                        // Tests that perturb the schedule are for windows.
-                        let is_on_trial = simulation.jitter.is_none();
-                        let engine = simulation.regional_engine();
-                        simulation.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
-                    })?,
-                    Err(_) => None,
-                };
-                match in_windows {
-                    Some((outcome, _)) => Ok(outcome),
-                    None => simulation.run_in_order(started, progress),
-                }
-            })?,
             Execution::Schedules => unreachable!("a job is for traces"),
         };
         let peaks = cluster.gather(peak_rss_bytes())?;
@@ -145,7 +171,7 @@ impl Simulation {
 
     /// Returns the assignment of regions to the processes; `None` if one process takes all although there are several.
     fn blocks(&self, cluster: &mut Cluster) -> Result<Option<RegionBlocks>, RunError> {
-        match (&self.region_blocks, &self.epochs) {
+        match (&self.region_blocks, self.region_plan()) {
             (Some(blocks), _) => Ok(Some(blocks.clone())),
             (None, Some(plan)) if cluster.members() == 1 => {
                 let homes = plan.homes(&self.placement, self.trace.ranks());
@@ -199,7 +225,7 @@ impl Simulation {
         Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
     }
 
-    /// Replays the regions of this process, and the ranks on their hosts, with contention.
+    /// Replays the regions of this process, and the ranks on their hosts.
     pub(crate) fn run_regions(
         &self,
         cluster: &mut Cluster,
@@ -208,28 +234,23 @@ impl Simulation {
         checkpoints: Option<&CheckpointPlan>,
         progress: &Progress,
     ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
-        let started = Instant::now();
-        let me = cluster.member();
-        let plan = self.epochs.as_ref().expect("where there are regions there are epochs");
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network)
-            .with_compute_run_ahead(self.trace.ranks());
-        let spool = self.spool();
-        let mine: Vec<Rank> = blocks.ranks(me).collect();
-        let others = (0..blocks.members()).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
-        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let plan = self.region_plan().expect("where there are regions there is a plan");
+        let hosts = plan.homes_of_hosts(&self.platform);
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        let sources = RegionalSources { engine, blocks, hosts: &hosts, checkpoints, epoch: plan.epoch() };
+        if self.exact_regions.is_some() {
+            let network = UncontendedMachine::new(&self.platform, &self.job.network, &hosts, plan.epoch());
+            let own = network.make_regions(blocks.regions(cluster.member()));
+            let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
+            return Ok((done.outcome, done.timing));
+        }
+        let machine = machine.with_compute_run_ahead(self.trace.ranks());
         let epoch_machine = plan.machine(&self.platform, &self.job.network).map_err(RunError::from);
         let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
-        let (numbers, homes) = (blocks.regions(me), blocks.region_of_rank());
+        let numbers = blocks.regions(cluster.member());
         let own = epoch_machine.make_regions(numbers.clone());
-        let storage = self.uses_storage().then(|| self.platform.storage());
-        let adapters = RegionAdapter::adapt_all(numbers.start, own, &self.placement, homes, storage);
-        let mut regions = InRegions::new(engine.clone(), plan.epoch(), blocks, adapters, &world);
-        let sources = (&world, spool.as_ref(), &*mine);
-        let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
-        let exchange_counts = regions.exchange_counts(cluster)?;
-        let (mut regions, timing) = regions.into_parts();
-        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
+        let RegionalReplay { outcome, mut regions, exchange_counts, timing } = done;
         let summary = RegionAdapter::summary(&regions, exchange_counts);
         let epochs = gather(cluster, Some(summary))?;
         let links = if self.records_links() {
@@ -240,7 +261,42 @@ impl Simulation {
         } else {
             None
         };
-        Ok((outcome.map(|outcome| Outcome { epochs, links, checkpoints, ..outcome }), timing))
+        Ok((outcome.map(|outcome| Outcome { epochs, links, ..outcome }), timing))
+    }
+
+    /// Replays the ranks on the hosts of some regions of a network.
+    fn run_on_regions<'r, 'm, N>(
+        &'r self,
+        cluster: &mut Cluster,
+        (machine, own): (&'r SharedMachine<'m>, Vec<N>),
+        sources: RegionalSources<'r>,
+        progress: &Progress,
+    ) -> Result<RegionalReplay<'r, N>, RunError>
+    where
+        N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+    {
+        let started = Instant::now();
+        let RegionalSources { engine, blocks, hosts, checkpoints, epoch } = sources;
+        let me = cluster.member();
+        let spool = self.spool();
+        let mine: Vec<Rank> = blocks.ranks(me).collect();
+        let others = (0..blocks.members()).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
+        let world = self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let rules = self.file_rules();
+        let storage = |index| self.region_storage(&rules, (hosts, index));
+        let (first, homes) = (blocks.regions(me).start, blocks.region_of_rank());
+        let adapters = RegionAdapter::adapt_all(first, own, &self.placement, homes, storage);
+        let mut regions = InRegions::new(engine.clone(), epoch, blocks, adapters, &world);
+        let sources = (&world, spool.as_ref(), &*mine);
+        let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
+        let exchange_counts = regions.exchange_counts(cluster)?;
+        let (regions, timing) = regions.into_parts();
+        let file_servers =
+            self.gather_server_use(cluster, RegionAdapter::server_use(&regions), spool.as_ref())?;
+        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, ..outcome });
+        Ok(RegionalReplay { outcome, regions, exchange_counts, timing })
     }
 
     /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or, on trial, if it takes
@@ -261,7 +317,8 @@ impl Simulation {
         let world = if forwards { world.stopping_at_iterations() } else { world };
         let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let storage = self.uses_storage().then(|| self.platform.storage());
+        let (hosts, rules) = (plan.homes_of_hosts(), self.file_rules());
+        let storage = |index| self.region_storage(&rules, (hosts, index));
         let (regions, homes) = (windows.make_regions(), blocks.region_of_rank());
         let adapters = RegionAdapter::adapt_all(0, regions, &self.placement, homes, storage);
         let mut in_windows = InWindows::new(engine.clone(), windows.window(), &blocks, adapters);
@@ -284,11 +341,40 @@ impl Simulation {
             Err(error) => return Err(error),
         };
         let (mut regions, timing) = in_windows.into_parts();
-        let outcome = self.collect(&mut Cluster::alone(), started, (&world, spool.as_ref(), mine), run)?;
+        let alone = &mut Cluster::alone();
+        let file_servers =
+            self.gather_server_use(alone, RegionAdapter::server_use(&regions), spool.as_ref())?;
+        let outcome = self.collect(alone, started, (&world, spool.as_ref(), mine), run)?;
         let outcome = outcome.expect("the first process gets the outcome");
         let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
         let links = windows.link_loads(regions, outcome.simulated_time());
-        Ok(Some((Outcome { links, fast_forward, ..outcome }, timing)))
+        Ok(Some((Outcome { links, file_servers, fast_forward, ..outcome }, timing)))
+    }
+
+    /// Returns the storage of a region, if ranks access any.
+    fn region_storage<'a>(
+        &'a self,
+        rules: &FileRules,
+        region: (&'a [RegionIndex], RegionIndex),
+    ) -> Option<RegionStorage<'a>> {
+        let storage = self.uses_storage().then(|| self.platform.storage())?;
+        Some(RegionStorage::new(storage, rules, &self.placement, region))
+    }
+
+    /// Gathers the use of the I/O servers of all processes on the first one, in the order of their numbers, also for a timeline.
+    fn gather_server_use(
+        &self,
+        cluster: &mut Cluster,
+        own: Vec<(u32, ServerUse)>,
+        spool: Option<&Spool>,
+    ) -> Result<Vec<ServerUse>, RunError> {
+        let mut all: Vec<(u32, ServerUse)> = cluster.gather(own)?.into_iter().flatten().collect();
+        all.sort_by_key(|(number, _)| *number);
+        let all: Vec<ServerUse> = all.into_iter().map(|(_, server)| server).collect();
+        if let Some((plan, spool)) = self.job.timeline.as_ref().zip(spool) {
+            plan.add_servers(spool, &self.platform, &all);
+        }
+        Ok(all)
     }
 
     fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {

@@ -39,6 +39,7 @@ impl Simulation {
             ));
         }
         if !capabilities.threads
+            && self.exact_regions.is_none()
             && self.job.threads > 1
             && let Err(why) = self.window_plan()
         {

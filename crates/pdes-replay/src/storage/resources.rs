@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
-use netmodel::storage::Consequences;
-use netmodel::{
-    Devices, FileOperation, FileRequest, FileServers, FileSystemId, ForeignState, HostId, Message,
-    NetworkModel, Platform,
-};
+use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
+use netmodel::{Devices, FileServers, ForeignState, HostId, Message, NetworkModel, Platform};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
-use super::addressed;
 use super::shared_pointers::{SharedAccess, SharedPointers};
+use super::{FileRules, addressed, file_request};
 use crate::Placement;
 use crate::simulation::ServerUse;
 
-/// Bit that is set in the numbers of messages of accesses at shared pointers; the rest is the number of the access.
-const SHARED_BIT: u32 = 1 << 31;
+/// First word of the messages of accesses at shared pointers; the second one is the number of the access.
+const SHARED: u64 = 0xff;
 
 /// Waiter for an access to a device or a file system.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -78,13 +75,13 @@ struct State {
 
 impl<'a> StorageResources<'a> {
     /// Creates the idle storage of a platform; `None` if it has none.
-    pub(crate) fn new(platform: &'a Platform, placement: &'a Placement) -> Option<Self> {
+    pub(crate) fn new(platform: &'a Platform, placement: &'a Placement, rules: &FileRules) -> Option<Self> {
         let storage = platform.storage();
         (!storage.is_empty()).then(|| Self {
             platform,
             placement,
             devices: storage.idle(),
-            servers: FileServers::new(storage, FileAccess::file_number),
+            servers: rules.servers(storage, |_| true),
             state: State::default(),
             consequences: Consequences::default(),
             device_ends: Vec::new(),
@@ -97,11 +94,6 @@ impl<'a> StorageResources<'a> {
     /// Returns an instant on the clock of devices and servers.
     fn own_time(&self, at: SimTime) -> SimTime {
         SimTime::from_picos(at.as_picos() - self.state.behind.as_picos())
-    }
-
-    /// Lets reads of file systems go beyond the end of files.
-    pub(crate) fn allow_reads_beyond_the_end(&mut self) {
-        self.servers.allow_reads_beyond_the_end();
     }
 
     /// Submits an access that begins at an instant.
@@ -117,10 +109,10 @@ impl<'a> StorageResources<'a> {
             return self.start(at, &access, tag.owner(), Waiter::Rank(tag));
         }
         let number = self.state.next;
-        self.state.next = (number + 1) & !SHARED_BIT;
+        self.state.next = number.wrapping_add(1);
         let running = RunningAccess { shared: SharedAccess { access, tag, number }, step: Step::Begin };
         self.state.running.insert(number, running);
-        network.schedule(at, tag.of_storage(SHARED_BIT | number));
+        network.schedule(at, of_shared(tag, number));
     }
 
     /// Starts an access on its device, or in its file system.
@@ -130,20 +122,8 @@ impl<'a> StorageResources<'a> {
             let (device, access) = addressed(access);
             return self.devices.submit(at, device, access, waiter);
         }
-        let operation = match access.operation {
-            Operation::Read => FileOperation::Read,
-            Operation::Write => FileOperation::Write,
-            Operation::ReadExisting => FileOperation::ReadExisting,
-            Operation::Open => {
-                let (stripe, servers) = access.stripes();
-                FileOperation::Open { stripe, servers }
-            }
-            Operation::Sync => FileOperation::Sync,
-        };
-        let &FileAccess { number, file, offset, bytes, .. } = access;
-        let (system, client) = (FileSystemId::new(number), self.placement.host(rank));
-        let request = FileRequest { system, client, file, operation, offset, bytes };
-        self.servers.submit(at, request, waiter);
+        let client = Client { rank, host: self.placement.host(rank) };
+        self.servers.submit(at, file_request(access, client), waiter);
     }
 
     /// Returns the next event, if it comes before that of the network.
@@ -164,18 +144,28 @@ impl<'a> StorageResources<'a> {
         self.follow(network, now);
     }
 
-    /// Takes the arrival of a message between clients and servers, or of data at a shared pointer.
+    /// Takes the arrival of a message between clients and servers, or of data at a shared pointer; returns false if it is neither.
     pub(crate) fn arrived<N: NetworkModel<Completion>>(
         &mut self,
         network: &mut N,
         now: SimTime,
-        number: u32,
-    ) {
-        if number & SHARED_BIT == 0 {
-            self.servers.arrived(self.own_time(now), number, &mut self.consequences);
-            return self.follow(network, now);
+        completion: Completion,
+    ) -> bool {
+        let Some(message) = completion.storage_message() else { return false };
+        match (Packet::from_words(message), message) {
+            (Some(packet), _) => {
+                let rank = completion.owner();
+                let client = Client { rank, host: self.placement.host(rank) };
+                self.servers.arrived(self.own_time(now), client, packet);
+            }
+            (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
+            _ => {}
         }
-        let number = number & !SHARED_BIT;
+        true
+    }
+
+    /// Continues an access at a shared pointer.
+    fn continue_shared<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, number: u32) {
         let Some(RunningAccess { shared, step }) = self.state.running.get(&number).copied() else { return };
         match step {
             Step::Begin => {
@@ -191,9 +181,9 @@ impl<'a> StorageResources<'a> {
     /// Carries out what the servers have caused.
     fn follow<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
         let Consequences { messages, ended, failed } = std::mem::take(&mut self.consequences);
-        for message in messages {
-            let tag = self.tag(message.tag).of_storage(message.number);
-            send(network, now, (message.from, message.to), message.bytes, tag);
+        for ServerMessage { from, to, bytes, order, client, packet } in messages {
+            let tag = Completion::of_storage(client.rank, packet.to_words());
+            send(network, now, (from, to), (bytes, order), tag);
         }
         ended.into_iter().for_each(|waiter| self.access_ended(network, now, waiter));
         for (waiter, beyond) in failed {
@@ -218,8 +208,8 @@ impl<'a> StorageResources<'a> {
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Read) {
             Some((client, owner)) => {
                 self.state.running.insert(number, RunningAccess { shared, step: Step::TransferAfter });
-                let (bytes, tag) = (Bytes::new(shared.access.bytes), shared.tag);
-                send(network, now, (owner, client), bytes, tag.of_storage(SHARED_BIT | number));
+                let bytes = Bytes::new(shared.access.bytes);
+                send(network, now, (owner, client), (bytes, 0), of_shared(shared.tag, number));
             }
             None => self.end_shared(network, now, shared),
         }
@@ -245,8 +235,8 @@ impl<'a> StorageResources<'a> {
             Some(hosts) => {
                 let running = RunningAccess { shared, step: Step::TransferBefore };
                 self.state.running.insert(shared.number, running);
-                let tag = shared.tag.of_storage(SHARED_BIT | shared.number);
-                send(network, now, hosts, Bytes::new(shared.access.bytes), tag);
+                let tag = of_shared(shared.tag, shared.number);
+                send(network, now, hosts, (Bytes::new(shared.access.bytes), 0), tag);
             }
             None => self.access_shared(now, shared),
         }
@@ -284,7 +274,7 @@ impl<'a> StorageResources<'a> {
     /// Returns the use of each I/O server.
     pub(crate) fn server_use(&self) -> impl Iterator<Item = ServerUse> {
         let usage = self.servers.usage();
-        usage.map(|(system, host, usage)| ServerUse { system, host, usage: usage.clone() })
+        usage.map(|(_, system, host, usage)| ServerUse { system, host, usage: usage.clone() })
     }
 
     /// Writes everything on which the future of the storage depends, where nothing is accessed at shared pointers; returns false while an
@@ -332,14 +322,19 @@ impl<'a> StorageResources<'a> {
     }
 }
 
+/// Returns the completion of a message of an access at a shared pointer.
+fn of_shared(tag: Completion, number: u32) -> Completion {
+    Completion::of_storage(tag.owner(), [SHARED, number.into(), 0, 0])
+}
+
 /// Sends data or a request between two hosts, without an envelope.
 fn send<N: NetworkModel<Completion>>(
     network: &mut N,
     now: SimTime,
     (src, dst): (HostId, HostId),
-    size: Bytes,
+    (size, order): (Bytes, u64),
     tag: Completion,
 ) {
-    let message = Message { at: now, order: 0, submitter: tag.owner(), src, dst, size, tag };
+    let message = Message { at: now, order, submitter: tag.owner(), src, dst, size, tag };
     network.send(message).expect("routes between clients and servers are checked before the replay");
 }

@@ -227,6 +227,11 @@ impl RankTrace {
         })
     }
 
+    /// Returns the distinct calls of the rank, and perhaps those of others.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.side_tables.calls.iter()
+    }
+
     /// Returns a call.
     ///
     /// # Panics

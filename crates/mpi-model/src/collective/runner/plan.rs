@@ -2,9 +2,7 @@
 
 use pdes_core::{Bytes, Rank};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{
-    Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, NumberHint, Slot,
-};
+use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot};
 
 use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
 use crate::context::RankContext;
@@ -139,14 +137,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 let operations = file_operations(*call).iter();
                 let schedules = operations.map(move |operation| collective::schedule(member, operation));
                 let access = match call {
-                    FileCall::Open { hints, .. } => {
-                        let open = context.file_operation(id, FileOperation::Open);
-                        let number = |hint| hints.number(hint);
-                        open.with_stripes(
-                            number(NumberHint::StripingUnit),
-                            number(NumberHint::StripingFactor),
-                        )
-                    }
+                    FileCall::Open { .. } => context.file_operation(id, FileOperation::Open),
                     _ => context.file_operation(id, FileOperation::Sync),
                 };
                 let own = file_access::access_steps(access).filter(|_| !matches!(call, FileCall::Close));

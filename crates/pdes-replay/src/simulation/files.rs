@@ -1,0 +1,58 @@
+//! What is found out about files when a simulation is loaded.
+
+use std::collections::BTreeSet;
+
+use netmodel::{HostId, Layout, Platform, StoragePlace};
+use pdes_core::Rank;
+use trace_mmap::{FileName, Trace};
+
+use super::RunError;
+use crate::placement::Placement;
+
+/// Returns whether some accesses to files have effects on other hosts at once.
+pub(super) fn orders_files(trace: &Trace, platform: &Platform, placement: &Placement) -> bool {
+    let storage = platform.storage();
+    let is_elsewhere = |host, file: &FileName| match storage.find(host, file.as_str()) {
+        Some(StoragePlace::Device(device)) => storage.host(device) != host,
+        // A file that no storage has is an error of the program, which its replay finds.
+        Some(StoragePlace::FileSystem(_)) | None => false,
+    };
+    let are_elsewhere = |rank| {
+        let host = placement.host(rank);
+        let found = trace.with_rank(rank, |rank| rank.files().any(|file| is_elsewhere(host, file)));
+        // A damaged rank ends the run on the process that replays it.
+        found.unwrap_or(false)
+    };
+    !storage.is_empty()
+        && trace.has_file_calls()
+        && (trace.has_shared_file_accesses() || (0..trace.ranks()).map(Rank::new).any(are_elsewhere))
+}
+
+/// Checks that clients and servers of all file systems reach each other.
+pub(super) fn check_routes(platform: &Platform, placement: &Placement, ranks: u32) -> Result<(), RunError> {
+    // In one cluster all hosts do.
+    if Layout::of(platform).is_some() {
+        return Ok(());
+    }
+    let clients: BTreeSet<HostId> = (0..ranks).map(|rank| placement.host(Rank::new(rank))).collect();
+    for system in platform.storage().file_systems() {
+        let metadata = system.metadata.map(|(host, _)| host);
+        let servers: BTreeSet<HostId> = system.servers.iter().copied().chain(metadata).collect();
+        let forwarders: BTreeSet<HostId> = system.forwarders.iter().copied().collect();
+        let near = if forwarders.is_empty() { &servers } else { &forwarders };
+        let pairs = clients.iter().flat_map(|client| near.iter().map(move |host| (*client, *host)));
+        let behind = forwarders.iter().flat_map(|via| servers.iter().map(move |host| (*via, *host)));
+        // A forwarder that is a client or a server itself is left out.
+        let direct = clients.intersection(&forwarders);
+        let direct = direct.flat_map(|client| servers.iter().map(move |host| (*client, *host)));
+        for (one, other) in pairs.chain(behind).chain(direct).filter(|(one, other)| one != other) {
+            for (from, to) in [(one, other), (other, one)] {
+                platform.route(from, to, &mut Vec::new()).map_err(|source| RunError::FileSystemRoute {
+                    directory: system.directory.clone(),
+                    source: source.into(),
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
