@@ -49,6 +49,10 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
     for outcome in [&outcome, &in_parts] {
         expect_same(outcome, &expected, settings);
     }
+    let unwatched =
+        replay(trace, &[settings, &["engine.fast_forward=true", "analysis.links=false"]].concat());
+    assert_eq!(unwatched.links, None);
+    expect_same(&Outcome { links: expected.links.clone(), ..unwatched }, &expected, settings);
     outcome.fast_forward.expect("it was asked for")
 }
 
@@ -105,6 +109,17 @@ fn wavefronts() {
     check_all(&generated(&folder, "lu.pdt", &lu(24), None), 15);
     let uneven = Jitter::new(3, 0.1, JitterScope::Rank).unwrap();
     check_all(&generated(&folder, "uneven.pdt", &lu(24), Some(uneven)), 12);
+}
+
+#[test]
+fn without_link_loads_a_period_less_is_replayed() {
+    let folder = Folder::new();
+    let trace = generated(&folder, "lu.pdt", &lu(24), None);
+    let settings = [TREE, PRESETS[0], "engine.fast_forward=true"];
+    let [with, without] = ["analysis.links=true", "analysis.links=false"]
+        .map(|links| replay(&trace, &[&settings[..], &[links]].concat()).fast_forward.unwrap());
+    assert_eq!(without.skipped_iterations, with.skipped_iterations + 1);
+    assert_eq!(without.iteration_boundaries, with.iteration_boundaries - 1);
 }
 
 #[test]

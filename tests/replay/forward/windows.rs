@@ -34,6 +34,8 @@ fn check(trace: &Path, settings: &[&str]) -> Vec<FastForward> {
     let of_threads = |(threads, jitter)| {
         let outcome = replay(trace, &forwarded, threads, jitter);
         expect_same(&outcome, &expected, settings);
+        let unwatched = replay(trace, &[&forwarded[..], &["analysis.links=false"]].concat(), threads, jitter);
+        expect_same(&Outcome { links: expected.links.clone(), ..unwatched }, &expected, settings);
         outcome.fast_forward.expect("it was asked for")
     };
     [(1, 2), (2, 3), (3, 5)].map(of_threads).to_vec()

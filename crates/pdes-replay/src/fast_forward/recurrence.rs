@@ -3,7 +3,8 @@
 //! Flows share links, so that ranks and network are compared as one, between two events or two windows. A cut is taken whenever one of
 //! the ranks, the pacemaker, has passed an iteration boundary. The state is written as bytes, relative to the present instant, and their hash
 //! is kept for each cut. Where a hash comes again, the state is kept whole, one more period is replayed, and the bytes are
-//! compared: then it is certain that the same iterations do the same again, later.
+//! compared: then it is certain that the same iterations do the same again, later. The whole state of the last cut is kept, too, unless
+//! a period has to be watched from its begin, as the loads of links are: then most programs need no period more.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -62,7 +63,10 @@ struct RecurrenceSearch<'a, 't, 'm> {
     loop_id: Option<u64>,
     /// Instant of each cut in this loop and number of equal iterations of the pacemaker until then, by the hash of the state.
     known: HashMap<blake3::Hash, (SimTime, u64)>,
+    /// Cut with which the next one is compared.
     candidate: Option<Cut>,
+    /// A period is [announced](Cuttable::watch_period) before it can be repeated.
+    watches: bool,
     /// Number of boundaries of the pacemaker per cut, and number of cuts at this distance without a recurrence.
     stride: u64,
     fruitless: u32,
@@ -76,10 +80,16 @@ struct Cut {
     ranks: Vec<RankAtCut>,
     /// Findings until then.
     findings: Findings,
-    /// Iterations of the pacemaker per period.
-    period: u64,
-    /// Length of the period, and number of repetitions after it, as the network expects them.
+    /// Period that was announced.
+    watched: Option<WatchedPeriod>,
+}
+
+/// A period that begins at a cut, as it was announced.
+struct WatchedPeriod {
+    /// Iterations of the pacemaker.
+    iterations: u64,
     length: SimDuration,
+    /// Number of repetitions after it.
     repetitions: u64,
 }
 
@@ -133,51 +143,68 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         let Some(boundary) = boundary else { return self.stride };
         let Some(state) = self.state(*now, processes, rest) else { return self.stride };
         self.found.iteration_boundaries += 1;
-        if let Some(before) = self.candidate.take().filter(|candidate| candidate.state == state) {
-            return self.confirm(now, (processes, rest), &before, state);
+        if let Some(before) = self.candidate.take().filter(|candidate| candidate.state == state)
+            && let Some(distance) = self.confirm(now, (processes, rest), &before, &state)
+        {
+            return distance;
         }
         let cut = (*now, boundary.completed_equal);
         if let Some((at, completed)) = self.known.insert(blake3::hash(&state), cut)
             && let Some(period) = cut.1.checked_sub(completed).filter(|&period| period > 0)
         {
-            let (ranks, findings) = self.totals(processes);
+            let possible = processes.iter().filter_map(|rank| rank.at_cut().repetitions_of(period)).min();
             // One of them is replayed before the others are skipped.
-            let possible = ranks.iter().filter_map(|rank| rank.repetitions_of(period)).min();
             let repetitions = possible.unwrap_or(0).saturating_sub(1);
             if repetitions > 0 {
-                let length = cut.0 - at;
-                rest.watch_period(cut.0, length, repetitions);
-                self.candidate = Some(Cut { at: cut.0, state, ranks, findings, period, length, repetitions });
+                let watched = WatchedPeriod { iterations: period, length: cut.0 - at, repetitions };
+                self.begin_period(cut.0, (processes, rest), state, watched);
                 return period;
             }
+        }
+        if !self.watches {
+            let (ranks, findings) = self.totals(processes);
+            self.candidate = Some(Cut { at: cut.0, state, ranks, findings, watched: None });
         }
         self.stride
     }
 
-    /// Repeats the interval since a cut with the same state, if it can be. Returns the number of boundaries of the pacemaker to the
-    /// next cut.
+    /// Announces a period that begins now, and keeps the cut.
+    fn begin_period(
+        &mut self,
+        at: SimTime,
+        (processes, rest): (&mut [SharedProcess<'t, 'm>], &mut impl Cuttable<'t, 'm>),
+        state: Vec<u8>,
+        watched: WatchedPeriod,
+    ) {
+        let (ranks, findings) = self.totals(processes);
+        rest.watch_period(at, watched.length, watched.repetitions);
+        self.candidate = Some(Cut { at, state, ranks, findings, watched: Some(watched) });
+    }
+
+    /// Repeats the interval since a cut with the same state. Returns the number of boundaries of the pacemaker to the next cut, or `None`
+    /// if the interval cannot be repeated.
     fn confirm(
         &mut self,
         now: &mut SimTime,
         (processes, rest): (&mut [SharedProcess<'t, 'm>], &mut impl Cuttable<'t, 'm>),
         before: &Cut,
-        state: Vec<u8>,
-    ) -> u64 {
+        state: &[u8],
+    ) -> Option<u64> {
         let at = *now;
         let (ranks, findings) = self.totals(processes);
-        let Some(Recurrence { repetitions, time, iterations }) = recurrence(&ranks, at, before) else {
-            return self.stride;
-        };
-        let Some(repeated) = findings.repeated(&before.findings, repetitions) else { return self.stride };
+        let Recurrence { repetitions, time, iterations } = recurrence(&ranks, at, before)?;
+        let repeated = findings.repeated(&before.findings, repetitions)?;
         let length = at - before.at;
-        if (length, repetitions) != (before.length, before.repetitions) {
+        if let Some(watched) = &before.watched
+            && (length, repetitions) != (watched.length, watched.repetitions)
+        {
             // The network has to know both before the interval, and ranks may not do equally many iterations.
-            let (period, repetitions) = (before.period, repetitions - 1);
+            let (iterations, repetitions) = (watched.iterations, repetitions - 1);
             if repetitions > 0 {
-                rest.watch_period(at, length, repetitions);
-                self.candidate = Some(Cut { at, state, ranks, findings, period, length, repetitions });
+                let watched = WatchedPeriod { iterations, length, repetitions };
+                self.begin_period(at, (processes, rest), state.to_owned(), watched);
             }
-            return period;
+            return Some(iterations);
         }
         for ((process, now), before) in processes.iter_mut().zip(&ranks).zip(&before.ranks) {
             self.found.skipped_actions += process.repeat_iterations(now, before, repetitions, time);
@@ -187,9 +214,12 @@ impl<'t, 'm> RecurrenceSearch<'_, 't, 'm> {
         *now = at + time;
         self.found.skipped_iterations += iterations * repetitions;
         self.found.period = self.found.period.max(iterations);
-        debug_assert!(self.state(*now, processes, rest) == Some(state), "the whole state is shifted in time");
+        debug_assert!(
+            self.state(*now, processes, rest).as_deref() == Some(state),
+            "the whole state is shifted in time"
+        );
         self.reset();
-        1
+        Some(1)
     }
 
     /// Returns progress and totals of all ranks, and the findings so far.
@@ -241,13 +271,15 @@ struct ContendedFastForward<'a, 't, 'm, S> {
 }
 
 impl<'a, 't, 'm, S> ContendedFastForward<'a, 't, 'm, S> {
-    fn new(inner: S, replay: &'a Replay<'t, SharedMachine<'m>>) -> Self {
+    /// `watches` tells whether what a period adds to links and servers is recorded.
+    fn new(inner: S, replay: &'a Replay<'t, SharedMachine<'m>>, watches: bool) -> Self {
         let search = RecurrenceSearch {
             replay,
             pacemaker: Rank::new(0),
             loop_id: None,
             known: HashMap::new(),
             candidate: None,
+            watches,
             stride: 1,
             fruitless: 0,
             found: FastForward::default(),
@@ -278,7 +310,8 @@ pub(crate) fn run_contended<'t, 'm>(
         let (run, checkpoints) = run_to_end(simulation, alone, checkpoints, inner, sources, progress)?;
         return Ok(ContendedRun { run, checkpoints, fast_forward: None });
     }
-    let mut forwarded = ContendedFastForward::new(inner, sources.0);
+    let watches = simulation.records_links() || simulation.uses_storage();
+    let mut forwarded = ContendedFastForward::new(inner, sources.0, watches);
     let (run, checkpoints) = run_to_end(simulation, alone, checkpoints, &mut forwarded, sources, progress)?;
     Ok(ContendedRun { run, checkpoints, fast_forward: Some(forwarded.search.found) })
 }
