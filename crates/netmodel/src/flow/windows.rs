@@ -10,7 +10,7 @@
 //! Each region has the ranks of some hosts, their cores and their loopbacks. The flows between hosts are in *pockets*, networks of
 //! their own that take in whole components. At the beginning of a window
 //!
-//! 1. regions join the links of the flows that begin in it: the sets of links are the [components](Components);
+//! 1. regions join the links of the flows that begin in it: the sets of links are the components;
 //! 2. for each of their flows they propose the pockets that have a part of its component. If several have one, one region moves these
 //!    to one pocket;
 //! 3. regions send their flows to the pockets;
