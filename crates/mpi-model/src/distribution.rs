@@ -73,8 +73,10 @@ impl Distributions {
         for ((quantity, now), before) in
             Quantity::ALL.into_iter().zip(self.histograms()).zip(before.histograms())
         {
+            // A histogram tells of a value that it cannot hold the count of the last one that it can.
+            let earlier = |value| if value <= before.max() { before.count_at(value) } else { 0 };
             for (value, count) in Self::counts(now) {
-                let more = count.checked_sub(before.count_at(value))?.checked_mul(times)?;
+                let more = count.checked_sub(earlier(value))?.checked_mul(times)?;
                 sum.histogram_mut(quantity).record_n(value, more).ok()?;
             }
         }
@@ -161,6 +163,13 @@ mod tests {
         rest.bytes.reset();
         sum.add(&rest);
         assert_eq!(sum, found);
+    }
+
+    #[test]
+    fn values_beyond_those_before_are_repeated() {
+        let [before, now] = [vec![2047], vec![2047, 100_000]].map(|values| pool(values.into_iter()));
+        let repeated = now.repeated(&before, 3).unwrap();
+        assert_eq!([2047, 100_000].map(|value| repeated.latency.count_at(value)), [1, 4]);
     }
 
     #[test]
