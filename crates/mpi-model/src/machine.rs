@@ -14,7 +14,7 @@ use crate::completion::Completion;
 ///
 /// A machine without contention answers at once, by [`transfer`](Machine::transfer) and [`speed`](Machine::speed). A
 /// machine whose links or cores are shared answers in the order of time: [`work_request`](Machine::work_request) makes requests
-/// to the [`SharedResource`](pdes_core::SharedResource) that simulates them, which reports their end by [`Completion::deliver`].
+/// to the [`Region`](pdes_core::Region) that simulates them, which reports their end by [`Completion::deliver`].
 ///
 /// # Laws
 /// All answers depend on the arguments alone. A machine that makes a request for some work makes one for all work of this

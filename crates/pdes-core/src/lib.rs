@@ -7,8 +7,8 @@
 //! | engine | runs | uses |
 //! |---|---|---|
 //! | [`Engine`] | LPs that exchange tokens only | threads, cluster members |
-//! | [`OrderedEngine`] | LPs and one [`SharedResource`], such as a network with contention, in time order | one thread |
-//! | [`RegionalEngine`] | LPs and a resource that is cut into [`Region`]s, in epochs | threads, cluster members |
+//! | [`OrderedEngine`] | LPs and one [`Region`] for all, such as a network with contention, in the order of time | one thread |
+//! | [`RegionalEngine`] | LPs and a network that is cut into [`Region`]s, in epochs | threads, cluster members |
 //!
 //! A run returns the processes in their final states and an [`Ending`]. A [`Cluster`] connects the processes of the
 //! operating system (its members) that run one simulation: see [`Engine::run_distributed`].
@@ -80,7 +80,6 @@ mod progress;
 mod quantity;
 mod regional;
 mod resource_run_queue;
-mod shared_resource;
 mod state_writer;
 mod time;
 
@@ -100,6 +99,5 @@ pub use regional::{
     ExchangeCounts, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalMemberRun,
     RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,
 };
-pub use shared_resource::SharedResource;
 pub use state_writer::StateWriter;
 pub use time::{SimDuration, SimTime};

@@ -21,7 +21,7 @@ use crate::{Rank, SimTime, SubmittedWork};
 pub trait Process: Send {
     /// Message that processes send to each other; encoded only on its way to another member of a [`Cluster`](crate::Cluster).
     type Token: Copy + Send + Serialize + DeserializeOwned;
-    /// Work that processes submit to a [`SharedResource`](crate::SharedResource) or a [`Region`](crate::Region);
+    /// Work that processes submit to a [`Region`](crate::Region);
     /// [`Infallible`] where there is none.
     type WorkRequest: Copy + Send;
     /// Reason for which a process fails.

@@ -5,7 +5,7 @@ mod blocks;
 mod contribution;
 mod gateway;
 mod mailboxes;
-mod region_group;
+pub(crate) mod region_group;
 mod timing;
 mod worker;
 
@@ -42,12 +42,15 @@ pub use timing::{RegionalLevel, RegionalTiming};
 ///    [`next_event_time`](Region::next_event_time) returned.
 /// 3. Tokens and messages from one region to another take effect at the end of the epoch at the earliest: a process that
 ///    gets such a token does not act before.
+///
+/// A region that has all processes, as an [`OrderedEngine`](crate::OrderedEngine) runs it, has no messages and no boundaries: these have
+/// methods that do nothing.
 pub trait Region<P: Process>: Send {
     /// Message between regions; encoded only on its way to another member of a [`Cluster`].
     type Message: Send + Serialize + DeserializeOwned;
     /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
     /// are received with the next exchange.
-    const MAX_ROUNDS: &'static [u32];
+    const MAX_ROUNDS: &'static [u32] = &[];
     /// Epochs may begin at any instant, and be shorter: results do not depend on it.
     const BEGINS_ANYWHERE: bool = false;
 
@@ -73,25 +76,28 @@ pub trait Region<P: Process>: Send {
     ) -> Result<(), (Rank, Fault<P::Error>)>;
 
     /// Receives a message of another region or of this one.
-    fn receive(&mut self, message: Self::Message);
+    fn receive(&mut self, _: Self::Message) {}
 
     /// Returns the next boundary at which the region has messages to send or work of its own.
-    fn next_boundary(&self) -> Option<SimTime>;
+    fn next_boundary(&self) -> Option<SimTime> {
+        None
+    }
 
     /// Takes part in one round of an exchange at the boundary before an epoch, which may end earlier than others. The engine calls
     /// it in round 0 for all regions that are active or have received a message, in later rounds for those that have received a
     /// message of the round before. An exchange ends when a round sends no messages.
     fn exchange_round(
         &mut self,
-        epoch: Range<SimTime>,
-        exchange: u32,
-        round: u32,
-        outgoing: &mut Vec<(RegionIndex, Self::Message)>,
-    );
+        _epoch: Range<SimTime>,
+        _exchange: u32,
+        _round: u32,
+        _outgoing: &mut Vec<(RegionIndex, Self::Message)>,
+    ) {
+    }
 
     /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
     /// received a message.
-    fn begin_epoch(&mut self, boundary: SimTime);
+    fn begin_epoch(&mut self, _boundary: SimTime) {}
 
     /// Returns work that was submitted too late to be served in the order of time, if there was any; it ends the run.
     fn late_work(&self) -> Option<(SimTime, Rank)> {
@@ -294,7 +300,7 @@ impl RegionalEngine {
         }
         let mailboxes = Mailboxes::new(blocks.count());
         let group = |(index, (region, by_region)): (u32, (R, Vec<(Rank, P)>))| {
-            Mutex::new(RegionGroup::new(index, region, by_region, self.jitter))
+            Mutex::new(RegionGroup::new(index, region, by_region, false, self.jitter))
         };
         let groups: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(group).collect();
         let shared = SharedState::new(
@@ -381,10 +387,10 @@ pub struct UnorderedConditional {
 
 /// The region of a process, and its index there.
 #[derive(Clone, Copy, Debug, Default)]
-struct ProcessLocation {
-    region: RegionIndex,
+pub(crate) struct ProcessLocation {
+    pub(crate) region: RegionIndex,
     /// Index of the process among those of its region; 0 if the region belongs to another member.
-    index: u32,
+    pub(crate) index: u32,
 }
 
 /// The merged results of a member's region groups.

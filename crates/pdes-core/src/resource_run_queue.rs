@@ -1,11 +1,10 @@
 //! The run queue of logical processes that submit work to a resource, on one thread.
 
 use std::collections::VecDeque;
-use std::vec::Drain;
 
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
-use crate::{Outbox, Pause, Process, Rank, SimTime, SubmittedWork, Turn, Wake};
+use crate::{Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 
 /// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
 const STEPS_PER_TURN: u32 = 1 << 16;
@@ -129,12 +128,6 @@ impl<P: Process> ResourceRunQueue<P> {
     pub(crate) fn sort_submitted(&mut self) {
         // Stable: work of one process with equal time and tie-break stays in the order of submission.
         self.outbox.submitted.sort_by_key(|work| (work.at, work.tie_break, work.from));
-    }
-
-    /// Drains the submitted work, sorted.
-    pub(crate) fn drain_submitted(&mut self) -> Drain<'_, SubmittedWork<P::WorkRequest>> {
-        self.sort_submitted();
-        self.outbox.submitted.drain(..)
     }
 
     /// Returns the local indices of the processes that have not finished.

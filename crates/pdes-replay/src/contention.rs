@@ -11,7 +11,7 @@ use netmodel::{
     Regions, RouteError,
 };
 use pdes_core::{
-    Bytes, Fault, Outbox, Rank, RegionBlocks, RegionIndex, SharedResource, SimDuration, SimTime, StateWriter,
+    Bytes, Fault, Outbox, Rank, Region, RegionBlocks, RegionIndex, SimDuration, SimTime, StateWriter,
     SubmittedWork,
 };
 
@@ -379,12 +379,14 @@ impl<'a, N> Contention<'a, N> {
     }
 }
 
-impl<'a, N> SharedResource<RankProcess<'_, SharedMachine<'a>>> for Contention<'a, N>
+impl<'a, N> Region<RankProcess<'_, SharedMachine<'a>>> for Contention<'a, N>
 where
-    N: NetworkModel<Completion>,
+    N: NetworkModel<Completion> + Send,
 {
+    type Message = ();
+
     #[inline]
-    fn submit(&mut self, submitted: SubmittedWork<WorkRequest>) {
+    fn submit(&mut self, submitted: SubmittedWork<WorkRequest>, _: &mut Vec<(RegionIndex, ())>) {
         let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
         let WorkRequest { work, completion: tag } = request;
         match work {

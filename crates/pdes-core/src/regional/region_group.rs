@@ -1,14 +1,15 @@
-//! A region group: a region and the logical processes that belong to it.
+//! A region group: a region and the logical processes that belong to it, in the order of time.
 
 use std::ops::Range;
 
 use super::contribution::Contribution;
 use super::mailboxes::{RegionMessage, RegionMessages};
 use super::{ProcessLocation, Region, RegionIndex};
+use crate::engine::conditional_events::{Candidate, ConditionalEvents};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
-use crate::{Process, Rank, SimTime, Wake};
+use crate::{Process, Rank, SimTime, SubmittedWork, Wake};
 
 /// The outgoing tokens and messages of a region group.
 pub(super) struct Outgoing<T, M> {
@@ -28,12 +29,18 @@ impl<T, M> Outgoing<T, M> {
 }
 
 /// A region with its processes: the unit that a worker claims and runs.
-pub(super) struct RegionGroup<P: Process, R: Region<P>> {
+pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
     index: RegionIndex,
-    region: R,
+    pub(crate) region: R,
     ranks: Vec<Rank>,
-    run_queue: ResourceRunQueue<P>,
-    /// First conditional event for which a process has paused; it ends the run.
+    pub(crate) run_queue: ResourceRunQueue<P>,
+    /// The region has all processes: there is one order of events.
+    is_whole: bool,
+    /// Time of the last event of a whole.
+    pub(crate) now: SimTime,
+    /// Conditional events, which a whole commits in the order of time.
+    conditionals: ConditionalEvents,
+    /// First conditional event for which a process of a part has paused; it ends the run.
     conditional: Option<(SimTime, Rank)>,
     pub(super) outgoing: Outgoing<P::Token, R::Message>,
     /// Contribution after the last task.
@@ -43,20 +50,22 @@ pub(super) struct RegionGroup<P: Process, R: Region<P>> {
 }
 
 /// The result of a region group.
-pub(super) struct GroupResult<P: Process, R> {
-    pub(super) region: R,
-    pub(super) processes: Vec<P>,
-    pub(super) waiting: Vec<Rank>,
-    pub(super) fault: FirstFault<P::Error>,
-    pub(super) steps: u64,
+pub(crate) struct GroupResult<P: Process, R> {
+    pub(crate) region: R,
+    pub(crate) processes: Vec<P>,
+    pub(crate) waiting: Vec<Rank>,
+    pub(crate) fault: FirstFault<P::Error>,
+    pub(crate) steps: u64,
     pub(super) conditional: Option<(SimTime, Rank)>,
 }
 
 impl<P: Process, R: Region<P>> RegionGroup<P, R> {
-    pub(super) fn new(
+    /// Makes a group of the processes of a region; `is_whole` if these are all.
+    pub(crate) fn new(
         index: RegionIndex,
         region: R,
         ranked_processes: Vec<(Rank, P)>,
+        is_whole: bool,
         jitter: Option<u64>,
     ) -> Self {
         let (ranks, processes): (Vec<Rank>, Vec<P>) = ranked_processes.into_iter().unzip();
@@ -65,6 +74,9 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             region,
             ranks,
             run_queue: ResourceRunQueue::new(processes, jitter.map(|seed| Jitter::new(seed, index as usize))),
+            is_whole,
+            now: SimTime::ZERO,
+            conditionals: ConditionalEvents::default(),
             conditional: None,
             outgoing: Outgoing { tokens: Vec::new(), messages: Vec::new() },
             contribution: Contribution { event: SimTime::ZERO, ..Contribution::IDENTITY },
@@ -108,21 +120,40 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     /// Runs all events before an instant and not after a failure.
     pub(super) fn run(&mut self, end: SimTime, cutoff: SimTime, locations: &[ProcessLocation]) {
         let cutoff = cutoff.min(self.run_queue.fault.cutoff());
+        let last = SimTime::from_picos(end.as_picos() - 1).min(cutoff);
         self.run_processes(cutoff, locations);
-        while let Some(at) = self.region.next_event_time()
-            && at < end
-            && at <= cutoff.min(self.run_queue.fault.cutoff())
-        {
-            if let Err((rank, fault)) = self.region.advance(&mut self.run_queue.outbox) {
-                // Later events of the region do not matter any more.
-                self.run_queue.fault.record(rank, fault);
-                break;
-            }
-            self.dispatch(locations);
+        while self.commit(last, locations) {
             self.run_processes(cutoff, locations);
         }
         self.update_contribution();
         self.is_inactive = self.region.next_event_time().is_none() && self.region.next_boundary().is_none();
+    }
+
+    /// Commits the earliest event, of the region before a conditional one of the same instant; returns false if there is none up to
+    /// `last` and the earliest failure.
+    #[inline]
+    pub(crate) fn commit(&mut self, last: SimTime, locations: &[ProcessLocation]) -> bool {
+        let last = last.min(self.run_queue.fault.cutoff());
+        let next = self.region.next_event_time().filter(|&at| at <= last);
+        let conditional = self.conditionals.first().filter(|first| first.at <= last);
+        match (next, conditional) {
+            (Some(at), conditional) if conditional.is_none_or(|first| at <= first.at) => {
+                self.now = at;
+                if let Err((rank, fault)) = self.region.advance(&mut self.run_queue.outbox) {
+                    // All earlier events are committed, and the region cannot continue.
+                    self.run_queue.fault.record(rank, fault);
+                    return false;
+                }
+                self.dispatch(locations);
+            }
+            (_, Some(Candidate { at, rank, .. })) => {
+                self.now = at;
+                self.conditionals.pop_first();
+                self.resume(locations[rank.index()].index, SimTime::MAX, true, locations);
+            }
+            (_, None) => return false,
+        }
+        true
     }
 
     /// Delivers messages, and runs the processes that they make ready.
@@ -156,8 +187,9 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         self.update_contribution();
     }
 
+    /// Runs the processes that are ready, and submits their work.
     #[inline]
-    fn run_processes(&mut self, cutoff: SimTime, locations: &[ProcessLocation]) {
+    pub(crate) fn run_processes(&mut self, cutoff: SimTime, locations: &[ProcessLocation]) {
         if self.run_queue.has_work() {
             self.run_ready_processes(cutoff, locations);
         }
@@ -165,17 +197,34 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
 
     fn run_ready_processes(&mut self, cutoff: SimTime, locations: &[ProcessLocation]) {
         while let Some(place) = self.run_queue.next_ready() {
-            let rank = self.ranks[place as usize];
-            if let Some(at) = self.run_queue.resume(place, rank, cutoff, false) {
-                self.conditional.get_or_insert((at, rank));
-            }
-            self.dispatch(locations);
+            self.resume(place, cutoff, false, locations);
         }
         self.run_queue.sort_submitted();
         for &work in &self.run_queue.outbox.submitted {
+            let SubmittedWork { at, from, .. } = work;
+            let is_late = self.is_whole && at < self.now;
+            assert!(!is_late, "rank {from} submits work for {at} s, before the present of {} s", self.now);
             self.region.submit(work, &mut self.outgoing.messages);
         }
         self.run_queue.outbox.submitted.clear();
+    }
+
+    /// Resumes a process and dispatches what it sends.
+    fn resume(&mut self, place: u32, cutoff: SimTime, granted: bool, locations: &[ProcessLocation]) {
+        let rank = self.ranks[place as usize];
+        if let Some(at) = self.run_queue.resume(place, rank, cutoff, granted) {
+            self.await_event(rank, at);
+        }
+        self.dispatch(locations);
+    }
+
+    /// Lets a process wait for a conditional event.
+    fn await_event(&mut self, rank: Rank, at: SimTime) {
+        if self.is_whole {
+            self.conditionals.set(rank, at);
+        } else {
+            self.conditional.get_or_insert((at, rank));
+        }
     }
 
     /// Delivers the tokens of the outbox, and those that their receivers send in response; keeps those for other regions.
@@ -194,12 +243,14 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     fn deliver(&mut self, to: Rank, token: P::Token, locations: &[ProcessLocation]) {
-        if let Wake::Conditional(at) = self.run_queue.deliver(locations[to.index()].index, to, token) {
-            self.conditional.get_or_insert((at, to));
+        match self.run_queue.deliver(locations[to.index()].index, to, token) {
+            Wake::No => {}
+            Wake::Ready => self.conditionals.remove(to),
+            Wake::Conditional(at) => self.await_event(to, at),
         }
     }
 
-    pub(super) fn finish(self) -> GroupResult<P, R> {
+    pub(crate) fn finish(self) -> GroupResult<P, R> {
         let waiting = self.run_queue.unfinished().map(|place| self.ranks[place]).collect();
         let Self { region, run_queue: ResourceRunQueue { processes, fault, steps, .. }, conditional, .. } =
             self;

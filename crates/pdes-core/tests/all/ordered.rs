@@ -1,7 +1,7 @@
 //! Processes that share a resource in time order.
 
 use pdes_core::{
-    Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SharedResource, SimDuration,
+    Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, Region, RegionIndex, SimDuration,
     SimTime, SubmittedWork, Turn, Wake,
 };
 
@@ -16,8 +16,10 @@ struct Counter {
 
 const SERVICE: SimDuration = SimDuration::from_picos(10);
 
-impl SharedResource<Customer> for Counter {
-    fn submit(&mut self, SubmittedWork { at, from, .. }: SubmittedWork<()>) {
+impl Region<Customer> for Counter {
+    type Message = ();
+
+    fn submit(&mut self, SubmittedWork { at, from, .. }: SubmittedWork<()>, _: &mut Vec<(RegionIndex, ())>) {
         let end = at.max(self.free_at) + SERVICE;
         self.free_at = end;
         self.queue.push((end, from));

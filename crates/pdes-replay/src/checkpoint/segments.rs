@@ -80,7 +80,7 @@ pub(crate) struct InTimeOrder<'r, 'm, N> {
     pub(crate) contention: &'r mut Contention<'m, N>,
 }
 
-impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
+impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
     const IN_TIME_ORDER: bool = true;
 
     fn run(
@@ -103,7 +103,7 @@ impl<'t, 'm, N: NetworkModel<Completion>> Segmented<'t, SharedMachine<'m>> for I
     }
 }
 
-impl<'t, 'm, N: NetworkModel<Completion>> Cuttable<'t, 'm> for InTimeOrder<'_, 'm, N> {
+impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, 'm> for InTimeOrder<'_, 'm, N> {
     fn run_to_cut(
         &mut self,
         _: &mut Cluster,

@@ -48,7 +48,7 @@ impl<'a> OrderedReplay<'a> {
     ///
     /// # Errors
     /// As [`Simulation::run`].
-    pub fn on<N: NetworkModel<Completion>>(self, network: N) -> Result<(Outcome, N), RunError> {
+    pub fn on<N: NetworkModel<Completion> + Send>(self, network: N) -> Result<(Outcome, N), RunError> {
         let Self { simulation, started, progress, forwards, checkpoints } = self;
         let machine =
             SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
