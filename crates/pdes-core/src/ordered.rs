@@ -1,7 +1,7 @@
 //! The ordered engine: logical processes and the region that they share, in the order of time on one thread.
 
-use crate::regional::ProcessLocation;
 use crate::regional::region_group::{GroupResult, RegionGroup};
+use crate::regional::{ProcessLocation, last_clock};
 use crate::{
     Ending, Fault, Interrupt, Outbox, Process, Progress, Rank, Region, RegionIndex, Run, SimTime,
     SubmittedWork,
@@ -89,16 +89,14 @@ impl OrderedEngine {
         let mut group = RegionGroup::new(0, Borrowed(region), ranked, true, self.jitter);
         group.now = self.begin;
         let stop = self.run_group(&mut group, &locations, progress);
-        let cut = stop.filter(|stop| *stop == Stop::AtCut).map(|_| group.now);
+        let cut = (stop == Some(Stop::AtCut)).then_some(group.now);
         let GroupResult { processes, waiting, fault, steps, .. } = group.finish();
-        let ending = match stop {
-            Some(_) => Ending::StoppedAtCheckpoint,
-            None => fault.ending(waiting),
+        let ending = if stop.is_some() {
+            Ending::StoppedAtCheckpoint
+        } else {
+            progress.publish(0, steps, last_clock(&processes));
+            fault.ending(waiting)
         };
-        if stop.is_none() {
-            let reached = processes.iter().map(Process::clock).max();
-            progress.publish(0, steps, reached.unwrap_or_default());
-        }
         (Run { ending, processes, steps }, cut)
     }
 

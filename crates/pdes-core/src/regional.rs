@@ -452,6 +452,6 @@ fn collect_results<P: Process, R: Region<P>>(
     MemberResult { fault, tally, processes, regions }
 }
 
-fn last_clock<P: Process>(processes: &[P]) -> SimTime {
+pub(crate) fn last_clock<P: Process>(processes: &[P]) -> SimTime {
     processes.iter().map(Process::clock).max().unwrap_or_default()
 }

@@ -83,24 +83,7 @@ impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
             _ => Err(ForeignState),
         }
     }
-}
 
-impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
-    /// Sums up the epoch statistics of a run.
-    pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
-        let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
-        let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
-        for adapter in adapters {
-            let (settlements, evaluations) = adapter.region.solve_counts();
-            counts.solves += settlements;
-            counts.evaluations += evaluations;
-        }
-        let violations = adapters.iter().map(|adapter| adapter.region.capacity_violation());
-        EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
-    }
-}
-
-impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
     /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
     #[cold]
     fn advance_with_storage(&mut self, outbox: &mut Outbox<Token, WorkRequest>) -> SimTime {
@@ -120,6 +103,21 @@ impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
             *late = Some((at, Rank::new(0)));
         }
         at
+    }
+}
+
+impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
+    /// Sums up the epoch statistics of a run.
+    pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
+        let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
+        let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
+        for adapter in adapters {
+            let (settlements, evaluations) = adapter.region.solve_counts();
+            counts.solves += settlements;
+            counts.evaluations += evaluations;
+        }
+        let violations = adapters.iter().map(|adapter| adapter.region.capacity_violation());
+        EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::files::fingerprint;
 struct GoalSource {
     path: PathBuf,
     schedule: Schedule,
-    /// Whether a rank has receives from any source or with any tag.
+    /// True for each rank that has receives from any source or with any tag.
     has_wildcards: Box<[bool]>,
 }
 

@@ -160,19 +160,28 @@ fn halo_exchanges() {
     }
 }
 
-#[test]
-fn transpositions_and_allreduces() {
-    let folder = Folder::new();
+/// Generates transpositions of FFT, of 14 steps, and 40 allreduces, on 16 ranks each.
+pub(super) fn transpositions_and_allreduces_in(folder: &Folder) -> [std::path::PathBuf; 2] {
     let fft = AlltoallFftParameters {
         ranks: 16,
         grid: [64, 64, 32],
         steps: 14,
         ..AlltoallFftParameters::default()
     };
-    check_all(&generated(&folder, "fft.pdt", &AlltoallFft::new(fft).unwrap(), None), 8);
     let allreduces =
         AllreduceLoopParameters { ranks: 16, iterations: 40, ..AllreduceLoopParameters::default() };
-    check_all(&generated(&folder, "allreduce.pdt", &AllreduceLoop::new(allreduces).unwrap(), None), 20);
+    [
+        generated(folder, "fft.pdt", &AlltoallFft::new(fft).unwrap(), None),
+        generated(folder, "allreduce.pdt", &AllreduceLoop::new(allreduces).unwrap(), None),
+    ]
+}
+
+#[test]
+fn transpositions_and_allreduces() {
+    let folder = Folder::new();
+    let [transpositions, allreduces] = transpositions_and_allreduces_in(&folder);
+    check_all(&transpositions, 8);
+    check_all(&allreduces, 20);
 }
 
 #[test]

@@ -6,12 +6,9 @@ use pdes_core::{Bytes, Progress};
 use pdes_replay::{FastForward, Outcome, Simulation};
 use proptest::prelude::*;
 use trace_mmap::Item;
-use trace_tools::generate::{
-    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Halo3d, Halo3dParameters,
-    Jitter, JitterScope,
-};
+use trace_tools::generate::{Halo3d, Halo3dParameters, Jitter, JitterScope};
 
-use super::contention::{config, expect_same, generated, lu};
+use super::contention::{config, expect_same, generated, lu, transpositions_and_allreduces_in};
 use super::programs::{self, phase, program};
 use super::{PROTOCOLS, fold, write};
 use crate::command_line::Folder;
@@ -81,16 +78,9 @@ fn halo_exchanges() {
 #[test]
 fn transpositions_and_allreduces() {
     let folder = Folder::new();
-    let fft = AlltoallFftParameters {
-        ranks: 16,
-        grid: [64, 64, 32],
-        steps: 14,
-        ..AlltoallFftParameters::default()
-    };
-    check_all(&generated(&folder, "fft.pdt", &AlltoallFft::new(fft).unwrap(), None), 8);
-    let allreduces =
-        AllreduceLoopParameters { ranks: 16, iterations: 40, ..AllreduceLoopParameters::default() };
-    check_all(&generated(&folder, "allreduce.pdt", &AllreduceLoop::new(allreduces).unwrap(), None), 20);
+    let [transpositions, allreduces] = transpositions_and_allreduces_in(&folder);
+    check_all(&transpositions, 8);
+    check_all(&allreduces, 20);
 }
 
 #[test]

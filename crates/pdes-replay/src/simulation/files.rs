@@ -1,4 +1,4 @@
-//! What is found out about files when a simulation is loaded.
+//! Checks of the files of a trace when a simulation is loaded.
 
 use std::collections::BTreeSet;
 

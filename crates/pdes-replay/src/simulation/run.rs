@@ -80,21 +80,7 @@ impl Simulation {
             Execution::InTimeOrder(_)
                 if self.exact_regions.is_none() || cluster.members() * self.job.threads == 1 =>
             {
-                self.run_on_first(cluster, |simulation| {
-                    let in_windows = match simulation.window_plan() {
-                        Ok(plan) => simulation.forwarding(progress, |forwards| {
-                            // Tests that perturb the schedule are for windows.
-                            let is_on_trial = simulation.jitter.is_none();
-                            let engine = simulation.regional_engine();
-                            simulation.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
-                        })?,
-                        Err(_) => None,
-                    };
-                    match in_windows {
-                        Some((outcome, _)) => Ok(outcome),
-                        None => simulation.run_in_order(started, progress),
-                    }
-                })?
+                self.run_on_first(cluster, |simulation| simulation.run_exactly(started, progress))?
             }
             Execution::ByRegions(_) | Execution::InTimeOrder(_) => match self.blocks(cluster)? {
                 Some(blocks) => {
@@ -136,6 +122,21 @@ impl Simulation {
             }
         });
         agree(cluster, own.transpose())
+    }
+
+    /// Replays with exact contention: in windows where several threads can share it, else in time order.
+    fn run_exactly(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
+        if let Ok(plan) = self.window_plan() {
+            // Tests that perturb the schedule are for windows.
+            let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
+            let in_windows = self.forwarding(progress, |forwards| {
+                self.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
+            })?;
+            if let Some((outcome, _)) = in_windows {
+                return Ok(outcome);
+            }
+        }
+        self.run_in_order(started, progress)
     }
 
     /// Replays with contention on one thread, in time order.

@@ -1,4 +1,4 @@
-//! What a run decides about the files of file systems before it begins.
+//! Rules for the files of file systems, which a run finds in the trace before it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;

@@ -27,11 +27,11 @@ struct ServerTransfer {
     /// Number of the transfer at the client.
     number: u32,
     access: Access,
-    /// What is read does not exist as a whole.
+    /// The server has a part of what is read, or nothing.
     is_short: bool,
 }
 
-/// What a server does now.
+/// Effects of a message or an event at a server.
 #[derive(Debug, Default)]
 pub(super) struct ServerEffects {
     pub(super) sent: Vec<Sent>,
