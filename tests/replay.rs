@@ -28,6 +28,10 @@ mod diagnosis;
 mod epochs;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
+#[path = "replay/files.rs"]
+mod files;
+#[path = "replay/first_sight.rs"]
+mod first_sight;
 #[path = "replay/forward.rs"]
 mod forward;
 #[path = "replay/goal.rs"]

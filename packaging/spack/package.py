@@ -16,7 +16,7 @@ class PdesReplay(CargoPackage):
     variant("otf2", default=False, description="Timelines in OTF2")
 
     depends_on("c", type="build")
-    depends_on("rust@1.88:", type="build")
+    depends_on("rust@1.89:", type="build")
     # The bindings to the MPI library are generated with libclang.
     depends_on("llvm+clang", type="build", when="+mpi")
     depends_on("mpi", when="+mpi")

@@ -24,7 +24,7 @@ class Module(unittest.TestCase):
     def test_runs_are_dicts(self):
         report = pdes_replay.run(self.config)
         self.assertEqual(report["simulated_time_ps"], 1_003_000_000)
-        slow = pdes_replay.run(self.config, {"network.latency_factor": 1000, "network.model": "contention-free"})
+        slow = pdes_replay.run(self.config, {"network.latency_scale": 1000, "network.model": "contention-free"})
         self.assertEqual(slow["simulated_time_ps"], 3_001_000_000)
 
     def test_tables_are_frames(self):
@@ -50,10 +50,10 @@ class Module(unittest.TestCase):
 
     def test_sweeps_are_frames(self):
         found = pdes_replay.sweep(ROOT / "configs/machines.toml", Path(self.folder.name) / "sweep", at_once=2)
-        self.assertEqual(list(found.columns[:3]), ["machine", "network.latency_factor", "cost"])
+        self.assertEqual(list(found.columns[:3]), ["machine", "network.latency_scale", "cost"])
         self.assertEqual(len(found), 6)
         self.assertTrue(found.error.isna().all())
-        torus = found[found.machine == "torus"].set_index("network.latency_factor")
+        torus = found[found.machine == "torus"].set_index("network.latency_scale")
         self.assertGreater(torus.simulated_time_s[2], torus.simulated_time_s[1])
 
     def test_pages_are_files(self):

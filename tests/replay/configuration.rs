@@ -111,7 +111,7 @@ fn unfit_values_are_reported_with_what_fits() {
         ),
         (
             "[network]\npreset = 1\n",
-            "2:10: [network] preset: found 1, expected \"smpi\" or \"lv08\" or \"cm02\" or \"raw\"",
+            "2:10: [network] preset: found 1, expected \"links\" or \"smpi\" or \"lv08\" or \"cm02\" or \"raw\" or \"infiniband-edr\" or \"infiniband-hdr\" or \"slingshot-11\" or \"omni-path-100\" or \"roce-100\"",
         ),
         ("[mpi]\ntest_grows = 'no'\n", "2:14: [mpi] test_grows: found \"no\", expected true or false"),
         ("trace = 'x'\n", "1:9: trace: found \"x\", expected a table"),

@@ -44,7 +44,7 @@ fn ranks_of_a_host_share_its_memory() {
     let region = "compute.region_bytes_per_flop={ sweep = 3 }";
     for model in ["network.model=contention-free", "network.model=flow"] {
         for platform in [("p.toml", CLUSTER), ("p.toml", GRAPH), ("p.xml", XML)] {
-            let time = |ranks, setting| time(platform, ranks, &[model, setting]);
+            let time = |ranks, setting| time(platform, ranks, &[model, setting, "platform.placement=cyclic"]);
             // Alone, 3 GB at 3 GB/s are as long as the computation; two ranks have half of the bandwidth each.
             assert_eq!(
                 [time(2, all), time(4, all), time(4, region)],

@@ -67,7 +67,7 @@ fn ranks_beyond_the_hosts_are_warned_of() {
     let ranks: String = (0..3).map(|rank| format!("{rank} init\n{rank} compute 1e9\n")).collect();
     let (trace, platform) = (folder.write("trace.txt", &ranks), folder.write("pair.toml", PAIR));
     let run = ["run", text(&trace), "--platform", text(&platform), "-q"];
-    let cyclic = "3 ranks for 2 hosts are placed cyclically; take a larger platform, or choose hosts with platform.hosts\n";
+    let cyclic = "3 ranks for 2 hosts, platform.placement = \"block\"; take a larger platform, or choose hosts with platform.hosts\n";
     let sharing =
         format!(" WARN node-0 has 2 ranks for 1 core, computations at the same time share cores: {cyclic}");
     assert_eq!(stderr(DONE, &run), sharing);
@@ -235,7 +235,7 @@ fn flags_and_settings_are_named_with_what_fits() {
     let folder = Folder::new();
     let config = folder.write(
         "run.toml",
-        "[trace]\npath = 'x'\n[platform]\nfile = 'x'\n[mpi]\n  eager_below_bytes = 70000\n",
+        "[trace]\npath = 'x'\n[platform]\nfile = 'x'\n[mpi]\n  eager_below_bytes = 70000\ndetached_below_bytes = 65536\n",
     );
     let expected = "run.toml:6:3: [mpi] eager_below_bytes: found 70000 B, expected at most detached_below_bytes, 65536 B\n";
     let found = stderr(MISUSE, &["run", text(&config)]);

@@ -289,7 +289,7 @@ fn the_first_process_speaks_for_all() {
     let Some(assert) = try_mpirun(3, &["--config", &config, "--set=parallel.partition=auto"]) else { return };
     let output = assert.code(DONE).get_output().clone();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(stdout.matches("simulated time: 0.003802913 s").count(), 1, "{stdout}");
+    assert_eq!(stdout.matches("simulated time: 0.001141198 s").count(), 1, "{stdout}");
     assert_eq!(stdout.matches("partition auto: ").count(), 1, "{stdout}");
     assert_eq!(stderr.matches("3 process(es) with 2 thread(s)").count(), 1, "{stderr}");
 }

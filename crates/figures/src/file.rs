@@ -53,14 +53,12 @@ pub fn write_figures<'a>(
     figures.map(write).collect()
 }
 
-/// Writes a file, in a directory that is created if necessary.
+/// Writes a file, whole or not at all, in a directory that is created if necessary.
 ///
 /// # Errors
 /// Returns an error if the directory or the file cannot be written.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let directory = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    let written = directory.and_then(|()| std::fs::write(path, bytes));
-    written.map_err(|source| WriteError::Write { path: path.to_owned(), source })
+    outputs::write_file(path, bytes).map_err(|source| WriteError::Write { path: path.to_owned(), source })
 }
 
 fn picture(figure: &Figure, format: PictureFormat) -> Result<(Vec<u8>, &'static str), DrawingError> {

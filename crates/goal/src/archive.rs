@@ -27,7 +27,7 @@ use std::path::Path;
 use std::thread;
 
 use bytemuck::Pod;
-use trace_mmap::AtomicFile;
+use outputs::AtomicFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{ArchiveError, FileError};
@@ -113,7 +113,7 @@ fn write(schedule: &Schedule, path: &Path) -> io::Result<u64> {
         Ok(())
     });
     hash?;
-    let mut file = AtomicFile::create(path)?;
+    let mut file = AtomicFile::create_seekable(path)?;
     file.write_all(&sizes.header(length as u64, checksum.digest()))?;
     for_each_table(&tables, |bytes| file.write_all(bytes))?;
     file.commit()

@@ -92,6 +92,16 @@ impl FactorTable {
         Self { below: scale(self.below), sections: self.sections.iter().map(section).collect() }
     }
 
+    /// Returns whether all sizes have one factor.
+    pub fn is_constant(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// Returns whether all sizes have this factor.
+    pub fn is_constant_of(&self, factor: f64) -> bool {
+        self.is_constant() && self.below == factor
+    }
+
     /// Returns the factor of a size. `O(log n)` in the number of sections.
     pub fn factor(&self, size: Bytes) -> f64 {
         match self.sections.partition_point(|section| section.above < size.get()) {

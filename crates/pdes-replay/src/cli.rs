@@ -3,7 +3,9 @@
 mod arguments;
 mod calibrate;
 mod diagnose;
+mod files;
 mod goal;
+mod init;
 mod large_pages;
 mod manual;
 mod platform;
@@ -20,16 +22,15 @@ mod tracer;
 mod validate;
 mod what_if;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use pdes_core::Cluster;
 use pdes_replay::ConfigError;
 use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
-use arguments::{Arguments, Command, Verbosity};
+use arguments::{Arguments, Command, RunArguments, Verbosity, with_input};
 
 /// Exit status of misuse.
 const MISUSE: u8 = 2;
@@ -47,15 +48,20 @@ fn require_pictures() -> Result<(), Misuse> {
 
 /// Runs the command and returns its exit status: 0 done, 1 failed, 2 misuse.
 pub(crate) fn main() -> ExitCode {
+    if let Err(misuse) = refuse_unknown_command() {
+        return exit_code(Err(misuse.into()), None);
+    }
     let arguments = Arguments::parse();
     start_log(&arguments);
     let quiet = arguments.verbosity.quiet;
+    let replay = |arguments: Result<RunArguments, Misuse>| match arguments {
+        Ok(arguments) => on_processes(quiet, |quiet, cluster| run::run(&arguments, quiet, cluster)),
+        Err(misuse) => exit_code(Err(misuse.into()), None),
+    };
     match &arguments.command {
-        None => on_processes(quiet, |quiet, cluster| run::run(&arguments.run, quiet, cluster)),
-        Some(Command::Run(command)) => match command.arguments() {
-            Ok(arguments) => on_processes(quiet, |quiet, cluster| run::run(&arguments, quiet, cluster)),
-            Err(misuse) => exit_code(Err(misuse.into()), None),
-        },
+        None => replay(with_input(arguments.run.clone(), arguments.input.as_deref())),
+        Some(Command::Run(command)) => replay(command.arguments()),
+        Some(Command::Init(arguments)) => exit_code(init::run(arguments), None),
         Some(Command::Platform(command)) => exit_code(platform::run(command), None),
         Some(Command::Trace(command)) => exit_code(trace::run(command), None),
         Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
@@ -73,6 +79,26 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
+/// Refuses a first word that is neither a command nor a file, with the command that was probably meant.
+fn refuse_unknown_command() -> Result<(), Misuse> {
+    let Some(word) = std::env::args_os().nth(1).and_then(|word| word.into_string().ok()) else {
+        return Ok(());
+    };
+    let command = Arguments::command();
+    let names = || command.get_subcommands().map(clap::Command::get_name).chain(["help"]);
+    let is_file = word.contains(['.', '/', '\\']) || std::path::Path::new(&word).exists();
+    if word.starts_with('-') || is_file || names().any(|name| name == word) {
+        return Ok(());
+    }
+    let distances = names().map(|name| (strsim::osa_distance(&word, name), name));
+    let nearest = distances.filter(|(distance, name)| 3 * distance <= name.len()).min();
+    let hint = match nearest {
+        Some((_, name)) => format!("did you mean {name:?}?"),
+        None => "pdes-replay --help lists the commands".to_owned(),
+    };
+    Err(Misuse(format!("there is no command or file {word:?}; {hint}")))
+}
+
 /// Runs a command on this process, or on all processes that were started together, of which all but the first are quiet.
 fn on_processes(quiet: bool, run: impl FnOnce(bool, &mut Cluster) -> anyhow::Result<()>) -> ExitCode {
     match processes::join() {
@@ -88,6 +114,11 @@ fn on_processes(quiet: bool, run: impl FnOnce(bool, &mut Cluster) -> anyhow::Res
 /// Reports the error, if there is one and no other process reports it; returns the exit status.
 fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
+    // Whoever reads stdout, such as `head`, has seen enough.
+    let is_closed_pipe = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    if error.chain().count() == 1 && error.downcast_ref().is_some_and(is_closed_pipe) {
+        return ExitCode::SUCCESS;
+    }
     if !processes::is_reported_elsewhere(&error, cluster) {
         report_error(&error);
     }
@@ -108,7 +139,7 @@ fn start_log(arguments: &Arguments) {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    log.without_time().with_target(false).with_ansi(std::io::stderr().is_terminal()).init();
+    log.without_time().with_target(false).with_ansi(arguments.verbosity.has_colours()).init();
 }
 
 /// Prints an error, and those of its causes that its message does not contain.

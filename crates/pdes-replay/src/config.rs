@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use crate::job::Job;
+use crate::job::{Job, PlatformSource};
 use sections::Sections;
 
 mod loggops;
@@ -32,6 +32,8 @@ pub struct Config {
     file: Option<(PathBuf, String)>,
     /// Origins of overrides, by section and key.
     overrides: BTreeMap<(String, String), Origin>,
+    /// The platform file that is in the table, because parts of it are changed.
+    platform_base: Option<PathBuf>,
 }
 
 /// The reason why a configuration cannot be used. All of these are misuse, not failures of a run.
@@ -135,13 +137,14 @@ impl Config {
         // Parse the text for errors with line numbers; the overrides are applied to the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
         resolve_paths(&mut table, path.parent().unwrap_or(Path::new("")));
-        Ok(Self { table, file: Some((path.to_owned(), text)), overrides: BTreeMap::new() })
+        Ok(Self { table, file: Some((path.to_owned(), text)), ..Self::default() })
     }
 
-    /// Applies an override `section.key=value`. A value that is not TOML is a string.
+    /// Applies an override `section.key=value`, or `section.key.part=value` of a key whose value is a table; a part of `platform.topology`
+    /// changes the platform file, too, if that is in TOML. A value that is not TOML is a string.
     ///
     /// # Errors
-    /// Returns an error if the text has another form, or names an unknown key or choice.
+    /// Returns an error if the text has another form, names an unknown key or choice, or is about a platform file that cannot be changed.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let bad = || ConfigError::Override(assignment.to_owned());
         let (name, value) = assignment.split_once('=').ok_or_else(bad)?;
@@ -153,7 +156,19 @@ impl Config {
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"));
         let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
         let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        self.set_checked(section, key, value, Origin::Setting(assignment.to_owned()))
+        let origin = Origin::Setting(assignment.to_owned());
+        let Some((key, parts)) = key.split_once('.') else {
+            return self.set_checked(section, key, value, origin);
+        };
+        let parts: Vec<&str> = parts.split('.').collect();
+        let nested = parts
+            .iter()
+            .rev()
+            .fold(value, |value, part| toml::Table::from_iter([((*part).to_owned(), value)]).into());
+        check_names(section, key, &nested).map_err(|error| error.at(&origin))?;
+        self.insert_parts(section, key, nested).map_err(|error| error.at(&origin))?;
+        self.overrides.insert((section.to_owned(), key.to_owned()), origin);
+        Ok(())
     }
 
     /// Applies a flag of the command line; errors about its value name the flag.
@@ -196,12 +211,15 @@ impl Config {
 
     /// Sets a value, like a flag of the command line.
     pub fn insert(&mut self, section: &str, key: &str, value: toml::Value) {
-        // A platform is either a file or inline: the later setting replaces the earlier one.
+        // A platform is either a file or inline, ranks are placed by a file or a policy: the later setting replaces the earlier one.
         if let ("platform", Some(other)) =
             (section, EXCLUSIVE_PLATFORM_KEYS.iter().find(|(this, _)| *this == key))
             && let Some(toml::Value::Table(platform)) = self.table.get_mut(section)
         {
             platform.remove(other.1);
+            if matches!(key, "file" | "topology") {
+                self.platform_base = None;
+            }
         }
         self.overrides.remove(&(section.to_owned(), key.to_owned()));
         let entry =
@@ -209,6 +227,48 @@ impl Config {
         if let toml::Value::Table(entry) = entry {
             entry.insert(key.to_owned(), value);
         }
+    }
+
+    /// Sets parts of a key whose value is a table, and leaves its other parts as they are.
+    ///
+    /// # Errors
+    /// Returns an error if the parts are those of a platform file that is not in TOML, or cannot be read.
+    pub(crate) fn insert_parts(
+        &mut self,
+        section: &str,
+        key: &str,
+        parts: toml::Value,
+    ) -> Result<(), ConfigError> {
+        if section == "platform" {
+            self.inline_platform()?;
+        }
+        let keys = self.table.entry(section.to_owned()).or_insert_with(|| toml::Table::new().into());
+        let toml::Value::Table(keys) = keys else { return Ok(()) };
+        merge(keys.entry(key.to_owned()).or_insert_with(|| toml::Table::new().into()), parts);
+        Ok(())
+    }
+
+    /// Takes the content of the platform file into the configuration, if there is a file.
+    fn inline_platform(&mut self) -> Result<(), ConfigError> {
+        let Some(path) = self.text("platform", "file").map(PathBuf::from) else { return Ok(()) };
+        let error = |message: String| ConfigError::Value { section: "platform", key: "topology", message };
+        if platforms::is_simgrid_xml(&path) {
+            return Err(error(format!(
+                "{} is in SimGrid's XML, whose parts have no keys; network.latency_scale and network.bandwidth_scale change all links",
+                path.display()
+            )));
+        }
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| error(format!("{}: {source}", path.display())))?;
+        let content: toml::Table =
+            toml::from_str(&text).map_err(|source| error(format!("{}: {source}", path.display())))?;
+        let table: toml::Value = content.into();
+        self.insert("platform", "topology", toml::Table::new().into());
+        if let Some(section) = self.table.get_mut("platform") {
+            merge(section, table);
+        }
+        self.platform_base = Some(path);
+        Ok(())
     }
 
     /// Replaces a section.
@@ -232,6 +292,15 @@ impl Config {
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         let inputs = PATH_KEYS.iter().filter(|(section, _)| !IRRELEVANT_SECTIONS.contains(section));
         inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
+    }
+
+    /// Returns all files that a run reads, each with its role, unchecked: the configuration itself, and those that it names.
+    pub fn input_files(&self) -> Vec<(&'static str, PathBuf)> {
+        let own = self.file.iter().map(|(path, _)| ("configuration", path.clone()));
+        let named = INPUT_ROLES
+            .iter()
+            .filter_map(|&(role, section, key)| Some((role, PathBuf::from(self.text(section, key)?))));
+        own.chain(named).collect()
     }
 
     /// Returns a section, unchecked.
@@ -293,7 +362,11 @@ impl Config {
     /// Returns an error if a key is unknown, or a value is missing, out of range, or not available in this version.
     pub fn resolve(self) -> Result<Job, ConfigError> {
         let sections = self.sections()?;
-        resolve::job(sections).map_err(|error| self.locate(error))
+        let mut job = resolve::job(sections).map_err(|error| self.locate(error))?;
+        if let PlatformSource::Inline(_, base) = &mut job.platform {
+            *base = self.platform_base;
+        }
+        Ok(job)
     }
 
     /// Adds the origin of an entry to an error about its value: the line of the file, the flag or the setting.
@@ -332,13 +405,29 @@ impl ConfigError {
 
 /// Checks a single entry, whose origin is not known here.
 fn check_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), ConfigError> {
+    check_names(section, key, value)?;
+    read_entry(section, key, value)
+        .map_err(|error| ConfigError::Entry { origin: Origin::Unknown, message: error.message().to_owned() })
+}
+
+/// Checks the names and choices of a single entry, whose origin is not known here.
+fn check_names(section: &str, key: &str, value: &toml::Value) -> Result<(), ConfigError> {
     let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
     let sections = toml::Table::from_iter([(section.to_owned(), keys.into())]);
-    let origin = Origin::Unknown;
     names::check(&sections, &schema::CONFIG_SCHEMA)
-        .map_err(|mismatch| ConfigError::Mismatch { origin: origin.clone(), mismatch })?;
-    read_entry(section, key, value)
-        .map_err(|error| ConfigError::Entry { origin, message: error.message().to_owned() })
+        .map_err(|mismatch| ConfigError::Mismatch { origin: Origin::Unknown, mismatch })
+}
+
+/// Replaces the parts of a value that another one has.
+fn merge(value: &mut toml::Value, parts: toml::Value) {
+    match (value, parts) {
+        (toml::Value::Table(table), toml::Value::Table(parts)) => {
+            for (key, part) in parts {
+                merge(table.entry(key).or_insert_with(|| toml::Table::new().into()), part);
+            }
+        }
+        (value, parts) => *value = parts,
+    }
 }
 
 /// Reads a single entry, to find out whether it can be read.
@@ -372,8 +461,17 @@ pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
             && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
             && !(section == "network" && value == "auto")
         {
-            *value = directory.join(&value).to_string_lossy().into_owned();
+            *value = resolve_path(directory, value).to_string_lossy().into_owned();
         }
+    }
+}
+
+/// Resolves a path against `directory`; `~` is the home directory of the user.
+pub(crate) fn resolve_path(directory: &Path, path: &str) -> PathBuf {
+    let below_home = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    match below_home.and_then(|rest| Some(std::env::home_dir()?.join(rest.trim_start_matches('/')))) {
+        Some(path) => path,
+        None => directory.join(path),
     }
 }
 
@@ -381,20 +479,32 @@ pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
 const IRRELEVANT_SECTIONS: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
 
 /// The keys whose values are paths.
-const PATH_KEYS: [(&str, &str); 9] = [
+const PATH_KEYS: [(&str, &str); 10] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
     ("network", "regions"),
     ("parallel", "partition"),
+    ("parallel", "region_costs"),
     ("checkpoint", "directory"),
     ("timeline", "file"),
     ("output", "report"),
     ("output", "profile"),
 ];
 
+/// Files that a run reads: role, section and key.
+const INPUT_ROLES: [(&str, &str, &str); 6] = [
+    ("trace", "trace", "path"),
+    ("platform", "platform", "file"),
+    ("hosts file", "platform", "hosts"),
+    ("file of regions", "network", "regions"),
+    ("partition", "parallel", "partition"),
+    ("profile of regions", "parallel", "region_costs"),
+];
+
 /// Partitions that are not files.
 const NAMED_PARTITIONS: [&str; 2] = ["blocks", "auto"];
 
 /// Keys of the section `platform` that exclude each other.
-const EXCLUSIVE_PLATFORM_KEYS: [(&str, &str); 2] = [("file", "topology"), ("topology", "file")];
+const EXCLUSIVE_PLATFORM_KEYS: [(&str, &str); 4] =
+    [("file", "topology"), ("topology", "file"), ("hosts", "placement"), ("placement", "hosts")];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use mpi_model::{Overhead, Parameters};
 use netmodel::{
-    LinkClass, NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule,
+    LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, RoutingRule,
 };
 use pdes_core::{Progress, RunAhead, SimDuration};
 use trace_mmap::LoadOptions;
@@ -13,6 +13,8 @@ use trace_mmap::LoadOptions;
 use crate::checkpoint::CheckpointPlan;
 use crate::models::Model;
 use crate::partition::PartitionSource;
+use crate::placement::PlacementPolicy;
+use crate::presets::NetworkPreset;
 use crate::report::Report;
 use crate::simulation::{RunError, Simulation};
 use crate::timeline::TimelinePlan;
@@ -28,18 +30,22 @@ pub struct Job {
     pub memory_budget: Option<u64>,
     /// The platform.
     pub platform: PlatformSource,
-    /// Path of the hosts file, which assigns ranks to hosts; by default rank `i` runs on host `i`, cyclically.
+    /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
     pub hosts: Option<PathBuf>,
     /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
-    /// Change of links of the platform; `None` leaves them as they are.
-    pub link_scale: Option<LinkScale>,
+    /// Placement of ranks if there is no hosts file.
+    pub placement: PlacementPolicy,
+    /// Changes of links of the platform, one after the other.
+    pub link_scales: Vec<LinkScale>,
     /// The network model.
     pub model: &'static Model,
     /// Section of the configuration that belongs to the model alone; empty if there is none.
     pub model_parameters: toml::Table,
     /// Preset of the network's parameters.
-    pub preset: Preset,
+    pub preset: &'static NetworkPreset,
+    /// Warnings about constant factors in place of those of the preset.
+    pub replaced_factors: Vec<String>,
     /// Parameters of the network.
     pub network: NetworkParameters,
     /// Times at which rates change.
@@ -196,8 +202,8 @@ pub struct LinkScale {
 pub enum PlatformSource {
     /// A file, SimGrid XML or TOML.
     File(PathBuf),
-    /// The configuration itself.
-    Inline(Box<PlatformDescription>),
+    /// The configuration itself, or a file in TOML of which the configuration changes parts.
+    Inline(Box<PlatformDescription>, Option<PathBuf>),
 }
 
 /// Times at which the rates of messages that share the network change.
@@ -249,12 +255,13 @@ impl std::fmt::Display for RegionSource {
     }
 }
 
-/// Prints the path of the file, or `inline`.
+/// Prints the path of the file, and whether the configuration changes it, or `inline`.
 impl std::fmt::Display for PlatformSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
-            Self::Inline(_) => f.write_str("inline"),
+            Self::Inline(_, None) => f.write_str("inline"),
+            Self::Inline(_, Some(base)) => write!(f, "{} (changed)", base.display()),
         }
     }
 }

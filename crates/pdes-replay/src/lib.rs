@@ -50,6 +50,7 @@ mod job;
 mod models;
 mod partition;
 mod placement;
+mod presets;
 mod profile;
 mod region_adapter;
 mod report;
@@ -81,13 +82,14 @@ pub use figures::{PictureFormat, WriteError};
 pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
 pub use models::{Execution, MODELS, Model, ModelSection, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
-pub use placement::{Placement, PlacementError};
+pub use placement::{Placement, PlacementError, PlacementPolicy};
+pub use presets::{NetworkPreset, PRESETS};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
-    CriticalPath, CsvTable, Epochs, FileServers, Fractions, Histogram, Histograms, Imbalance, Links, Parts,
-    PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report,
-    ReportError, SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
+    CriticalPath, CsvTable, Epochs, FileServers, Fractions, Histogram, Histograms, Imbalance, Links,
+    Parameters, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts,
+    Report, ReportError, SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -4,6 +4,28 @@ use std::path::{Path, PathBuf};
 
 use netmodel::{HostId, Platform};
 use pdes_core::Rank;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rule by which ranks are placed without a hosts file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementPolicy {
+    /// The cores of a host are filled before the next one, as launchers do.
+    Block,
+    /// Each host in turn gets one rank, as in SimGrid.
+    Cyclic,
+}
+
+impl PlacementPolicy {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Cyclic => "cyclic",
+        }
+    }
+}
 
 /// The host of each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,16 +84,32 @@ pub enum PlacementError {
 }
 
 impl Placement {
-    /// Places rank `i` on host `i` of the platform, cyclically.
+    /// Places ranks on the hosts of the platform in their order. When all hosts, or all cores, have a rank, the first host follows.
     ///
     /// # Errors
     /// Returns an error if the platform has no hosts.
-    pub fn cyclic(platform: &Platform, ranks: u32) -> Result<Self, PlacementError> {
-        let hosts: Vec<HostId> = (0..platform.hosts().len() as u32).map(HostId::new).collect();
-        if hosts.is_empty() {
+    pub fn new(platform: &Platform, policy: PlacementPolicy, ranks: u32) -> Result<Self, PlacementError> {
+        let copies = |cores: u32| match policy {
+            PlacementPolicy::Block => cores as usize,
+            PlacementPolicy::Cyclic => 1,
+        };
+        let hosts = (0..).map(HostId::new).zip(platform.hosts());
+        let slots = hosts.flat_map(|(id, host)| std::iter::repeat_n(id, copies(host.cores)));
+        let slots: Vec<HostId> = slots.take(ranks.max(1) as usize).collect();
+        if slots.is_empty() {
             return Err(PlacementError::NoHosts);
         }
-        Ok(Self::repeat(&hosts, ranks))
+        Ok(Self::repeat(&slots, ranks))
+    }
+
+    /// Returns the largest number of ranks of a host.
+    pub fn max_ranks(&self) -> u32 {
+        self.ranks.iter().copied().max().unwrap_or_default()
+    }
+
+    /// Returns the number of hosts with ranks.
+    pub fn used_hosts(&self) -> usize {
+        self.ranks.iter().filter(|ranks| **ranks > 0).count()
     }
 
     /// Places rank `i` on the host of line `i` of a file, cyclically. A line `host:k` stands for `k` lines; empty

@@ -23,14 +23,16 @@ use std::time::Duration;
 
 use mpi_model::collective::{Bounds, Operation, Selection};
 use mpi_model::{ActionKind, OutcomeCount};
-use netmodel::{NetworkParameters, Preset, RoutingRule};
+use netmodel::{NetworkParameters, RoutingRule};
+use outputs::AtomicFile;
 use serde::Serialize;
-use trace_mmap::AtomicFile;
 
 use crate::checkpoint::CheckpointSummary;
 use crate::digest::Digest;
 use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
+use crate::placement::PlacementPolicy;
+use crate::presets::NetworkPreset;
 use crate::simulation::{Outcome, Simulation};
 
 pub(crate) use breakdown::site_name;
@@ -181,8 +183,14 @@ pub struct Parameters {
     pub region_bytes_per_flop: BTreeMap<String, f64>,
     /// Path of the platform, or `"inline"`.
     pub platform: String,
-    /// Path of the hosts file; null if rank `i` runs on host `i`.
+    /// Path of the hosts file; null if `placement` says where ranks run.
     pub hosts: Option<String>,
+    /// Placement of ranks without a hosts file: `"block"` or `"cyclic"`.
+    pub placement: PlacementPolicy,
+    /// Number of hosts with ranks.
+    pub used_hosts: usize,
+    /// Largest number of ranks of a host.
+    pub ranks_per_host: u32,
     /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
     /// Network model.
@@ -192,7 +200,11 @@ pub struct Parameters {
     /// Partition of the platform into regions: `"auto"`, the number requested, or a file; null without epochs.
     pub regions: Option<String>,
     /// Preset of the network's parameters.
-    pub preset: Preset,
+    pub preset: &'static NetworkPreset,
+    /// Multiple of the latencies of all links.
+    pub latency_scale: f64,
+    /// Multiple of the bandwidths of all links.
+    pub bandwidth_scale: f64,
     /// All parameters of the network.
     pub network: NetworkParameters,
     /// Parameters of the MPI library.
@@ -360,11 +372,16 @@ impl Parameters {
             region_bytes_per_flop: job.mpi.region_bytes_per_flop.clone(),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
+            placement: job.placement,
+            used_hosts: simulation.placement().used_hosts(),
+            ranks_per_host: simulation.placement().max_ranks(),
             routing: job.routing,
             model: job.model.key,
             epoch_s: simulation.epochs().map_or(0.0, |plan| plan.epoch().as_secs_f64()),
             regions: simulation.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,
+            latency_scale: job.link_scales.iter().map(|scale| scale.latency).product(),
+            bandwidth_scale: job.link_scales.iter().map(|scale| scale.bandwidth).product(),
             network: job.network.clone(),
             mpi: MpiParameters {
                 collectives: job.mpi.collectives.selector().name(),

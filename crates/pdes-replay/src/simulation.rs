@@ -195,14 +195,14 @@ impl Simulation {
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = match &job.platform {
             PlatformSource::File(path) => read_platform(path)?,
-            PlatformSource::Inline(description) => {
+            PlatformSource::Inline(description, _) => {
                 Platform::from_description((**description).clone()).map_err(PlatformFileError::from)?
             }
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let epochs = EpochPlan::new(job, &platform)?;
-        if let Some(LinkScale { class, latency, bandwidth }) = job.link_scale {
+        for &LinkScale { class, latency, bandwidth } in &job.link_scales {
             platform.scale_links(class, latency, bandwidth);
         }
         let region_costs = match (&job.region_costs, &epochs) {
@@ -225,7 +225,7 @@ impl Simulation {
         let model = epochs.as_ref().and(job.model.with_epochs).or(replaced).unwrap_or(job.model);
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
-            None => Placement::cyclic(&platform, trace.ranks())?,
+            None => Placement::new(&platform, job.placement, trace.ranks())?,
         };
         if is_ordered {
             check_routes(&platform, &placement, trace.ranks())?;

@@ -15,6 +15,7 @@ mod schema;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
+use netmodel::quantity::{Bandwidth, Seconds, Speed};
 use serde::{Deserialize, Serialize};
 
 use crate::concurrent::run_all;
@@ -48,8 +49,12 @@ pub use schema::sweep_schema;
 /// ```
 #[derive(Debug)]
 pub struct Sweep {
+    /// The file, without links.
+    path: PathBuf,
     axes: Vec<String>,
     points: Vec<Point>,
+    /// The files that the runs read, each with its role.
+    inputs: Vec<(&'static str, PathBuf)>,
 }
 
 /// A run of a sweep, with a complete configuration.
@@ -81,6 +86,23 @@ pub enum SweepError {
         /// Error message, with the line if it is known.
         message: String,
     },
+    /// The directory has the results of another sweep.
+    #[error(
+        "{} has the results of the sweep {other}: name another directory, or replace them with --fresh",
+        directory.display()
+    )]
+    OtherSweep {
+        /// The directory.
+        directory: PathBuf,
+        /// Path of the other sweep.
+        other: String,
+    },
+    /// Another process writes results into the directory.
+    #[error("another sweep is writing into {}: wait for it, or name another directory", directory.display())]
+    Busy {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The configuration of a run is invalid.
     #[error("the sweep {}: the run {labels}: {source}", path.display())]
     Run {
@@ -102,7 +124,8 @@ impl SweepError {
         match self {
             Self::File { .. } => true,
             Self::Base(error) => error.is_unreadable(),
-            Self::Format { .. } | Self::Run { .. } => false,
+            Self::Busy { .. } => true,
+            Self::Format { .. } | Self::Run { .. } | Self::OtherSweep { .. } => false,
         }
     }
 }
@@ -166,22 +189,37 @@ impl Sweep {
     pub fn from_path(path: &Path) -> Result<Self, SweepError> {
         let grid = grid::Grid::from_path(path)?;
         let base = grid.base()?;
-        let mut points = Vec::new();
+        let (mut points, mut inputs) = (Vec::new(), Vec::new());
         for settings in grid.combinations() {
             let labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
             let mut config = base.clone();
-            settings.iter().for_each(|setting| setting.apply(&mut config));
-            // These outputs are for a single run: concurrent runs would overwrite each other's files.
-            ["checkpoint", "timeline", "output"].iter().for_each(|section| config.remove_section(section));
-            let key = journal::key(&config);
             let source =
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };
-            let job = config.resolve().map_err(source)?;
+            settings.iter().for_each(|setting| setting.apply(&mut config));
+            settings.iter().try_for_each(|setting| setting.apply_parts(&mut config)).map_err(source)?;
+            // These outputs are for a single run: concurrent runs would overwrite each other's files.
+            ["checkpoint", "timeline", "output"].iter().for_each(|section| config.remove_section(section));
+            for input in config.input_files() {
+                if !inputs.contains(&input) {
+                    inputs.push(input);
+                }
+            }
+            let job = config.clone().resolve().map_err(source)?;
+            let key = journal::key(&config, &job);
             let costs = settings.iter().filter_map(|setting| setting.cost);
             let cost = costs.reduce(|one, other| one + other);
             points.push(Point { job, labels, cost, key });
         }
-        Ok(Self { axes: grid.axis_names(), points })
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        Ok(Self { path, axes: grid.axis_names(), points, inputs })
+    }
+
+    /// Names of the files of results in the directory.
+    pub const OUTPUTS: [&str; 4] = [journal::FILE_NAME, "sweep.csv", "sweep.parquet", "sweep.html"];
+
+    /// Returns the files that the runs read, each with its role.
+    pub fn input_files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.inputs.iter().map(|(role, path)| (*role, path.as_path()))
     }
 
     /// Returns the number of runs.
@@ -200,7 +238,7 @@ impl Sweep {
     /// `done` counts the runs that have ended.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be written to.
+    /// Returns an error if the directory cannot be written to, or has the results of another sweep.
     ///
     /// # Panics
     /// Panics if `at_once` is zero.
@@ -211,7 +249,7 @@ impl Sweep {
         afresh: bool,
         done: &AtomicU64,
     ) -> Result<SweepResults, SweepError> {
-        let journal = Journal::open(directory, afresh)?;
+        let journal = Journal::open(directory, &self.path, afresh)?;
         let known: Vec<Option<RunResult>> =
             self.points.iter().map(|point| journal.find(&point.key)).collect();
         let resumed = known.iter().flatten().count();
@@ -267,6 +305,11 @@ impl SweepResults {
         Some(row.result.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
     }
 
+    /// Returns the number that each label of an axis stands for, those with units in SI units; `None` if some label is no number.
+    pub(crate) fn positions(&self, axis: usize) -> Option<Vec<f64>> {
+        self.rows.iter().map(|row| position(&row.labels[axis])).collect()
+    }
+
     /// Returns the axes with more than one value; all axes if there are none.
     pub fn varying(&self) -> Vec<usize> {
         let is_varied = |axis: &usize| {
@@ -278,4 +321,15 @@ impl SweepResults {
         let varying: Vec<usize> = all.clone().filter(is_varied).collect();
         if varying.is_empty() { all.collect() } else { varying }
     }
+}
+
+/// Returns the number that a label stands for: a plain one, or a time, a bandwidth or a speed.
+fn position(label: &str) -> Option<f64> {
+    let read = || toml::Value::String(label.to_owned());
+    let number = label.trim().parse().ok();
+    let number = number.or_else(|| read().try_into().ok().map(|Seconds(seconds)| seconds));
+    let number = number.or_else(|| read().try_into().ok().map(|Bandwidth(bandwidth)| bandwidth));
+    number
+        .or_else(|| read().try_into().ok().map(|Speed(speed)| speed))
+        .filter(|number: &f64| number.is_finite())
 }

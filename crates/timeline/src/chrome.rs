@@ -11,9 +11,9 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use mpi_model::{ActionKind, Event};
+use outputs::AtomicFile;
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::Serialize;
-use trace_mmap::AtomicFile;
 
 use crate::counter::Counter;
 

@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use mpi_model::{ActionKind, Event, WaitState};
+use outputs::AtomicFile;
 use pdes_core::{Rank, SimTime};
-use trace_mmap::AtomicFile;
 
 /// Definitions of event types, by number.
 const HEADER: &str = "\

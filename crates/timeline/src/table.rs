@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mpi_model::Event;
-use trace_mmap::AtomicFile;
+use outputs::AtomicFile;
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

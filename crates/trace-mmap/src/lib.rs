@@ -61,7 +61,6 @@
 
 mod action;
 mod archive;
-mod atomic_file;
 mod builder;
 mod call;
 mod channel;
@@ -94,7 +93,6 @@ pub use archive::{
     check, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
     write_with_measured_times, write_with_messages,
 };
-pub use atomic_file::AtomicFile;
 pub use builder::{OpError, RankBuilder, RequestKey};
 pub use call::{
     BlockRun, Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileHints,

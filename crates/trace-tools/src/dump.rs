@@ -1,17 +1,24 @@
 //! Writer of traces as time-independent text.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use outputs::AtomicFile;
 use pdes_core::{Rank, SimDuration};
 use trace_mmap::{Trace, TraceError, WriteError, nanos};
 
+use crate::files::rank_of;
 use crate::line::TextLine;
 
 /// Number of actions between two updates of the progress counter.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
+
+/// Name of the list of files in a directory.
+const LIST: &str = "files.txt";
+
+/// The reason why a directory is refused.
+const OTHER_TRACE: &str = "the directory has files of a trace already: name a new or empty one";
 
 /// Writes the actions of a rank as text, one line per action, which reads back as the same actions.
 ///
@@ -71,8 +78,13 @@ pub(crate) fn write_line(
 /// `files.txt`, which lists them. The counter counts actions.
 ///
 /// # Errors
-/// Fails if a file cannot be written or the trace is a damaged archive; files written so far are then removed.
+/// Fails if the directory has files of ranks, which would be lost or mixed with the new ones, if a file cannot be written, or if the trace
+/// is a damaged archive; files written so far are then removed.
 pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(), WriteError> {
+    if let Some(file) = std::fs::read_dir(dir).ok().and_then(first_of_a_trace) {
+        let source = io::Error::new(io::ErrorKind::AlreadyExists, OTHER_TRACE);
+        return Err(WriteError::Io { file, source });
+    }
     let mut written = RemoveOnFailure { files: Vec::new(), dir: (!dir.exists()).then_some(dir) };
     std::fs::create_dir_all(dir).map_err(io_error(dir))?;
     let mut names = String::new();
@@ -83,9 +95,15 @@ pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(
         names.push('\n');
     }
     trace.integrity().map_err(TraceError::from)?;
-    written.write(dir.join("files.txt"), |out| out.write_all(names.as_bytes()))?;
+    written.write(dir.join(LIST), |out| out.write_all(names.as_bytes()))?;
     written.commit();
     Ok(())
+}
+
+/// Returns the first file of a trace in a directory, by name.
+fn first_of_a_trace(entries: std::fs::ReadDir) -> Option<PathBuf> {
+    let files = entries.flatten().map(|entry| entry.path());
+    files.filter(|file| rank_of(file).is_some() || file.ends_with(LIST)).min()
 }
 
 fn io_error(file: &Path) -> impl FnOnce(io::Error) -> WriteError {
@@ -104,11 +122,12 @@ impl RemoveOnFailure<'_> {
     fn write(
         &mut self,
         file: PathBuf,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&mut AtomicFile) -> io::Result<()>,
     ) -> Result<(), WriteError> {
-        let mut out = File::create(&file).map(BufWriter::new).map_err(io_error(&file))?;
-        self.files.push(file.clone());
-        write(&mut out).and_then(|()| out.flush()).map_err(io_error(&file))
+        let mut out = AtomicFile::create(&file).map_err(io_error(&file))?;
+        write(&mut out).and_then(|()| out.commit()).map_err(io_error(&file))?;
+        self.files.push(file);
+        Ok(())
     }
 
     fn commit(mut self) {

@@ -2,7 +2,8 @@
 
 mod layout;
 
-pub(crate) use layout::detect;
+pub use layout::trace_files;
+pub(crate) use layout::{detect, rank_of};
 
 use std::fs::File;
 use std::io::Read as _;

@@ -120,6 +120,7 @@ pub use consistent_cut::{RemovedActions, write_consistent_cut};
 pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
 pub use error::InputError;
+pub use files::trace_files;
 pub use foreign::Foreign;
 pub use format::{FORMATS, Format, HEAD, Input, open_input};
 pub use line::TextLine;

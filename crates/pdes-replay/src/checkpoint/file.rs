@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
+use outputs::AtomicFile;
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
 use timeline::SavedSpool;
-use trace_mmap::AtomicFile;
 
 use super::CheckpointError;
 use super::identity::{Difference, RunIdentity};

@@ -51,7 +51,7 @@ impl RunIdentity {
             PlatformSource::File(path) => {
                 std::fs::read(path).map_err(|source| super::CheckpointError::io(path, source))?
             }
-            PlatformSource::Inline(description) => format!("{description:?}").into_bytes(),
+            PlatformSource::Inline(description, _) => format!("{description:?}").into_bytes(),
         };
         Ok(Self(vec![
             IdentityPart::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
@@ -64,7 +64,7 @@ impl RunIdentity {
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
             IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
-            IdentityPart::hashed("[network]", &job.network),
+            IdentityPart::hashed("[network]", &(&job.network, &job.link_scales)),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &job.mpi),
             IdentityPart::new(

@@ -1,5 +1,6 @@
 //! Flags and subcommands of the command line.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -18,6 +19,9 @@ use super::Misuse;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// Configuration, if its name ends in .toml, or else a trace.
+    #[arg(value_name = "CONFIG|TRACE")]
+    pub(crate) input: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     #[command(flatten)]
@@ -45,12 +49,43 @@ pub(crate) struct Verbosity {
     /// Also logs details, such as all parameters of the models; RUST_LOG selects them by module.
     #[arg(long, short, global = true, help_heading = "Messages")]
     pub(crate) verbose: bool,
+    /// Colours of messages.
+    #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", global = true, default_value_t = Colours::Auto, help_heading = "Messages")]
+    colour: Colours,
+}
+
+/// When messages have colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Colours {
+    /// On a terminal, unless the variable NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always, also in a file.
+    Always,
+    /// Never, even on a terminal.
+    Never,
+}
+
+impl Verbosity {
+    /// Returns whether messages on stderr have colours.
+    pub(crate) fn has_colours(&self) -> bool {
+        match self.colour {
+            Colours::Always => true,
+            Colours::Never => false,
+            Colours::Auto => {
+                std::io::stderr().is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Replays a trace: the default command, which also takes a file as argument.
     Run(Box<RunCommand>),
+    /// Writes a commented configuration and a platform to begin with: run.toml and platform.toml.
+    Init(super::init::InitArguments),
     /// Describes or checks a platform.
     #[command(subcommand)]
     Platform(PlatformCommand),

@@ -1,16 +1,16 @@
 //! The command `calibrate`: creates a machine from measurements.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use calibration::{Computations, Machine, Measurements, write_observations};
 use clap::Args;
+use outputs::{AtomicFile, FileRoles, is_stdout};
 use pdes_replay::{CallFit, Config, Prediction, fit_calls, measured_computations};
 use trace_mmap::LoadOptions;
 
-use super::{Misuse, processes};
+use super::{Misuse, files, processes};
 
 /// Largest message size that MPI's counts allow in every library \[B\].
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
@@ -103,6 +103,14 @@ fn check(arguments: &CalibrateArguments) -> Result<(), Misuse> {
             plan.largest
         )));
     }
+    let mut roles = FileRoles::default();
+    arguments.from.iter().for_each(|path| roles.input("file of measurements", path));
+    arguments.calls.iter().chain(&arguments.computations).for_each(|path| files::add_trace(&mut roles, path));
+    if let Some(output) = &arguments.output {
+        roles.output("machine", output);
+        page(output).iter().for_each(|page| roles.output("page", page));
+    }
+    roles.check()?;
     if plan.sizes == 0 || plan.visits == 0 {
         return Err(Misuse("--sizes and --visits: found 0, expected at least 1".to_owned()));
     }
@@ -201,21 +209,26 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     }
     machine.call_costs.clone_from(&fit.costs);
     let output = arguments.output.as_ref().expect("required, unless a program runs");
-    output.parent().map_or(Ok(()), std::fs::create_dir_all).with_context(|| output.display().to_string())?;
-    std::fs::write(output, machine.to_toml(&measurements.notes))
+    outputs::write_file(output, machine.to_toml(&measurements.notes).as_bytes())
         .with_context(|| output.display().to_string())?;
     tracing::info!("wrote {}", output.display());
     #[cfg(feature = "pictures")]
     {
-        let page = output.with_extension("html");
         let title = output.file_stem().unwrap_or_default().to_string_lossy();
-        machine.write_page(&title, &measurements, &page)?;
-        tracing::info!("wrote {}", page.display());
+        if let Some(page) = page(output) {
+            machine.write_page(&title, &measurements, &page)?;
+            tracing::info!("wrote {}", page.display());
+        }
     }
     fit.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     print(&machine)?;
     print_predictions(&fit.cross_validation)
+}
+
+/// Returns the page beside a machine; there is none beside standard output, or in a program without pages.
+fn page(output: &Path) -> Option<PathBuf> {
+    (cfg!(feature = "pictures") && !is_stdout(output)).then(|| output.with_extension("html"))
 }
 
 /// Fits the costs of calls to programs, on a machine without such costs.
@@ -260,8 +273,12 @@ fn computations(path: &Path) -> Result<Vec<Computations>> {
 fn write_data(directory: &Path, measurements: &Measurements) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let file = directory.join("observations.csv");
-    let output = File::create(&file).with_context(|| file.display().to_string())?;
-    write_observations(measurements, BufWriter::new(output)).with_context(|| file.display().to_string())?;
+    let write = || {
+        let mut output = AtomicFile::create(&file)?;
+        write_observations(measurements, &mut output)?;
+        output.commit()
+    };
+    write().with_context(|| file.display().to_string())?;
     tracing::info!("wrote {}", file.display());
     Ok(())
 }

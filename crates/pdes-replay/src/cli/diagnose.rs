@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use outputs::FileRoles;
 use pdes_core::Cluster;
 use pdes_replay::{Config, Diagnosis, DiagnosisError, Job, Pop, Problem, Rule, RuleError};
 use trace_mmap::LoadOptions;
 
 use super::arguments::{RunArguments, model_help, with_input};
 use super::processes::agree;
-use super::{Misuse, goal, large_pages, require_pictures, run};
+use super::{Misuse, files, goal, large_pages, require_pictures, run};
 
 /// Name that stands for any problem.
 const ANY_PROBLEM: &str = "problem";
@@ -146,6 +147,16 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
         let message = "a diagnosis is about MPI programs: expected a trace, found a GOAL schedule";
         return Err(Misuse(message.to_owned()).into());
     }
+    let mut roles = FileRoles::default();
+    files::add_run(&mut roles, &config);
+    arguments.rules.iter().for_each(|path| roles.input("file of rules", path));
+    arguments.reference.iter().for_each(|path| roles.input("reference", path));
+    for (role, path) in
+        [("diagnosis", &arguments.json), ("file of metrics", &arguments.talp), ("page", &arguments.page)]
+    {
+        path.iter().for_each(|path| roles.output(role, path));
+    }
+    roles.check().map_err(Misuse::from)?;
     Ok((rules, config))
 }
 

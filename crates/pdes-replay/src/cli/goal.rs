@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result, bail};
 use netmodel::quantity::{Nanoseconds, Size};
+use outputs::is_stdout;
 use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
 use serde::Serialize;
 
-use super::{Misuse, large_pages};
+use super::{Misuse, large_pages, summary};
 
 /// Name of the model in configurations.
 const MODEL: &str = "loggops";
@@ -83,7 +84,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     }
     let mut text = if quiet { String::new() } else { report.summary() };
     writeln!(text, "simulated time: {:.9} s", pdes_core::SimTime::from_picos(outcome.end()))?;
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    summary::write(&text, config.text("output", "report").is_some_and(|path| is_stdout(Path::new(path))))
 }
 
 /// Returns true if a file is there and its first bytes are neither those of a schedule nor a comment before one.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use outputs::FileRoles;
 use pdes_replay::SavedReport;
 
 use super::arguments::pictures_help;
@@ -47,6 +48,17 @@ enum ReportFormat {
 
 /// Presents a report, or its comparison with another one.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
+    let mut roles = FileRoles::default();
+    roles.input("report", &arguments.report);
+    for (role, path) in [
+        ("second report", &arguments.other),
+        ("timeline", &arguments.timeline),
+        ("diagnosis", &arguments.diagnosis),
+    ] {
+        path.iter().for_each(|path| roles.input(role, path));
+    }
+    arguments.output.iter().for_each(|path| roles.output("output", path));
+    roles.check().map_err(Misuse::from)?;
     match (&arguments.output, &arguments.other) {
         (Some(output), _) => write(arguments, output),
         (None, Some(other)) => difference::print(&arguments.report, other),
@@ -79,10 +91,10 @@ fn write_csv(arguments: &ReportArguments, directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     for table in SavedReport::from_path(&arguments.report)?.sections.csv() {
         let path = directory.join(table.name).with_extension("csv");
-        let mut writer = csv::Writer::from_path(&path)?;
+        let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(&table.header)?;
         table.rows.iter().try_for_each(|row| writer.write_record(row))?;
-        writer.flush().with_context(|| path.display().to_string())?;
+        outputs::write_file(&path, &writer.into_inner()?).with_context(|| path.display().to_string())?;
         tracing::info!("wrote {}", path.display());
     }
     Ok(())
@@ -136,8 +148,9 @@ fn print(path: &Path) -> Result<()> {
 
 /// Returns the names of what was replayed, and on what.
 fn name(report: &SavedReport) -> String {
-    let [trace, platform, model] = ["trace", "platform", "model"].map(|name| report.parameter(name));
-    format!("{trace} on {platform} ({model})")
+    let [trace, platform, model, preset] =
+        ["trace", "platform", "model", "preset"].map(|name| report.parameter(name));
+    format!("{trace} on {platform} ({model}, preset {preset})")
 }
 
 fn heading(report: &SavedReport, text: &mut String) -> std::fmt::Result {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
+use outputs::{FileRoles, is_stdout};
 use pdes_core::{Cluster, Progress};
 use pdes_replay::{Config, ConfigError, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
 
@@ -11,7 +12,7 @@ use toml::Value;
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, goal, large_pages, progress, summary, timeline};
+use super::{Misuse, files, goal, large_pages, progress, summary, timeline};
 
 /// Exit status of a command ended by a signal, as in shells.
 const INTERRUPTED_STATUS: i32 = 130;
@@ -22,6 +23,9 @@ const LARGE_PAGE_RANKS: u32 = 512;
 pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (is_first, processes) = (cluster.member() == 0, cluster.members());
     let config = agree(cluster, config(arguments))?;
+    let mut roles = FileRoles::default();
+    files::add_run(&mut roles, &config);
+    agree(cluster, roles.check().map_err(|conflict| Misuse::from(conflict).into()))?;
     if goal::is_loggops(&config) {
         let hint =
             "the model loggops runs on one process: run without mpirun, or set --model flow and a platform";
@@ -160,7 +164,10 @@ fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> 
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());
     }
-    summary::print(&report, outcome, quiet)
+    let timeline = simulation.job().timeline.as_ref().map(|plan| &plan.path);
+    let outputs = [simulation.job().report.as_ref(), simulation.job().profile.as_ref(), timeline];
+    let has_stdout = outputs.into_iter().flatten().any(|path| is_stdout(path));
+    summary::print(&report, outcome, quiet, has_stdout)
 }
 
 /// Combines the configuration file and the flags.
@@ -172,9 +179,6 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     if arguments.config.is_none() && arguments.trace.is_none() && arguments.set.is_empty() {
         let hint = "nothing to replay: give --config FILE, or --trace PATH and --platform FILE (see --help)";
         return Err(Misuse(hint.to_owned()).into());
-    }
-    for assignment in &arguments.set {
-        config.set(assignment)?;
     }
     let path =
         |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned().into());
@@ -195,6 +199,10 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
             config.set_flag(flag, section, key, value)?;
         }
     }
+    // After the flags: a setting may change a part of the platform that a flag names.
+    for assignment in &arguments.set {
+        config.set(assignment)?;
+    }
     Ok(config)
 }
 
@@ -203,6 +211,13 @@ fn check_outputs(job: &Job) -> Result<()> {
     let timeline = job.timeline.as_ref().map(|timeline| timeline.path.clone());
     for (what, path) in [("report", &job.report), ("profile", &job.profile), ("timeline", &timeline)] {
         let Some(path) = path else { continue };
+        if path.is_dir() {
+            return Err(Misuse(format!(
+                "the {what} {}: found a directory, expected the name of a file",
+                path.display()
+            ))
+            .into());
+        }
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         directory
             .map_or(Ok(()), std::fs::create_dir_all)

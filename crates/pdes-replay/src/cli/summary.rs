@@ -5,16 +5,24 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use figures::quantity::prefixed;
-use pdes_replay::{CheckpointSummary, FastForward, Outcome, PartitionCut, RankEnd, Report};
+use pdes_replay::{CheckpointSummary, FastForward, Outcome, Parameters, PartitionCut, RankEnd, Report};
 
-/// Prints the summary, unless the command is quiet, and the simulated time.
-pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool) -> Result<()> {
+/// Prints the summary, unless the command is quiet, and the simulated time: to stdout, or to stderr if stdout is one of the outputs.
+pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool, to_stderr: bool) -> Result<()> {
     let mut text = String::new();
     if !quiet {
         summarize(report, &mut text)?;
     }
     writeln!(text, "simulated time: {:.9} s", outcome.simulated_time())?;
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    write(&text, to_stderr)
+}
+
+/// Writes a summary to stdout, or to stderr if stdout is one of the outputs.
+pub(crate) fn write(text: &str, to_stderr: bool) -> Result<()> {
+    match to_stderr {
+        true => std::io::stderr().write_all(text.as_bytes())?,
+        false => std::io::stdout().write_all(text.as_bytes())?,
+    }
     Ok(())
 }
 
@@ -27,6 +35,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         report.messages,
         size(report.message_bytes)
     )?;
+    writeln!(text, "{}", setting(&report.parameters))?;
     writeln!(text)?;
     writeln!(text, "{:<14} {:>14} {:>20} {:>7}", "action", "count", "time of all ranks", "share")?;
     let mut totals = report.time_by_action.clone();
@@ -85,6 +94,25 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         )?;
     }
     writeln!(text, "digest: {}", report.digest)
+}
+
+/// Describes what decides the result beside the trace and the platform: model, preset and placement.
+fn setting(parameters: &Parameters) -> String {
+    let Parameters { model, epoch_s, preset, latency_scale, bandwidth_scale, mpi, .. } = parameters;
+    let Parameters { hosts, placement, used_hosts, ranks_per_host, .. } = parameters;
+    let mut text = format!("{model}, preset {} (eager below {})", preset.key, size(mpi.eager_below_bytes));
+    if *epoch_s > 0.0 {
+        text += &format!(", epochs of {epoch_s:e} s");
+    }
+    for (what, scale) in [("latencies", latency_scale), ("bandwidths", bandwidth_scale)] {
+        if *scale != 1.0 {
+            text += &format!(", {what} x {scale}");
+        }
+    }
+    let placement = hosts.as_deref().unwrap_or(placement.name());
+    let [hosts, ranks] = [(*used_hosts as u64, "host"), (u64::from(*ranks_per_host), "rank")]
+        .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
+    text + &format!("; placement {placement}: {hosts}, up to {ranks} each")
 }
 
 fn size(bytes: u64) -> String {

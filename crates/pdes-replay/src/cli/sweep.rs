@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
+use outputs::{AtomicFile, FileRoles};
 use pdes_replay::{Sweep, SweepResults, available_threads, write_csv};
-use trace_mmap::AtomicFile;
 
 use super::arguments::SweepArguments;
 use super::{Misuse, large_pages, progress, require_pictures};
@@ -21,12 +21,25 @@ pub(crate) fn run(arguments: &SweepArguments, quiet: bool) -> Result<()> {
         true => anyhow::Error::from(error),
         false => Misuse(error.to_string()).into(),
     })?;
+    let mut roles = FileRoles::default();
+    roles.input("sweep", &arguments.sweep);
+    for (role, path) in sweep.input_files() {
+        roles.input(role, path);
+    }
+    for name in Sweep::OUTPUTS {
+        roles.output("file of results", &arguments.output.join(name));
+    }
+    roles.check().map_err(Misuse::from)?;
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
     large_pages::set_large_pages(true);
     let results = progress::watch_count(&done, sweep.len() as u64, "runs", || {
         sweep.run(&arguments.output, at_once, arguments.fresh, &done)
+    });
+    let results = results.map_err(|error| match error.is_unreadable() {
+        true => anyhow::Error::from(error),
+        false => Misuse(error.to_string()).into(),
     })?;
     if results.resumed > 0 {
         tracing::info!("{} of them had been done before (--fresh runs all again)", results.resumed);

@@ -18,11 +18,17 @@ use trace_mmap::{
 };
 
 use super::arguments::{TraceCommand, TraceFormat};
-use super::{Misuse, goal, progress, what_if};
+use super::{Misuse, files, goal, progress, what_if};
 use ::goal::is_schedule_file;
 
 /// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
+    if let TraceCommand::Convert { trace, output, .. }
+    | TraceCommand::Cut { trace, output, .. }
+    | TraceCommand::Transform { trace, output, .. } = command
+    {
+        files::check_output(trace, output)?;
+    }
     let text = match command {
         TraceCommand::Convert { trace, output, from, threads, flat, shards }
             if *from == TraceFormat::Goal || is_schedule_file(trace) =>
@@ -94,6 +100,7 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
 }
 
 fn transform(input: &Path, output: &Path, with: &Path, name: Option<&str>, threads: usize) -> Result<String> {
+    files::check_output(with, output)?;
     let hypotheses = what_if::read(with)?;
     let hypothesis = match (name, &hypotheses[..]) {
         (None, [only]) => only,

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use outputs::FileRoles;
 use pdes_replay::{Residual, Share, TimeComparison, Validation};
 
 use super::arguments::{RunArguments, model_help};
-use super::{Misuse, goal, run};
+use super::{Misuse, files, goal, run};
 
 /// Largest number of rows of a table.
 const MAX_LISTED: usize = 12;
@@ -59,6 +60,10 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<()> {
         )
         .into());
     }
+    let mut roles = FileRoles::default();
+    files::add_run(&mut roles, &config);
+    arguments.report.iter().for_each(|path| roles.output("comparison", path));
+    roles.check().map_err(Misuse::from)?;
     let validation = Validation::new(&config.resolve()?)?;
     if let Some(path) = &arguments.report {
         validation.write(path).with_context(|| format!("the comparison {}", path.display()))?;

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::Result;
 use clap::Args;
+use outputs::FileRoles;
 use pdes_replay::{HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults, available_threads};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
 use super::arguments::{RunArguments, model_help};
-use super::{Misuse, goal, large_pages, progress, run};
+use super::{Misuse, files, goal, large_pages, progress, run};
 
 #[derive(Debug, Args)]
 pub(crate) struct WhatIfArguments {
@@ -61,6 +62,14 @@ pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
         let message = "hypotheses are about MPI programs: expected a trace, found a GOAL schedule";
         return Err(Misuse(message.to_owned()).into());
     }
+    let mut roles = FileRoles::default();
+    files::add_run(&mut roles, &config);
+    roles.input("file of hypotheses", &arguments.hypotheses);
+    arguments.verify.iter().for_each(|path| files::add_trace(&mut roles, path));
+    for name in ["summary.json", "what-if.html", "modified.json"] {
+        roles.output("file of results", &arguments.output.join(name));
+    }
+    roles.check().map_err(Misuse::from)?;
     tracing::info!("applying {} hypotheses", hypotheses.len());
     let verify = arguments.verify.as_deref();
     let what_if =

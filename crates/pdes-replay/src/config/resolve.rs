@@ -8,19 +8,22 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
-use netmodel::NetworkParameters;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
+use netmodel::{FactorTable, NetworkParameters};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
 use super::ConfigError;
+use super::platforms::is_simgrid_xml;
 use super::sections::{
     AnalysisSection, CollectiveIoName, ComputeSection, EngineSection, MpiSection, NetworkSection,
     OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
-use crate::job::{Job, PlatformSource, Polling};
+use crate::job::{Job, LinkScale, PlatformSource, Polling};
 use crate::models::{Execution, MODELS, Model};
 use crate::partition::PartitionSource;
+use crate::placement::PlacementPolicy;
+use crate::presets::{NetworkPreset, OWN_DEFAULT, SIMGRID_DEFAULT};
 
 /// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;
@@ -64,6 +67,14 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         let message = format!("this section is for the model {name:?}, not for {:?}", model.key);
         return Err(ConfigError::Section { section: name.clone(), message });
     }
+    let is_simgrid = platform.file.as_deref().is_some_and(is_simgrid_xml);
+    let preset = network.preset.unwrap_or(if is_simgrid { SIMGRID_DEFAULT } else { OWN_DEFAULT });
+    let default_placement = if is_simgrid { PlacementPolicy::Cyclic } else { PlacementPolicy::Block };
+    if platform.hosts.is_some() && platform.placement.is_some() {
+        let message =
+            "stands beside platform.hosts, which says where each rank runs; expected one of the two";
+        return Err(value_error("platform", "placement", message));
+    }
     let epoch = epochs::epoch(&network, model)?;
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
@@ -76,17 +87,19 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         ranks: trace.ranks,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
-        link_scale: None,
+        placement: platform.placement.unwrap_or(default_placement),
+        link_scales: link_scale(&network)?.into_iter().collect(),
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
         model_parameters: of_models.remove(model.key).unwrap_or_default(),
         model,
         epoch,
         regions: epochs::regions(&network, epoch)?,
-        preset: network.preset.unwrap_or_default(),
-        network: network_parameters(network)?,
+        preset,
+        replaced_factors: replaced_factors(&network, preset),
+        network: network_parameters(network, preset)?,
         polling: polling(&mpi)?,
-        mpi: mpi_parameters(mpi, checked_computations(compute)?)?,
+        mpi: mpi_parameters(mpi, checked_computations(compute)?, preset)?,
         threads: threads(&engine)?,
         // The number of threads that read cannot change a result, and reading takes longer than many a replay.
         reading_threads: engine.threads.unwrap_or_else(available_threads),
@@ -123,7 +136,7 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
         .map_err(|error| value_error("platform", "topology", error.to_string().trim_end().to_owned()))?;
     match (section.file, inline) {
         (Some(file), None) => Ok(PlatformSource::File(file)),
-        (None, Some(description)) => Ok(PlatformSource::Inline(Box::new(description))),
+        (None, Some(description)) => Ok(PlatformSource::Inline(Box::new(description), None)),
         (Some(_), Some(_)) => {
             Err(value_error("platform", "topology", "stands beside a file; expected one of the two"))
         }
@@ -145,8 +158,43 @@ fn model(section: &NetworkSection) -> Result<&'static Model, ConfigError> {
     Ok(model)
 }
 
-fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, ConfigError> {
-    let mut parameters = NetworkParameters::preset(section.preset.unwrap_or_default());
+/// Returns the change of all links, if there is one.
+fn link_scale(section: &NetworkSection) -> Result<Option<LinkScale>, ConfigError> {
+    let scale = |key, found: Option<f64>| match found {
+        Some(scale) if !(scale.is_finite() && scale > 0.0) => {
+            Err(value_error("network", key, format!("found {scale}, expected a number above 0")))
+        }
+        found => Ok(found.unwrap_or(1.0)),
+    };
+    let latency = scale("latency_scale", section.latency_scale)?;
+    let bandwidth = scale("bandwidth_scale", section.bandwidth_scale)?;
+    let is_changed = (latency, bandwidth) != (1.0, 1.0);
+    Ok(is_changed.then_some(LinkScale { class: None, latency, bandwidth }))
+}
+
+/// Returns a warning for each constant factor that takes the place of other ones of the preset: it looks like a multiple.
+fn replaced_factors(section: &NetworkSection, preset: &NetworkPreset) -> Vec<String> {
+    let NetworkParameters { latency_factor, bandwidth_factor, .. } = preset.network();
+    let pairs = [
+        ("latency", &section.latency_factor, latency_factor),
+        ("bandwidth", &section.bandwidth_factor, bandwidth_factor),
+    ];
+    let replaced = |(what, found, replaced): (&str, &Option<FactorTable>, FactorTable)| {
+        let found = found.as_ref().filter(|found| found.is_constant() && !replaced.is_constant_of(1.0))?;
+        let key = preset.key;
+        Some(format!(
+            "network.{what}_factor = {found} replaces the factors of the preset {key:?}, {replaced}: network.{what}_scale multiplies the \
+             {what} of all links"
+        ))
+    };
+    pairs.into_iter().filter_map(replaced).collect()
+}
+
+fn network_parameters(
+    section: NetworkSection,
+    preset: &NetworkPreset,
+) -> Result<NetworkParameters, ConfigError> {
+    let mut parameters = preset.network();
     if let Some(table) = section.latency_factor {
         parameters.latency_factor = table;
     }
@@ -215,11 +263,13 @@ fn checked_computations(section: ComputeSection) -> Result<ComputeSection, Confi
 fn mpi_parameters(
     section: MpiSection,
     ComputeSection { region_speeds, bytes_per_flop, region_bytes_per_flop }: ComputeSection,
+    preset: &NetworkPreset,
 ) -> Result<Parameters, ConfigError> {
-    let defaults = Parameters::default();
+    let defaults = preset.mpi();
     let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
-    let detached_below = detached_below.unwrap_or(defaults.detached_below);
     let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?.unwrap_or(defaults.eager_below);
+    // The sender of an eager message does not wait.
+    let detached_below = detached_below.unwrap_or(defaults.detached_below.max(eager_below));
     if eager_below > detached_below {
         let message = format!("found {eager_below}, expected at most detached_below_bytes, {detached_below}");
         return Err(value_error("mpi", "eager_below_bytes", message));

@@ -12,12 +12,14 @@ use netmodel::description::{HostDescription, LinkDescription, RouteDescription, 
 use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size};
 use netmodel::storage::{FileSystemDescription, StorageDescription};
-use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
+use netmodel::{FactorTable, FatPipes, PlatformDescription, RoutingRule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::value_schemas;
 use crate::models::{self, Model};
+use crate::placement::PlacementPolicy;
+use crate::presets::{self, NetworkPreset};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -91,8 +93,12 @@ pub(super) struct PlatformSection {
     #[schemars(with = "Vec<FileSystemDescription>", extend("x-default" = "none", "x-page" = "storage.md"))]
     file_system: Option<toml::Value>,
     /// Hosts file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
-    #[schemars(extend("x-default" = "rank `i` on host `i`, cyclically"))]
+    #[schemars(extend("x-default" = "none"))]
     pub(super) hosts: Option<PathBuf>,
+    /// Placement of ranks without a hosts file: `block` fills the cores of a host before the next one, as launchers do; `cyclic` deals
+    /// one rank to each host in turn, as SimGrid does.
+    #[schemars(extend("x-default" = "`\"block\"`, for SimGrid's XML `\"cyclic\"`", "x-page" = "platforms.md#placement"))]
+    pub(super) placement: Option<PlacementPolicy>,
     /// Routing in fat trees and dragonflies: with SimGrid's peculiarities (`simgrid`), or without (`textbook`).
     #[schemars(extend("default" = RoutingRule::default(), "x-page" = "platforms.md"))]
     pub(super) routing: Option<RoutingRule>,
@@ -106,9 +112,10 @@ pub(super) struct NetworkSection {
     #[serde(deserialize_with = "models::deserialize")]
     #[schemars(schema_with = "models::schema", extend("default" = models::MODELS[0].key, "x-page" = "model.md"))]
     pub(super) model: Option<&'static Model>,
-    /// Default values of the parameters below.
-    #[schemars(extend("default" = Preset::default()))]
-    pub(super) preset: Option<Preset>,
+    /// Default values of the parameters below, and of those of `[mpi]` that the network decides.
+    #[serde(deserialize_with = "presets::deserialize")]
+    #[schemars(schema_with = "presets::schema", extend("x-default" = "`\"links\"`, for SimGrid's XML `\"smpi\"`", "x-page" = "model.md#presets"))]
+    pub(super) preset: Option<&'static NetworkPreset>,
     /// Epoch, the interval at which rates change: 0: whenever a message begins or ends, exactly; a time: only at its multiples; `auto`:
     /// at multiples of the shortest time between a send and the flow of its data. `flow` only.
     #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
@@ -117,11 +124,17 @@ pub(super) struct NetworkSection {
     /// with the name of a host and that of its region in each line.
     #[schemars(schema_with = "value_schemas::regions", extend("default" = "auto", "x-page" = "epochs.md"))]
     pub(super) regions: Option<toml::Value>,
-    /// Factor of the latency of a route: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a value holds for sizes
-    /// above its threshold.
+    /// Multiple of the latencies of all links: 2 makes them twice as long, whatever the preset.
+    #[schemars(extend("exclusiveMinimum" = 0, "default" = 1))]
+    pub(super) latency_scale: Option<f64>,
+    /// Multiple of the bandwidths of all links.
+    #[schemars(extend("exclusiveMinimum" = 0, "default" = 1))]
+    pub(super) bandwidth_scale: Option<f64>,
+    /// Factor of the latency of a route in place of the preset's: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a
+    /// value holds for sizes above its threshold.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) latency_factor: Option<FactorTable>,
-    /// Factor of the rate of a message, after sharing; written like `latency_factor`.
+    /// Factor of the rate of a message, after sharing, in place of the preset's; written like `latency_factor`.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) bandwidth_factor: Option<FactorTable>,
     /// Contribution of each link to the penalty of a flow, divided by the link's bandwidth (`network/weight-S`); `flow` only.
@@ -189,11 +202,11 @@ pub(super) struct MpiSection {
     #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().envelope.get()))]
     pub(super) envelope_bytes: Option<Size>,
     /// Limit of detached sends: the sender of a smaller message does not wait for the receive (`smpi/send-is-detached-thresh`).
-    #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().detached_below.get()))]
+    #[schemars(extend("maximum" = 1_u64 << 48, "x-default" = "preset"))]
     pub(super) detached_below_bytes: Option<Size>,
     /// Limit of eager messages: the data of a smaller message does not wait for the receive (`smpi/async-small-thresh`); at most
-    /// `detached_below_bytes`.
-    #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().eager_below.get()))]
+    /// `detached_below_bytes`, if that is set.
+    #[schemars(extend("maximum" = 1_u64 << 48, "x-default" = "preset"))]
     pub(super) eager_below_bytes: Option<Size>,
     /// Cost for the sender before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
     #[schemars(extend("x-default" = "no cost"))]

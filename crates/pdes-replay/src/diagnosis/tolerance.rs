@@ -156,8 +156,9 @@ impl Scaled<'_> {
             Property::Latency => (factor, 1.0),
             Property::TimePerByte => (1.0, 1.0 / factor),
         };
-        let link_scale = Some(LinkScale { class: self.class, latency, bandwidth });
-        let simulation = Simulation::load(&Job { link_scale, ..self.job.clone() })?;
+        let mut job = self.job.clone();
+        job.link_scales.push(LinkScale { class: self.class, latency, bandwidth });
+        let simulation = Simulation::load(&job)?;
         let outcome = simulation.replay(&Progress::new(self.job.threads))?;
         Ok(outcome.simulated_time().as_secs_f64())
     }

@@ -24,6 +24,10 @@ impl Simulation {
             warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
         }
         let Model { key, capabilities, .. } = self.model;
+        if let Some((bandwidth, latency)) = self.first_route() {
+            warnings.extend(self.job.preset.mismatches(bandwidth, latency));
+        }
+        warnings.extend(self.job.replaced_factors.iter().cloned());
         warnings.extend(self.overcommitted_warning());
         if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
             let names = Model::names_with(|other| other.threads && !other.regions);
@@ -54,6 +58,18 @@ impl Simulation {
         warnings
     }
 
+    /// Returns the bandwidth \[B/s\] of the narrowest link between rank 0 and the first rank on another host, and the latency \[s\].
+    fn first_route(&self) -> Option<(f64, f64)> {
+        let mut hosts = (0..self.trace.ranks()).map(|rank| self.placement.host(Rank::new(rank)));
+        let first = hosts.next()?;
+        let mut route = Vec::new();
+        // A missing route ends the run where a message needs it.
+        self.platform.route(first, hosts.find(|host| *host != first)?, &mut route).ok()?;
+        let links = || route.iter().map(|&link| self.platform.link(link));
+        let bandwidth = links().map(|link| link.bandwidth).reduce(f64::min)?;
+        Some((bandwidth, links().map(|link| link.latency).sum()))
+    }
+
     /// Returns a warning about the first host with more ranks than cores, if there is one.
     fn overcommitted_warning(&self) -> Option<String> {
         let (host, ranks) = self.placement.overcommitted(&self.platform)?;
@@ -66,9 +82,10 @@ impl Simulation {
         let cause = match &self.job.hosts {
             Some(_) => String::new(),
             None => format!(
-                ": {} for {} are placed cyclically; take a larger platform, or choose hosts with platform.hosts",
+                ": {} for {}, platform.placement = {:?}; take a larger platform, or choose hosts with platform.hosts",
                 count(self.trace.ranks().into(), "rank"),
-                count(hosts as u64, "host")
+                count(hosts as u64, "host"),
+                self.job.placement.name()
             ),
         };
         Some(format!("{} has {ranks} ranks for {cores}, {effect}{cause}", host.name))

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::SweepError;
 use super::schema;
-use crate::config::{Config, ConfigError, names, resolve_paths};
+use crate::config::{Config, ConfigError, names, resolve_path, resolve_paths};
 
 /// A sweep file, with paths relative to the working directory.
 pub(super) struct Grid {
@@ -57,6 +57,7 @@ struct AxisSection {
 
 #[derive(Deserialize)]
 pub(super) struct LabelledValue {
+    #[serde(deserialize_with = "label")]
     label: String,
     #[serde(default)]
     cost: Option<f64>,
@@ -83,13 +84,7 @@ impl Grid {
                 )));
             };
             for (key, values) in keys {
-                let found = values.type_str();
-                let toml::Value::Array(values) = values else {
-                    return Err(form(format!(
-                        "[grid] {section}.{key}: found a {found}, expected a list of values, such as [1, 2]"
-                    )));
-                };
-                axes.push(Axis::of_key(&section, &key, values, directory));
+                Axis::of_keys(vec![section.clone(), key], values, directory, &mut axes).map_err(form)?;
             }
         }
         if axes.is_empty() {
@@ -100,7 +95,10 @@ impl Grid {
         if let Some(axis) = axes.iter().find(|axis| axis.settings.is_empty()) {
             return Err(form(format!("the axis {} has no values", axis.name)));
         }
-        Ok(Self { config: file.config.map(|config| directory.join(config)), axes })
+        Ok(Self {
+            config: file.config.map(|config| resolve_path(directory, &config.to_string_lossy())),
+            axes,
+        })
     }
 
     /// Returns the configuration that all runs have in common.
@@ -144,28 +142,83 @@ impl Axis {
         Self { name: axis.name, settings: axis.values.into_iter().map(setting).collect() }
     }
 
-    fn of_key(section: &str, key: &str, values: Vec<toml::Value>, directory: &Path) -> Self {
-        let setting = |value: toml::Value| {
-            let label = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let keys = toml::Table::from_iter([(key.to_owned(), value)]);
-            let mut sections = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(keys))]);
-            resolve_paths(&mut sections, directory);
-            Setting { label, cost: None, sections }
-        };
-        Self { name: format!("{section}.{key}"), settings: values.into_iter().map(setting).collect() }
+    /// Makes an axis of each list of values below a key.
+    fn of_keys(
+        path: Vec<String>,
+        values: toml::Value,
+        directory: &Path,
+        axes: &mut Vec<Self>,
+    ) -> Result<(), String> {
+        let name = path.join(".");
+        match values {
+            toml::Value::Array(values) => {
+                let setting = |value: toml::Value| {
+                    let label = label_of(&value);
+                    let nest = |value, key: &String| toml::Table::from_iter([(key.clone(), value)]).into();
+                    let sections = path.iter().rev().fold(value, nest);
+                    let toml::Value::Table(mut sections) = sections else { unreachable!("a path has keys") };
+                    resolve_paths(&mut sections, directory);
+                    Setting { label, cost: None, sections }
+                };
+                axes.push(Self { name, settings: values.into_iter().map(setting).collect() });
+                Ok(())
+            }
+            toml::Value::Table(keys) => keys.into_iter().try_for_each(|(key, values)| {
+                Self::of_keys([&path[..], &[key]].concat(), values, directory, axes)
+            }),
+            other => Err(format!(
+                "[grid] {name}: found a {}, expected a list of values, such as [1, 2]",
+                other.type_str()
+            )),
+        }
     }
 }
 
 impl Setting {
+    /// Sets the keys with whole values.
     pub(super) fn apply(&self, config: &mut Config) {
         for (section, keys) in &self.sections {
             match keys {
                 toml::Value::Table(keys) => {
-                    keys.iter().for_each(|(key, value)| config.insert(section, key, value.clone()));
+                    let whole = keys.iter().filter(|(key, value)| !is_part(section, key, value));
+                    whole.for_each(|(key, value)| config.insert(section, key, value.clone()));
                 }
                 // Invalid: resolving the configuration reports the expected type.
                 value => config.insert_section(section, value.clone()),
             }
+        }
+    }
+
+    /// Sets the keys of which this has parts, after all whole values.
+    pub(super) fn apply_parts(&self, config: &mut Config) -> Result<(), ConfigError> {
+        let sections = self.sections.iter().filter_map(|(section, keys)| Some((section, keys.as_table()?)));
+        for (section, keys) in sections {
+            for (key, value) in keys.iter().filter(|(key, value)| is_part(section, key, value)) {
+                config.insert_parts(section, key, value.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a value is a part of a topology: a whole one says of which kind it is.
+fn is_part(section: &str, key: &str, value: &toml::Value) -> bool {
+    (section, key) == ("platform", "topology")
+        && value.as_table().is_some_and(|topology| !topology.contains_key("kind"))
+}
+
+fn label_of(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Reads a label: a string, or a number.
+fn label<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    match toml::Value::deserialize(input)? {
+        value @ (toml::Value::String(_) | toml::Value::Integer(_) | toml::Value::Float(_)) => {
+            Ok(label_of(&value))
+        }
+        other => {
+            Err(serde::de::Error::custom(format!("label: found a {}, expected a name", other.type_str())))
         }
     }
 }

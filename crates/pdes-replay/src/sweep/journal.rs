@@ -1,26 +1,33 @@
 //! Journal of the results of a sweep, from which an interrupted sweep continues.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trace_mmap::AtomicFile;
 
 use super::{RunResult, SweepError};
 use crate::config::Config;
+use crate::job::Job;
 
 /// File name of the journal in the directory of the results.
-const FILE_NAME: &str = "runs.jsonl";
+pub(super) const FILE_NAME: &str = "runs.jsonl";
 
 /// A file with a line for each successful run.
 pub(super) struct Journal {
     path: PathBuf,
     file: Mutex<File>,
     known: BTreeMap<String, RunResult>,
+}
+
+/// The first line of a journal.
+#[derive(Serialize, Deserialize)]
+struct JournalHeader {
+    /// Path of the sweep, without links.
+    sweep: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -30,27 +37,38 @@ struct JournalEntry {
 }
 
 impl Journal {
-    pub(super) fn open(directory: &Path, afresh: bool) -> Result<Self, SweepError> {
+    /// Opens the journal of a sweep in a directory, which no other process can open until it is dropped.
+    pub(super) fn open(directory: &Path, sweep: &Path, afresh: bool) -> Result<Self, SweepError> {
         let path = directory.join(FILE_NAME);
         let error = |source| SweepError::File { path: path.clone(), source };
         fs::create_dir_all(directory)
             .map_err(|source| SweepError::File { path: directory.to_owned(), source })?;
-        let text = match fs::read_to_string(&path) {
-            Ok(text) if !afresh => text,
-            Ok(_) => String::new(),
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(source) => return Err(error(source)),
-        };
-        // A truncated last line, from an interrupted write, is dropped: its run is repeated.
-        let lines: Vec<JournalEntry> =
-            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut whole = AtomicFile::create(&path).map_err(error)?;
-        for line in &lines {
-            write(&mut whole, line).map_err(error)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(error)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(SweepError::Busy { directory: directory.to_path_buf() });
+            }
+            Err(TryLockError::Error(source)) => return Err(error(source)),
         }
-        whole.commit().map_err(error)?;
-        let file = OpenOptions::new().append(true).open(&path).map_err(error)?;
-        let known = lines.into_iter().map(|line| (line.key, line.result)).collect();
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(error)?;
+        let own = JournalHeader { sweep: sweep.to_string_lossy().into_owned() };
+        let header = text.lines().find_map(|line| serde_json::from_str::<JournalHeader>(line).ok());
+        let header = header.filter(|_| !afresh);
+        if let Some(JournalHeader { sweep: other }) = &header
+            && *other != own.sweep
+        {
+            return Err(SweepError::OtherSweep { directory: directory.to_path_buf(), other: other.clone() });
+        }
+        // A truncated last line, from an interrupted write, is dropped: its run is repeated.
+        text.truncate(if afresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) });
+        file.set_len(text.len() as u64).map_err(error)?;
+        if header.is_none() {
+            write(&mut file, &own).map_err(error)?;
+        }
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<JournalEntry>(line).ok());
+        let known = lines.map(|line| (line.key, line.result)).collect();
         Ok(Self { file: Mutex::new(file), known, path })
     }
 
@@ -66,7 +84,7 @@ impl Journal {
     }
 }
 
-fn write(file: &mut impl Write, line: &JournalEntry) -> std::io::Result<()> {
+fn write(file: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_string(line).map_err(std::io::Error::from)?;
     text.push('\n');
     file.write_all(text.as_bytes())
@@ -74,10 +92,12 @@ fn write(file: &mut impl Write, line: &JournalEntry) -> std::io::Result<()> {
 
 /// Returns the key of a run: a hash of the program's version, of the configuration without sections that cannot change the result,
 /// and of the sizes and modification times of the input files.
-pub(super) fn key(config: &Config) -> String {
+pub(super) fn key(config: &Config, job: &Job) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
     hasher.update(config.relevant_text().as_bytes());
+    // Values that are not set: defaults may change.
+    hasher.update(format!("{:?} {:?} {:?}", job.network, job.mpi, job.placement).as_bytes());
     for path in config.inputs() {
         hasher.update(stamp(&path).as_bytes());
     }

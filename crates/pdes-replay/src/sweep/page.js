@@ -1,7 +1,7 @@
 // The runs of a sweep: times, times over numbers, times against costs.
 "use strict";
 
-const { axes, varying, rows } = data;
+const { axes, varying, positions, rows } = data;
 const done = rows.map((row, index) => ({ ...row, index, found: row.result.Ok })).filter((row) => row.found);
 const labelOf = (row, without = -1) => varying.filter((axis) => axis !== without).map((axis) => row.labels[axis]).join(", ");
 const timeOf = (row) => row.found.simulated_time_s;
@@ -26,20 +26,23 @@ function showTimes() {
 // The time over an axis whose values are numbers, with a line for each combination of the others.
 function showLines() {
   for (const axis of varying) {
-    if (!done.length || done.some((row) => row.labels[axis].trim() === "" || !Number.isFinite(Number(row.labels[axis])))) continue;
+    const places = positions[axis];
+    if (!done.length || !places) continue;
+    // Labels with units are at their values, and stand at the ticks.
+    const label = new Map(done.map((row) => [places[row.index], row.labels[axis]]));
     const lines = new Map();
     for (const row of done) {
       const name = labelOf(row, axis) || "simulated time";
       if (!lines.has(name)) lines.set(name, []);
-      lines.get(name).push([Number(row.labels[axis]), timeOf(row)]);
+      lines.get(name).push([places[row.index], timeOf(row)]);
     }
     for (const points of lines.values()) points.sort((one, other) => one[0] - other[0]);
     const box = section(`over-${axis}`, `Over ${axes[axis]}`);
     chart(box, `Simulated time over ${axes[axis]}`, 360, (colours) => ({
       legend: legend(colours, [...lines.keys()]),
       grid: { left: 24, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
-      tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${value[0]}: ${seconds(value[1])}`, { trigger: "item" }),
-      xAxis: valueAxis(colours, axes[axis], (value) => value, { scale: true }),
+      tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${escaped(label.get(value[0]))}: ${seconds(value[1])}`, { trigger: "item" }),
+      xAxis: valueAxis(colours, axes[axis], (value) => label.get(value) ?? "", { scale: true, axisLabel: { ...axisStyle(colours).axisLabel, customValues: [...label.keys()], formatter: (value) => label.get(value) ?? "" }, axisTick: { customValues: [...label.keys()] } }),
       yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66 }),
       series: [...lines].map(([name, points]) => ({ type: "line", name, data: points, symbolSize: 8 })),
     }));

@@ -33,6 +33,11 @@ impl SweepResults {
         let data = [
             ("axes", to_raw_value(&self.axes).map_err(failed)?),
             ("varying", to_raw_value(&self.varying()).map_err(failed)?),
+            (
+                "positions",
+                to_raw_value(&(0..self.axes.len()).map(|axis| self.positions(axis)).collect::<Vec<_>>())
+                    .map_err(failed)?,
+            ),
             ("rows", to_raw_value(&self.rows).map_err(failed)?),
         ];
         Explorer { title, data: &data, scripts: &[include_str!("page.js")], footer: FOOTER }.write(path)

@@ -37,8 +37,7 @@ fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
     let mut series: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let mut others = results.varying();
     others.retain(|&other| other != axis);
-    for row in &results.rows {
-        let x: f64 = row.labels[axis].parse().ok()?;
+    for (row, x) in results.rows.iter().zip(results.positions(axis)?) {
         let (others, Ok(found)) = (SweepResults::name(row, &others, " · "), &row.result) else { continue };
         let point = (x, found.simulated_time_s);
         match series.iter_mut().find(|(label, _)| *label == others) {

@@ -17,12 +17,22 @@ pub fn sweep_schema() -> Value {
 pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
     let mut sections = sections();
     for section in sections.iter_mut().flat_map(|(_, section)| section["properties"].as_object_mut()) {
-        for (_, key) in section {
-            let description = key["description"].clone();
-            *key = json!({ "type": "array", "minItems": 1, "items": key.take(), "description": description });
-        }
+        section.values_mut().for_each(list);
     }
     object(sections, &[])
+}
+
+/// Makes the schema of a key that of a list of its values, or, if they are tables, of a table with lists for their parts.
+fn list(key: &mut Value) {
+    let mut parts = key["properties"].clone();
+    let description = key["description"].clone();
+    *key = json!({ "type": "array", "minItems": 1, "items": key.take(), "description": description });
+    if let Some(parts) = parts.as_object_mut() {
+        parts.values_mut().for_each(list);
+        key["type"] = json!(["array", "object"]);
+        key["properties"] = parts.clone().into();
+        key["additionalProperties"] = json!(false);
+    }
 }
 
 /// The schema of a labelled value: the sections of a configuration, and a label.
@@ -33,7 +43,8 @@ impl JsonSchema for LabelledValue {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let mut sections = sections();
-        let label = json!({ "type": "string", "description": "The name of the value in the results." });
+        let label =
+            json!({ "type": ["string", "number"], "description": "The name of the value in the results." });
         let cost = json!({ "type": "number", "description": "The cost of a machine with this value, in any unit; costs of several axes are added." });
         sections.insert("label".to_owned(), label);
         sections.insert("cost".to_owned(), cost);

@@ -28,17 +28,13 @@ pub struct Share {
 /// Returns the shares of the run time of a job, in descending order: one replay for each of three parameters; the rest is computation.
 pub(super) fn shares(job: &Job, run_time: SimTime) -> Result<Vec<Share>, ValidationError> {
     let links = |latency: f64, bandwidth: f64| {
-        let before = job.link_scale.unwrap_or(LinkScale { class: None, latency: 1.0, bandwidth: 1.0 });
-        let scale = LinkScale {
-            latency: before.latency * latency,
-            bandwidth: before.bandwidth * bandwidth,
-            ..before
-        };
-        Job { link_scale: Some(scale), ..job.clone() }
+        let mut job = job.clone();
+        job.link_scales.push(LinkScale { class: None, latency, bandwidth });
+        job
     };
     let changed = [
-        ("latency", "platform, network.latency_factor", links(1.0 + STEP, 1.0)),
-        ("time per byte", "platform, network.bandwidth_factor", links(1.0, 1.0 / (1.0 + STEP))),
+        ("latency", "platform, network.latency_scale", links(1.0 + STEP, 1.0)),
+        ("time per byte", "platform, network.bandwidth_scale", links(1.0, 1.0 / (1.0 + STEP))),
         ("costs of the library", "mpi.*_overhead", slower_library(job)),
     ];
     let mut shares = Vec::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::archive::layout::{Extent, HEADER_BYTES, Header, PAGE_BYTES, TAIL_PADDING};
-use crate::atomic_file::AtomicFile;
+use outputs::AtomicFile;
 
 /// A file of an archive, whose header is written last.
 pub(crate) struct OutputFile {
@@ -17,7 +17,7 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Creates the file, with room for a header.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let mut file = Self { file: AtomicFile::create(path)?, len: 0 };
+        let mut file = Self { file: AtomicFile::create_seekable(path)?, len: 0 };
         file.write(&[0; HEADER_BYTES])?;
         Ok(file)
     }

@@ -8,6 +8,7 @@ use trace_mmap::{Location, TraceError, TraceSource};
 
 use crate::error::InputError;
 use crate::files::{merged, per_rank};
+use crate::format::HEAD;
 use crate::text::{Fields, Lines};
 
 /// Opens a trace in text files: detects the layout by the names of files in a directory, else by the first line of the file.
@@ -49,6 +50,53 @@ fn listed_files(list: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
     }
 }
 
+/// Returns the files that a trace consists of, as far as they can be found: the path, the files in a directory or a list, the data files of
+/// an archive, and those beside a Paraver trace.
+pub fn trace_files(path: &Path) -> Vec<PathBuf> {
+    let mut files = vec![path.to_path_buf()];
+    if let Ok(entries) = fs::read_dir(path) {
+        files.extend(entries.flatten().map(|entry| entry.path()));
+        return files;
+    }
+    let with = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    files.extend((0..).map(|number: u32| with(&format!(".{number}"))).take_while(|file| file.exists()));
+    if path.to_string_lossy().contains(".prv") {
+        let stem = path.with_extension("");
+        let stem =
+            if stem.extension().is_some_and(|inner| inner == "prv") { stem.with_extension("") } else { stem };
+        files.extend(["pcf", "row"].map(|sibling| stem.with_extension(sibling)));
+    }
+    // An archive is not text, and has no list.
+    let is_text = fs::File::open(path).is_ok_and(|file| {
+        let mut head = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, HEAD), &mut head).is_ok()
+            && !head.contains(&0)
+    });
+    if let Some(Ok(mut lines)) = is_text.then(|| Lines::open(path))
+        && let Ok(Some(first)) = lines.next()
+        && !is_action_line(first.text)
+    {
+        let dir = path.parent().unwrap_or(Path::new(""));
+        let mut line = first.text.to_vec();
+        loop {
+            let file = dir.join(String::from_utf8_lossy(&line).as_ref());
+            if !file.exists() {
+                break;
+            }
+            files.push(file);
+            match lines.next() {
+                Ok(Some(next)) => line = next.text.to_vec(),
+                _ => break,
+            }
+        }
+    }
+    files
+}
+
 /// Finds `rank-N.txt`, plain or compressed, of all ranks in a directory.
 fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
     let error = |source| InputError::Io { file: dir.to_path_buf(), source };
@@ -72,7 +120,7 @@ fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
 }
 
 /// Returns the rank in the name of a rank file.
-fn rank_of(file: &Path) -> Option<u32> {
+pub(crate) fn rank_of(file: &Path) -> Option<u32> {
     let name = file.file_name()?.to_str()?;
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     let digits = name.strip_prefix("rank-")?.strip_suffix(".txt")?;

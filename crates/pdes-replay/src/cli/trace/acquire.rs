@@ -13,7 +13,7 @@ use trace_mmap::{ConvertOptions, LoadOptions, Provenance, UnmodelledCalls};
 use trace_tools::{RemovedActions, write_consistent_cut};
 
 use super::shards::{RunHeader, ShardError, ShardSet, list_shards};
-use super::{Misuse, convert};
+use super::{Misuse, convert, files};
 
 /// File name of the library to preload.
 pub(crate) const LIBRARY: &str = "libti_tracer.so";
@@ -133,6 +133,7 @@ pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
 
 /// Creates an archive from shards.
 pub(crate) fn gather(arguments: &GatherArguments) -> Result<String> {
+    arguments.shards.iter().try_for_each(|shards| files::check_output(shards, &arguments.output))?;
     gather_shards(&arguments.shards, &arguments.output, arguments.threads)
 }
 

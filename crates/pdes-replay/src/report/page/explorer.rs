@@ -49,7 +49,8 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
 }
 
 fn title(run: &SavedReport) -> String {
-    format!("{} on {}", file_name(run, "trace"), file_name(run, "platform"))
+    let [trace, platform] = ["trace", "platform"].map(|name| file_name(run, name));
+    format!("{trace} on {platform} ({}, preset {})", run.parameter("model"), run.parameter("preset"))
 }
 
 /// Returns a title that says what differs: the trace, the platform, or the parameters.
