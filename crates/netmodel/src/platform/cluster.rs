@@ -61,8 +61,15 @@ fn shape(
             Box::new(tree.ok_or_else(|| problem(format!("fat tree {levels:?}"), expected))?)
         }
         Shape::Dragonfly(shape) => {
-            let expected = "no zero, and at least as many blades per chassis as groups";
-            let dragonfly = Dragonfly::try_new(*shape, builder.dragonfly_cables);
+            // SimGrid's XML, which has lines, describes networks that SimGrid has.
+            let is_simgrids = line.is_some();
+            let expected = if is_simgrids {
+                "no zero, and at least as many blades per chassis as groups (a dragonfly in TOML may have fewer)"
+            } else {
+                "no zero"
+            };
+            let dragonfly = Dragonfly::try_new(*shape, builder.dragonfly_cables)
+                .filter(|_| !is_simgrids || shape.is_in_simgrid());
             Box::new(dragonfly.ok_or_else(|| problem(format!("{shape:?}"), expected))?)
         }
     })

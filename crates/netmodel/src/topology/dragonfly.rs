@@ -19,7 +19,7 @@ pub struct DragonflyShape {
     pub chassis: u32,
     /// Bandwidth of a black cable.
     pub black: u32,
-    /// Blades (routers) per chassis, at least as many as groups; every two are joined by a green cable.
+    /// Blades (routers) per chassis; every two are joined by a green cable.
     pub blades: u32,
     /// Bandwidth of a green cable.
     pub green: u32,
@@ -27,8 +27,16 @@ pub struct DragonflyShape {
     pub nodes: u32,
 }
 
-/// A dragonfly with minimal routing. The blue cable between groups `i < j` joins router `j` of chassis 0 of group `i`
-/// with router `i` of chassis 0 of group `j`. A cable's upward direction leads to the larger number, or from the host
+impl DragonflyShape {
+    /// Returns whether SimGrid has this network: it reads beyond its tables if a chassis has fewer blades than there are groups.
+    pub(crate) fn is_in_simgrid(&self) -> bool {
+        self.groups == 1 || self.blades >= self.groups
+    }
+}
+
+/// A dragonfly with minimal routing. The blue cable between groups `i < j` joins router `j` of group `i`, counted over its chassis,
+/// with router `i` of group `j`, both modulo the number of routers of a group: with at least as many blades as groups, blades `j` and
+/// `i` of their chassis 0, as in SimGrid. A cable's upward direction leads to the larger number, or from the host
 /// to its router.
 #[derive(Debug)]
 pub(crate) struct Dragonfly {
@@ -47,13 +55,12 @@ struct Router {
 }
 
 impl Dragonfly {
-    /// Makes a dragonfly, or returns `None` if a parameter is zero, a group has fewer blades per chassis than there
-    /// are groups to reach, or the sizes exceed 64 bits. (SimGrid reads beyond its tables in the second case.)
+    /// Makes a dragonfly, or returns `None` if a parameter is zero, or the sizes exceed 64 bits.
     pub(crate) fn try_new(shape: DragonflyShape, first_name: u64) -> Option<Self> {
         let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = shape;
         let zero = [groups, blue, chassis, black, blades, green, nodes].contains(&0);
         let fits = checked_product([groups, chassis, blades, nodes]).is_some();
-        (!zero && fits && (groups == 1 || blades >= groups)).then_some(Self { shape, first_name })
+        (!zero && fits).then_some(Self { shape, first_name })
     }
 
     fn counts(&self) -> [u64; 4] {
@@ -74,6 +81,13 @@ impl Dragonfly {
             chassis: router / blades % chassis,
             blade: router % blades,
         }
+    }
+
+    /// Returns the router of a group with the blue cable to another group.
+    fn facing(&self, group: u64, peer: u64) -> Router {
+        let [_, chassis, blades, _] = self.counts();
+        let router = peer % (chassis * blades);
+        Router { group, chassis: router / blades, blade: router % blades }
     }
 
     fn router_number(&self, router: Router) -> u64 {
@@ -113,38 +127,40 @@ impl Dragonfly {
         cable_towards(wiring, cable, from < group)
     }
 
-    /// Appends the hops to another group: green to the blade that faces it, black to chassis 0, and the blue cable.
-    /// Returns the router reached.
+    /// Appends the hops to another group: green to the blade of the router that faces it, black to the chassis of that router, and the
+    /// blue cable. Returns the router reached.
     fn change_group(&self, wiring: &Wiring, from: Router, group: u64, out: &mut Vec<LinkId>) -> Router {
         let mut current = from;
-        if current.blade != group {
+        let facing = self.facing(from.group, group);
+        if current.blade != facing.blade {
             wiring.push_limiter(self.station(current), out);
-            out.push(self.green(wiring, current, group));
-            current.blade = group;
+            out.push(self.green(wiring, current, facing.blade));
+            current.blade = facing.blade;
         }
-        if current.chassis != 0 {
+        if current.chassis != facing.chassis {
             wiring.push_limiter(self.station(current), out);
-            out.push(self.black(wiring, current, 0));
-            current.chassis = 0;
+            out.push(self.black(wiring, current, facing.chassis));
         }
-        out.push(self.blue(wiring, current.group, group));
-        wiring.push_limiter(self.station(current), out);
-        Router { group, chassis: 0, blade: from.group }
+        out.push(self.blue(wiring, from.group, group));
+        wiring.push_limiter(self.station(facing), out);
+        self.facing(group, from.group)
     }
 
     /// Appends the hops to a router of the same group: green to its blade, then black to its chassis.
     ///
     /// SimGrid (DragonflyZone.cpp) continues from chassis 0 after the green hop, regardless of the chassis of that hop. So
     /// a route between two routers of one chassis other than 0 has a green and a black hop, and on routes to chassis 0 the
-    /// black hop is missing. The rule [`RoutingRule::Simgrid`] reproduces both on purpose.
+    /// black hop is missing. The rule [`RoutingRule::Simgrid`] reproduces both on purpose, in networks that SimGrid has.
     fn change_router(&self, wiring: &Wiring, from: Router, to: Router, out: &mut Vec<LinkId>) {
         let mut current = from;
         if current.blade != to.blade {
             wiring.push_limiter(self.station(current), out);
             out.push(self.green(wiring, current, to.blade));
             current = match wiring.rule {
-                RoutingRule::Simgrid | RoutingRule::Random => Router { chassis: 0, ..to },
-                RoutingRule::Textbook => Router { blade: to.blade, ..current },
+                RoutingRule::Simgrid | RoutingRule::Random if self.shape.is_in_simgrid() => {
+                    Router { chassis: 0, ..to }
+                }
+                _ => Router { blade: to.blade, ..current },
             };
         }
         if current.chassis != to.chassis {
@@ -169,8 +185,7 @@ impl Dragonfly {
                 ends.extend((0..blades).map(|blade| (router(low, blade), router(high, blade))));
             }
         }
-        let facing = |group, blade| Router { group, chassis: 0, blade };
-        ends.extend(pair_list(groups).map(|(low, high)| (facing(low, high), facing(high, low))));
+        ends.extend(pair_list(groups).map(|(low, high)| (self.facing(low, high), self.facing(high, low))));
         ends
     }
 
@@ -196,8 +211,8 @@ impl Dragonfly {
             }
         }
         for (low, high) in pair_list(groups) {
-            let from = self.router_number(Router { group: low, chassis: 0, blade: high });
-            let to = self.router_number(Router { group: high, chassis: 0, blade: low });
+            let [from, to] =
+                [(low, high), (high, low)].map(|(group, peer)| self.router_number(self.facing(group, peer)));
             let ends = format!("routers_{from}_and_{to}");
             next(format!("blue_link_between_group_{low}_and_{high}_{ends}"), self.shape.blue);
         }
