@@ -122,7 +122,15 @@ fn section(text: &str) -> Result<Section, OverheadError> {
 }
 
 fn picos(text: &str) -> Result<f64, OverheadError> {
-    const UNITS: [(&str, f64); 5] = [("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0), ("s", 1e12)];
+    const UNITS: [(&str, f64); 7] = [
+        ("ms", 1e9),
+        ("us", 1e6),
+        ("\u{b5}s", 1e6),
+        ("\u{3bc}s", 1e6),
+        ("ns", 1e3),
+        ("ps", 1.0),
+        ("s", 1e12),
+    ];
     let (number, unit) = UNITS
         .iter()
         .find_map(|&(suffix, picos)| Some((text.strip_suffix(suffix)?, picos)))

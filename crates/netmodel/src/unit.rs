@@ -8,7 +8,7 @@ pub(crate) enum Dimension {
     /// Bytes per second: `Bps` or `B/s` (bytes) and `bps`, `b/s` or `bit/s` (bits), prefixes `k M G T P E Z Y` (powers of 1000) and
     /// `Ki Mi ..` (of 1024).
     Bandwidth,
-    /// Seconds: `w d h m s ms us ns ps`.
+    /// Seconds: `w d h m s ms us ns ps`; `µs` is `us`.
     Time,
     /// Flop per second: `f` or `flop/s` with `k M G T P E Z Y`, `flops` with `kilo mega giga tera peta exa zetta yotta`.
     Speed,
@@ -63,7 +63,7 @@ const BINARY: [&str; 8] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"];
 
 const SPELLED: [&str; 8] = ["kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"];
 
-const TIMES: [(&str, f64); 9] = [
+const TIMES: [(&str, f64); 11] = [
     ("w", 604_800.0),
     ("d", 86_400.0),
     ("h", 3600.0),
@@ -71,6 +71,9 @@ const TIMES: [(&str, f64); 9] = [
     ("s", 1.0),
     ("ms", 1e-3),
     ("us", 1e-6),
+    // The micro sign, and the Greek letter.
+    ("\u{b5}s", 1e-6),
+    ("\u{3bc}s", 1e-6),
     ("ns", 1e-9),
     ("ps", 1e-12),
 ];
@@ -83,6 +86,27 @@ impl Dimension {
             Self::Time => "s",
             Self::Speed => "flop/s",
             Self::Size => "B",
+        }
+    }
+
+    /// Returns a common unit and that of a number without one, as they follow a number.
+    pub(crate) const fn unit_examples(self) -> [&'static str; 2] {
+        match self {
+            Self::Bandwidth => ["MBps", "Bps"],
+            Self::Time => ["us", "s"],
+            Self::Speed => ["Gf", "f"],
+            Self::Size => ["MB", "B"],
+        }
+    }
+
+    /// Returns the smallest and the largest value of this kind, but for zero, that a machine can have.
+    pub(crate) const fn range(self) -> (f64, f64) {
+        match self {
+            Self::Bandwidth => (1.0, 1e18),
+            // Ten times the longest duration of simulated time.
+            Self::Time => (0.0, 1e8),
+            Self::Speed => (1.0, 1e24),
+            Self::Size => (0.0, f64::MAX),
         }
     }
 
@@ -189,7 +213,9 @@ mod tests {
 
     #[test]
     fn times_are_seconds() {
-        assert_eq!(value(Dimension::Time, "50us"), 50.0 * 1e-6);
+        for text in ["50us", "50 \u{b5}s", "50\u{3bc}s"] {
+            assert_eq!(value(Dimension::Time, text), 50.0 * 1e-6, "{text}");
+        }
         assert_eq!(value(Dimension::Time, "1.5h"), 5400.0);
         assert_eq!(value(Dimension::Time, "2w"), 1_209_600.0);
     }

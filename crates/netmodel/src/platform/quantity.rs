@@ -39,14 +39,14 @@ macro_rules! quantity {
 }
 
 quantity!(
-    /// A bandwidth [B/s].
+    /// A bandwidth [B/s]. A positive number without unit below 1e6 is refused: nobody means bytes per second.
     Bandwidth,
-    Reading::new(Dimension::Bandwidth)
+    Reading { bare: (1e6, f64::INFINITY), ..Reading::new(Dimension::Bandwidth) }
 );
 quantity!(
     /// A latency \[s\]. A number without unit from 1 on is refused: nobody means seconds.
     Time,
-    Reading { bare_below: 1.0, ..Reading::new(Dimension::Time) }
+    Reading { bare: (0.0, 1.0), ..Reading::new(Dimension::Time) }
 );
 quantity!(
     /// A time \[s\], under a key whose name says so.
@@ -59,9 +59,9 @@ quantity!(
     Reading { per_unit: 1e9, ..Reading::new(Dimension::Time) }
 );
 quantity!(
-    /// A speed [flop/s].
+    /// A speed [flop/s]. A positive number without unit below 1e6 is refused: nobody means flop per second.
     Speed,
-    Reading::new(Dimension::Speed)
+    Reading { bare: (1e6, f64::INFINITY), ..Reading::new(Dimension::Speed) }
 );
 quantity!(
     /// A size \[B\], a whole number below 2^53.
@@ -93,15 +93,15 @@ struct Reading {
     dimension: Dimension,
     /// Number of units of the result in one SI unit; a number without unit counts these.
     per_unit: f64,
-    /// Upper bound, exclusive, of numbers without unit.
-    bare_below: f64,
+    /// Bounds of positive numbers without unit, the upper one exclusive.
+    bare: (f64, f64),
     /// Only whole numbers are valid.
     is_whole: bool,
 }
 
 impl Reading {
     const fn new(dimension: Dimension) -> Self {
-        Self { dimension, per_unit: 1.0, bare_below: f64::INFINITY, is_whole: false }
+        Self { dimension, per_unit: 1.0, bare: (0.0, f64::INFINITY), is_whole: false }
     }
 
     /// Returns the schema of the values that are read; `x-unit` is the unit of a number.
@@ -114,6 +114,17 @@ impl Reading {
             ],
             "x-unit": self.dimension.si_unit(),
         })
+    }
+
+    /// Checks a value [SI units] that was written as `found`.
+    fn check_range<E: Error>(self, found: &str, value: f64) -> Result<(), E> {
+        let ((least, most), unit) = (self.dimension.range(), self.dimension.si_unit());
+        if value > most || (value > 0.0 && value < least) {
+            return Err(E::custom(format!(
+                "found {found}, which is {value:e} {unit}: no machine has that, expected {least} to {most:e} {unit}"
+            )));
+        }
+        Ok(())
     }
 
     fn check<E: Error>(self, value: f64) -> Result<f64, E> {
@@ -133,9 +144,15 @@ impl Visitor<'_> for Reading {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<f64, E> {
-        if value >= self.bare_below {
+        if !value.is_finite() {
+            return Err(E::custom(format!("found {value}, expected a finite number")));
+        }
+        self.check_range(&format!("{value:?}"), value / self.per_unit)?;
+        let (least, end) = self.bare;
+        if value > 0.0 && !(least..end).contains(&value) {
+            let [common, si] = self.dimension.unit_examples();
             return Err(E::custom(format!(
-                "found {value}, which is {value} {}: write the unit, as in \"{value}us\" or \"{value}s\" (one of {})",
+                "found {value}, which is {value} {}: write the unit, as in \"{value}{common}\" or \"{value}{si}\" (one of {})",
                 self.dimension.si_unit(),
                 self.dimension.units()
             )));
@@ -157,6 +174,7 @@ impl Visitor<'_> for Reading {
         if !quantity.has_unit {
             return Err(refuse(UnitError::NoUnit { expected: self.dimension.units() }));
         }
+        self.check_range(&format!("{text:?}"), quantity.value)?;
         self.check(quantity.value * self.per_unit)
     }
 }

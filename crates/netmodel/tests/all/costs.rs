@@ -25,7 +25,7 @@ fn assert_close(found: f64, expected: f64) {
 fn pair(link: &str) -> Platform {
     let text = format!(
         "topology = {{ kind = \"graph\" }}
-         host = [{{ name = \"a\", speed = 1 }}, {{ name = \"b\", speed = 1 }}]
+         host = [{{ name = \"a\", speed = \"1f\" }}, {{ name = \"b\", speed = \"1f\" }}]
          link = [{link}]
          route = [{{ src = \"a\", dst = \"b\", links = [\"l\"] }}]"
     );
@@ -53,7 +53,7 @@ fn a_megabyte_over_link_9_of_the_small_platform() {
 
 #[test]
 fn a_gigabyte_to_oneself_over_the_default_loopback() {
-    let platform = pair("{ name = \"l\", bandwidth = 1000 }");
+    let platform = pair("{ name = \"l\", bandwidth = \"1000Bps\" }");
     let found = seconds(&model(Preset::Smpi), &platform, A, A, 1_000_000_016);
     assert_close(found, 1_000_000_016.0 / (1e10 * 0.940694));
     assert_eq!(format!("{found:.6}"), "0.106304");
@@ -61,7 +61,7 @@ fn a_gigabyte_to_oneself_over_the_default_loopback() {
 
 #[test]
 fn an_envelope_on_a_slow_link_pays_for_acknowledgements_on_the_same_link() {
-    let platform = pair("{ name = \"l\", bandwidth = 1000 }");
+    let platform = pair("{ name = \"l\", bandwidth = \"1000Bps\" }");
     assert_close(seconds(&model(Preset::Smpi), &platform, A, B, 16), 16.0 / (1000.0 / 1.05 * 0.812084));
     assert_close(seconds(&model(Preset::Lv08), &platform, A, B, 16), 16.0 / (1000.0 / 1.05 * 0.97));
     assert_close(seconds(&model(Preset::Raw), &platform, A, B, 16), 0.016);
@@ -69,7 +69,7 @@ fn an_envelope_on_a_slow_link_pays_for_acknowledgements_on_the_same_link() {
 
 #[test]
 fn a_fat_pipe_takes_the_largest_share_only() {
-    let platform = pair("{ name = \"l\", bandwidth = 1000, sharing = \"fat_pipe\" }");
+    let platform = pair("{ name = \"l\", bandwidth = \"1000Bps\", sharing = \"fat_pipe\" }");
     assert_close(seconds(&model(Preset::Cm02), &platform, A, B, 500), 0.5);
 }
 
@@ -87,8 +87,8 @@ fn split_duplex_keeps_acknowledgements_off_the_way_there() {
 #[test]
 fn a_link_that_is_crossed_twice_counts_twice() {
     let text = "topology = { kind = \"graph\" }
-        host = [{ name = \"a\", speed = 1 }, { name = \"b\", speed = 1 }]
-        link = [{ name = \"l\", bandwidth = 1000, latency = 0.25 }]
+        host = [{ name = \"a\", speed = \"1f\" }, { name = \"b\", speed = \"1f\" }]
+        link = [{ name = \"l\", bandwidth = \"1000Bps\", latency = 0.25 }]
         route = [{ src = \"a\", dst = \"b\", links = [\"l\", \"l\"], symmetrical = false }]";
     let platform = Platform::from_toml(text, "twice.toml").unwrap();
     // The reverse route is not listed: no acknowledgements.
@@ -112,7 +112,7 @@ fn a_path_has_its_latency_and_bandwidth() {
 
 #[test]
 fn a_time_beyond_the_clock_is_none() {
-    let platform = pair("{ name = \"l\", bandwidth = 1 }");
+    let platform = pair("{ name = \"l\", bandwidth = \"1Bps\" }");
     let model = model(Preset::Raw);
     let path = model.path_cost(&platform, A, B).unwrap();
     assert_eq!(model.try_duration(path, Bytes::new(2)), Some(SimDuration::from_picos(2_000_000_000_000)));

@@ -99,8 +99,9 @@ fn a_description_can_stand_inside_another_file() {
 
 #[test]
 fn defaults_are_those_of_the_documentation() {
-    let platform =
-        read("topology = { kind = \"cluster\", hosts = 2, speed = 5, bandwidth = 7, latency = \"1us\" }");
+    let platform = read(
+        "topology = { kind = \"cluster\", hosts = 2, speed = \"5f\", bandwidth = \"7Bps\", latency = \"1us\" }",
+    );
     assert_eq!((platform.hosts()[1].name.as_str(), platform.hosts()[1].cores), ("node-1", 1));
     assert_eq!(platform.links()[0].name, "cluster_link_0_UP");
     assert_eq!((platform.links()[0].bandwidth, platform.links()[0].sharing), (7.0, Sharing::Shared));
@@ -169,6 +170,94 @@ fn measures_follow_their_formulas() {
     assert_eq!(large.diameter.coverage, Coverage::Sources { sources: 64 });
     assert_eq!(large.diameter.links, 24);
     assert_eq!(Measures::of(&read(GRAPH)).bisection, None);
+}
+
+/// A quantity says its unit where its number alone is implausible, and is one that a machine can have.
+#[test]
+fn implausible_quantities_are_refused() {
+    let cluster = |fields: &str| {
+        let text = format!("topology = {{ kind = 'cluster', hosts = 2, {fields} }}");
+        Platform::from_toml(&text, "p.toml").map_err(|error| error.to_string())
+    };
+    let good = ["speed = '1Gf'", "bandwidth = '1GBps'", "latency = '1us'"];
+    for (place, field, message) in [
+        (0, "speed = 10", "found 10, which is 10 flop/s: write the unit, as in \"10Gf\" or \"10f\""),
+        (0, "speed = 2.5", "write the unit, as in \"2.5Gf\""),
+        (
+            1,
+            "bandwidth = 400",
+            "found 400, which is 400 B/s: write the unit, as in \"400MBps\" or \"400Bps\"",
+        ),
+        (1, "bandwidth = 1e40", "no machine has that, expected 1 to 1e18 B/s"),
+        (1, "bandwidth = '1e40GBps'", "found \"1e40GBps\", which is"),
+        (1, "bandwidth = '1e-9Bps'", "no machine has that"),
+        (1, "bandwidth = inf", "found inf, expected a finite number"),
+        (0, "speed = '1e30Gf'", "no machine has that, expected 1 to 1e24 flop/s"),
+        (2, "latency = 500", "found 500, which is 500 s: write the unit, as in \"500us\" or \"500s\""),
+        (2, "latency = inf", "found inf, expected a finite number"),
+        (2, "latency = nan", "expected a finite number"),
+        (2, "latency = '1e30s'", "no machine has that"),
+        (2, "latency = '1us', limiter = 5", "found 5, which is 5 B/s"),
+        (2, "latency = '1us', memory_bandwidth = 40", "found 40, which is 40 B/s"),
+        (2, "latency = '1us', loopback = { bandwidth = 9, latency = '1us' }", "found 9, which is 9 B/s"),
+        (2, "latency = '1us', backbone = { bandwidth = 9, latency = '1us' }", "found 9, which is 9 B/s"),
+    ] {
+        let mut fields = good;
+        fields[place] = field;
+        let error = cluster(&fields.join(", ")).unwrap_err();
+        assert!(error.contains(message), "{field}: {error}");
+        assert!(!error.contains("infus") && !error.contains("nanus"), "{error}");
+    }
+    for (place, field) in [
+        (0, "speed = 1e9"),
+        (1, "bandwidth = 12_500_000_000"),
+        (1, "bandwidth = '400Bps'"),
+        (2, "latency = 0"),
+        (2, "latency = 1e-6"),
+        (2, "latency = '1µs'"),
+        (2, "latency = '1μs'"),
+    ] {
+        let mut fields = good;
+        fields[place] = field;
+        assert!(cluster(&fields.join(", ")).is_ok(), "{field}");
+    }
+}
+
+/// A group faces the others with its routers in turn, where it has fewer blades than there are groups.
+#[test]
+fn a_dragonfly_may_have_more_groups_than_blades() {
+    let shape = |groups: u32, chassis: u32, blades: u32| {
+        read(&format!(
+            "topology = {{ kind = \"dragonfly\", groups = {groups}, chassis = {chassis}, blades = {blades}, nodes = 2, {COMMON} }}"
+        ))
+    };
+    for (groups, chassis, blades) in [(40, 1, 4), (9, 2, 2), (5, 3, 1), (3, 1, 1)] {
+        let dragonfly = shape(groups, chassis, blades);
+        let hosts = dragonfly.hosts().len() as u32;
+        assert_eq!(hosts, groups * chassis * blades * 2);
+        let blue = |links: &[String]| links.iter().filter(|link| link.contains("blue_link")).count();
+        let mut most = 0;
+        for (src, dst) in (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst))) {
+            let links = route(&dragonfly, src, dst);
+            let per_group = chassis * blades * 2;
+            assert_eq!(blue(&links), usize::from(src / per_group != dst / per_group));
+            most = most.max(links.len());
+            let there = ["_UP", "_DOWN"].map(|end| links.first().is_some_and(|link| link.ends_with(end)));
+            assert_eq!(there, [true, false], "{links:?}");
+        }
+        assert!(most <= 7, "{most} links");
+        // The blue cables of a group are spread evenly over its routers.
+        let mut cables = std::collections::BTreeMap::new();
+        for link in
+            dragonfly.links().iter().filter(|link| link.name.contains("blue_link_between_group_0_and"))
+        {
+            let router: u32 =
+                link.name.split("routers_").nth(1).unwrap().split('_').next().unwrap().parse().unwrap();
+            *cables.entry(router).or_insert(0) += 1;
+        }
+        let (least, most) = (cables.values().min().unwrap(), cables.values().max().unwrap());
+        assert!(most - least <= 2 && cables.len() as u32 == (chassis * blades).min(groups - 1), "{cables:?}");
+    }
 }
 
 /// The examples in the documentation of the format are platforms.

@@ -13,7 +13,8 @@ use crate::config::sections::TimelineSection;
 use crate::timeline::TimelinePlan;
 
 /// Units of time \[ps\]; a unit comes before those that are its suffixes.
-const UNITS: [(&str, f64); 5] = [("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0), ("s", 1e12)];
+const UNITS: [(&str, f64); 7] =
+    [("ms", 1e9), ("us", 1e6), ("\u{b5}s", 1e6), ("\u{3bc}s", 1e6), ("ns", 1e3), ("ps", 1.0), ("s", 1e12)];
 
 pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>, ConfigError> {
     let TimelineSection { file, format, window, ranks, collectives } = section;
