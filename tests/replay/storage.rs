@@ -655,9 +655,131 @@ fn iterations_with_files_are_fast_forwarded() {
         {
             let found = on_device(device, own);
             assert!(found > 100, "{model} {device}: {found} iterations skipped");
-            // Positions matter to a disk with an arm, and only where accesses have one order.
+            // Positions matter to a disk with an arm.
             let grows = on_device(device, growing);
-            assert_eq!(grows == 0, device == hard_disk && model != FREE, "{model} {device}: {grows}");
+            assert_eq!(grows == 0, device == hard_disk, "{model} {device}: {grows}");
+        }
+    }
+}
+
+/// A cluster with storage, and the settings that make its messages take no time but that of their data.
+fn on_storage(storage: &str, text: &str, settings: &[&str]) -> Result<Outcome, RunError> {
+    let platform = "platform.topology={ kind = 'cluster', hosts = 2, speed = '1Gf', bandwidth = '10GBps', latency = '0s' }";
+    let folder = Folder::new();
+    let mut config = Config::default();
+    config.set_path("trace", "path", &folder.write("trace.txt", text));
+    for setting in [&[platform, storage, "network.preset='raw'"], settings].concat() {
+        config.set(setting).unwrap();
+    }
+    run(config)
+}
+
+fn last_end(outcome: &Outcome) -> f64 {
+    outcome.ends.iter().map(|end| end.as_secs_f64()).fold(0.0, f64::max)
+}
+
+const SSD: &str = "kind = 'ssd', read = '3GBps', write = '2GBps', write_cache = 8000000";
+
+/// All data go through the channels of a device, whatever its cache does: the cache saves the time of what it still has at the end.
+#[test]
+fn write_caches_make_no_device_faster() {
+    let write = |call: &str, sizes: [u32; 2]| {
+        let pair = sizes.map(|bytes| format!("0 {} {bytes}\n", call)).concat();
+        format!("0 init\n0 io-open /d/f\n{}", pair.repeat(50))
+    };
+    let device = format!("platform.storage=[{{ directory = '/d', {SSD} }}]");
+    let servers =
+        format!("platform.file_system=[{{ directory = '/d', servers = ['node-1'], device = {{ {SSD} }} }}]");
+    for storage in [&device, &servers] {
+        for call in ["io-write /d/f", "io-write_all /d/f"] {
+            for sizes in [[8_000_000, 8_400_000], [8_400_000, 8_400_000], [1_000_000, 500_000]] {
+                let bound = (50 * (sizes[0] + sizes[1]) - 8_000_000) as f64 / 2e9;
+                let ends = [FREE, "network.model='flow'"].map(|model| {
+                    let end = last_end(&on_storage(storage, &write(call, sizes), &[model]).unwrap());
+                    assert!(end >= bound, "{storage} {call} {sizes:?} {model}: {end}, at least {bound}");
+                    end
+                });
+                // One rank has the device for itself in either model.
+                assert!(storage != &device || (ends[0] - ends[1]).abs() < 1e-6, "{sizes:?}: {ends:?}");
+            }
+        }
+    }
+    // Nonblocking collective accesses find the cache full.
+    let nonblocking =
+        (0..50).map(|_| "0 io-iwrite_all /d/f 8000000 req=1\n0 wait req=1\n").collect::<String>();
+    let text = format!("0 init\n0 io-open /d/f\n{nonblocking}");
+    for model in [FREE, "network.model='flow'"] {
+        assert!(last_end(&on_storage(&device, &text, &[model]).unwrap()) >= 49.0 * 4e-3, "{model}");
+    }
+}
+
+/// An arm that is where an access begins need not move, in either model.
+#[test]
+fn sequential_accesses_seek_once() {
+    let device = "platform.storage=[{ directory = '/d', kind = 'hard-disk', bandwidth = '100MBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200 }]";
+    let seek = 0.008 + 1.0 / 240.0;
+    let own = "0 io-write /d/f 1000000\n";
+    for (accesses, expected) in [
+        (own.repeat(100), 1.0 + seek),
+        (format!("{own}0 compute 5e6\n").repeat(100), 1.5 + seek),
+        (format!("{own}0 io-write /d/g 1000000\n").repeat(50), 1.0 + 100.0 * seek),
+        ("0 io-write_all /d/f 1000000\n".repeat(100), 1.0 + seek),
+        ("0 io-iwrite /d/f 1000000 req=1\n0 wait req=1\n".repeat(100), 1.0 + seek),
+    ] {
+        for model in [FREE, "network.model='flow'"] {
+            let text = format!("0 init\n0 io-open /d/f\n0 io-open /d/g\n{accesses}");
+            let found = last_end(&on_storage(device, &text, &[model]).unwrap());
+            assert!((found - expected).abs() < 1e-6, "{model}: {found}, expected {expected}");
+        }
+    }
+}
+
+/// A file is used while it is open, and all ranks access the same one together; a file that nobody opens was open before the trace.
+#[test]
+fn misused_files_are_errors_with_rank_and_action() {
+    let device = "platform.storage=[{ directory = '/d', read = '1GBps', write = '1GBps' }]";
+    for (calls, expected) in [
+        (
+            "io-write /d/f 10;io-open /d/f",
+            "action 2: io-open: the file \"/d/f\" is opened here for the first time",
+        ),
+        (
+            "io-open /d/f;io-close /d/f;io-read /d/f 10",
+            "action 3: io-read: the file \"/d/f\" is used after it was closed",
+        ),
+        ("io-open /d/f;io-close /d/f;io-close /d/f", "action 3: io-close: the file \"/d/f\" is closed here"),
+        (
+            "io-open /d/f;io-close /d/f;io-set_view /d/f 0",
+            "action 3: io-set_view: the file \"/d/f\" is used after",
+        ),
+        ("io-open /d/f;io-close /d/f;io-iwrite /d/f 1 req=1;wait req=1", "action 3: io-iwrite: the file"),
+        ("io-open /d/f;io-close /d/f;io-sync /d/f", "action 3: io-sync: the file"),
+        ("io-open /d/f;io-close /d/f;io-seek /d/f 5", "action 3: io-seek: the file"),
+    ] {
+        let text = calls.split(';').map(|call| format!("0 {call}\n")).collect::<String>();
+        for (storage, model) in
+            [(device, FREE), (device, "network.model='flow'"), ("mpi.envelope_bytes=16", FREE)]
+        {
+            let error = on_storage(storage, &format!("0 init\n{text}"), &[model]).unwrap_err().to_string();
+            assert!(error.contains("rank 0") && error.contains(expected), "{calls}: {error}");
+        }
+    }
+    for calls in [
+        "io-write /d/f 10;io-close /d/f;io-open /d/f;io-read /d/f 10;io-close /d/f",
+        "io-open /d/f;io-open /d/f;io-close /d/f;io-write /d/f 10;io-close /d/f",
+        "io-write_at_all /d/f 0 10",
+    ] {
+        let text = calls.split(';').map(|call| format!("0 {call}\n")).collect::<String>();
+        on_storage(device, &format!("0 init\n{text}"), &[FREE]).unwrap();
+    }
+    let begin = "0 init\n1 init\n0 io-open /d/f\n1 io-open /d/f\n0 io-open /d/g\n1 io-open /d/g\n";
+    for call in ["io-write_all", "io-read_ordered", "io-iwrite_all"] {
+        let end = if call == "io-iwrite_all" { " req=1" } else { "" };
+        let text = format!("{begin}0 {call} /d/f 10{end}\n1 {call} /d/g 10{end}\n");
+        for model in [FREE, "network.model='flow'"] {
+            let error = on_storage(device, &text, &[model]).unwrap_err().to_string();
+            let both = error.contains("\"/d/f\"") && error.contains("\"/d/g\"");
+            assert!(both && error.contains("must access the same file"), "{error}");
         }
     }
 }

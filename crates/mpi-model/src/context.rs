@@ -2,12 +2,14 @@
 
 mod thread;
 
+use std::collections::BTreeMap;
+
 use pdes_core::{Fault, Outbox, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, CommIdx, RankTrace};
 
 use crate::completion::Completion;
 use crate::error::{ReplayError, ReplayErrorKind};
-use crate::machine::{Machine, Work};
+use crate::machine::{DeviceHistory, Machine, Work};
 use crate::observer::{Analysis, ObservedRank, RankObservers};
 use crate::parameters::Progress;
 use crate::point_to_point::OperationIndex;
@@ -35,6 +37,8 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     /// Something is to be done before each action: calls have costs, or data move in calls only.
     pub(crate) prepares_actions: bool,
     pub(crate) observers: RankObservers<A::Observer<'t>>,
+    /// Histories of the devices that the rank has accessed, by their numbers, where the machine makes no work requests.
+    pub(crate) device_histories: BTreeMap<u32, DeviceHistory>,
 }
 
 impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
@@ -51,6 +55,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             charges_calls,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
+            device_histories: BTreeMap::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Errors of the replay of a rank.
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::FileMisuse;
 
 use crate::ActionKind;
 
@@ -72,6 +73,28 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// Error of the machine.
         #[source]
         source: E,
+    },
+    /// A file is used while it is not open.
+    #[error("{call}: the file {file:?} {misuse}")]
+    FileMisuse {
+        /// Name of the call.
+        call: &'static str,
+        /// The file.
+        file: Box<str>,
+        /// The mistake.
+        misuse: FileMisuse,
+    },
+    /// Two ranks access different files in one collective access.
+    #[error(
+        "this collective access is to the file {file:?}, that of rank {peer} to {other:?}; all ranks of the communicator must access the same file"
+    )]
+    DifferentFiles {
+        /// The other rank.
+        peer: Rank,
+        /// The file of this rank.
+        file: Box<str>,
+        /// The file of the other one.
+        other: Box<str>,
     },
     /// A read goes beyond the end of its file.
     #[error(

@@ -79,7 +79,9 @@ pub use completion::{Completion, StorageMessage};
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
-pub use machine::{FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work};
+pub use machine::{
+    DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,
+};
 pub use observer::{
     ActionSpan, Analyses, Analysis, Carrier, Findings, Match, Network, ObservedRank, Observer, Peer,
     RankAnalyses, Sent, SentTime, UncontendedMessages, Wait,

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use trace_mmap::FileDirection;
@@ -85,9 +85,15 @@ pub trait Machine: Sync {
         true
     }
 
-    /// Returns the duration of an access, for machines that make no work request of it; `None` where it exceeds a [`SimDuration`].
-    fn access_time(&self, access: &FileAccess) -> Option<SimDuration> {
-        let _ = access;
+    /// Returns the duration of an access that begins at an instant, for machines that make no work request of it; `None` where it
+    /// exceeds a [`SimDuration`]. `history` is what the accesses of the rank have left on the device before, and is brought up to date.
+    fn access_time(
+        &self,
+        access: &FileAccess,
+        begin: SimTime,
+        history: &mut DeviceHistory,
+    ) -> Option<SimDuration> {
+        let _ = (access, begin, history);
         None
     }
 
@@ -180,6 +186,30 @@ pub struct FileAccess {
 }
 
 const _: () = assert!(size_of::<FileAccess>() <= 32, "it is a part of all work");
+
+/// What the accesses of a rank have left on a device that nobody else uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceHistory {
+    /// File and position at which the last access ended.
+    pub last: Option<(u32, u64)>,
+    /// Instant from which the write cache is empty, if nothing else is accessed.
+    pub cache_empty_at: SimTime,
+}
+
+impl DeviceHistory {
+    /// Returns a history that makes the next access take longest: that of a device whose state is not known.
+    pub(crate) fn unknown() -> Self {
+        Self { last: None, cache_empty_at: SimTime::from_picos(u64::MAX) }
+    }
+
+    /// Returns everything on which the future depends, relative to now.
+    pub(crate) fn recurrent_state(&self, now: SimTime, has_positions: bool) -> impl Serialize + use<> {
+        (
+            self.last.filter(|_| has_positions),
+            self.cache_empty_at.checked_since(now).map(|left| left.as_picos()),
+        )
+    }
+}
 
 /// Operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

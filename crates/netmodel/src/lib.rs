@@ -112,8 +112,8 @@ pub use platform::quantity;
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use storage::{
-    Access, Device, Devices, Direction, FileOperation, FileRequest, FileServers, Storage, StoragePlace,
-    Striping,
+    Access, AccessHistory, Device, Devices, Direction, FileOperation, FileRequest, FileServers, Storage,
+    StoragePlace, Striping,
 };
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;

@@ -84,6 +84,18 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Returns the duration of an access to the idle device; `None` where it exceeds a [`SimDuration`].
     fn duration_alone(&self, access: &Access) -> Option<SimDuration>;
 
+    /// Returns the duration of an access that begins at an instant, on a device that one client alone uses, with one access after the
+    /// other; `None` where it exceeds a [`SimDuration`]. By default, the device remembers nothing.
+    fn duration_after(
+        &self,
+        history: &mut AccessHistory,
+        begin: SimTime,
+        access: &Access,
+    ) -> Option<SimDuration> {
+        let _ = (history, begin);
+        self.duration_alone(access)
+    }
+
     /// Begins an access now.
     fn begin(&mut self, now: SimTime, access: &Access, id: AccessId);
 
@@ -114,6 +126,15 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the bytes are no such state.
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>;
+}
+
+/// What the accesses of a client have left on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessHistory {
+    /// File and position at which the last access ended.
+    pub last: Option<(u32, u64)>,
+    /// Instant from which the write cache is empty, if nothing else is accessed.
+    pub cache_empty_at: SimTime,
 }
 
 /// A row of the table of devices.
@@ -178,6 +199,13 @@ struct Mount {
     place: StoragePlace,
 }
 
+impl Mount {
+    /// Returns the directory without a slash at its end, and the host that sees it.
+    fn seen_at(&self) -> (&str, Option<HostId>) {
+        (self.directory.trim_end_matches('/'), self.host)
+    }
+}
+
 impl Storage {
     /// Returns whether there are neither devices nor file systems.
     pub fn is_empty(&self) -> bool {
@@ -219,6 +247,17 @@ impl Storage {
         self.devices[device.index()].device.duration_alone(access)
     }
 
+    /// Returns the [duration](Device::duration_after) of an access on a device that one client alone uses.
+    pub fn duration_after(
+        &self,
+        device: DeviceId,
+        history: &mut AccessHistory,
+        begin: SimTime,
+        access: &Access,
+    ) -> Option<SimDuration> {
+        self.devices[device.index()].device.duration_after(history, begin, access)
+    }
+
     /// Returns the devices of a machine on which nothing happens yet.
     pub fn idle<T: Copy>(&self) -> Devices<T> {
         Devices::new(self.idle_devices())
@@ -245,6 +284,18 @@ impl Storage {
         let place = StoragePlace::FileSystem(FileSystemId::new(self.file_systems.len() as u32));
         self.mounts.push(Mount { directory: system.directory.clone(), host: None, place });
         self.file_systems.push(system);
+    }
+
+    /// Returns a directory at which a host sees two devices or file systems, if there is one.
+    pub(crate) fn doubled_directory(&self) -> Option<&str> {
+        let mut mounts: Vec<&Mount> = self.mounts.iter().collect();
+        // Those that all hosts see come first.
+        mounts.sort_by(|one, other| one.seen_at().cmp(&other.seen_at()));
+        let doubled = mounts.windows(2).find(|pair| {
+            let ((first, seen_by), (second, also_by)) = (pair[0].seen_at(), pair[1].seen_at());
+            first == second && seen_by.is_none_or(|host| also_by == Some(host))
+        });
+        doubled.map(|pair| pair[1].directory.as_str())
     }
 
     /// Returns the device of a host with a name.
@@ -276,6 +327,11 @@ pub struct StorageDescription {
 
 fn default_kind() -> String {
     DEVICE_KINDS[0].key.to_owned()
+}
+
+/// Reads the parameters of a kind of device; an error names the key.
+fn read_parameters<T: serde::de::DeserializeOwned>(parameters: toml::Table) -> Result<T, String> {
+    parameters.try_into().map_err(|error: toml::de::Error| error.to_string().trim().replace('\n', ", "))
 }
 
 impl StorageDescription {

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{FileAccess, FilePlace, Machine, UncontendedTransfer};
-use netmodel::{ContentionFree, PathCost, Platform, RouteError};
-use pdes_core::{Bytes, Rank, SimDuration};
+use mpi_model::{DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer};
+use netmodel::{AccessHistory, ContentionFree, PathCost, Platform, RouteError};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::storage::{addressed, find_file};
@@ -47,14 +47,22 @@ impl Machine for ContentionFreeMachine<'_> {
         find_file(self.platform, host, file, |from, to| self.model.path_cost(self.platform, from, to))
     }
 
-    fn access_time(&self, access: &FileAccess) -> Option<SimDuration> {
+    fn access_time(
+        &self,
+        access: &FileAccess,
+        begin: SimTime,
+        DeviceHistory { last, cache_empty_at }: &mut DeviceHistory,
+    ) -> Option<SimDuration> {
         let (device, access) = addressed(access);
-        self.platform.storage().duration_alone(device, &access)
+        let mut history = AccessHistory { last: *last, cache_empty_at: *cache_empty_at };
+        let duration = self.platform.storage().duration_after(device, &mut history, begin, &access);
+        (*last, *cache_empty_at) = (history.last, history.cache_empty_at);
+        duration
     }
 
     fn has_file_positions(&self) -> bool {
-        // Each access has its device for itself.
-        false
+        // Each rank has its devices for itself, with their arms.
+        self.platform.storage().has_positions()
     }
 
     fn speed(&self, rank: Rank) -> f64 {

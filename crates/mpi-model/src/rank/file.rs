@@ -13,7 +13,8 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{
-    Action, Call, CallId, CommId, Communicator, FileCall, FileHints, FileView, RankTrace, Trace,
+    Action, Call, CallId, CommId, Communicator, FileCall, FileHints, FileState, FileUse, FileView, RankTrace,
+    Trace,
 };
 
 use super::pending::Pending;
@@ -22,7 +23,7 @@ use crate::collective::file_access::{FileParts, Part};
 use crate::collective::runner::Origin;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
-use crate::machine::{FileAccess, FileOperation, FilePlace, Machine, Work};
+use crate::machine::{DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, Work};
 use crate::observer::Analysis;
 use crate::point_to_point::OperationIndex;
 use crate::statistics::ActionKind;
@@ -40,6 +41,8 @@ pub(super) type FileAccessCounts = BTreeMap<CommId, u32>;
 /// A file as a rank sees it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct File {
+    /// Whether the file is open.
+    state: FileState,
     /// Individual pointer: amount of the data of the view \[B\].
     pointer: u64,
     /// Phase of the shared pointer.
@@ -139,7 +142,7 @@ impl Files {
         let has_positions = has_positions || !self.collective_accesses.is_empty();
         let state = self.files.iter().map(move |(name, file)| {
             let matters = has_positions || file.calls.view.is_some();
-            (name, file.calls, matters.then_some(file.pointer))
+            (name, file.state, file.calls, matters.then_some(file.pointer))
         });
         state.collect::<Vec<_>>()
     }
@@ -173,6 +176,8 @@ type SharedPhase = (CommId, Box<str>, Phase);
 #[derive(Debug, Default)]
 pub(crate) struct CollectiveAccesses {
     parts: BTreeMap<CommId, Vec<FileParts>>,
+    /// Two ranks with their files, by communicator and number of those accesses in which not all ranks access the same file.
+    different_files: BTreeMap<(CommId, u32), [(Rank, Arc<str>); 2]>,
     /// First position of phases that begin after an access in the order of ranks \[B\].
     phase_begins: BTreeMap<SharedPhase, u64>,
 }
@@ -182,6 +187,8 @@ pub(crate) struct CollectiveAccesses {
 #[derive(Clone, Debug)]
 struct FoundAccess {
     parts: Vec<Part>,
+    /// The lowest rank that takes part, and its file.
+    first: (Rank, Arc<str>),
     /// Views of those members that have set one.
     views: BTreeMap<u32, Arc<FileView>>,
     hints: FileHints,
@@ -196,6 +203,9 @@ struct FoundAccesses {
     shared: BTreeMap<SharedPhase, u64>,
     /// The views of all ranks, each once.
     views: FxHashSet<Arc<FileView>>,
+    /// The names of all files of collective accesses, each once.
+    names: FxHashSet<Arc<str>>,
+    different_files: BTreeMap<(CommId, u32), [(Rank, Arc<str>); 2]>,
 }
 
 impl CollectiveAccesses {
@@ -204,11 +214,11 @@ impl CollectiveAccesses {
         let mut found = FoundAccesses::default();
         for rank in (0..trace.ranks()).map(Rank::new) {
             // A damaged rank ends the run on the process that replays it.
-            let _ = trace.with_rank(rank, |rank| found.add_rank(rank));
+            let _ = trace.with_rank(rank, |of_rank| found.add_rank(rank, of_rank));
         }
         let (mut parts, mut phase_begins) = (BTreeMap::new(), BTreeMap::new());
         for (communicator, accesses) in found.accesses {
-            let placed = accesses.into_iter().map(|FoundAccess { parts, views, hints, ordered }| {
+            let placed = accesses.into_iter().map(|FoundAccess { parts, views, hints, ordered, .. }| {
                 let Some((file, phase)) = ordered else { return FileParts::new(parts, &views, hints) };
                 let mut key = (communicator, file, phase);
                 let begin: u64 = phase_begins.get(&key).copied().unwrap_or(0);
@@ -221,12 +231,17 @@ impl CollectiveAccesses {
             let placed: Vec<FileParts> = placed.collect();
             parts.insert(communicator, placed);
         }
-        Self { parts, phase_begins }
+        Self { parts, different_files: found.different_files, phase_begins }
     }
 
     /// Returns the parts of an access on a communicator.
     pub(crate) fn get(&self, communicator: CommId, number: u32) -> Option<&FileParts> {
         self.parts.get(&communicator)?.get(number as usize)
+    }
+
+    /// Returns another rank, with its file, that takes part in an access on a communicator with another file than this one.
+    fn other_file(&self, communicator: CommId, number: u32, file: &str) -> Option<&(Rank, Arc<str>)> {
+        self.different_files.get(&(communicator, number))?.iter().find(|(_, other)| **other != *file)
     }
 
     /// Returns the first position of a phase of a shared pointer \[B\].
@@ -250,7 +265,7 @@ fn in_rank_order(pointer: u64, parts: &[Part]) -> (Vec<Part>, u64) {
 
 impl FoundAccesses {
     /// Adds what a rank accesses together with others.
-    fn add_rank(&mut self, rank: &RankTrace) {
+    fn add_rank(&mut self, me: Rank, rank: &RankTrace) {
         if !rank.has_file_calls() {
             return;
         }
@@ -261,7 +276,7 @@ impl FoundAccesses {
                 Call::SetView { file, .. } => files.get_mut(file.as_str()).set_view(id),
                 Call::File { communicator, file, call, .. } => {
                     let communicator = &rank.communicators()[communicator.index()];
-                    self.add_call(rank, communicator, (file.as_str(), id, *call), &mut files);
+                    self.add_call((me, rank), communicator, (file.as_str(), id, *call), &mut files);
                 }
                 _ => {}
             }
@@ -270,7 +285,7 @@ impl FoundAccesses {
 
     fn add_call(
         &mut self,
-        rank: &RankTrace,
+        (me, rank): (Rank, &RankTrace),
         communicator: &Communicator,
         (name, id, call): (&str, CallId, FileCall),
         files: &mut Files,
@@ -290,17 +305,32 @@ impl FoundAccesses {
         let calls = file.calls;
         let number = files.next_collective_access(communicator.id) as usize;
         let view = calls.view(rank).map(|view| self.view(view));
+        let name = self.name(name);
         let accesses = self.accesses.entry(communicator.id).or_default();
         if accesses.len() <= number {
             let parts = vec![(0, 0); communicator.group.len() as usize];
             // The ranks of a communicator give the same hints.
             let hints = calls.hints(rank);
-            accesses.resize(number + 1, FoundAccess { parts, views: BTreeMap::new(), hints, ordered: None });
+            let (first, views) = ((me, Arc::clone(&name)), BTreeMap::new());
+            accesses.resize(number + 1, FoundAccess { parts, first, views, hints, ordered: None });
         }
         let access = &mut accesses[number];
         access.parts[communicator.rank as usize] = part;
         access.views.extend(view.map(|view| (communicator.rank, view)));
         access.ordered = ordered;
+        if access.first.1 != name {
+            let key = (communicator.id, number as u32);
+            self.different_files.entry(key).or_insert_with(|| [access.first.clone(), (me, name)]);
+        }
+    }
+
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
     }
 
     fn view(&mut self, view: &FileView) -> Arc<FileView> {
@@ -322,6 +352,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let Call::File { communicator, file, slot, call } = call else {
             unreachable!("the call is one on a file")
         };
+        self.follow_file(id)?;
+        let context = &self.context;
         let found = context.replay.machine.find_file(context.me, file.as_str());
         let place = found.map_err(|source| context.fail(ReplayErrorKind::NoStorage { source }))?;
         if place.is_none() {
@@ -335,6 +367,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let (access, with_holes) = match place {
             Some(_) if call.is_collective() => {
                 let number = self.files.next_collective_access(communicator);
+                let accesses = self.context.replay.collective_accesses();
+                if let Some((peer, other)) = accesses.other_file(communicator, number, file.as_str()) {
+                    let (peer, file, other) = (*peer, file.as_str().into(), (&**other).into());
+                    return Err(self.context.fail(ReplayErrorKind::DifferentFiles { peer, file, other }));
+                }
                 return self.start_operation(Origin::FileAccess { call: id, number }, outbox);
             }
             Some(Place::Part((begin, end))) => match calls.view(trace) {
@@ -361,12 +398,25 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         self.continue_access(id, access, 0, outbox)
     }
 
+    /// Follows whether the file of a call is open.
+    fn follow_file(&mut self, id: CallId) -> Result<(), Failure<M::Error>> {
+        let call = self.context.trace.call(id);
+        let Some((file, used)) = FileUse::of(call) else { return Ok(()) };
+        let followed = self.files.get_mut(file.as_str()).state.follow(used);
+        let file = || file.as_str().into();
+        followed.map_err(|misuse| {
+            self.context.fail(ReplayErrorKind::FileMisuse { call: call.name(), file: file(), misuse })
+        })
+    }
+
     /// Begins the call that sets the view of a file.
     pub(super) fn set_view(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
         let context = &self.context;
         let Call::SetView { file, .. } = context.trace.call(id) else {
             unreachable!("the call sets the view of a file")
         };
+        self.follow_file(id)?;
+        let context = &self.context;
         self.files.get_mut(file.as_str()).set_view(id);
         let found = context.replay.machine.find_file(context.me, file.as_str());
         match found.map_err(|source| context.fail(ReplayErrorKind::NoStorage { source }))? {
@@ -458,7 +508,15 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
         let machine = self.replay.machine;
         let duration = match work {
             Work::Transfer { route, bytes } => machine.transfer(route, bytes),
-            _ => machine.access_time(access),
+            _ => {
+                // Nonblocking collective accesses go on beside others, in no order that this rank alone could tell.
+                let mut unknown = DeviceHistory::unknown();
+                let history = match self.trace.call(id) {
+                    Call::File { call, slot: Some(_), .. } if call.is_collective() => &mut unknown,
+                    _ => self.device_histories.entry(access.number).or_default(),
+                };
+                machine.access_time(access, self.thread.clock, history)
+            }
         };
         self.advance(duration, "an access to a file", || Bytes::new(access.bytes).to_string())?;
         Ok(false)

@@ -129,8 +129,13 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
         let region = self.context.observers.statistics.current_region();
-        let files = self.files.recurrent_state(self.context.replay.machine.has_file_positions());
+        let has_positions = self.context.replay.machine.has_file_positions();
+        let files = self.files.recurrent_state(has_positions);
         encode(&(region, self.compute_factor, files), &mut rest);
+        for (device, history) in &self.context.device_histories {
+            let state = history.recurrent_state(self.context.thread.clock, has_positions);
+            encode(&(device, state), &mut rest);
+        }
         let wait_states = self.context.observers.wait_states.as_deref().filter(|_| !has_ended);
         encode(&wait_states.and_then(WaitStates::activity), &mut rest);
         for &LateMessage { from, begin, sent, kind, region, age } in
@@ -239,6 +244,9 @@ impl<M: Machine<WorkRequest = Infallible>, A: Analysis> RankProcess<'_, M, A> {
         self.context.observers.iterations_skipped(time);
         self.point_to_point.shift_time(time, (now.position - before.position) * times);
         self.context.thread.shift_time(time);
+        for history in self.context.device_histories.values_mut() {
+            history.cache_empty_at = history.cache_empty_at.saturating_add(time);
+        }
         self.action_begin = self.context.thread.clock;
         self.collectives.counts.extrapolate(&before.operation_counts, times);
         self.files.repeat_accesses(&before.file_accesses, times);

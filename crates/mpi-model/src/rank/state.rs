@@ -1,5 +1,7 @@
 //! Checkpoint state of a rank between two turns, from which it continues in another process of the operating system.
 
+use std::collections::BTreeMap;
+
 use pdes_core::{Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CursorPosition;
@@ -12,7 +14,7 @@ use super::recurrence::BoundaryAction;
 use crate::collective::runner::{CollectiveRunner, SavedOperations};
 use crate::context::Thread;
 use crate::error::ReplayError;
-use crate::machine::Machine;
+use crate::machine::{DeviceHistory, Machine};
 use crate::observer::{Analysis, Observer, WaitStates};
 use crate::point_to_point::{RequestId, SavedMessages};
 use crate::statistics::Statistics;
@@ -36,6 +38,7 @@ pub struct RankState<S = ()> {
     wait_states: Option<Box<WaitStates>>,
     observer: S,
     files: Files,
+    device_histories: BTreeMap<u32, DeviceHistory>,
     graph: Option<GraphProgress>,
 }
 
@@ -86,6 +89,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             wait_states: observers.wait_states.clone(),
             observer: observers.others.save(),
             files: self.files.clone(),
+            device_histories: self.context.device_histories.clone(),
             graph: self.graph.as_ref().map(|graph| graph.save()),
         })
     }
@@ -115,6 +119,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         (self.action_begin, self.pending, self.awaited) = (state.action_begin, state.pending, state.awaited);
         (self.compute_factor, self.granted_events) = (state.compute_factor, state.granted_events);
         (self.computations_ahead, self.files) = (state.computations_ahead, state.files);
+        self.context.device_histories = state.device_histories;
         let observers = &mut self.context.observers;
         (observers.statistics, observers.wait_states) = (state.statistics, state.wait_states);
         Ok(())

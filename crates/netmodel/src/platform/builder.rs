@@ -272,6 +272,12 @@ impl PlatformBuilder {
     /// Finishes the platform.
     pub(crate) fn finish(mut self) -> Result<Platform, PlatformError> {
         self.mount_remote_disks()?;
+        if let Some(directory) = self.storage.doubled_directory() {
+            let message = format!(
+                "the directory {directory:?} is that of two devices or file systems for one host, expected one"
+            );
+            return Err(self.storage_error(None, message));
+        }
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }

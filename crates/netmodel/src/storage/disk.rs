@@ -3,7 +3,7 @@
 use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessId, Device, Direction, read_state};
+use super::{Access, AccessId, Device, Direction, read_parameters, read_state};
 use crate::ForeignState;
 use crate::flow::{PICOS, later};
 use crate::quantity::Bandwidth;
@@ -51,8 +51,7 @@ struct Transfer {
 
 /// Makes a disk of its parameters.
 pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> {
-    let DiskParameters { read, write, both, efficiency } =
-        parameters.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let DiskParameters { read, write, both, efficiency } = read_parameters(parameters)?;
     if let Some(found) = efficiency.iter().find(|part| !(part.is_finite() && **part > 0.0)) {
         return Err(format!("an efficiency of {found}, expected more than zero"));
     }

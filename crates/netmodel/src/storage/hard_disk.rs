@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessId, Device, read_state};
+use super::{Access, AccessHistory, AccessId, Device, read_parameters, read_state};
 use crate::ForeignState;
 use crate::flow::{PICOS, later};
-use crate::quantity::{Bandwidth, Seconds};
+use crate::quantity::{Bandwidth, Time};
 
 /// Seconds in half a minute, the time of half a rotation at one rotation per minute.
 const HALF_A_MINUTE: f64 = 30.0;
@@ -18,8 +18,8 @@ const HALF_A_MINUTE: f64 = 30.0;
 #[serde(deny_unknown_fields)]
 struct HardDiskParameters {
     bandwidth: Bandwidth,
-    average_seek: Seconds,
-    track_seek: Seconds,
+    average_seek: Time,
+    track_seek: Time,
     rotations_per_minute: f64,
     #[serde(default = "default_nearness")]
     near_bytes: u64,
@@ -53,10 +53,8 @@ struct HardDiskState {
 
 /// Makes a hard disk of its parameters.
 pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> {
-    let parameters: HardDiskParameters =
-        parameters.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let HardDiskParameters { bandwidth, average_seek, track_seek, rotations_per_minute, near_bytes } =
-        parameters;
+        read_parameters(parameters)?;
     if !(rotations_per_minute.is_finite() && rotations_per_minute > 0.0) {
         return Err(format!("{rotations_per_minute} rotations_per_minute, expected more than zero"));
     }
@@ -92,11 +90,22 @@ impl Device for HardDisk {
         SimDuration::try_from_secs_f64(self.duration(None, access))
     }
 
+    fn duration_after(
+        &self,
+        history: &mut AccessHistory,
+        _begin: SimTime,
+        access: &Access,
+    ) -> Option<SimDuration> {
+        let duration = self.duration(history.last, access);
+        history.last = Some((access.file, access.end()));
+        SimDuration::try_from_secs_f64(duration)
+    }
+
     fn begin(&mut self, now: SimTime, access: &Access, id: AccessId) {
         let begin = self.state.queue.back().map_or(now, |(_, end)| *end);
         let duration = self.duration(self.state.last, access);
         self.state.queue.push_back((id, later(begin, duration * PICOS)));
-        self.state.last = Some((access.file, access.offset.saturating_add(access.bytes)));
+        self.state.last = Some((access.file, access.end()));
     }
 
     fn next_event(&self) -> Option<SimTime> {

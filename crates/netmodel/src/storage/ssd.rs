@@ -6,10 +6,10 @@ use std::collections::BinaryHeap;
 use pdes_core::{SimDuration, SimTime, StateWriter};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessId, Device, Direction, read_state};
+use super::{Access, AccessHistory, AccessId, Device, Direction, read_parameters, read_state};
 use crate::ForeignState;
 use crate::flow::{PICOS, later};
-use crate::quantity::{Bandwidth, Seconds, Size};
+use crate::quantity::{Bandwidth, Size, Time};
 
 /// Parameters of a solid-state disk in TOML.
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct SsdParameters {
     read: Bandwidth,
     write: Bandwidth,
     #[serde(default = "default_latency")]
-    latency: Seconds,
+    latency: Time,
     #[serde(default = "default_channels")]
     channels: u32,
     #[serde(default = "default_page")]
@@ -27,8 +27,8 @@ struct SsdParameters {
     write_cache: Size,
 }
 
-fn default_latency() -> Seconds {
-    Seconds(100e-6)
+fn default_latency() -> Time {
+    Time(100e-6)
 }
 
 fn default_channels() -> u32 {
@@ -47,8 +47,9 @@ fn default_write_cache() -> Size {
 const MAX_CHANNELS: u32 = 1024;
 
 /// A solid-state disk. An access takes as many of the channels as it has pages, those that are free first; each of them needs the
-/// latency, and its share of the data at its share of the rate. A write that finds room in the write cache takes the latency alone; the
-/// cache empties at the rate of writing.
+/// latency, and its share of the data at its share of the rate. A write that finds room in the write cache takes the latency alone. The
+/// cache empties through the channels while they have no access, each at its share of the rate of writing: all data go through the
+/// channels, so that their rate bounds that of any sequence of writes that is larger than the cache.
 #[derive(Clone, Debug)]
 struct Ssd {
     /// Rates of all channels together [B/ps].
@@ -75,8 +76,7 @@ struct SsdState {
 
 /// Makes a solid-state disk of its parameters.
 pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> {
-    let SsdParameters { read, write, latency, channels, page, write_cache } =
-        parameters.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let SsdParameters { read, write, latency, channels, page, write_cache } = read_parameters(parameters)?;
     if let Some(found) = [read.0, write.0].into_iter().find(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(format!("a bandwidth of {found} B/s, expected more than zero"));
     }
@@ -115,15 +115,27 @@ impl Ssd {
         self.latency + share / (rate / self.channels() as f64)
     }
 
+    /// Returns the amount in the write cache at an instant, up to which no access begins \[B\].
+    fn cached_at(&self, now: SimTime) -> f64 {
+        let SsdState { free_from, cached, cached_at, .. } = &self.state;
+        let idle = |free: &SimTime| {
+            now.checked_since((*free).max(*cached_at)).map_or(0, |time| u128::from(time.as_picos()))
+        };
+        let idle: u128 = free_from.iter().map(idle).sum();
+        (cached - idle as f64 * (self.write / self.channels() as f64)).max(0.0)
+    }
+
+    /// Returns whether an access finds room in the write cache, which has this amount \[B\].
+    fn fits(&self, cached: f64, access: &Access) -> bool {
+        access.direction == Direction::Write && cached + access.bytes as f64 <= self.write_cache as f64
+    }
+
     /// Puts a write into the write cache, if there is room.
     fn cache(&mut self, now: SimTime, access: &Access) -> bool {
-        let now = now.max(self.state.cached_at);
-        let elapsed = (now - self.state.cached_at).as_picos() as f64;
-        let cached = (self.state.cached - elapsed * self.write).max(0.0);
-        (self.state.cached, self.state.cached_at) = (cached, now);
-        let fits =
-            access.direction == Direction::Write && cached + access.bytes as f64 <= self.write_cache as f64;
-        self.state.cached += if fits { access.bytes as f64 } else { 0.0 };
+        let cached = self.cached_at(now);
+        let fits = self.fits(cached, access);
+        self.state.cached = if fits { cached + access.bytes as f64 } else { cached };
+        self.state.cached_at = now;
         fits
     }
 }
@@ -139,6 +151,27 @@ impl Device for Ssd {
     fn duration_alone(&self, access: &Access) -> Option<SimDuration> {
         let is_cached = access.direction == Direction::Write && access.bytes <= self.write_cache;
         SimDuration::try_from_picos_f64(if is_cached { self.latency } else { self.duration(access) })
+    }
+
+    fn duration_after(
+        &self,
+        history: &mut AccessHistory,
+        begin: SimTime,
+        access: &Access,
+    ) -> Option<SimDuration> {
+        let left = history.cache_empty_at.checked_since(begin);
+        let cached = left.map_or(0.0, |left| left.as_picos() as f64 * self.write);
+        if self.fits(cached, access) {
+            let emptied_from = history.cache_empty_at.max(begin);
+            history.cache_empty_at = later(emptied_from, access.bytes as f64 / self.write);
+            return SimDuration::try_from_picos_f64(self.latency);
+        }
+        let duration = SimDuration::try_from_picos_f64(self.duration(access))?;
+        // Meanwhile the other channels empty the cache.
+        let idle = 1.0 - self.channels_of(access) as f64 / self.channels() as f64;
+        let left = cached / self.write - duration.as_picos() as f64 * idle;
+        history.cache_empty_at = later(begin.saturating_add(duration), left.max(0.0));
+        Some(duration)
     }
 
     fn begin(&mut self, now: SimTime, access: &Access, id: AccessId) {
@@ -178,9 +211,12 @@ impl Device for Ssd {
     }
 
     fn write_state(&self, state: &mut StateWriter) {
-        // Which channel is free does not matter, nor since when.
+        let now = state.now().max(self.state.cached_at);
+        let is_empty = self.cached_at(now) == 0.0;
+        // Which channel is free does not matter, nor since when, but for what the cache has given to it.
+        let since = if is_empty { state.now() } else { self.state.cached_at };
         let mut free_from: Vec<SimTime> =
-            self.state.free_from.iter().map(|free| (*free).max(state.now())).collect();
+            self.state.free_from.iter().map(|free| (*free).max(since)).collect();
         free_from.sort_unstable();
         free_from.into_iter().for_each(|free| state.time(free));
         let mut ends: Vec<_> = self.state.ends.iter().map(|Reverse(end)| *end).collect();
@@ -190,8 +226,6 @@ impl Device for Ssd {
             state.time(end);
             state.value(&id);
         }
-        let elapsed = state.now().checked_since(self.state.cached_at).map_or(0, |time| time.as_picos());
-        let is_empty = self.state.cached <= elapsed as f64 * self.write;
         state.value(&is_empty);
         if !is_empty {
             state.float(self.state.cached);

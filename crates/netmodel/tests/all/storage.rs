@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use netmodel::storage::AccessId;
-use netmodel::{Access, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace};
+use netmodel::{
+    Access, AccessHistory, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace,
+};
 use pdes_core::{SimDuration, SimTime, StateWriter};
 
 use crate::support::xml;
@@ -112,7 +114,7 @@ fn a_solid_state_disk_has_channels() {
     // Half the rate for writing: 2 pages, each 100 kB at 50 MB/s; two such writes fit side by side, the third waits.
     let writes = [(0.0, access(WRITE, 200_000)); 3];
     assert_ends(platform.storage().idle(), &writes, &[0.003, 0.003, 0.006]);
-    // A write cache of 300 kB takes the first, not the second; after 0.5 ms it has room for another 100 kB.
+    // A write cache of 300 kB takes the first, not the second; after 0.5 ms the three other channels have made room for 75 kB.
     let cached = ssd(", write_cache = '300kB'");
     let writes = [(0.0, 250_000), (0.0, 100_000), (0.0005, 100_000)];
     let writes = writes.map(|(begin, bytes)| (begin, access(WRITE, bytes)));
@@ -121,6 +123,81 @@ fn a_solid_state_disk_has_channels() {
     let alone = |platform: &Platform, access| platform.storage().duration_alone(DeviceId::new(0), &access);
     assert_eq!(alone(&cached, access(WRITE, 300_000)), SimDuration::try_from_secs_f64(0.001));
     assert_eq!(alone(&platform, access(READ, 4_000_000)), SimDuration::try_from_secs_f64(0.011));
+}
+
+/// Ends of accesses of a client, which begins each one a while after the end of the last: of the device as it is simulated, and by the
+/// history of the client.
+fn one_after_the_other(platform: &Platform, accesses: &[Access], pause: SimDuration) -> [SimTime; 2] {
+    let (mut devices, mut ended) = (platform.storage().idle(), Vec::new());
+    let (mut simulated, mut remembered, mut history) =
+        (SimTime::ZERO, SimTime::ZERO, AccessHistory::default());
+    for access in accesses {
+        let (device, begin) = (DeviceId::new(0), remembered + pause);
+        devices.submit(simulated + pause, device, *access, ());
+        while ended.is_empty() {
+            simulated = devices.next_event().unwrap();
+            devices.advance(simulated, &mut ended);
+        }
+        ended.clear();
+        remembered = begin + platform.storage().duration_after(device, &mut history, begin, access).unwrap();
+    }
+    [simulated, remembered]
+}
+
+/// The bandwidth of the device bounds what is written, but for the size of the cache.
+#[test]
+fn a_write_cache_empties_through_the_channels() {
+    const CACHE: u64 = 8_000_000;
+    let ssd = |channels: u32| {
+        with_device(&format!(
+            "kind = 'ssd', read = '3GBps', write = '2GBps', channels = {channels}, write_cache = {CACHE}"
+        ))
+    };
+    let write = |bytes| access(WRITE, bytes);
+    for (channels, sizes, pause) in [
+        (8, [8_000_000, 8_400_000], 0),
+        (8, [8_000_000, 1_000_000], 0),
+        (8, [4_000, 20_000_000], 0),
+        (1, [5_000_000, 2_000_000], 0),
+        (64, [300_000, 8_100_000], 0),
+        (8, [8_000_000, 8_000_000], 3_000_000_000),
+        (8, [8_000_000, 8_000_000], 4_000_000_000),
+    ] {
+        let accesses: Vec<Access> = (0..100).flat_map(|_| sizes.map(write)).collect();
+        let pause = SimDuration::from_picos(pause);
+        let ends = one_after_the_other(&ssd(channels), &accesses, pause);
+        let [simulated, remembered] = ends.map(|end| end.as_secs_f64());
+        let bound = (100 * (sizes[0] + sizes[1]) - CACHE) as f64 / 2e9;
+        assert!(simulated >= bound, "{channels} {sizes:?}: {simulated} s, at least {bound} s");
+        assert!((simulated - remembered).abs() < 1e-9, "{channels} {sizes:?}: {simulated} {remembered}");
+    }
+    // After 4 ms the cache is empty: each write takes the latency, the first after 4 ms.
+    let cached = one_after_the_other(&ssd(8), &[write(CACHE); 10], SimDuration::from_picos(4_000_000_000));
+    assert_eq!(cached, [at(0.041); 2]);
+    // Reads go before what the cache writes, and the cache waits for them.
+    let reads: Vec<Access> = (0..10).flat_map(|_| [write(CACHE), access(READ, 3_000_000)]).collect();
+    let [simulated, remembered] = one_after_the_other(&ssd(8), &reads, SimDuration::ZERO);
+    assert!(simulated >= at((10.0 * 8e6 - 8e6) / 2e9 + 10.0 * 1e-3));
+    assert!(simulated.as_picos().abs_diff(remembered.as_picos()) < 1000);
+}
+
+/// A client that has a hard disk for itself finds its arm where it has left it.
+#[test]
+fn a_hard_disk_seeks_once_for_sequential_accesses() {
+    let platform = with_device(
+        "kind = 'hard-disk', bandwidth = '100MBps', average_seek = '8ms', track_seek = '1ms', rotations_per_minute = 7200",
+    );
+    let part = |file, offset| Access { file, direction: WRITE, offset, bytes: 1_000_000 };
+    let sequential: Vec<Access> = (0..100).map(|number| part(1, number * 1_000_000)).collect();
+    let interleaved: Vec<Access> =
+        (0..100).map(|number| part(number as u32 % 2, number / 2 * 1_000_000)).collect();
+    let near: Vec<Access> = (0..100).map(|number| part(1, number * 3_000_000)).collect();
+    let (far, track) = (0.008 + 1.0 / 240.0, 0.001 + 1.0 / 240.0);
+    for (accesses, seeks) in [(sequential, far), (interleaved, 100.0 * far), (near, far + 99.0 * track)] {
+        for end in one_after_the_other(&platform, &accesses, SimDuration::ZERO) {
+            assert!((end.as_secs_f64() - 1.0 - seeks).abs() < 1e-9, "{end:?}, expected {} s", 1.0 + seeks);
+        }
+    }
 }
 
 /// A tape: a second for each access, whatever its size, one after the other. The seam of devices: this file, and a row.
@@ -279,6 +356,52 @@ fn storage_in_toml_is_checked() {
     ] {
         let error = read(storage).unwrap_err().to_string();
         assert!(error.contains(message), "{storage}: {error}");
+    }
+    for (storage, message) in [
+        ("read = 3, write = '1GBps'", "found 3, which is 3 B/s: write the unit, as in \"3MBps\""),
+        ("read = 3, write = '1GBps'", "in `read`"),
+        ("kind = 'ssd', read = '1GBps', write = '1GBps', latency = 100", "found 100, which is 100 s"),
+        (
+            "kind = 'hard-disk', bandwidth = '1GBps', average_seek = 8, track_seek = '1ms', rotations_per_minute = 7200",
+            "in `average_seek`",
+        ),
+    ] {
+        let error = read(&format!("directory = '/s', {storage}")).unwrap_err().to_string();
+        assert!(error.contains(message), "{storage}: {error}");
+    }
+}
+
+/// Each host finds a directory in one place.
+#[test]
+fn a_directory_is_in_one_place() {
+    let cluster =
+        "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n";
+    let disk = |directory: &str, more: &str| {
+        format!("[[storage]]\ndirectory = '{directory}'\nread = '1GBps'\nwrite = '1GBps'\n{more}\n")
+    };
+    let system = |directory: &str| {
+        format!(
+            "[[file_system]]\ndirectory = '{directory}'\nservers = ['node-0']\ndevice = {{ read = '1GBps', write = '1GBps' }}\n"
+        )
+    };
+    let read = |storage: &[String]| Platform::from_toml(&[cluster, &storage.concat()].concat(), "p.toml");
+    let shared = "host = 'node-1'\nshared = true";
+    for doubled in [
+        [system("/d"), system("/d")],
+        [system("/d/"), system("/d")],
+        [system("/d"), disk("/d", "")],
+        [disk("/d", ""), disk("/d", "host = 'node-1'")],
+        [disk("/d", shared), disk("/d", "host = 'node-2'")],
+    ] {
+        let error = read(&doubled).unwrap_err().to_string();
+        assert!(error.contains("the directory \"/d") && error.contains("expected one"), "{error}");
+    }
+    for different in [
+        [system("/d"), system("/e")],
+        [system("/d"), disk("/d/e", "")],
+        [disk("/d", "host = 'node-1'"), disk("/d", "host = 'node-2'")],
+    ] {
+        assert!(read(&different).is_ok(), "{different:?}");
     }
 }
 
