@@ -63,7 +63,7 @@ pub enum PlatformError {
         message: String,
     },
     /// The root element's version is not one of 4.x.
-    #[error("{at}: platform version {found:?}, expected 4, 4.0 or 4.1")]
+    #[error("{at}: platform version {found:?}, expected 4, 4.0 or 4.1{}", update_hint(found))]
     Version {
         /// Position.
         at: Location,
@@ -137,9 +137,7 @@ pub enum PlatformError {
         feature: String,
     },
     /// An option of the simulator in a platform file.
-    #[error(
-        "{at}: the option {option:?} is not read from a platform: set it in the [network] or [mpi] section of the configuration"
-    )]
+    #[error("{at}: the option {option:?} is not read from a platform: {}", describe_counterpart(option))]
     Option {
         /// Position.
         at: Location,
@@ -282,6 +280,72 @@ pub enum PlatformError {
         /// The limit.
         limit: u64,
     },
+}
+
+/// Returns what to do about an old version.
+fn update_hint(version: &str) -> &'static str {
+    match version.trim().parse::<f64>() {
+        Ok(version) if version < 4.0 => {
+            "; SimGrid's program simgrid_update_xml converts older files: simgrid_update_xml FILE"
+        }
+        _ => "",
+    }
+}
+
+/// Options of SimGrid, and the keys of the configuration that take their place.
+const COUNTERPARTS: [(&str, &str); 23] = [
+    ("network/model", "network.preset or network.model"),
+    ("network/latency-factor", "network.latency_factor"),
+    ("network/bandwidth-factor", "network.bandwidth_factor"),
+    ("network/weight-S", "network.weight_s"),
+    ("network/TCP-gamma", "network.tcp_gamma"),
+    ("network/crosstraffic", "network.cross_traffic"),
+    ("network/loopback-bw", "network.loopback_bandwidth"),
+    ("network/loopback-lat", "network.loopback_latency_s"),
+    ("network/optim", "network.solve_scope"),
+    ("network/maxmin-selective-update", "network.solve_scope"),
+    ("surf/precision", "network.precision_s"),
+    ("precision/timing", "network.precision_s"),
+    ("smpi/lat-factor", "network.latency_factor"),
+    ("smpi/bw-factor", "network.bandwidth_factor"),
+    ("smpi/coll-selector", "mpi.collectives"),
+    ("smpi/async-small-thresh", "mpi.eager_below_bytes"),
+    ("smpi/send-is-detached-thresh", "mpi.detached_below_bytes"),
+    ("smpi/os", "mpi.send_overhead"),
+    ("smpi/ois", "mpi.isend_overhead"),
+    ("smpi/or", "mpi.receive_overhead"),
+    ("smpi/test", "mpi.test_s"),
+    ("smpi/iprobe", "mpi.iprobe_s"),
+    ("smpi/grow-injected-times", "mpi.test_grows"),
+];
+
+/// Collective operations of which SimGrid and the configuration choose the algorithm by name.
+const COLLECTIVES: [&str; 11] = [
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "barrier",
+    "bcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+];
+
+/// Returns what takes the place of an option of SimGrid.
+fn describe_counterpart(option: &str) -> String {
+    let known = COUNTERPARTS.iter().find(|(name, _)| *name == option).map(|(_, key)| (*key).to_owned());
+    let algorithm = || {
+        let operation = option.strip_prefix("smpi/").map(|name| name.replace('-', "_"))?;
+        COLLECTIVES.contains(&operation.as_str()).then(|| format!("mpi.{operation}"))
+    };
+    match known.or_else(algorithm) {
+        Some(key) => format!("set {key} in the configuration"),
+        None => "it has no counterpart in the configuration; remove it if the platform may do without it"
+            .to_owned(),
+    }
 }
 
 /// Error of a route lookup.

@@ -16,6 +16,7 @@ pub mod quantity;
 mod route_builder;
 pub(crate) mod routing;
 mod summary;
+mod text;
 pub(crate) mod zone;
 pub(crate) mod zone_builder;
 
@@ -48,20 +49,11 @@ impl Platform {
     /// # Errors
     /// If the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
     pub fn from_path(path: &std::path::Path) -> Result<Self, PlatformError> {
-        let read = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::InvalidData => {
-                std::io::Error::new(source.kind(), "found a binary file, expected XML or TOML")
-            }
-            _ => source,
-        });
-        let text = read.map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
+        let text = std::fs::read(path).and_then(text::decode);
+        let text = text.map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let origin = path.display().to_string();
-        if text.trim_start().starts_with('<') {
-            Self::from_xml(text, &origin)
-        } else {
-            Self::from_toml(text, &origin)
-        }
+        if is_xml(path, text) { Self::from_xml(text, &origin) } else { Self::from_toml(text, &origin) }
     }
 
     /// Reads a platform in SimGrid's XML, version 4.x; `origin` is the name of the text in messages.
@@ -234,4 +226,12 @@ impl Platform {
         let [src, dst] = [src, dst].map(|host| self.host(host).name.clone());
         RouteError::Empty { src, dst, zone, zone_at }
     }
+}
+
+/// Returns whether a platform file is XML, perhaps with something else before it.
+fn is_xml(path: &std::path::Path, text: &str) -> bool {
+    let is_named_xml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+    let is_toml = || text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty());
+    text.trim_start().starts_with('<')
+        || (is_named_xml || text.contains("<?xml") || text.contains("<platform")) && !is_toml()
 }

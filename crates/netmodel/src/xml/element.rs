@@ -205,7 +205,11 @@ pub(super) fn parse(text: &str, builder: &PlatformBuilder) -> Result<Element, Pl
             // The only element of the format that holds text. Its reader decides on it.
             Event::Text(_) if open.last().is_some_and(|element| element.name == "trace") => None,
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
-                return Err(malformed("text between elements".to_owned()));
+                return Err(malformed(match (open.is_empty(), &root) {
+                    (true, None) => "text before the first element, expected <?xml or <platform".to_owned(),
+                    (true, Some(_)) => "text after the last element".to_owned(),
+                    (false, _) => "text between elements".to_owned(),
+                }));
             }
             Event::Comment(_) | Event::Decl(_) | Event::DocType(_) | Event::PI(_) => None,
             Event::Eof => {

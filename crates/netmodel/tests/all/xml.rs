@@ -126,10 +126,26 @@ fn options_that_change_timing_are_refused() {
         Platform::from_xml(&text, "p.xml")
     };
     assert!(with_config("tracing/filename").is_ok());
-    for option in ["network/TCP-gamma", "smpi/os", "cpu/optim", "surf/precision"] {
+    for option in ["network/TCP-gamma", "smpi/os", "host/model", "surf/precision"] {
         let error = with_config(option).unwrap_err();
         assert!(
             matches!(error, PlatformError::Option { at, option: found } if at == line(2) && found == option)
+        );
+    }
+    for (option, expected) in [
+        ("network/TCP-gamma", "set network.tcp_gamma in the configuration"),
+        ("smpi/reduce-scatter", "set mpi.reduce_scatter in the configuration"),
+        ("host/model", "has no counterpart"),
+    ] {
+        let error = with_config(option).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for option in ["smpi/host-speed", "smpi/simulate-computation", "maxmin/precision", "cpu/optim"] {
+        let platform = with_config(option).unwrap();
+        let [warning] = platform.warnings() else { panic!("{:?}", platform.warnings()) };
+        assert_eq!(
+            *warning,
+            format!("p.xml:2: the option {option:?} is ignored: it changes no replay of a trace")
         );
     }
     let error = refused("<host id=\"a\" speed=\"1f\"><prop id=\"smpi/or\" value=\"0:1:2\"/></host>");
@@ -264,6 +280,20 @@ fn files_that_are_no_platform_are_refused() {
         |text: &str| Platform::from_xml(text, "p.xml").err().unwrap_or_else(|| panic!("{text} is accepted"));
     assert!(
         matches!(error("<platform version=\"3\"/>"), PlatformError::Version { found, .. } if found == "3")
+    );
+    for (text, converts) in [
+        ("<platform version=\"3\"/>", true),
+        ("<platform_description version=\"1\"/>", true),
+        ("<platform version=\"5\"/>", false),
+    ] {
+        let message = error(text).to_string();
+        assert!(message.contains("expected 4, 4.0 or 4.1"), "{message}");
+        assert_eq!(message.contains("simgrid_update_xml"), converts, "{message}");
+    }
+    let before = error("A page.\n<?xml version=\"1.0\"?><platform version=\"4.1\"/>").to_string();
+    assert_eq!(
+        before,
+        "p.xml:1: not well-formed XML: text before the first element, expected <?xml or <platform"
     );
     assert!(matches!(error("<platform version=\"4.1\"/>"), PlatformError::NoHosts { .. }));
     assert!(matches!(error("<zone id=\"a\" routing=\"Full\"/>"), PlatformError::UnknownElement { .. }));
