@@ -113,6 +113,15 @@ fn unfit_values_are_reported_with_what_fits() {
             "[network]\npreset = 1\n",
             "2:10: [network] preset: found 1, expected \"links\" or \"smpi\" or \"lv08\" or \"cm02\" or \"raw\" or \"infiniband-edr\" or \"infiniband-hdr\" or \"slingshot-11\" or \"omni-path-100\" or \"roce-100\"",
         ),
+        (
+            "[platform]\nfile = ['p.toml']\n",
+            "2:8: [platform] file: found [\"p.toml\"], expected the name of a file",
+        ),
+        (
+            "[checkpoint]\ndirectory = 3\n",
+            "2:13: [checkpoint] directory: found 3, expected the name of a directory",
+        ),
+        ("[engine]\npartition = ['auto']\n", "2:13: [engine] partition: found [\"auto\"], expected a string"),
         ("[mpi]\ntest_grows = 'no'\n", "2:14: [mpi] test_grows: found \"no\", expected true or false"),
         ("trace = 'x'\n", "1:9: trace: found \"x\", expected a table"),
         (

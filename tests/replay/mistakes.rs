@@ -111,6 +111,83 @@ fn a_latency_without_unit_is_refused() {
     command().args(["platform", "check", text(&slow)]).assert().code(DONE);
 }
 
+/// Bare numbers that cannot be meant are refused as a bare latency is.
+#[test]
+fn a_bandwidth_or_a_speed_without_unit_is_refused() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", MESSAGE);
+    for (unit, bare, message) in [
+        ("'1GBps'", "400", "found 400, which is 400 B/s: write the unit, as in \"400MBps\" or \"400Bps\""),
+        ("'1Gf'", "10", "found 10, which is 10 flop/s: write the unit, as in \"10Gf\" or \"10f\""),
+        ("'1GBps'", "'1e40GBps'", "no machine has that, expected 1 to 1e18 B/s"),
+        ("'1us'", "inf", "found inf, expected a finite number"),
+    ] {
+        let platform = folder.write("bare.toml", &PAIR.replace(unit, bare));
+        let found = stderr(FAILED, &["run", text(&trace), "--platform", text(&platform), "-q"]);
+        assert!(found.contains(message) && !found.contains("infus"), "{found}");
+    }
+    let platform = folder.write("micro.toml", &PAIR.replace("'1us'", "'1 µs'"));
+    command()
+        .args(["run", text(&trace), "--platform", text(&platform), "-q"])
+        .args(["--set=mpi.send_overhead=1µs", "--set=engine.run_ahead_s=1μs"])
+        .assert()
+        .code(DONE);
+}
+
+/// A larger limit of detached sends lets standard sends end, and no synchronous ones.
+#[test]
+fn synchronous_sends_that_wait_for_each_other_need_no_buffers() {
+    let folder = Folder::new();
+    let platform = folder.write("pair.toml", PAIR);
+    let deadlock = |sends: [&str; 2]| {
+        let rank = |(rank, send): (usize, &str)| {
+            let peer = 1 - rank;
+            let send = send.replace("PEER", &peer.to_string()).replace(';', &format!("\n{rank} "));
+            format!("{rank} init\n{rank} {send}\n{rank} recv {peer} 5 100000\n{rank} finalize\n")
+        };
+        let trace = folder.write("trace.txt", &sends.into_iter().enumerate().map(rank).collect::<String>());
+        let found = stderr(FAILED, &["run", text(&trace), "--platform", text(&platform), "-q"]);
+        assert!(found.contains("2 ranks wait for each other"), "{found}");
+        found.contains("raise it")
+    };
+    let [standard, synchronous] = ["send PEER 5 100000", "ssend PEER 5 100000"];
+    let waits = ["issend PEER 5 100000 req=1;wait req=1", "isend PEER 5 100000 req=1;wait req=1"];
+    let persistent = "ssend_init PEER 5 100000 req=1;start req=1;waitall req=1";
+    for sends in [[synchronous; 2], [waits[0]; 2], [synchronous, waits[0]], [persistent, synchronous]] {
+        assert!(!deadlock(sends), "{sends:?}");
+    }
+    for sends in [[standard; 2], [standard, synchronous], [waits[1], waits[0]]] {
+        assert!(deadlock(sends), "{sends:?}");
+    }
+}
+
+/// A platform that is almost XML is read as XML, in the encodings of XML.
+#[test]
+fn platforms_in_xml_are_recognized() {
+    let folder = Folder::new();
+    let body = "<platform version='4.1'><zone id='z' routing='Full'><host id='a' speed='1Gf'/><host id='b' speed='1Gf'/>\
+                <link id='l' bandwidth='125MBps' latency='50us'/><route src='a' dst='b'><link_ctn id='l'/></route></zone></platform>";
+    for name in ["page.xml", "page.txt"] {
+        let page = folder.write(name, &format!("This page has no style.\n<?xml version='1.0'?>{body}"));
+        let found = stderr(FAILED, &["platform", "check", text(&page)]);
+        assert!(found.contains(":1: not well-formed XML: text before the first element"), "{found}");
+    }
+    let latin = folder.path("latin.xml");
+    let bytes =
+        [b"<?xml version='1.0' encoding='ISO-8859-1'?>\n<!-- caf\xe9 -->\n", body.as_bytes()].concat();
+    std::fs::write(&latin, &bytes).unwrap();
+    command().args(["platform", "check", text(&latin)]).assert().code(DONE);
+    std::fs::write(&latin, String::from_utf8_lossy(&bytes).replace("ISO-8859-1", "EBCDIC")).unwrap();
+    let found = stderr(FAILED, &["platform", "check", text(&latin)]);
+    assert!(found.contains("the encoding EBCDIC is not read"), "{found}");
+    std::fs::write(&latin, &bytes[b"<?xml version='1.0' encoding='ISO-8859-1'?>\n".len()..]).unwrap();
+    let found = stderr(FAILED, &["platform", "check", text(&latin)]);
+    assert!(found.contains("the byte 0xe9 in line 1, which is not UTF-8"), "{found}");
+    // A comment does not make XML of TOML.
+    let toml = folder.write("pair.toml", &format!("# Made of a <platform> in XML.\n{PAIR}"));
+    command().args(["platform", "check", text(&toml)]).assert().code(DONE);
+}
+
 #[test]
 fn units_are_read_as_they_are_printed() {
     let folder = Folder::new();

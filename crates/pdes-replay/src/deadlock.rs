@@ -4,7 +4,7 @@ use std::fmt;
 
 use mpi_model::{Awaited, WaitReason};
 use pdes_core::Rank;
-use trace_mmap::{Action, Location, RankTrace, Trace};
+use trace_mmap::{Action, Call, Location, OutIdx, RankTrace, SendMode, Trace};
 
 /// Largest number of ranks of a chain that are located in the trace and listed.
 const MAX_LISTED: usize = 16;
@@ -40,6 +40,8 @@ pub struct WaitingRank {
     pub rank: Rank,
     /// The event that it waits for.
     pub waiting: WaitReason,
+    /// True if it waits in a synchronous send, which no library keeps for the receiver.
+    pub is_synchronous: bool,
     /// Position at which it waits: action, position in the trace, and call site in the program if the trace has it.
     pub position: String,
 }
@@ -63,6 +65,7 @@ impl Deadlock {
         let link = |&(rank, waiting): &(Rank, WaitReason)| WaitingRank {
             rank,
             waiting,
+            is_synchronous: is_synchronous(trace, rank, waiting),
             position: describe_position(trace, rank, waiting),
         };
         Self {
@@ -117,6 +120,41 @@ fn describe_position(trace: &Trace, rank: Rank, waiting: WaitReason) -> String {
     format!("in action {index}{operation}{location}{site}")
 }
 
+/// Returns whether a rank waits in a send that is synchronous (`MPI_Ssend`), or for requests of such sends alone to its peer.
+fn is_synchronous(trace: &Trace, rank: Rank, waiting: WaitReason) -> bool {
+    let (Awaited::Receiver(peer), None) = (waiting.awaited, waiting.operation) else { return false };
+    let Ok(index) = usize::try_from(waiting.action) else { return false };
+    let modes = trace.with_rank(rank, |trace| {
+        let is_to_peer = |to: OutIdx| trace.outgoing()[to.index()].peer == peer;
+        let mode_of = |action| match action {
+            Action::Send { to, .. } | Action::Isend { to, .. } => {
+                is_to_peer(to).then_some(SendMode::Standard)
+            }
+            Action::SendRecv(_) => Some(SendMode::Standard),
+            Action::Call(id) => match trace.call(id) {
+                Call::Send { mode, to, .. }
+                | Call::Isend { mode, to, .. }
+                | Call::SendInit { mode, to, .. } => to.is_some_and(is_to_peer).then_some(*mode),
+                Call::SendRecv { .. } => Some(SendMode::Standard),
+                _ => None,
+            },
+            _ => None,
+        };
+        let is_blocking = |action| match action {
+            Action::Send { .. } | Action::SendRecv(_) => true,
+            Action::Call(id) => matches!(trace.call(id), Call::Send { .. } | Call::SendRecv { .. }),
+            _ => false,
+        };
+        let Some(last) = trace.cursor().nth(index) else { return false };
+        if is_blocking(last) {
+            return mode_of(last) == Some(SendMode::Synchronous);
+        }
+        let mut modes = trace.cursor().take(index + 1).filter_map(mode_of).peekable();
+        modes.peek().is_some() && modes.all(|mode| mode == SendMode::Synchronous)
+    });
+    modes.unwrap_or(false)
+}
+
 /// Finds the call site of an action: the last one in the trace before it.
 fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
     let actions = trace.cursor().take(usize::try_from(index).ok()?);
@@ -128,9 +166,11 @@ fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
 }
 
 impl Deadlock {
-    /// Returns whether each rank of the chain waits in a send: a library that keeps the messages would run the program.
-    fn consists_of_sends(&self) -> bool {
+    /// Returns whether each rank of the chain waits in a send, and not all of these are synchronous: a library that keeps the messages
+    /// would run the program.
+    fn needs_buffers(&self) -> bool {
         self.chain.iter().all(|rank| matches!(rank.waiting.awaited, Awaited::Receiver(_)))
+            && !self.chain.iter().all(|rank| rank.is_synchronous)
     }
 }
 
@@ -143,7 +183,7 @@ impl fmt::Display for Deadlock {
             _ => "ranks wait for ever",
         };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
-        for WaitingRank { rank, waiting, position: place } in &self.chain {
+        for WaitingRank { rank, waiting, position: place, .. } in &self.chain {
             write!(f, "\n  rank {rank} waits {place} ")?;
             match waiting.awaited {
                 Awaited::Sender(peer) => write!(f, "for a message from rank {peer}")?,
@@ -157,7 +197,7 @@ impl fmt::Display for Deadlock {
         }
         match self.end {
             ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),
-            ChainEnd::Cycle if self.consists_of_sends() => write!(
+            ChainEnd::Cycle if self.needs_buffers() => write!(
                 f,
                 "\n  sends of mpi.detached_below_bytes or more wait for their receives; raise it if the MPI library of the program \
                  keeps larger messages"

@@ -232,6 +232,9 @@ fn describe(schema: &Schema) -> String {
     if let Some(names) = choices(schema) {
         return names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
     }
+    if let Some(value) = schema["x-value"].as_str() {
+        return value.to_owned();
+    }
     if let Some(alternatives) = alternatives(schema) {
         // Bounds beside the alternatives are those of numbers.
         let bounded = |one: &Schema| {
@@ -249,7 +252,11 @@ fn describe(schema: &Schema) -> String {
         Some("boolean") => return "true or false".to_owned(),
         Some("array") => return "a list".to_owned(),
         Some("object") => return "a table".to_owned(),
-        _ => return schema["description"].as_str().map_or("a string", |_| "a string with a unit").to_owned(),
+        // The strings of quantities describe themselves so.
+        _ if schema["description"].as_str().is_some_and(|text| text.starts_with("a number with")) => {
+            return "a string with a unit".to_owned();
+        }
+        _ => return "a string".to_owned(),
     };
     match (range(schema), schema["exclusiveMinimum"].as_f64()) {
         (_, Some(min)) => format!("{name} above {min}"),

@@ -2,7 +2,7 @@
 //!
 //! The JSON schema, the reference in `docs/configuration.md` and the suggestions for typos are generated from these types. The doc
 //! comment of a field is its description, `x-unit` its unit, `x-default` a default that is not a value, `x-page` the page of the
-//! documentation with details.
+//! documentation with details, `x-value` what messages call its values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub(super) struct Sections {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TraceSection {
     /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd. Or a Paraver trace (`.prv`).
-    #[schemars(extend("x-default" = "required", "x-page" = "traces.md"))]
+    #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
     pub(super) path: Option<PathBuf>,
     /// Number of ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
@@ -72,7 +72,7 @@ pub(super) struct TraceSection {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PlatformSection {
     /// Platform file: SimGrid XML or TOML.
-    #[schemars(extend("x-default" = "this or `topology`", "x-page" = "platforms.md"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "this or `topology`", "x-page" = "platforms.md"))]
     pub(super) file: Option<PathBuf>,
     /// Topology of an inline platform, as in a TOML file.
     #[schemars(with = "TopologyDescription", extend("x-default" = "this or `file`", "x-page" = "platforms.md"))]
@@ -93,7 +93,7 @@ pub(super) struct PlatformSection {
     #[schemars(with = "Vec<FileSystemDescription>", extend("x-default" = "none", "x-page" = "storage.md"))]
     file_system: Option<toml::Value>,
     /// Hosts file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
-    #[schemars(extend("x-default" = "none"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none"))]
     pub(super) hosts: Option<PathBuf>,
     /// Placement of ranks without a hosts file: `block` fills the cores of a host before the next one, as launchers do; `cyclic` deals
     /// one rank to each host in turn, as SimGrid does.
@@ -331,7 +331,7 @@ pub(super) struct ParallelSection {
     pub(super) partition: Option<String>,
     /// Profile (`output.profile`) of an earlier replay with epochs: regions are assigned to processes such that those of each took about as
     /// long; without it, such that they have about as many actions.
-    #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#with-contention"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#with-contention"))]
     pub(super) region_costs: Option<PathBuf>,
     /// Under `mpirun`, all processes of a host work, even if they have more threads than the host has cores; otherwise those without a
     /// core of their own wait, which is faster.
@@ -366,7 +366,7 @@ pub(super) struct AnalysisSection {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CheckpointSection {
     /// Directory of checkpoints (`--checkpoint`).
-    #[schemars(extend("x-default" = "none", "x-page" = "checkpoints.md"))]
+    #[schemars(extend("x-value" = "the name of a directory", "x-default" = "none", "x-page" = "checkpoints.md"))]
     pub(super) directory: Option<PathBuf>,
     /// Wall-clock time between two checkpoints, such as `"30s"` or `"5m"` (`--every`).
     #[schemars(extend("default" = "5m"))]
@@ -380,7 +380,7 @@ pub(super) struct CheckpointSection {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TimelineSection {
     /// File of the timeline (`--timeline`).
-    #[schemars(extend("x-default" = "none", "x-page" = "timelines.md"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "timelines.md"))]
     pub(super) file: Option<PathBuf>,
     /// Format of the timeline: `chrome`, `paje`, `otf2`, `csv`, `parquet` (`--timeline-format`).
     #[schemars(extend("x-default" = "by the end of the file's name"))]
@@ -400,10 +400,10 @@ pub(super) struct TimelineSection {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OutputSection {
     /// File of the report (JSON).
-    #[schemars(extend("x-default" = "none", "x-page" = "report.md"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "report.md"))]
     pub(super) report: Option<PathBuf>,
     /// File of the profile of the parallelism (JSON); the trace is replayed a second time.
-    #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#profile"))]
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
 }
 
