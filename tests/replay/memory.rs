@@ -59,6 +59,37 @@ fn ranks_of_a_host_share_its_memory() {
     assert!((shared - 6.0).abs() < 1e-9, "{shared}");
 }
 
+/// Traffic with a memory that limits nothing is said to have no effect.
+#[test]
+fn traffic_without_a_memory_bandwidth_is_a_warning() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &program(2));
+    let warning = "which has no memory_bandwidth";
+    let run = |platform: &str, setting: &str| {
+        let platform = folder.write("platform.toml", platform);
+        let mut replay = command();
+        replay.arg("--trace").arg(&trace).arg("--platform").arg(platform).args(["--set", setting]);
+        replay.assert().code(DONE)
+    };
+    let without = CLUSTER.replace("memory_bandwidth = '3GBps'\n", "");
+    for (setting, key) in [
+        (
+            "compute.bytes_per_flop=1",
+            "compute.bytes_per_flop has no effect on 2 ranks, the first on the host node-0",
+        ),
+        (
+            "compute.region_bytes_per_flop={ sweep = 3 }",
+            "compute.region_bytes_per_flop has no effect on 2 ranks",
+        ),
+    ] {
+        run(&without, setting).stderr(contains(key).and(contains(warning)));
+        run(CLUSTER, setting).stderr(contains(warning).not());
+    }
+    run(&without, "compute.bytes_per_flop=0").stderr(contains(warning).not());
+    // Host b of the graph has none.
+    run(GRAPH, "compute.bytes_per_flop=1").stderr(contains("no effect on 1 rank, the first on the host b"));
+}
+
 #[test]
 fn impossible_memories_are_refused() {
     let folder = Folder::new();

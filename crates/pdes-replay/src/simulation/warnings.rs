@@ -1,5 +1,6 @@
 //! Warnings about a simulation, which a user should know before trusting its result.
 
+use mpi_model::Parameters;
 use pdes_core::Rank;
 use trace_mmap::{Trace, UnmodelledCalls};
 
@@ -23,6 +24,7 @@ impl Simulation {
             let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
             warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
         }
+        warnings.extend(self.memory_warning());
         let Model { key, capabilities, .. } = self.model;
         if let Some((bandwidth, latency)) = self.first_route() {
             warnings.extend(self.job.preset.mismatches(bandwidth, latency));
@@ -68,6 +70,25 @@ impl Simulation {
         let links = || route.iter().map(|&link| self.platform.link(link));
         let bandwidth = links().map(|link| link.bandwidth).reduce(f64::min)?;
         Some((bandwidth, links().map(|link| link.latency).sum()))
+    }
+
+    /// Returns a warning if traffic with the memory is given, and has no effect for ranks on hosts without a memory bandwidth.
+    fn memory_warning(&self) -> Option<String> {
+        let Parameters { bytes_per_flop, region_bytes_per_flop, .. } = &self.job.mpi;
+        let key = match *bytes_per_flop > 0.0 {
+            true => "bytes_per_flop",
+            false if region_bytes_per_flop.values().any(|traffic| *traffic > 0.0) => "region_bytes_per_flop",
+            false => return None,
+        };
+        let hosts =
+            (0..self.trace.ranks()).map(|rank| self.platform.host(self.placement.host(Rank::new(rank))));
+        let mut without = hosts.filter(|host| host.memory_bandwidth.is_none());
+        let first = without.next()?;
+        let ranks = count(without.count() as u64 + 1, "rank");
+        Some(format!(
+            "compute.{key} has no effect on {ranks}, the first on the host {}, which has no memory_bandwidth: give it one in the platform",
+            first.name
+        ))
     }
 
     /// Returns a warning about the first host with more ranks than cores, if there is one.
