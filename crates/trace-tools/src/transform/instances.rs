@@ -51,7 +51,7 @@ impl Instances {
     }
 
     /// Returns the amounts of a rank \[flop\].
-    fn of_rank(&self, program: &Program<'_>, rank: Rank) -> Vec<f64> {
+    pub(super) fn of_rank(&self, program: &Program<'_>, rank: Rank) -> Vec<f64> {
         let mut amounts = Vec::new();
         if !self.is_split {
             // As of a folded program, whose computations are added up in another order.

@@ -131,12 +131,52 @@ fn balancing_keeps_the_sum_of_each_instance() {
     assert_eq!(changed(uneven, &["kind='balance'\nover='sum'\nranks='0-1'"]), written(expected));
     let refused = refusal(uneven, &["kind='balance'\nranks='0-1'"]);
     assert!(refused.contains("rank 1: it has 1 instances, an earlier rank has 2"), "{refused}");
+    // A rank without computations gets its part, too.
     let idle = "0 init\n1 init\n1 compute 8\n";
-    let refused = refusal(idle, &["kind='balance'\nover='sum'"]);
-    assert!(refused.contains("rank 0: it has no such computation"), "{refused}");
+    let expected = "0 init\n0 compute 4\n1 init\n1 compute 4\n";
+    assert_eq!(changed(idle, &["kind='balance'\nover='sum'"]), written(expected));
     let zero = "0 init\n0 compute 4\n1 init\n1 compute 0\n";
     let refused = refusal(zero, &["kind='balance'"]);
     assert!(refused.contains("rank 1, action 1: its computations are all zero"), "{refused}");
+}
+
+/// What one rank alone computes at a place, each rank computes a part of, where its messages and collective operations allow it.
+#[test]
+fn balancing_distributes_the_computations_of_one_rank() {
+    // After the gather: rank 1 comes to the place without computing there, rank 2 does not come to it, rank 3 has no call site.
+    let alone = "0 init\n0 location w 1\n0 compute 1\n0 gather 8 8 0\n0 location p 2\n0 compute 6\n0 compute 2\n0 bcast 8\n0 finalize\n\
+        1 init\n1 location w 1\n1 compute 1\n1 gather 8 8 0\n1 location p 2\n1 location b 3\n1 bcast 8\n1 finalize\n\
+        2 init\n2 location w 1\n2 compute 1\n2 gather 8 8 0\n2 bcast 8\n2 finalize\n\
+        3 init\n3 compute 1\n3 gather 8 8 0\n3 bcast 8\n3 finalize\n";
+    let expected = "0 init\n0 location w 1\n0 compute 1\n0 gather 8 8 0\n0 location p 2\n0 compute 1.5\n0 compute 0.5\n0 bcast 8\n0 finalize\n\
+        1 init\n1 location w 1\n1 compute 1\n1 gather 8 8 0\n1 location p 2\n1 compute 2\n1 location b 3\n1 bcast 8\n1 finalize\n\
+        2 init\n2 location w 1\n2 compute 1\n2 gather 8 8 0\n2 location p 2\n2 compute 2\n2 location w 1\n2 bcast 8\n2 finalize\n\
+        3 init\n3 compute 1\n3 gather 8 8 0\n3 compute 2\n3 bcast 8\n3 finalize\n";
+    assert_eq!(changed(alone, &["kind='balance'\nover='sum'\nsite='p:2'"]), written(expected));
+    // Rank 0 collects messages, computes, and answers, twice; rank 2 only computes, and leaves out what is selected.
+    let round = |flops: [&str; 3]| {
+        let [root, worker, other] = flops;
+        format!(
+            "0 init\n0 location r 1\n0 recv 1 0 8\n0 location p 2\n0 compute {root}\n0 send 1 0 8\n0 location r 1\n0 recv 1 0 8\n0 location p 2\n\
+             0 compute {root}\n0 send 1 0 8\n0 finalize\n1 init\n1 location w 1\n1 compute 9\n1 send 0 0 8\n{worker}1 recv 0 0 8\n1 compute 9\n\
+             1 send 0 0 8\n{worker}1 recv 0 0 8\n1 finalize\n2 init\n2 location w 1\n{other}2 compute 9\n2 finalize\n"
+        )
+    };
+    let expected = round([
+        "4",
+        "1 location p 2\n1 compute 4\n1 location w 1\n",
+        "2 location p 2\n2 compute 8\n2 location w 1\n",
+    ]);
+    assert_eq!(
+        changed(&round(["12", "", ""]), &["kind='balance'\nover='sum'\nsite='p:2'"]),
+        written(&expected)
+    );
+    // Only selected ranks share.
+    let expected = round(["6", "1 location p 2\n1 compute 6\n1 location w 1\n", ""]);
+    assert_eq!(
+        changed(&round(["12", "", ""]), &["kind='balance'\nover='sum'\nsite='p:2'\nranks='0-1'"]),
+        written(&expected)
+    );
 }
 
 #[test]
