@@ -15,7 +15,7 @@ pub enum ScheduleError {
         expected: u32,
     },
     /// An operation names a rank that does not exist, or none where it must.
-    #[error("rank {rank}, operation {operation}: found peer {peer:?}, expected a rank from 0 to {}", ranks.saturating_sub(1))]
+    #[error("rank {rank}, operation {operation}: found {}, expected a rank from 0 to {}", peer.map_or("no peer".to_owned(), |peer| format!("peer {peer}")), ranks.saturating_sub(1))]
     Peer {
         /// The rank.
         rank: u32,

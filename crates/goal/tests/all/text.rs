@@ -43,7 +43,7 @@ mistakes! {
     a_missing_unit: line("send 5 to 1") => "line 3, column 8: found \"to\", expected \"b\"";
     a_wrong_direction: line("send 5b from 1") => "line 3, column 9: found \"from\", expected \"to\"";
     any_destination: line("send 5b to -1") => "line 3, column 12: found \"-1\", expected a number";
-    no_such_rank: line("send 5b to 9") => "line 2, column 6: rank 0, operation 0: found peer Some(9), expected a rank from 0 to 1";
+    no_such_rank: line("send 5b to 9") => "line 2, column 6: rank 0, operation 0: found peer 9, expected a rank from 0 to 1";
     an_unknown_word: line("l1: wait 5") => "line 3, column 5: found \"wait\", expected \"send\", \"recv\" or \"calc\"";
     an_unknown_relation: line("l1 needs l2") => "line 3, column 4: found \"needs\", expected \":\", \"requires\" or \"irequires\"";
     two_operations_on_a_line: line("calc 5 calc 6") =>

@@ -6,8 +6,8 @@ use super::description::{
 };
 use super::routing::Routing;
 use super::routing::table::RouteTable;
-use crate::topology::dragonfly::Dragonfly;
-use crate::topology::fat_tree::{FatTree, FatTreeOffsets};
+use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
+use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
 use crate::topology::star::Star;
 use crate::topology::torus::Torus;
 use crate::topology::{RoutingRule, Topology, Wiring};
@@ -53,12 +53,12 @@ fn shape(
     Ok(match &cluster.shape {
         Shape::Flat => Box::new(Star::new(cluster.numbers.clone())),
         Shape::Torus(sizes) => Box::new(Torus::try_new(sizes).ok_or_else(|| {
-            problem(format!("torus {sizes:?}"), "one dimension or more, each of one host or more")
+            problem(format!("torus {}", joined(sizes)), "one dimension or more, each of one host or more")
         })?),
         Shape::FatTree(levels) => {
             let expected = "one level or more, with one child, parent and cable or more each";
             let tree = FatTree::try_new(levels, builder.fat_tree_origin);
-            Box::new(tree.ok_or_else(|| problem(format!("fat tree {levels:?}"), expected))?)
+            Box::new(tree.ok_or_else(|| problem(fat_tree_text(levels), expected))?)
         }
         Shape::Dragonfly(shape) => {
             // SimGrid's XML, which has lines, describes networks that SimGrid has.
@@ -70,9 +70,33 @@ fn shape(
             };
             let dragonfly = Dragonfly::try_new(*shape, builder.dragonfly_cables)
                 .filter(|_| !is_simgrids || shape.is_in_simgrid());
-            Box::new(dragonfly.ok_or_else(|| problem(format!("{shape:?}"), expected))?)
+            Box::new(dragonfly.ok_or_else(|| problem(dragonfly_text(*shape), expected))?)
         }
     })
+}
+
+/// Joins numbers as platforms in XML do.
+fn joined(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn fat_tree_text(levels: &[FatTreeLevel]) -> String {
+    let level = |level: &FatTreeLevel| {
+        format!("{} children, {} parents, {} cables", level.children, level.parents, level.cables)
+    };
+    let levels: Vec<String> = levels.iter().map(level).collect();
+    if levels.is_empty() {
+        "fat tree without levels".to_owned()
+    } else {
+        format!("fat tree of {}", levels.join("; "))
+    }
+}
+
+fn dragonfly_text(shape: DragonflyShape) -> String {
+    let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = shape;
+    format!(
+        "dragonfly of {groups} groups ({blue} cables), {chassis} chassis ({black}), {blades} blades ({green}), {nodes} nodes"
+    )
 }
 
 fn check(

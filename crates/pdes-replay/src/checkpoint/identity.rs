@@ -59,7 +59,10 @@ impl RunIdentity {
             IdentityPart::new("the platform", &job.platform, &platform),
             IdentityPart::new(
                 "the rule of routes",
-                format!("{:?}", job.routing),
+                serde_json::to_value(job.routing)
+                    .ok()
+                    .and_then(|name| Some(name.as_str()?.to_owned()))
+                    .unwrap_or_default(),
                 format!("{:?}", job.routing).as_bytes(),
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
@@ -85,7 +88,7 @@ impl RunIdentity {
             IdentityPart::new("analysis.histograms", job.histograms, &[job.histograms.into()]),
             IdentityPart::new(
                 "analysis.matrix",
-                format!("{:?}", job.matrix_groups),
+                job.matrix_groups.map_or("none".to_owned(), |groups| format!("of {groups} groups at most")),
                 format!("{:?}", job.matrix_groups).as_bytes(),
             ),
             IdentityPart::new(
