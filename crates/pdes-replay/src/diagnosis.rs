@@ -2,6 +2,7 @@
 
 mod delays;
 mod gain;
+mod imbalance;
 #[cfg(feature = "pictures")]
 mod page;
 mod pop;
@@ -28,6 +29,7 @@ use crate::job::Job;
 use crate::report::{site_name, write_json};
 use crate::simulation::{Outcome, RunError, Simulation};
 use delays::{Delay, Member};
+use gain::{MendedPlaces, Mending};
 pub use pop::{Pop, RegionEfficiency, Scaling};
 use pop::{RegionTimes, Useful};
 pub use rules::{Relation, Rule, RuleError, Scope};
@@ -75,9 +77,15 @@ pub struct Problem {
     pub duration_s: f64,
     /// This time as a part of the time of all ranks, the run time times their number; of links in the run time.
     pub share: f64,
-    /// Simulated time that the program would take less if the hypothesis of the rule came true \[s\]; null if it was not asked for, the
-    /// rule has none, or it does not fit the program.
+    /// Simulated time that the program would take less if the hypothesis of the rule came true \[s\]; null if it was not asked for, or is
+    /// not known.
     pub gain_s: Option<f64>,
+    /// Reason why the gain is not known; null if it is, or was not asked for.
+    #[serde(default)]
+    pub no_gain: Option<String>,
+    /// The hypothesis that was replayed for the gain, in a line; null if none was. Problems with the same one have the same gain.
+    #[serde(default)]
+    pub hypothesis: Option<String>,
     /// Advice, with the sites that have most of the problem.
     pub recommendation: String,
     /// Call sites or links, the longest time first.
@@ -95,7 +103,7 @@ pub struct Problem {
     /// States in a timeline in which the problem is seen: its wait states, or else its calls.
     pub states: Vec<String>,
     #[serde(skip)]
-    hypothesis: Option<String>,
+    mending: Mending,
 }
 
 /// Calls of one kind at one call site, or a link.
@@ -204,6 +212,7 @@ impl Diagnosis {
         let run = variables::of_run(outcome, &pop, pop.nodes);
         let places = variables::places(trace, outcome, &structure, &run);
         let delays = delays::delays(trace, outcome, &places);
+        let work = variables::unequal_work(&places);
         let links = variables::links(simulation, outcome, &run);
         let whole = [Part { site: None, call: None, variables: run }];
         let all = pop.time_s * ranks.len() as f64;
@@ -214,7 +223,7 @@ impl Diagnosis {
                 Scope::Link => (&links[..], pop.time_s),
                 Scope::Run => (&whole[..], all),
             };
-            let found = Problem::find(rule, parts, &delays, time);
+            let found = Problem::find(rule, (parts, &work), &delays, time);
             problems
                 .extend(found.map_err(|message| DiagnosisError::Rule { rule: rule.name.clone(), message })?);
         }
@@ -328,7 +337,12 @@ fn flops_of_sites(trace: &Trace, structure: &[RankStructure]) -> BTreeMap<Option
 
 impl Problem {
     /// Applies a rule to parts of a run, whose time is given \[s\]; returns `None` if the problem is not there, or too short.
-    fn find(rule: &Rule, parts: &[Part], delays: &[Delay], time: f64) -> Result<Option<Self>, String> {
+    fn find(
+        rule: &Rule,
+        (parts, work): (&[Part], &[Option<String>]),
+        delays: &[Delay],
+        time: f64,
+    ) -> Result<Option<Self>, String> {
         let found = delays::members(rule, parts, delays)?;
         let durations = found.iter().map(|member| member.duration_s);
         let duration_s = match rule.scope {
@@ -341,7 +355,9 @@ impl Problem {
             return Ok(None);
         }
         let mut places = places_of(&found);
-        let hypothesis = gain::hypothesis(rule, &places)?;
+        let pairs: Vec<PlacePair> =
+            if rule.join().is_some() { found.iter().map(PlacePair::of).collect() } else { Vec::new() };
+        let mending = gain::mending(rule, MendedPlaces { own: &places, pairs: &pairs, work })?;
         if rule.scope == Scope::Run {
             places.clear();
         }
@@ -354,8 +370,6 @@ impl Problem {
             states.sort();
             states.dedup();
         }
-        let pairs: Vec<PlacePair> =
-            if rule.join().is_some() { found.iter().map(PlacePair::of).collect() } else { Vec::new() };
         let names = [text::names(&sites, &places), text::other_names(&pairs)];
         let recommendation = text::advice(&rule.recommendation, &names, &found[0].variables);
         Ok(Some(Self {
@@ -364,6 +378,8 @@ impl Problem {
             duration_s,
             share,
             gain_s: None,
+            no_gain: None,
+            hypothesis: None,
             recommendation,
             sites,
             places,
@@ -371,7 +387,7 @@ impl Problem {
             ranks: 0,
             rank_times_s: Vec::new(),
             states,
-            hypothesis,
+            mending,
         }))
     }
 }

@@ -6,7 +6,7 @@ use pdes_core::Cluster;
 use pdes_replay::{Diagnosis, Rule};
 
 use super::{CLUSTER, TREE, compute, config, diagnose, program};
-use crate::command_line::Folder;
+use crate::command_line::{DONE, Folder, command};
 
 /// A disk that all hosts share.
 const DISK: &[&str] = &[
@@ -467,4 +467,209 @@ fn other_routing_gains_what_the_configuration_does() {
     let other = config.resolve().unwrap().replay().unwrap();
     let saved = found.simulated_time_s - other.simulated_time_s;
     assert!(saved > 9e-3 && routing.gain_s == Some(saved), "saved {saved} s, found {routing:?}");
+}
+
+/// Work at different call sites at the same time is no imbalance; at different times, between barriers, it is, and where it is it counts
+/// for as much as equal work there would save.
+#[test]
+fn only_imbalance_that_balancing_removes_counts() {
+    let at = |site: &str, millis: f64| format!("location {site} 1;{}", compute(millis));
+    let sync = "location sync.c 9;barrier;";
+    // Ranks, lines of each, and the duration of the problem [s], if there is one.
+    type Lines<'a> = &'a dyn Fn(u32) -> String;
+    let cases: [(&str, u32, Lines, Option<f64>); 9] = [
+        ("each rank at its own site", 3, &|rank| at(["a.c", "b.c", "c.c"][rank as usize], 1.0) + sync, None),
+        ("without a barrier", 2, &|rank| at(["a.c", "b.c"][rank as usize], 1.0), None),
+        (
+            "what one rank does less here it does more there",
+            2,
+            &|rank| at("a.c", f64::from(2 - rank)) + &at("b.c", f64::from(1 + rank)) + sync,
+            None,
+        ),
+        (
+            "the same with a barrier between",
+            2,
+            &|rank| at("a.c", f64::from(3 - 2 * rank)) + sync + &at("b.c", f64::from(1 + 2 * rank)) + sync,
+            Some(4e-3),
+        ),
+        (
+            "different sites, different amounts",
+            2,
+            &|rank| at(["a.c", "b.c"][rank as usize], f64::from(3 - 2 * rank)),
+            Some(2e-3),
+        ),
+        (
+            "ranks that are roots in turn",
+            3,
+            &|rank| {
+                let phase = |root| {
+                    let work = if rank == root { at("root.c", 2.0) } else { String::new() };
+                    format!("{work}location bcast.c 5;bcast 8 {root};")
+                };
+                (0..3).map(phase).collect()
+            },
+            // The work of all of them is at one site, and equal in sum.
+            None,
+        ),
+        (
+            "ranks that are roots in turn, each at its site",
+            3,
+            &|rank| {
+                let phase = |root| {
+                    let work = if rank == root {
+                        at(["a.c", "b.c", "c.c"][root as usize], 2.0)
+                    } else {
+                        String::new()
+                    };
+                    format!("{work}location bcast.c 5;bcast 8 {root};")
+                };
+                (0..3).map(phase).collect()
+            },
+            // In each of three phases two ranks wait for 2 ms.
+            Some(12e-3),
+        ),
+        (
+            "one after the other",
+            2,
+            &|rank| match rank {
+                0 => at("a.c", 1.0) + "send 1 0 8;" + sync,
+                _ => "location r.c 1;recv 0 0 8;".to_owned() + &at("b.c", 1.0) + sync,
+            },
+            None,
+        ),
+        ("alike", 2, &|_| at("a.c", 1.0) + sync, None),
+    ];
+    for (name, ranks, lines, expected) in cases {
+        let found = diagnose(&program(ranks, lines), CLUSTER, &[]);
+        let found = found.problems.iter().find(|found| found.name == "load imbalance");
+        match (found, expected) {
+            (Some(found), Some(expected)) => {
+                assert!((found.duration_s / expected - 1.0).abs() < 0.05, "{name}: {found:?}");
+            }
+            (found, expected) => assert!(found.is_none() && expected.is_none(), "{name}: {found:?}"),
+        }
+    }
+}
+
+/// What only rank 0 does at one place between a gather and a broadcast, or between messages from and to all others: distributed over all
+/// ranks by the hypothesis, and by hand.
+#[test]
+fn the_gain_of_a_root_bottleneck_is_that_of_distributing_it() {
+    let at = |millis: f64| format!("location post.c 61;{}", compute(millis));
+    let collective = |root: f64, others: f64| {
+        program(4, |rank| {
+            let post = if rank == 0 {
+                at(root)
+            } else if others > 0.0 {
+                at(others)
+            } else {
+                String::new()
+            };
+            format!(
+                "location work.c 10;{}location gather.c 60;gather 8 8 0;{post}location bcast.c 70;bcast 8 0;",
+                compute(1.0)
+            )
+            .repeat(3)
+        })
+    };
+    let messages = |root: f64, others: f64| {
+        program(4, |rank| {
+            let round = if rank == 0 {
+                let receives: String = (1..4).map(|from| format!("recv {from} 0 8;")).collect();
+                let sends: String = (1..4).map(|to| format!("send {to} 0 8;")).collect();
+                format!("{receives}{}location rest.c 1;{sends}", at(root))
+            } else {
+                let post = if others > 0.0 { at(others) } else { String::new() };
+                format!("send 0 0 8;{post}location rest.c 1;recv 0 0 8;")
+            };
+            format!("location work.c 10;{}{round}", compute(1.0)).repeat(3)
+        })
+    };
+    for (with, mended, names) in [
+        (collective(8.0, 0.0), collective(2.0, 2.0), &["load imbalance", "late broadcast", "straggler"][..]),
+        (messages(8.0, 0.0), messages(2.0, 2.0), &["load imbalance", "straggler"][..]),
+    ] {
+        let folder = Folder::new();
+        let config = config(&folder, &with, CLUSTER);
+        let job = config.clone().resolve().unwrap();
+        let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+        found.simulate_gains(&config).unwrap();
+        let saved = found.simulated_time_s - diagnose(&mended, CLUSTER, &[]).simulated_time_s;
+        assert!((saved - 18e-3).abs() < 1e-5, "{saved}");
+        for name in names {
+            let problem = found.problems.iter().find(|found| found.name == *name).unwrap();
+            let gain = problem.gain_s.unwrap_or_else(|| panic!("{problem:?}"));
+            assert!((gain - saved).abs() < 1e-6, "{name}: gain {gain} s, saved {saved} s");
+            assert_eq!(
+                problem.hypothesis.as_deref(),
+                Some("balance (over = \"sum\", site = [\"post.c:61\"])")
+            );
+        }
+    }
+}
+
+/// Ranks that are late in turn are an imbalance over iterations, as far as no rank is spared of waiting; one rank that is always late is none,
+/// be it slow or at the end of a chain.
+#[test]
+fn ranks_that_are_late_in_turn_are_told_from_those_that_always_are() {
+    let chain = program(4, |rank| {
+        let receive = if rank > 0 { format!("recv {} 0 8;", rank - 1) } else { String::new() };
+        let send = if rank < 3 { format!("send {} 0 8;", rank + 1) } else { String::new() };
+        format!("{receive}{}{send}allreduce 8 0;", compute(1.0)).repeat(5)
+    });
+    // The rank that is always late computes as long as all others in sum: they work longer after the last barrier.
+    let one_late = program(4, |rank| {
+        let (millis, rest) = if rank == 0 { (2.0, 1.0) } else { (1.0, 13.0) };
+        (compute(millis) + "location b.c 1;barrier;").repeat(12) + &compute(rest)
+    });
+    // Before the first barrier the others have more to do, in all other rounds rank 0.
+    let two_times = program(4, |rank| {
+        let (before, millis) = if rank == 0 { (0.0, 2.0) } else { (12.0, 1.0) };
+        compute(before) + &(compute(millis) + "location b.c 1;barrier;").repeat(12)
+    });
+    for (name, trace, expected) in [
+        ("all in turn", rounds(|round, rank| if round % 4 == rank { 2.0 } else { 1.0 }), Some(36e-3)),
+        // The longest computations of the rounds take 13 + 11 * 2 ms, those of each rank 24 ms.
+        ("first the others", two_times, Some(4.0 * 11e-3)),
+        ("a chain", chain, None),
+        ("one", one_late, None),
+    ] {
+        let found = diagnose(&trace, CLUSTER, &[]);
+        let found = found.problems.iter().find(|found| found.name == "imbalance over iterations");
+        match (found, expected) {
+            (Some(found), Some(expected)) => {
+                assert!((found.duration_s / expected - 1.0).abs() < 0.05, "{name}: {found:?}");
+            }
+            (found, expected) => assert!(found.is_none() && expected.is_none(), "{name}: {found:?}"),
+        }
+    }
+}
+
+/// A gain that is not known has a reason, in the table as in the JSON; without `--gain` there is no column of gains.
+#[test]
+fn an_unknown_gain_has_a_reason() {
+    let folder = Folder::new();
+    config(&folder, &rounds(|round, rank| if round % 4 == rank { 2.0 } else { 1.0 }), CLUSTER);
+    let (run, json) = (folder.path("run.toml"), folder.path("found.json"));
+    let diagnose = |more: &[&str]| {
+        let assert = command().arg("diagnose").arg(&run).args(more).assert().code(DONE);
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    let text = diagnose(&["--gain", "--json", json.to_str().unwrap()]);
+    let found: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let problems = found["problems"].as_array().unwrap();
+    assert!(
+        problems.iter().all(|problem| problem["gain_s"].is_f64() != problem["no_gain"].is_string()),
+        "{found}"
+    );
+    let chain = problems.iter().find(|problem| problem["name"] == "serialization").unwrap();
+    assert_eq!(chain["no_gain"], "overlap: the program has no messages");
+    assert!(
+        text.contains("No gain is known of overlap (early = 8, independent = true, late = 8):"),
+        "{text}"
+    );
+    assert!(text.contains("Replayed for the gain: balance."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let without = diagnose(&[]);
+    assert!(!without.contains("gain") && without.contains("problem  "), "{without}");
 }

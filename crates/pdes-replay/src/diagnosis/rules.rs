@@ -48,7 +48,7 @@ pub struct Rule {
     pub description: String,
     /// Advice; `{sites}` stands for the call sites or links, `{NAME}` for the value of a variable of the first one.
     pub recommendation: String,
-    /// Changes of the program whose simulated time is the gain; those with `places = true` are of the places of the problem.
+    /// Changes of the program whose simulated time is the gain; those with `places` are of the places of the problem, or of others.
     pub(super) hypothesis: Vec<toml::Table>,
     /// Values of the configuration that are other ones in the hypothesis.
     pub(super) set: Vec<String>,
@@ -295,7 +295,7 @@ impl Rule {
             duration,
         };
         // A mistake in a hypothesis is found here, not when the problem is.
-        super::gain::hypothesis(&rule, &[])?;
+        super::gain::mending(&rule, super::gain::MendedPlaces::default())?;
         Ok(rule)
     }
 

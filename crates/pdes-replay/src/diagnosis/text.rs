@@ -11,6 +11,8 @@ const LISTED: usize = 3;
 const MAX_PLACES: usize = 6;
 /// Width of a place before its time.
 const LINE: usize = 58;
+/// Length of the longest description of a hypothesis.
+const LONGEST: usize = 300;
 /// Width of paragraphs.
 const WIDTH: usize = 78;
 
@@ -40,16 +42,20 @@ impl Diagnosis {
         if self.problems.is_empty() {
             return writeln!(text, "\nno problem found");
         }
-        writeln!(text, "\n{:39} {:>15} {:>7} {:>15}", "problem", "time", "share", "gain")?;
+        let has_gains =
+            self.problems.iter().any(|problem| problem.gain_s.is_some() || problem.no_gain.is_some());
+        let gain = |gain: String| if has_gains { format!(" {gain:>15}") } else { String::new() };
+        writeln!(text, "\n{:39} {:>15} {:>7}{}", "problem", "time", "share", gain("gain".to_owned()))?;
         for problem in &self.problems {
-            let gain = problem.gain_s.map_or("-".to_owned(), seconds);
+            let gain = gain(problem.gain_s.map_or("-".to_owned(), seconds));
             let (time, share) = (seconds(problem.duration_s), format!("{:.1} %", 100.0 * problem.share));
-            writeln!(text, "{:39} {time:>15} {share:>7} {gain:>15}", problem.name)?;
+            writeln!(text, "{:39} {time:>15} {share:>7}{gain}", problem.name)?;
         }
         let lines = textwrap::Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
-        for problem in &self.problems {
+        for (number, problem) in self.problems.iter().enumerate() {
             writeln!(text, "\n{}", problem.name)?;
-            for paragraph in [&problem.description, &problem.recommendation] {
+            let gain = problem.describe_gain(&self.problems[..number]);
+            for paragraph in [&problem.description, &problem.recommendation].into_iter().chain(&gain) {
                 writeln!(text, "{}", textwrap::fill(paragraph, &lines))?;
             }
             if problem.places.len() > 1 {
@@ -62,6 +68,20 @@ impl Diagnosis {
 }
 
 impl Problem {
+    /// Returns a sentence that says which hypothesis was replayed for the gain, and why there is no gain; `None` if it was not asked for.
+    fn describe_gain(&self, before: &[Self]) -> Option<String> {
+        let same = before.iter().find(|other| other.hypothesis == self.hypothesis);
+        let hypothesis = match (&self.hypothesis, same) {
+            (Some(_), Some(same)) => Some(format!("the same as for {}", same.name)),
+            (hypothesis, _) => hypothesis.as_deref().map(shortened),
+        };
+        match (hypothesis, &self.no_gain) {
+            (Some(hypothesis), None) => Some(format!("Replayed for the gain: {hypothesis}.")),
+            (Some(hypothesis), Some(why)) => Some(format!("No gain is known of {hypothesis}: {why}.")),
+            (None, why) => why.as_ref().map(|why| format!("No gain is known: {why}.")),
+        }
+    }
+
     /// Writes lines for each of the pairs of places that have most of the problem.
     fn write_pairs(&self, text: &mut String) -> fmt::Result {
         for pair in self.pairs.iter().filter(|pair| pair.other_call.is_some()).take(MAX_PLACES) {
@@ -87,6 +107,14 @@ impl Problem {
             0 => Ok(()),
             more => writeln!(text, "    and {more} more (--json has all)"),
         }
+    }
+}
+
+/// Returns the beginning of a long line.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ... (--json has all)", &line[..end]),
+        None => line.to_owned(),
     }
 }
 

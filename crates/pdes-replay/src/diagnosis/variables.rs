@@ -7,6 +7,7 @@ use netmodel::LinkClass;
 use pdes_core::{Rank, SimDuration};
 use trace_mmap::Trace;
 
+use super::imbalance::{imbalances, is_work};
 use super::pop::Pop;
 use super::rules::Scope;
 use super::structure::{PROPERTIES, Property, RankStructure};
@@ -43,7 +44,7 @@ const RUN: [Named; 19] = [
 ];
 
 /// Variables of a place, beside the wait states and the properties of its calls.
-const PLACE: [Named; 9] = [
+const PLACE: [Named; 11] = [
     ("time", "Time of all ranks in the calls [s]."),
     ("waiting", "The part of it in wait states [s]."),
     ("transfer", "The part of it with data under way [s]."),
@@ -51,6 +52,11 @@ const PLACE: [Named; 9] = [
     ("count", "Number of calls."),
     ("ranks", "Number of ranks that make them."),
     ("max_time", "Longest time of a rank in the calls [s]."),
+    (
+        "imbalance",
+        "Of computations and sleeps: time of all ranks that equal work here would save, which is not that of ranks that work elsewhere meanwhile [s].",
+    ),
+    ("least_waiting", "Shortest time that a rank with such calls waits in them [s]."),
     (
         "wrong_order",
         "The part of `late_sender` in which a message that the rank receives later, before it computes, had been sent already [s].",
@@ -111,6 +117,8 @@ struct PlaceSum {
     wrong_order: u128,
     ranks: u32,
     max_time: SimDuration,
+    imbalance_s: f64,
+    least_waiting: Option<SimDuration>,
     properties: [u64; PROPERTIES],
 }
 
@@ -127,6 +135,8 @@ impl PlaceSum {
             self.count as f64,
             f64::from(self.ranks),
             self.max_time.as_secs_f64(),
+            self.imbalance_s,
+            self.least_waiting.map_or(0.0, SimDuration::as_secs_f64),
             seconds(self.wrong_order),
             f64::from(has_site),
         ];
@@ -169,6 +179,8 @@ pub(super) fn places(
                 place.wrong_order += u128::from(share.wrong_order.as_picos());
                 place.ranks += 1;
                 place.max_time = place.max_time.max(share.time);
+                let waited = place.least_waiting.map_or(share.waited(), |least| least.min(share.waited()));
+                place.least_waiting = Some(waited);
             }
         }
         for ((site, kind), counts) in
@@ -178,11 +190,26 @@ pub(super) fn places(
             place.properties.iter_mut().zip(counts).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
         }
     }
+    for (place, imbalance_s) in imbalances(trace, outcome) {
+        if let Some(sum) = places.get_mut(&place) {
+            sum.imbalance_s = imbalance_s;
+        }
+    }
     let part = |((site, kind), sum): ((Option<String>, ActionKind), PlaceSum)| {
         let variables = sum.variables(run, site.is_some());
         Part { site, call: Some(kind.name()), variables }
     };
     places.into_iter().map(part).collect()
+}
+
+/// Returns the sites at which some ranks compute longer than others.
+pub(super) fn unequal_work(places: &[Part]) -> Vec<Option<String>> {
+    let is_unequal = |place: &&Part| {
+        let value = |name: &str| place.variables.get(name).copied().unwrap_or_default();
+        place.call == Some(ActionKind::Compute.name())
+            && value("all_ranks") * value("max_time") > value("time")
+    };
+    places.iter().filter(is_unequal).map(|place| place.site.clone()).collect()
 }
 
 /// Returns the links that carried something, where their loads were recorded.
@@ -237,7 +264,7 @@ pub(super) fn of_run(outcome: &Outcome, pop: &Pop, nodes: usize) -> Variables {
     for (kind, share) in breakdowns.flat_map(|rank| rank.regions()).flat_map(|region| region.shares()) {
         transfer += u128::from(share.transfer.as_picos());
         waiting += u128::from(share.waited().as_picos());
-        if !matches!(kind, ActionKind::Compute | ActionKind::Sleep) {
+        if !is_work(kind) {
             library += u128::from(share.own().as_picos());
         }
     }
