@@ -343,7 +343,7 @@ fn files_for_other_commands_are_recognised() {
     let found = stderr(MISUSE, &["run", text(&platform)]);
     assert!(
         found.ends_with(
-            "this is a platform; name it with --platform, or as [platform] file in a configuration\n"
+            "this is a platform; name it with --platform, or as [platform] file in a configuration; pdes-replay platform show describes it\n"
         ),
         "{found}"
     );
@@ -387,7 +387,11 @@ fn run_takes_a_configuration_or_a_trace() {
         format!("pdes-replay: found {} and --config other.toml, expected one of them\n", config.display());
     assert_eq!(stderr(MISUSE, &["run", text(&config), "--config", "other.toml"]), both);
     let verbose = ["run", text(&config), "--verbose"];
-    command().args(verbose).assert().code(DONE).stderr(contains("DEBUG").and(contains("test_grows: true")));
+    command()
+        .args(verbose)
+        .assert()
+        .code(DONE)
+        .stderr(contains("DEBUG").and(contains("\"test_grows\":true")));
     command().args(["run", text(&config)]).assert().stderr(contains("DEBUG").not().and(is_empty().not()));
 }
 
@@ -466,4 +470,213 @@ fn directories_of_outputs_are_created() {
     let replay = ["run", text(&archive), "--platform", text(&platform), "--report", text(&report)];
     command().args(replay).assert().code(DONE);
     assert!(archive.is_file() && report.is_file());
+}
+
+/// A flag and a setting of one key that say different things are refused; equal ones are not.
+#[test]
+fn flags_that_contradict_settings_are_refused() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let run = ["run", text(&trace), "--platform", text(&platform), "-q"];
+    let report = folder.path("a.json");
+    for (setting, flag, shown) in [
+        ("network.model=contention-free", "--model=flow", "--model: found flow"),
+        ("trace.path=other.txt", "--threads=1", "--trace: found "),
+        ("platform.file=other.xml", "--threads=1", "--platform: found "),
+        ("platform.topology={ kind = 'cluster', hosts = 2 }", "--threads=1", "--platform: found "),
+        ("engine.threads=2", "--threads=1", "--threads: found 1"),
+        ("output.report=b.json", &format!("--report={}", report.display()), "--report: found "),
+        ("timeline.window=1s..", "--timeline-window=2s..", "--timeline-window: found 2s.."),
+    ] {
+        let found = stderr(MISUSE, &[&run[..], &["--set", setting, flag]].concat());
+        let advice = format!("but --set {setting} says otherwise: leave one of them out\n");
+        assert!(found.starts_with(&format!("pdes-replay: {shown}")) && found.ends_with(&advice), "{found}");
+    }
+    assert!(!report.exists());
+    command().args(run).args(["--set=network.model=flow", "--model=flow"]).assert().code(DONE);
+    let diagnose = ["diagnose", text(&trace), "--platform", text(&platform), "--model=flow"];
+    let found = stderr(MISUSE, &[&diagnose[..], &["--set=network.model=contention-free"]].concat());
+    assert!(found.contains("--model: found flow, but --set network.model=contention-free"), "{found}");
+}
+
+/// Files that another command takes are named, with that command.
+#[test]
+fn files_of_other_commands_are_named() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let [archive, report, diagnosis, timeline, swept] =
+        ["run.pdt", "run.json", "found.json", "timeline.json", "swept"].map(|name| folder.path(name));
+    let run = ["run", text(&trace), "--platform", text(&platform), "-q"];
+    command().args(run).arg("--report").arg(&report).arg("--timeline").arg(&timeline).assert().code(DONE);
+    command().args(["trace", "convert", "-q", text(&trace), "-o", text(&archive)]).assert().code(DONE);
+    let diagnose =
+        ["diagnose", text(&trace), "--platform", text(&platform), "--json", text(&diagnosis), "-q"];
+    command().args(diagnose).assert().code(DONE);
+    let config = folder.write("run.toml", "[trace]\npath = 'trace.txt'\n[platform]\nfile = 'pair.toml'\n");
+    let sweep = folder.write("sweep.toml", "config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 2]\n");
+    command().args(["sweep", text(&sweep), "-o", text(&swept), "-q"]).assert().code(DONE);
+    let [table, journal, page] = ["sweep.csv", "runs.jsonl", "sweep.html"].map(|name| swept.join(name));
+    let rules = folder.write("rules.toml", "[[event]]\nname = 'a'\nwhen = '1'\n");
+
+    for (path, found) in [
+        (
+            &diagnosis,
+            "this is a diagnosis; show it with the report of the run: pdes-replay report RUN.json --diagnosis FILE -o",
+        ),
+        (&swept, "this is the result of a sweep; its page is sweep.html"),
+        (&table, "this is the result of a sweep; "),
+        (&journal, "this is the result of a sweep; "),
+        (&page, "this is a page; open it in a browser"),
+        (&timeline, "this is a timeline; "),
+        (&archive, "this is a trace; replay it with: pdes-replay run FILE --platform PLATFORM"),
+        (&trace, "this is a trace; "),
+        (&platform, "this is a platform; "),
+        (&config, "this is a configuration; replay it with: pdes-replay run FILE"),
+        (&sweep, "this is a sweep; run it with: pdes-replay sweep FILE -o DIR"),
+        (&rules, "this is a file of rules; name it with: pdes-replay diagnose CONFIG --rules FILE"),
+    ] {
+        let message = stderr(MISUSE, &["report", text(path)]);
+        assert!(message.starts_with(&format!("pdes-replay: {}: {found}", path.display())), "{message}");
+    }
+    for (arguments, found) in [
+        (&["run", "--config", text(&archive)][..], "this is a trace; replay it with"),
+        (&["run", "--config", text(&report)], "this is a report; show it with: pdes-replay report FILE"),
+        (&["run", text(&config), "--config", text(&platform)], "expected one of them"),
+        (&["sweep", text(&trace), "-o", text(&swept)], "this is a trace; "),
+        (&["what-if", text(&config), "-o", text(&swept)], "this is a configuration; "),
+        (&["diagnose", text(&config), "--rules", text(&diagnosis)], "this is a diagnosis; "),
+        (&["diagnose", text(&config), "--reference", text(&report)], "this is a report; "),
+        (&["report", text(&report), "--diagnosis", text(&report), "-o", "x.html"], "this is a report; "),
+        (&["report", text(&report), "--timeline", text(&diagnosis), "-o", "x.html"], "this is a diagnosis; "),
+    ] {
+        let message = stderr(MISUSE, arguments);
+        assert!(message.contains(found), "{arguments:?}: {message}");
+    }
+    for (arguments, found) in [
+        (
+            &["run", "--trace", text(&platform), "--platform", text(&platform)][..],
+            "this looks like a platform or configuration in TOML",
+        ),
+        (&["run", text(&trace), "--platform", text(&archive)], "this is a trace; replay it with"),
+        (&["run", text(&trace), "--platform", text(&report)], "this is a report; "),
+        (&["platform", "show", text(&config)], "this is a configuration; "),
+    ] {
+        let message = stderr(FAILED, arguments);
+        assert!(message.contains(found), "{arguments:?}: {message}");
+    }
+}
+
+/// What is written has the form that the suffix of its name says, or is refused.
+#[test]
+fn names_of_outputs_say_what_is_written() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let report = folder.path("run.json");
+    let run = ["run", text(&trace), "--platform", text(&platform), "-q"];
+    command().args(run).arg("--report").arg(&report).assert().code(DONE);
+    let before = std::fs::read(&report).unwrap();
+    let page = |name: &str, more: &[&str]| {
+        let path = folder.path(name);
+        let output = ["report", text(&report), "-o", text(&path)];
+        let message = stderr(MISUSE, &[&output[..], more].concat());
+        assert!(name == "run.json" || !path.exists(), "{name}");
+        message
+    };
+    for name in ["run.json", "page.svg", "page.pdf", "page.PNG", "page.csv", "page.html.gz"] {
+        let message = page(name, &[]);
+        assert!(
+            message.contains(
+                "expected .html, the page of the report; --format svg, png or csv writes a file for each"
+            ),
+            "{message}"
+        );
+    }
+    for (name, format) in [("pictures.svg", "svg"), ("pictures.html", "png"), ("tables.csv", "csv")] {
+        let message = page(name, &["--format", format]);
+        assert!(
+            message.contains("is the name of a file; --format svg, png or csv writes a file for each"),
+            "{message}"
+        );
+    }
+    assert_eq!(std::fs::read(&report).unwrap(), before);
+    let message = stderr(MISUSE, &["report", text(&report), "-o", text(&folder.path(""))]);
+    assert!(message.contains("is a directory, expected the name of a page, such as run.html"), "{message}");
+    for name in ["page.html", "page.HTM", "page"] {
+        command().args(["report", text(&report), "-o"]).arg(folder.path(name)).assert().code(DONE);
+        assert!(folder.path(name).is_file());
+    }
+
+    let report = folder.path("report.html");
+    let message = stderr(MISUSE, &[&run[..], &["--report", text(&report)]].concat());
+    assert!(
+        message.contains("--report: found the suffix .html, expected .json: the report is JSON"),
+        "{message}"
+    );
+    let diagnose = |flag: &str, name: &str| {
+        stderr(
+            MISUSE,
+            &["diagnose", text(&trace), "--platform", text(&platform), flag, text(&folder.path(name))],
+        )
+    };
+    assert!(
+        diagnose("--page", "found.json")
+            .contains("found the suffix .json, expected .html or .htm; --page writes")
+    );
+    assert!(diagnose("--json", "found.csv").contains("found the suffix .csv, expected .json; --json writes"));
+    assert!(!report.exists() && !folder.path("found.json").exists() && !folder.path("found.csv").exists());
+}
+
+/// Reports of different programs are compared, with a warning that says what differs.
+#[test]
+fn different_programs_are_compared_with_a_warning() {
+    let folder = Folder::new();
+    let platform = folder.write("pair.toml", PAIR);
+    let report = |name: &str, program: &str| {
+        let (trace, report) =
+            (folder.write(&format!("{name}.txt"), program), folder.path(&format!("{name}.json")));
+        let run = ["run", text(&trace), "--platform", text(&platform), "-q", "--report", text(&report)];
+        command().args(run).assert().code(DONE);
+        report
+    };
+    let pair = report("pair", MESSAGE);
+    let compare = |other: &Path, more: &[&str]| {
+        stderr(DONE, &[&["report", text(&pair), text(other)][..], more].concat())
+    };
+    assert_eq!(compare(&pair, &[]), "");
+    let one = report("one", "0 init\n0 compute 1e6\n");
+    let warning = " WARN A and B are not runs of the same program: ranks: 2 and 1; actions: 4 and 2; messages: 1 and 0; bytes in messages: 984 and 0\n";
+    assert_eq!(compare(&one, &[]), warning);
+    let same = report("same", MESSAGE);
+    let found = compare(&same, &[]);
+    assert!(
+        found.contains("A and B are runs of different traces, with as many ranks, actions and messages: "),
+        "{found}"
+    );
+    if cfg!(feature = "pictures") {
+        let page = folder.path("page.html");
+        assert!(compare(&one, &["-o", text(&page)]).starts_with(warning));
+        assert!(std::fs::read_to_string(page).unwrap().contains("A and B are not runs of the same program"));
+    }
+}
+
+/// No message shows how the program stores what it names.
+#[test]
+fn messages_are_not_in_the_language_of_the_program() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", MESSAGE);
+    let goal = folder.write("pair.goal", "num_ranks 2\nrank 0 {\nsend 8b to 9\n}\nrank 1 {\n}\n");
+    let found = stderr(FAILED, &["run", text(&goal), "--model=loggops", "-q"]);
+    assert!(found.contains("found peer 9, expected a rank from 0 to 1"), "{found}");
+    let rest = "speed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+    for (shape, expected) in [
+        ("kind = 'torus'\ndims = [4, 0]\n", "\"torus 4,0\""),
+        (
+            "kind = 'fat_tree'\nlevels = [{ children = 2, parents = 0 }]\n",
+            "\"fat tree of 2 children, 0 parents, 1 cables\"",
+        ),
+    ] {
+        let platform = folder.write("shape.toml", &format!("[topology]\n{shape}{rest}"));
+        let found = stderr(FAILED, &["run", text(&trace), "--platform", text(&platform), "-q"]);
+        assert!(found.contains(expected), "{found}");
+    }
 }

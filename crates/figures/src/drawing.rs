@@ -23,7 +23,7 @@ use resvg::usvg::fontdb::Database;
 use resvg::{tiny_skia, usvg};
 
 pub use bars::{Bar, Bars};
-pub use colour::{COLOURS, Scale};
+pub use colour::{COLOURS, RUNS, Scale};
 pub use columns::Columns;
 pub use graph::{Edge, GraphDrawing, Node};
 pub use histogram::Bins;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::file::{WriteError, write_file};
-use crate::{COLOURS, Scale};
+use crate::{COLOURS, RGBColor, RUNS, Scale};
 
 /// Apache ECharts; `vendor/echarts/README.md` says how it is built.
 const ECHARTS: &str = include_str!("../vendor/echarts/echarts.min.js");
@@ -39,14 +39,11 @@ impl Explorer<'_> {
     /// Returns the text of the page.
     fn text(&self) -> String {
         let parts = self.data.iter().map(|(name, part)| format!("{}:{}", Value::from(*name), part.get()));
-        let colours = COLOURS.map(|colour| format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2));
-        let scale = |scale: Scale| {
-            let colour = |step| scale.colour(f64::from(step) / 8.0);
-            let hex = |step| format!("#{:02x}{:02x}{:02x}", colour(step).0, colour(step).1, colour(step).2);
-            (0..=8).map(hex).collect::<Vec<_>>()
-        };
+        let hex = |colour: RGBColor| format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2);
+        let scale =
+            |scale: Scale| (0..=8).map(|step| hex(scale.colour(f64::from(step) / 8.0))).collect::<Vec<_>>();
         let colours = serde_json::json!({
-            "series": colours, "sequential": scale(Scale::Sequential), "diverging": scale(Scale::Diverging),
+            "series": COLOURS.map(hex), "runs": RUNS.map(hex), "sequential": scale(Scale::Sequential), "diverging": scale(Scale::Diverging),
         });
         let parts = parts.chain([format!("\"colours\":{colours}")]);
         // The data must not contain a tag that ends the script element.

@@ -37,7 +37,7 @@ pub mod quantity;
 #[cfg(feature = "pictures")]
 pub use drawing::{
     Bar, Bars, Bins, COLOURS, Columns, DrawingError, Edge, Figure, GraphDrawing, Line, LineKind, Lines, Map,
-    Maps, Node, RGBColor, Scale, Strips, Svg, WIDE,
+    Maps, Node, RGBColor, RUNS, Scale, Strips, Svg, WIDE,
 };
 #[cfg(feature = "pictures")]
 pub use explorer::Explorer;

@@ -22,11 +22,12 @@ mod tracer;
 mod validate;
 mod what_if;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use pdes_core::Cluster;
-use pdes_replay::ConfigError;
+use pdes_replay::{ConfigError, ReportError, other_suffix, recognize};
 use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
@@ -39,6 +40,23 @@ const MISUSE: u8 = 2;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Misuse(String);
+
+/// Returns the error of reading a file, or if the file is of another kind than expected, which one.
+fn explain(path: &Path, expected: &str, error: anyhow::Error) -> anyhow::Error {
+    match recognize(path).filter(|found| found.name != expected) {
+        Some(found) => Misuse(format!("{}: {found}", path.display())).into(),
+        None => error,
+    }
+}
+
+/// Refuses the name of a file whose suffix is that of another format than the one that is written.
+fn check_suffix(path: Option<&Path>, expected: &[&str], advice: &str) -> Result<(), Misuse> {
+    let Some(path) = path else { return Ok(()) };
+    match other_suffix(path, expected) {
+        Some(why) => Err(Misuse(format!("{}: {why}; {advice}", path.display()))),
+        None => Ok(()),
+    }
+}
 
 /// Refuses pages and pictures if the program was built without them.
 fn require_pictures() -> Result<(), Misuse> {
@@ -123,8 +141,10 @@ fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode 
         report_error(&error);
     }
     let is_invalid = |error: &ConfigError| !error.is_unreadable();
-    let misuse =
-        error.downcast_ref().is_some_and(is_invalid) || error.is::<Misuse>() || error.is::<GenerateError>();
+    let misuse = error.downcast_ref().is_some_and(is_invalid)
+        || error.downcast_ref().is_some_and(ReportError::is_misuse)
+        || error.is::<Misuse>()
+        || error.is::<GenerateError>();
     if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
 }
 

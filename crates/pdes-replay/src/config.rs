@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::file_kind::{self, FileKind};
 use crate::job::{Job, PlatformSource};
 use sections::Sections;
 
@@ -56,14 +57,12 @@ pub enum ConfigError {
         mismatch: Box<Mismatch>,
     },
     /// The file is for another command.
-    #[error("{}: this is {found}; {advice}", path.display())]
+    #[error("{}: {found}", path.display())]
     OtherFile {
         /// The file.
         path: PathBuf,
         /// Kind of the file.
-        found: &'static str,
-        /// The command or key for such a file.
-        advice: &'static str,
+        found: FileKind,
     },
     /// The file is not TOML, or contains an invalid value.
     #[error("the configuration {}: {message}", path.display())]
@@ -125,11 +124,15 @@ impl Config {
     /// # Errors
     /// Returns an error if the file cannot be read, is not TOML, is for another command, or contains an unknown key or value.
     pub fn from_path(path: &Path) -> Result<Self, ConfigError> {
+        let other = || {
+            let found = file_kind::recognize(path).filter(|kind| *kind != file_kind::CONFIGURATION)?;
+            Some(ConfigError::OtherFile { path: path.to_owned(), found })
+        };
         let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        let file_error = |error: toml::de::Error| ConfigError::File {
-            path: path.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+            .map_err(|source| other().unwrap_or(ConfigError::Read { path: path.to_owned(), source }))?;
+        let file_error = |error: toml::de::Error| {
+            let message = error.to_string().trim_end().to_owned();
+            other().unwrap_or(ConfigError::File { path: path.to_owned(), message })
         };
         let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
         refuse_other_files(path, &table)?;
@@ -174,7 +177,7 @@ impl Config {
     /// Applies a flag of the command line; errors about its value name the flag.
     ///
     /// # Errors
-    /// Returns an error if the value has the wrong type, or is an unknown choice.
+    /// Returns an error if the value has the wrong type, is an unknown choice, or is another one than that of a setting.
     pub fn set_flag(
         &mut self,
         flag: &'static str,
@@ -182,7 +185,25 @@ impl Config {
         key: &str,
         value: toml::Value,
     ) -> Result<(), ConfigError> {
+        if let Some(setting) = self.contradiction(section, key, &value) {
+            let shown = value.as_str().map_or(value.to_string(), str::to_owned);
+            let message = format!("found {shown}, but --set {setting} says otherwise: leave one of them out");
+            return Err(ConfigError::Entry { origin: Origin::Flag(flag), message });
+        }
         self.set_checked(section, key, value, Origin::Flag(flag))
+    }
+
+    /// Returns the setting that gives another value to a key, or a value to a key that excludes it.
+    fn contradiction(&self, section: &str, key: &str, value: &toml::Value) -> Option<&str> {
+        let setting = |key: &str| match self.overrides.get(&(section.to_owned(), key.to_owned()))? {
+            Origin::Setting(assignment) => Some(assignment.as_str()),
+            _ => None,
+        };
+        let same =
+            setting(key).filter(|_| self.section(section).and_then(|keys| keys.get(key)) != Some(value));
+        let exclusive =
+            EXCLUSIVE_PLATFORM_KEYS.iter().filter(|(this, _)| (section, key) == ("platform", *this));
+        same.or_else(|| exclusive.into_iter().find_map(|(_, other)| setting(other)))
     }
 
     fn set_checked(
@@ -438,19 +459,10 @@ fn read_entry(section: &str, key: &str, value: &toml::Value) -> Result<(), toml:
 
 /// Refuses files of other kinds that are in TOML, too.
 fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigError> {
-    let has = |key: &str| table.contains_key(key);
-    let (found, advice) = if has("grid") || has("axis") {
-        ("a sweep", "run it with: pdes-replay sweep FILE -o DIR")
-    } else if has("hypothesis") {
-        ("a file of hypotheses", "test them with: pdes-replay what-if FILE --config CONFIG -o DIR")
-    } else if has("problem") {
-        ("a file of rules", "name it with: pdes-replay diagnose CONFIG --rules FILE")
-    } else if has("topology") {
-        ("a platform", "name it with --platform, or as [platform] file in a configuration")
-    } else {
-        return Ok(());
-    };
-    Err(ConfigError::OtherFile { path: path.to_owned(), found, advice })
+    match file_kind::recognize_toml(table).filter(|kind| *kind != file_kind::CONFIGURATION) {
+        Some(found) => Err(ConfigError::OtherFile { path: path.to_owned(), found }),
+        None => Ok(()),
+    }
 }
 
 /// Resolves the relative paths of a configuration against `directory`.

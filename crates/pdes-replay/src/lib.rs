@@ -46,6 +46,7 @@ mod deadlock;
 mod diagnosis;
 mod digest;
 mod fast_forward;
+mod file_kind;
 mod job;
 mod models;
 mod partition;
@@ -79,6 +80,7 @@ pub use digest::Digest;
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
+pub use file_kind::{FileKind, other_suffix, recognize};
 pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
 pub use models::{Execution, MODELS, Model, ModelSection, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};

@@ -15,6 +15,7 @@ mod saved;
 mod section;
 mod tables;
 mod topology;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -358,6 +359,13 @@ fn outcomes(outcome: &Outcome) -> Outcomes {
         decided: ranks().map(|(_, outcomes)| outcomes.decided).sum(),
         different: ranks().map(|(_, outcomes)| outcomes.different).sum(),
         first_different: ranks().find_map(first),
+    }
+}
+
+impl Simulation {
+    /// Returns everything that can change the result, as in the parameters of a report, as JSON in one line.
+    pub fn parameters_as_json(&self) -> String {
+        serde_json::to_string(&Parameters::new(self)).unwrap_or_default()
     }
 }
 

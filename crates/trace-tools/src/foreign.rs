@@ -57,11 +57,17 @@ const FORMATS: [Format; 13] = [
         let head = head.trim_ascii_start();
         head.starts_with(b"<?xml") || head.starts_with(b"<platform") || head.starts_with(b"<!DOCTYPE")
     }),
-    format("a file in JSON", "`pdes-replay report` reads reports", |head| {
-        head.trim_ascii_start().starts_with(b"{")
-    }),
+    format(
+        "a file in JSON",
+        "`pdes-replay report` reads reports, and with them diagnoses and timelines",
+        |head| head.trim_ascii_start().starts_with(b"{"),
+    ),
     format("a platform or configuration in TOML", "name it with --platform or --config", |head| {
-        first_line(head).is_some_and(|line| line.starts_with(b"[") || contains(line, b" = "))
+        let is_assignment = |line: &[u8]| {
+            // Names of files may contain the sign, but no such value.
+            [b" = ".as_slice(), b"={", b"=[", b"=\"", b"='"].iter().any(|sign| contains(line, sign))
+        };
+        first_line(head).is_some_and(|line| line.starts_with(b"[") || is_assignment(line))
     }),
     format(
         "a binary file",
@@ -116,7 +122,7 @@ mod tests {
 
     #[test]
     fn other_formats_are_named() {
-        let cases: [(&[u8], &str); 10] = [
+        let cases: [(&[u8], &str); 11] = [
             (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
             (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
             (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
@@ -126,6 +132,7 @@ mod tests {
             (b"\x07\n\x050.0.4N\x08\x02", "a Chakra execution trace"),
             (b"#!/bin/sh\n", "a program"),
             (b"# a platform\n[topology]\nkind = \"torus\"\n", "a platform or configuration in TOML"),
+            (b"topology={kind=\"cluster\",hosts=16}\n", "a platform or configuration in TOML"),
             (b"\x8f\x12]iy\xff", "a binary file"),
         ];
         for (head, expected) in cases {

@@ -259,3 +259,50 @@ fn a_page_of_many_ranks_has_the_numbers_of_its_report() {
     let end = found["breakdown"]["ranks"]["end_ps"][rank].as_f64().unwrap();
     agree(&shown["rows"][0][1], &(end / 1e12).into());
 }
+
+/// Equal matrices have no difference: a map of one neutral colour that says so, and no scale around zero.
+#[test]
+fn equal_values_have_no_scale() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let one = report(&folder, "a.json", &trace, &[super::TORUS, "analysis.matrix=true"]);
+    let path = page(&folder, "aa.html", &[&one, &one]);
+    let probe = format!(
+        "{CELLS} const [scale] = [...charts].find((box) => box.id === 'matrix-map').instance.getOption().visualMap; \
+         return {{ text: scale.text[0], ends: [scale.min, scale.max], colour: scale.inRange.color[0], \
+         middle: data.colours.diverging[4], zeros: [seconds(-1e-20), bytes(-1e-12), bytes(-0)] }};"
+    );
+    let shown = browser.run(&path, &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let shown = shown.result();
+    assert_eq!(shown["text"], "no difference anywhere");
+    // Zero is in the middle of the scale, whose colour is neutral.
+    assert_eq!((&shown["ends"], &shown["colour"]), (&serde_json::json!([-1, 1]), &shown["middle"]));
+    assert_eq!(shown["middle"], "#f7f7f7");
+    assert_eq!(shown["zeros"], serde_json::json!(["0 ps", "0 B", "0 B"]));
+}
+
+/// A colour has one meaning: parts of times, parts of paths that are no such parts, runs of a comparison, and calls on timelines.
+#[test]
+fn colours_have_one_meaning() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let one = report(&folder, "a.json", &trace, &[super::TORUS]);
+    let path = page(&folder, "a.html", &[&one]);
+    let probe = "const paths = data.pathParts.filter(([name]) => !PARTS.some((part) => part.key === name)); \
+        const known = [...PARTS.map((part) => part.colour), ...paths.map(([, colour]) => colour), ...data.colours.runs, ...stateColours(data.calls)]; \
+        const same = data.pathParts.filter(([name, colour]) => PARTS.some((part) => part.key === name && part.colour !== colour)); \
+        const of = (names) => stateColours(names)[names.indexOf('recv')]; \
+        return { all: known.length, different: new Set(known).size, same, parts: stateColours(['late_sender'])[0] === PARTS[4].colour, \
+                 recv: of(['recv', 'late_sender']) === of(['compute', 'wait', 'late_sender', 'recv', 'own'])  };";
+    let shown = browser.run(&path, probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let shown = shown.result();
+    assert_eq!(shown["all"], shown["different"], "{shown}");
+    assert_eq!(
+        (&shown["parts"], &shown["recv"], &shown["same"]),
+        (&Value::from(true), &Value::from(true), &serde_json::json!([]))
+    );
+}

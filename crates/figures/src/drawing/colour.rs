@@ -9,8 +9,8 @@ pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
 pub(super) const SOFT_INK: RGBColor = RGBColor(102, 102, 102);
 /// Colour of grid lines.
 pub(super) const GRID: RGBColor = RGBColor(221, 221, 221);
-/// Colours of parts: those of Okabe and Ito, then of Tol's muted set.
-pub const COLOURS: [RGBColor; 11] = [
+/// Colours of parts: those of Okabe and Ito, then of Tol's muted set. A part has the same one in all drawings and on all pages.
+pub const COLOURS: [RGBColor; 14] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -22,7 +22,12 @@ pub const COLOURS: [RGBColor; 11] = [
     RGBColor(221, 204, 119),
     RGBColor(102, 102, 204),
     RGBColor(153, 153, 51),
+    RGBColor(17, 119, 51),
+    RGBColor(68, 170, 153),
+    RGBColor(170, 68, 85),
 ];
+/// Colours of the two runs of a comparison; the first one is also that of quantities that are no part of anything.
+pub const RUNS: [RGBColor; 2] = [RGBColor(110, 125, 145), RGBColor(235, 170, 140)];
 
 /// Colour scale of values from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

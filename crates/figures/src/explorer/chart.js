@@ -102,14 +102,20 @@ function heat(colours, { columns, rows, cells, scale = "linear", format, hint, m
   const shown = (value) => (scale === "log" ? Math.log10(value) : value);
   const drawn = cells.map(([x, y, value], index) => [x, y, value, index]).filter(([, , value]) => scale !== "log" || value > 0);
   const range = scale === "log" ? [shown(lowest === Infinity ? 1 : lowest), shown(highest || 1)] : scale === "diverging" ? [-highest, highest] : [least, highest];
-  const [low, high] = range[0] === range[1] ? [range[0] - 1e-12, range[1] || 1] : range;
+  // Equal values are no scale: zero is neutral, as in the middle of a diverging one, and a text says what all of them are.
+  const isFlat = range[0] === range[1] && drawn.length > 0;
+  const [low, high] = range[0] === range[1] ? [range[0] - 1, range[1] + 1] : range;
+  const palette = scale === "diverging" ? data.colours.diverging : data.colours.sequential;
+  const all = scale === "diverging" ? "no difference anywhere" : `the same everywhere: ${format(values.find((value) => scale !== "log" || value > 0))}`;
   return {
     grid: { left: yName ? 24 : 8, right: 16, top: 50, bottom: 34, containLabel: true },
     tooltip: tooltip(colours, (point) => hint(point.value, cells[point.value[3]])),
     visualMap: {
-      min: low, max: high, calculable: true, orient: "horizontal", left: 0, top: 0, itemWidth: 12, itemHeight: 130, dimension: 2, textStyle: { color: colours.soft },
+      // Without a range, the name of the value is beside its colour.
+      ...(isFlat ? { text: [all, ""], itemHeight: 12 } : { calculable: true, itemHeight: 130 }),
+      min: low, max: high, orient: "horizontal", left: 0, top: 0, itemWidth: 12, dimension: 2, textStyle: { color: colours.soft },
       formatter: (value) => format(scale === "log" ? 10 ** value : value),
-      inRange: { color: scale === "diverging" ? data.colours.diverging : data.colours.sequential },
+      inRange: { color: isFlat ? [palette[palette.length >> 1]] : palette },
     },
     xAxis: nameAxis(colours, columns, { name: xName, nameGap: 26, splitLine: { show: false } }),
     yAxis: nameAxis(colours, rows, { name: yName, nameGap: 14 + 6.5 * Math.max(...rows.map((row) => String(row).length)), inverse: true, splitLine: { show: false }, axisLabel: rows.length > 30 ? { interval: Math.ceil(rows.length / 16) - 1 } : {} }),

@@ -5,7 +5,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const prefixed = (value, units, digits = 4) => {
   const size = Math.abs(value);
   const [factor, name] = units.find(([least]) => size >= least * 0.9999) || units[units.length - 1];
-  return `${Number((value / factor).toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 6 })} ${name}`;
+  // Less than a millionth of the smallest unit is zero, without a sign.
+  const rounded = Number(Number((value / factor).toPrecision(digits)).toFixed(6)) || 0;
+  return `${rounded.toLocaleString("en", { maximumFractionDigits: 6 })} ${name}`;
 };
 const TIMES = [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"], [1e-12, "ps"]];
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];

@@ -12,7 +12,7 @@ use trace_mmap::LoadOptions;
 
 use super::arguments::{RunArguments, model_help, with_input};
 use super::processes::agree;
-use super::{Misuse, files, goal, large_pages, require_pictures, run};
+use super::{Misuse, check_suffix, explain, files, goal, large_pages, require_pictures, run};
 
 /// Name that stands for any problem.
 const ANY_PROBLEM: &str = "problem";
@@ -125,12 +125,19 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
     let rules = match &arguments.rules {
         Some(path) => Rule::own_and_from_path(path).map_err(|error| match error {
             RuleError::Read { .. } => anyhow::Error::from(error),
-            error => Misuse(error.to_string()).into(),
+            error => explain(path, "a file of rules", Misuse(error.to_string()).into()),
         })?,
         None => Rule::own(),
     };
     check_names(&arguments.fail_on, &rules)?;
-    if arguments.page.is_some() {
+    check_suffix(
+        arguments.json.as_deref(),
+        &["json"],
+        "--json writes the diagnosis as JSON, --page as a page",
+    )?;
+    check_suffix(arguments.talp.as_deref(), &["json"], "--talp writes metrics as JSON")?;
+    if let Some(page) = &arguments.page {
+        check_suffix(Some(page), &["html", "htm"], "--page writes the diagnosis as a page, --json as JSON")?;
         require_pictures()?;
     }
     let flags = RunArguments {
@@ -194,7 +201,8 @@ fn finish(
         }
     }
     let reference = |path: &PathBuf| -> Result<(String, Pop)> {
-        let pop = Pop::from_path(path).with_context(|| format!("the reference {}", path.display()))?;
+        let pop = Pop::from_path(path).with_context(|| format!("the reference {}", path.display()));
+        let pop = pop.map_err(|error| explain(path, "a diagnosis", error))?;
         Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), pop))
     };
     diagnosis.compare_with(arguments.reference.iter().map(reference).collect::<Result<_>>()?);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use outputs::FileRoles;
-use pdes_replay::SavedReport;
+use pdes_replay::{SavedReport, other_suffix};
 
 use super::arguments::pictures_help;
 use super::{Misuse, require_pictures};
@@ -71,6 +71,7 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     if arguments.format != ReportFormat::Html && arguments.timeline.is_some() {
         return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
     }
+    check_output(output, arguments.format)?;
     if arguments.format == ReportFormat::Csv {
         return write_csv(arguments, output);
     }
@@ -79,6 +80,31 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     present(arguments, output)?;
     tracing::info!("wrote {}", output.display());
     Ok(())
+}
+
+/// Refuses names that say something else than what is written: one page, or a directory with a file for each picture or table.
+fn check_output(output: &Path, format: ReportFormat) -> Result<(), Misuse> {
+    const DIRECTORY: &str =
+        "--format svg, png or csv writes a file for each picture or table into a directory: -o DIR";
+    let shown = output.display();
+    if format == ReportFormat::Html {
+        if output.is_dir() {
+            return Err(Misuse(format!(
+                "{shown} is a directory, expected the name of a page, such as run.html; {DIRECTORY}"
+            )));
+        }
+        let suffix = output.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+        return match suffix {
+            Some(suffix) if !["html", "htm"].contains(&suffix.as_str()) => Err(Misuse(format!(
+                "{shown}: found the suffix .{suffix}, expected .html, the page of the report; {DIRECTORY}"
+            ))),
+            _ => Ok(()),
+        };
+    }
+    let is_file = !output.is_dir() && other_suffix(output, &[]).is_some();
+    let message =
+        format!("{shown} is the name of a file; {DIRECTORY}, and without --format -o FILE.html is a page");
+    if is_file { Err(Misuse(message)) } else { Ok(()) }
 }
 
 /// Writes the tables of a report as files in a directory.
@@ -102,16 +128,25 @@ fn write_csv(arguments: &ReportArguments, directory: &Path) -> Result<()> {
 
 #[cfg(feature = "pictures")]
 fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
-    use anyhow::Context;
+    use super::explain;
     use pdes_replay::{Diagnosis, PictureFormat, Presentation, SavedTimeline};
 
     let run = SavedReport::from_path(&arguments.report)?;
     let portrait = match &arguments.other {
-        Some(other) => Presentation::comparison(run, SavedReport::from_path(other)?),
+        Some(other) => {
+            let other = SavedReport::from_path(other)?;
+            run.unlike(&other).iter().for_each(|warning| tracing::warn!("{warning}"));
+            Presentation::comparison(run, other)
+        }
         None => {
-            let timeline = arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?;
+            let timeline = |path: &PathBuf| {
+                SavedTimeline::from_path(path).map_err(|error| explain(path, "a timeline", error.into()))
+            };
+            let timeline = arguments.timeline.as_ref().map(timeline).transpose()?;
             let read = |path: &PathBuf| {
-                Diagnosis::from_path(path).with_context(|| format!("the diagnosis {}", path.display()))
+                let found = Diagnosis::from_path(path);
+                let found = found.with_context(|| format!("the diagnosis {}", path.display()));
+                found.map_err(|error| explain(path, "a diagnosis", error))
             };
             Presentation::new(run, timeline)
                 .with_diagnosis(arguments.diagnosis.as_ref().map(read).transpose()?)
@@ -141,6 +176,9 @@ fn print(path: &Path) -> Result<()> {
     }
     let mut text = String::new();
     heading(&report, &mut text)?;
+    for sentence in report.verdict() {
+        writeln!(text, "{sentence}")?;
+    }
     text.push_str(&tables);
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())

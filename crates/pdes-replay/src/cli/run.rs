@@ -126,9 +126,7 @@ fn log_start(simulation: &Simulation, processes: usize) {
         simulation.load_time().as_secs_f64(),
         job.reading_threads
     );
-    tracing::debug!("preset {:?}, {:?}", job.preset, job.network);
-    tracing::debug!("{:?}", job.mpi);
-    tracing::debug!("epoch {:?}, partition {:?}, run-ahead {:?}", job.epoch, job.partition, job.run_ahead);
+    tracing::debug!("parameters {}", simulation.parameters_as_json());
     if processes > 1 && !simulation.model().distributes_ranks() {
         match simulation.processes_of_regions() {
             Some(busy) if busy < processes - surplus => tracing::warn!(

@@ -10,7 +10,7 @@ use outputs::{AtomicFile, FileRoles};
 use pdes_replay::{Sweep, SweepResults, available_threads, write_csv};
 
 use super::arguments::SweepArguments;
-use super::{Misuse, large_pages, progress, require_pictures};
+use super::{Misuse, explain, large_pages, progress, require_pictures};
 
 /// Runs a sweep, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments, quiet: bool) -> Result<()> {
@@ -20,7 +20,8 @@ pub(crate) fn run(arguments: &SweepArguments, quiet: bool) -> Result<()> {
     let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| match error.is_unreadable() {
         true => anyhow::Error::from(error),
         false => Misuse(error.to_string()).into(),
-    })?;
+    });
+    let sweep = sweep.map_err(|error| explain(&arguments.sweep, "a sweep", error))?;
     let mut roles = FileRoles::default();
     roles.input("sweep", &arguments.sweep);
     for (role, path) in sweep.input_files() {

@@ -12,7 +12,7 @@ use pdes_replay::{HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfRes
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
 use super::arguments::{RunArguments, model_help};
-use super::{Misuse, files, goal, large_pages, progress, run};
+use super::{Misuse, explain, files, goal, large_pages, progress, run};
 
 #[derive(Debug, Args)]
 pub(crate) struct WhatIfArguments {
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
 
 /// Reads a file of hypotheses.
 pub(super) fn read(path: &std::path::Path) -> Result<Vec<Hypothesis>> {
-    Hypothesis::from_path(path).map_err(misuse)
+    Hypothesis::from_path(path).map_err(|error| explain(path, "a file of hypotheses", misuse(error)))
 }
 
 /// Makes an error of the exit status that it deserves.

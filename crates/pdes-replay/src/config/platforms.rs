@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use netmodel::{Platform, PlatformError};
 
 use super::{ConfigError, names, schema};
+use crate::file_kind::{FileKind, PLATFORM, recognize};
 
 /// The reason why a platform cannot be read from a file.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,14 @@ pub enum PlatformFileError {
     /// A TOML file has an unknown key or choice.
     #[error(transparent)]
     Unknown(#[from] ConfigError),
+    /// The file is of another kind.
+    #[error("{}: {found}", path.display())]
+    OtherFile {
+        /// The file.
+        path: PathBuf,
+        /// Kind of the file.
+        found: FileKind,
+    },
     /// Any other error.
     #[error(transparent)]
     Platform(#[from] PlatformError),
@@ -40,6 +49,9 @@ pub(super) fn is_simgrid_xml(path: &Path) -> bool {
 /// Returns an error if the file cannot be read, or is not a platform.
 pub fn read_platform(path: &Path) -> Result<Platform, PlatformFileError> {
     Platform::from_path(path).map_err(|error| {
+        if let Some(found) = recognize(path).filter(|kind| *kind != PLATFORM) {
+            return PlatformFileError::OtherFile { path: path.to_owned(), found };
+        }
         let unknown = std::fs::read_to_string(path).ok().and_then(|text| {
             let table = text.parse().ok()?;
             names::check_file(path, &text, &table, &schema::platform_schema()).err()

@@ -6,6 +6,7 @@ mod epochs;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
 use netmodel::quantity::{Bandwidth, Seconds, Size};
@@ -19,6 +20,7 @@ use super::sections::{
     OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
+use crate::file_kind::other_suffix;
 use crate::job::{Job, LinkScale, PlatformSource, Polling};
 use crate::models::{Execution, MODELS, Model};
 use crate::partition::PartitionSource;
@@ -121,8 +123,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         links: analysis.links,
         checkpoints,
         timeline,
-        report: output.report,
-        profile: output.profile,
+        report: json_output("report", output.report)?,
+        profile: json_output("profile", output.profile)?,
     })
 }
 
@@ -240,6 +242,21 @@ fn non_negative(section: &'static str, key: &'static str, number: f64) -> Result
         Ok(number)
     } else {
         Err(value_error(section, key, format!("found {number}, expected a number from 0")))
+    }
+}
+
+/// Checks the name of a file that is written as JSON.
+fn json_output(key: &'static str, path: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
+    match path.as_deref().and_then(|path| other_suffix(path, &["json"])) {
+        Some(why) => {
+            let advice = if key == "report" {
+                "; pdes-replay report FILE.json -o FILE.html writes its page"
+            } else {
+                ""
+            };
+            Err(value_error("output", key, format!("{why}: the {key} is JSON{advice}")))
+        }
+        None => Ok(path),
     }
 }
 

@@ -25,7 +25,7 @@ function showProblems() {
   if (!problems.length) return;
   const gains = problems.filter((problem) => problem.gain_s !== null);
   if (gains.length) {
-    const bars = [{ name: "gain", colour: data.colours.series[0], values: gains.map((problem) => Math.max(0, problem.gain_s)) }];
+    const bars = [{ name: "gain", colour: data.colours.runs[0], values: gains.map((problem) => Math.max(0, problem.gain_s)) }];
     chart(box, "Time that the program would save", 70 + 30 * gains.length, (colours, width) =>
       stacked(colours, gains.map((problem) => problem.name), bars, { format: seconds, axis: "gain", shorten: width < 600 ? 18 : 44 }), ({ dataIndex }) => choose(gains[dataIndex]));
   }
@@ -47,6 +47,9 @@ function showProblems() {
 // A problem: its advice, its places and its ranks.
 function showProblem(problem, ranks) {
   const panel = element("details", { class: "panel", open: problem === diagnosis.found.problems[0] }, element("summary", {}, element("b", {}, problem.name)), element("p", {}, problem.description), element("p", {}, element("b", {}, problem.recommendation)));
+  const hypothesis = problem.hypothesis ? ` of ${problem.hypothesis}` : "";
+  if (problem.gain_s !== null && hypothesis) panel.append(element("p", { class: "note" }, `The gain of ${seconds(problem.gain_s)} is that${hypothesis}.`));
+  if (problem.no_gain) panel.append(element("p", { class: "note" }, `No gain is known${hypothesis}: ${problem.no_gain}.`));
   const note = element("p", { class: "note" }, `Seen on ${count(problem.ranks)} of ${count(ranks)} ranks. `);
   if (problem.states.length) problemPanels.push({ problem, panel, note });
   panel.append(note);

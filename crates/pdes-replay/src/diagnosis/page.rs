@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use figures::quantity::seconds;
-use figures::{Bar, Bars, COLOURS, Explorer, Figure, Map, Maps, Scale, WriteError};
+use figures::{Bar, Bars, Explorer, Figure, Map, Maps, RUNS, Scale, WriteError};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Diagnosis {
             note: seconds(gain),
         };
         let bars = Bars { axis: "gain", parts: Vec::new(), bars: gains.map(bar).collect() };
-        let draw = move |width| bars.draw_with(width, |_, _| COLOURS[0]);
+        let draw = move |width| bars.draw_with(width, |_, _| RUNS[0]);
         let is_any = self.problems.iter().any(|problem| problem.gain_s.is_some());
         is_any.then(|| Figure::new("gains", "Time that the program would save", draw))
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{FORMAT, Imbalance, Sections, VERSION};
+use crate::file_kind::{FileKind, recognize};
 
 /// A report that was read from a file. Analyses that were not requested in the run are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -102,6 +103,14 @@ pub enum ReportError {
         /// Cause.
         message: String,
     },
+    /// The file is of another kind.
+    #[error("{}: {found}", path.display())]
+    OtherFile {
+        /// The file.
+        path: PathBuf,
+        /// Kind of the file.
+        found: FileKind,
+    },
     /// The report has another version of the format.
     #[error("the report {}: found version {found} of the format, expected {VERSION}: write it anew", path.display())]
     Version {
@@ -112,15 +121,26 @@ pub enum ReportError {
     },
 }
 
+impl ReportError {
+    /// Returns whether the file is of another kind: misuse rather than a failure.
+    pub fn is_misuse(&self) -> bool {
+        matches!(self, Self::OtherFile { .. })
+    }
+}
+
 impl SavedReport {
     /// Reads a report.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
-        let other = |message: String| ReportError::NotAReport { path: path.to_owned(), message };
-        let text =
-            std::fs::read(path).map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
+        let path_of = || path.to_owned();
+        let recognized = || Some(ReportError::OtherFile { path: path_of(), found: recognize(path)? });
+        let invalid = |message: String| ReportError::NotAReport { path: path_of(), message };
+        let other = |message: String| recognized().unwrap_or_else(|| invalid(message));
+        let text = std::fs::read(path).map_err(|source| {
+            recognized().unwrap_or_else(|| ReportError::Read { path: path_of(), source })
+        })?;
         let text = String::from_utf8(text).map_err(|_| other("found a binary file".to_owned()))?;
         let heading: Header = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
         if heading.format != FORMAT {
@@ -134,7 +154,32 @@ impl SavedReport {
             let (sections, all) = (serde_json::from_str(&text)?, serde_json::from_str(&text)?);
             Ok(Self { sections, text: ReportText(RawValue::from_string(text.clone())?), ..all })
         };
-        read().map_err(|error: serde_json::Error| other(error.to_string()))
+        read().map_err(|error: serde_json::Error| invalid(error.to_string()))
+    }
+
+    /// Returns what makes another run one of another program, a sentence for each: the times of such runs are not those of the same work.
+    pub fn unlike(&self, other: &Self) -> Vec<String> {
+        let numbers = |of: &Self| {
+            [
+                ("ranks", u64::from(of.ranks)),
+                ("actions", of.actions),
+                ("messages", of.messages),
+                ("bytes in messages", of.message_bytes),
+            ]
+        };
+        let differ = numbers(self).into_iter().zip(numbers(other)).filter(|((_, a), (_, b))| a != b);
+        let differ: Vec<String> = differ.map(|((name, a), (_, b))| format!("{name}: {a} and {b}")).collect();
+        let traces = [self.parameter("trace"), other.parameter("trace")];
+        let mut warnings = Vec::new();
+        if !differ.is_empty() {
+            warnings.push(format!("A and B are not runs of the same program: {}", differ.join("; ")));
+        } else if traces[0] != traces[1] {
+            let [a, b] = traces;
+            warnings.push(format!(
+                "A and B are runs of different traces, with as many ranks, actions and messages: {a} and {b}"
+            ));
+        }
+        warnings
     }
 
     /// Returns a parameter that identifies the run: `"trace"` and `"platform"` are paths as given, `"model"` is the network model.

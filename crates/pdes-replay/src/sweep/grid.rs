@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::SweepError;
 use super::schema;
 use crate::config::{Config, ConfigError, names, resolve_path, resolve_paths};
+use crate::file_kind::FileKind;
 
 /// A sweep file, with paths relative to the working directory.
 pub(super) struct Grid {
@@ -129,8 +130,11 @@ fn refuse_runs(path: &Path, table: &toml::Table) -> Result<(), ConfigError> {
     {
         return Ok(());
     }
-    let advice = "replay it with `pdes-replay run FILE`, or name it as config = \"FILE\" in a sweep, beside [grid] or [[axis]]";
-    Err(ConfigError::OtherFile { path: path.to_owned(), found: "the configuration of a run", advice })
+    let found = FileKind {
+        name: "the configuration of a run",
+        advice: "replay it with `pdes-replay run FILE`, or name it as config = \"FILE\" in a sweep, beside [grid] or [[axis]]",
+    };
+    Err(ConfigError::OtherFile { path: path.to_owned(), found })
 }
 
 impl Axis {

@@ -16,7 +16,7 @@ function showTimes() {
   const mean = (row) => row.found.compute_s / Math.max(1, row.found.ranks);
   const parts = [
     { name: "computation", hint: "mean time of a rank in computations", colour: data.colours.series[0], values: done.map(mean) },
-    { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.series[1], values: done.map((row) => Math.max(0, timeOf(row) - mean(row))) },
+    { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.runs[0], values: done.map((row) => Math.max(0, timeOf(row) - mean(row))) },
   ];
   const names = done.map((row) => labelOf(row));
   chart(box, `Simulated time by ${varying.map((axis) => axes[axis]).join(", ")}`, 110 + 24 * done.length, (colours, width) =>

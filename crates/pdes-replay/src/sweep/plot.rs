@@ -1,7 +1,7 @@
 //! The results of a sweep as figures.
 
 use figures::quantity::{TimeUnit, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines};
+use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, RUNS};
 
 use super::{RunResult, SweepResults};
 
@@ -22,7 +22,7 @@ pub(super) fn bars(results: &SweepResults) -> Option<Figure> {
     let bars: Vec<Bar> = runs.take(MAX_BARS).map(bar).collect();
     (!bars.is_empty()).then_some(())?;
     let names = ["mean time of a rank in computations", "the rest: messages, waiting, collectives"];
-    let parts = names.map(str::to_owned).into_iter().zip([COLOURS[0], COLOURS[1]]).collect();
+    let parts = names.map(str::to_owned).into_iter().zip([COLOURS[0], RUNS[0]]).collect();
     let bars = Bars { axis: "simulated time", parts, bars };
     Some(Figure::new("runs", "Simulated time", move |width| bars.draw(width)))
 }

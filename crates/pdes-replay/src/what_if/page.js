@@ -13,7 +13,7 @@ const compared = (found, of) => found.map((line) => ({
 
 function showTimes() {
   const box = section("times", "Simulated time", data.summary);
-  const bars = [{ name: "simulated time", colour: data.colours.series[0], values: done.map(({ result }) => result.simulated_time_s) }];
+  const bars = [{ name: "simulated time", colour: data.colours.runs[0], values: done.map(({ result }) => result.simulated_time_s) }];
   if (done.length) {
     chart(box, "Simulated time", 70 + 26 * done.length, (colours, width) =>
       stacked(colours, done.map((line) => line.title), bars, { format: seconds, axis: "simulated time", shorten: width < 600 ? 18 : 44 }));

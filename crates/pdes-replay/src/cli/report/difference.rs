@@ -10,6 +10,7 @@ use pdes_replay::{Breakdown, SavedReport};
 /// Prints the simulated times of two runs, and, if both reports have a breakdown, its parts and kinds of actions.
 pub(super) fn print(first: &Path, second: &Path) -> Result<()> {
     let (one, two) = (SavedReport::from_path(first)?, SavedReport::from_path(second)?);
+    one.unlike(&two).iter().for_each(|warning| tracing::warn!("{warning}"));
     let mut text = String::new();
     for (name, report) in [("A", &one), ("B", &two)] {
         writeln!(text, "{name}: {}, {} ranks", super::name(report), report.ranks)?;

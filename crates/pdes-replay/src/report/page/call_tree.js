@@ -109,7 +109,7 @@ function showCallTree() {
     const mean = (values, group) => sum(values.slice(group * step, (group + 1) * step)) / Math.min(step, values.length - group * step) / size / 1e12;
     const labels = Array.from({ length: groups }, (_, group) => (size * step === 1 ? `${group}` : `${group * step * size}-${Math.min(run.ranks, (group + 1) * step * size) - 1}`));
     const series = found.map(({ name, values }, index) => ({
-      name: isPair ? `${LETTERS[index]}: ${name}` : `${name} at: ${selected.name}`, colour: data.colours.series[index], values: labels.map((_, group) => mean(values, group)),
+      name: isPair ? `${LETTERS[index]}: ${name}` : `${name} at: ${selected.name}`, colour: data.colours.runs[index], values: labels.map((_, group) => mean(values, group)),
     }));
     const options = stacked(colours, labels, series, { format: seconds, axis: size * step === 1 ? "time" : "mean time of a rank", upright: true, label: "rank" });
     if (isPair) options.series.forEach((one, index) => { one.stack = LETTERS[index]; });

@@ -24,6 +24,7 @@ function showDifference() {
     { name: "quantity", value: ([name]) => name }, ...LETTERS.map((name, index) => ({ name, value: ([, key]) => runs[index][key], text: (value, [, , format]) => format(value) })),
     { name: "change", value: ([, key]) => OTHER[key] - run[key], text: (_, [, key]) => change(OTHER[key], run[key]) },
   ], rows);
+  data.unlike.forEach((warning) => box.append(element("p", { class: "warning" }, warning)));
   runs.forEach((report, index) => report.warnings.forEach((warning) => box.append(element("p", { class: "warning" }, `${LETTERS[index]}: ${warning}`))));
 }
 

@@ -1,7 +1,7 @@
 //! Comparison of two runs.
 
 use figures::quantity::seconds;
-use figures::{Bar, Bars, COLOURS, Figure, Map, Maps, Scale};
+use figures::{Bar, Bars, Figure, Map, Maps, RUNS, Scale};
 
 use super::super::{Breakdown, Parts};
 use super::part::{Part, from_picos, legend};
@@ -32,7 +32,7 @@ fn ends(ends: [(&'static str, f64); 2]) -> Figure {
             note: seconds(time),
         };
         let bars = ends.iter().map(bar).collect();
-        Bars { axis: "simulated time", parts: Vec::new(), bars }.draw_with(width, |bar, _| COLOURS[bar])
+        Bars { axis: "simulated time", parts: Vec::new(), bars }.draw_with(width, |bar, _| RUNS[bar])
     })
 }
 
@@ -61,8 +61,7 @@ fn calls(one: &Breakdown, two: &Breakdown) -> Figure {
             [bar(format!("{name} {A}"), a.time_s), bar(B.to_owned(), b.time_s)]
         });
         let bars = bars.collect();
-        Bars { axis: "time of all ranks", parts: Vec::new(), bars }
-            .draw_with(width, |bar, _| COLOURS[bar % 2])
+        Bars { axis: "time of all ranks", parts: Vec::new(), bars }.draw_with(width, |bar, _| RUNS[bar % 2])
     })
 }
 
@@ -82,7 +81,10 @@ fn ranks(one: &Breakdown, two: &Breakdown) -> Figure {
         let changes = maps.iter().flat_map(|(_, changes)| changes);
         let most = changes.fold(0.0, |most: f64, change| most.max(change.abs()));
         let map = |(name, changes): &(&str, Vec<f64>)| change_map(name, changes, most);
-        let ends = (signed(-most), signed(most));
+        let ends = match most > 0.0 {
+            true => (signed(-most), signed(most)),
+            false => ("no rank changes".to_owned(), String::new()),
+        };
         Maps { maps: maps.iter().map(map).collect(), scale: Scale::Diverging, ends }.draw(width)
     })
 }

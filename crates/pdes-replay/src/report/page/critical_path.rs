@@ -1,11 +1,11 @@
 //! Critical path: the chain of causes that must get faster for the run to end earlier.
 
 use figures::quantity::{TimeUnit, percent, seconds};
-use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines};
+use figures::{Bar, Bars, COLOURS, Figure, Line, LineKind, Lines, RUNS};
 
 use super::super::{CriticalPath, PathCall, PathParts};
 use super::SavedReport;
-use super::part::from_picos;
+use super::part::{PATH_COLOUR_INDICES, from_picos};
 
 pub(in crate::report) fn figures(path: &CriticalPath, run: &SavedReport) -> Vec<Figure> {
     let mut figures = vec![parts(path), calls(path)];
@@ -17,10 +17,9 @@ pub(in crate::report) fn figures(path: &CriticalPath, run: &SavedReport) -> Vec<
 
 /// Returns the names, times \[s\] and colours of the parts.
 fn named(parts: &PathParts) -> [(&'static str, f64, usize); 6] {
-    let colours = [0, 6, 4, 1, 2, 5];
     std::array::from_fn(|part| {
         let (name, picos) = parts.named()[part];
-        (name, from_picos(picos), colours[part])
+        (name, from_picos(picos), PATH_COLOUR_INDICES[part])
     })
 }
 
@@ -49,7 +48,7 @@ fn calls(path: &CriticalPath) -> Figure {
             note: percent(from_picos(call.time_ps), whole),
         };
         let bars = shown.map(bar).collect();
-        Bars { axis: "time on the path", parts: Vec::new(), bars }.draw_with(width, |_, _| COLOURS[0])
+        Bars { axis: "time on the path", parts: Vec::new(), bars }.draw_with(width, |_, _| RUNS[0])
     })
 }
 
@@ -63,7 +62,7 @@ fn rank_over_time(path: &CriticalPath, ranks: u32) -> Figure {
             let rank = f64::from(segment.rank);
             [(at(segment.from_ps), rank), (at(segment.to_ps), rank)]
         });
-        let line = Line { label: "rank".to_owned(), colour: COLOURS[5], points: steps.collect() };
+        let line = Line { label: "rank".to_owned(), colour: RUNS[0], points: steps.collect() };
         Lines {
             x_axis: format!("simulated time [{}]", unit.name),
             y_axis: "rank".to_owned(),

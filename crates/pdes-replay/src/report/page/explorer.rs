@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use figures::{Explorer, WriteError};
+use mpi_model::ActionKind;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -33,11 +34,18 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
     let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
     let runs: Vec<&RawValue> = [Some(run), other].into_iter().flatten().map(|run| &*run.text).collect();
     let networks: Vec<_> = [Some(run), other].into_iter().flatten().map(network).collect();
+    let unlike = other.map(|other| run.unlike(other)).unwrap_or_default();
     let mut data = vec![
         ("runs", to_raw_value(&runs).map_err(failed)?),
         ("parts", to_raw_value(&part::colours()).map_err(failed)?),
+        ("pathParts", to_raw_value(&part::path_colours()).map_err(failed)?),
+        ("calls", to_raw_value(&ActionKind::ALL.map(ActionKind::name).as_slice()).map_err(failed)?),
+        ("unlike", to_raw_value(&unlike).map_err(failed)?),
         ("networks", to_raw_value(&networks).map_err(failed)?),
     ];
+    if other.is_none() {
+        data.push(("verdict", to_raw_value(&run.verdict()).map_err(failed)?));
+    }
     if let Some(timeline) = &shown.timeline {
         data.push(("timeline", timeline.data().map_err(failed)?));
     }

@@ -18,8 +18,8 @@ function showLinks() {
     { name: "capacity", value: (link) => link.capacity_bytes_per_s, text: rate },
     { name: "carried", value: (link) => link.bytes, text: bytes },
     { name: "used on average", value: (link) => link.utilisation, text: (part) => percent(part) },
-    { name: "at most", value: (link) => link.peak, text: (part) => percent(part) },
-    { name: "full for", value: (link) => link.saturated_ps, text: (time) => picos(time) },
+    { name: `at most in ${picos(links.bin_ps, 3)}`, title: "highest load of an interval of this length, on average over it", value: (link) => link.peak, text: (part) => percent(part) },
+    { name: "full for", title: "sum of the times, however short, in which it was full and held messages back", value: (link) => link.saturated_ps, text: (time) => picos(time) },
     { name: "name in the platform", value: (link) => link.name },
   ];
   box.append(element("h3", {}, "Most contended"));

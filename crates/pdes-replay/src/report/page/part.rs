@@ -2,10 +2,12 @@
 
 use figures::{COLOURS, RGBColor};
 
-use super::super::{Parts, RankParts};
+use super::super::{Parts, PathParts, RankParts};
 
 /// Index of the colour of each part, in the order of [`Parts::named`].
 const COLOUR_INDICES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
+/// Index of the colour of each part of a critical path, in the order of [`PathParts::named`]: those of parts of time with the same name.
+pub(super) const PATH_COLOUR_INDICES: [usize; 6] = [0, 6, 4, 11, 12, 13];
 
 /// A part of a breakdown.
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +48,23 @@ impl Part {
 
 /// Returns the name and the colour of each part, in the form that scripts of pages need.
 pub(crate) fn colours() -> Vec<(&'static str, String)> {
+    with_colours(Parts::default().named().map(|(name, _)| name), COLOUR_INDICES)
+}
+
+/// Returns the name and the colour of each part of a critical path, in the form that scripts of pages need.
+pub(super) fn path_colours() -> Vec<(&'static str, String)> {
+    with_colours(PathParts::default().named().map(|(name, _)| name), PATH_COLOUR_INDICES)
+}
+
+fn with_colours<const N: usize>(
+    names: [&'static str; N],
+    indices: [usize; N],
+) -> Vec<(&'static str, String)> {
     let colour = |index: usize| {
         let colour = COLOURS[index];
         format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
     };
-    Parts::default()
-        .named()
-        .into_iter()
-        .zip(COLOUR_INDICES)
-        .map(|((name, _), index)| (name, colour(index)))
-        .collect()
+    names.into_iter().zip(indices.map(colour)).collect()
 }
 
 /// Returns names and colours, in the form that drawings need.

@@ -23,6 +23,8 @@ function showSummary() {
   const path = run.critical_path;
   if (path) items.push(["of the critical path computes", percent(path.parts.compute_ps, path.time_ps)]);
   cards(box, items);
+  const [first, ...more] = data.verdict;
+  if (first) box.append(element("p", { id: "verdict" }, element("b", {}, first), " ", more.join(" ")));
   const { trace, platform, model, preset } = run.parameters;
   facts(box, [["trace", trace], ["platform", platform], ["model", `${model}, preset ${preset}`], ["digest", run.digest]]);
   for (const warning of run.warnings) box.append(element("p", { class: "warning" }, warning));
@@ -73,14 +75,14 @@ function showWaits() {
   table(box, columns, run.breakdown.calls.filter((call) => call.waiting_s > 0), { sorted: 1 });
 }
 
-const PATH_COLOURS = { compute: 0, sleep: 6, library: 4, latency: 1, bandwidth: 2, waiting: 5 };
+const PATH_COLOURS = new Map(data.pathParts);
 function showPath() {
   const path = run.critical_path;
   if (!path) return;
   const note = `The chain of causes that ends last, on rank ${path.rank}: it passes from one rank to another ${count(path.hops)} times. What is not on it can be slower without making the run longer.`;
   const box = section("path", "Critical path", note);
   const parts = Object.entries(path.parts).filter(([, time]) => time > 0).map(([name, time]) => ({ name: name.replace("_ps", ""), values: [time] }));
-  for (const part of parts) part.colour = data.colours.series[PATH_COLOURS[part.name]];
+  for (const part of parts) part.colour = PATH_COLOURS.get(part.name);
   chart(box, "What the path is made of", 130, (colours) => stacked(colours, ["path"], parts, { format: (time) => picos(time), axis: null }));
   if (path.segments.length) {
     const steps = path.segments.flatMap(({ from_ps, to_ps, rank }) => [[from_ps, rank], [to_ps, rank]]);
@@ -90,7 +92,7 @@ function showPath() {
       xAxis: valueAxis(colours, "simulated time", (time) => picos(time, 3), { max: "dataMax" }),
       yAxis: valueAxis(colours, "rank", (rank) => rank, { max: Math.max(1, run.ranks - 1), minInterval: 1, nameGap: 44 }),
       dataZoom: [{ type: "inside" }],
-      series: [{ type: "line", symbol: "none", data: steps, lineStyle: { width: 1.5, color: data.colours.series[5] }, sampling: null }],
+      series: [{ type: "line", symbol: "none", data: steps, lineStyle: { width: 1.5, color: data.colours.runs[0] }, sampling: null }],
     }));
   }
   const share = (part) => percent(part, path.time_ps);
@@ -132,7 +134,7 @@ function showHistograms() {
     if (!totals.length) continue;
     const edge = (at) => format(10 ** ((first + at) / 4), 2);
     chart(box, name[0].toUpperCase() + name.slice(1), 220, (colours) => ({
-      ...stacked(colours, totals.map((_, at) => edge(at)), [{ name: "count", colour: data.colours.series[0], values: totals }], { format: count, axis: "count", upright: true, label: "from" }),
+      ...stacked(colours, totals.map((_, at) => edge(at)), [{ name: "count", colour: data.colours.runs[0], values: totals }], { format: count, axis: "count", upright: true, label: "from" }),
       tooltip: tooltip(colours, ([point]) => `${edge(point.dataIndex)} to ${edge(point.dataIndex + 1)}: <b>${count(point.value)}</b>`, { trigger: "axis" }),
     }));
   }

@@ -72,13 +72,13 @@ function longestInstances(rows, stands) {
   return { found, longest };
 }
 
-// The colours of states: those of parts of a time everywhere else; others have hues of their own.
+// The colours of states: those of parts of a time as everywhere else. Calls are pale, so that waits in them stand out, and away from the
+// yellow and red of these; each has its colour whatever else is on the timeline.
 function stateColours(names) {
   const known = new Map(PARTS.map((part) => [part.key, part.colour]));
-  const used = new Set(names.map((name) => known.get(name)));
-  const free = data.colours.series.filter((colour) => !used.has(colour));
-  let other = 0;
-  return names.map((name) => known.get(name) || free.shift() || `hsl(${(40 + 137.5 * other++) % 360} 62% 55%)`);
+  const unknown = names.filter((name) => !data.calls.includes(name));
+  const pale = (place) => `hsl(${90 + ((137.5 * place) % 230)} 42% ${place % 2 ? 86 : 74}%)`;
+  return names.map((name) => known.get(name) || pale(data.calls.includes(name) ? data.calls.indexOf(name) : data.calls.length + unknown.indexOf(name)));
 }
 
 async function showTimeline() {

@@ -26,5 +26,9 @@ pub(in crate::report) fn write(links: &Links, text: &mut String) -> std::fmt::Re
             100.0 * peak
         )?;
     }
-    Ok(())
+    let bin = figures::quantity::seconds(seconds(links.bin_ps));
+    writeln!(
+        text,
+        "peak: highest mean load of an interval of {bin}; a link that is full for less time has less"
+    )
 }
