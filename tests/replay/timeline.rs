@@ -248,6 +248,15 @@ fn the_command_writes_a_timeline() {
     ] {
         run(arguments).code(MISUSE).stderr(contains(words));
     }
+    // A window in which nothing ran is empty, and ranks that there are not: not in silence.
+    let plain = format!("--timeline={}", folder.path("run.json").display());
+    run(&[&plain, "--timeline-window=1s.."]).code(DONE).stderr(
+        contains("is empty: its window begins at 1 s, and the run ends at 0.0038029").and(contains(" WARN ")),
+    );
+    run(&[&plain, "--timeline-ranks=8..9"])
+        .code(DONE)
+        .stderr(contains("is empty: its ranks begin with 8, and the run has 8"));
+    run(&[&plain, "--timeline-window=3ms..1s"]).code(DONE).stderr(contains("is empty").not());
     let below_a_file = format!("--timeline={}", folder.write("file", "").join("run.json").display());
     run(&[&below_a_file]).code(crate::command_line::FAILED).stderr(contains("the directory of the timeline"));
 }

@@ -1,7 +1,7 @@
-//! Warning about a modelled overhead that dominates a run.
+//! Warnings about an outcome: a modelled overhead that dominates the run, a timeline without contents.
 
 use mpi_model::{ActionKind, Parameters, Statistics};
-use pdes_core::SimDuration;
+use pdes_core::{SimDuration, SimTime};
 
 use super::{Outcome, Simulation};
 
@@ -64,7 +64,29 @@ impl Simulation {
             let cost: f64 = overhead.kinds.iter().map(|&kind| time(outcome, kind, waiting)).sum();
             (cost > DOUBTFUL_SHARE * all).then(|| self.describe_overhead(overhead, cost / all))
         });
-        doubtful.collect()
+        doubtful.chain(self.window_warning(outcome)).collect()
+    }
+
+    /// Returns a warning about a timeline of a time in which nothing ran.
+    fn window_warning(&self, outcome: &Outcome) -> Option<String> {
+        let plan = self.job.timeline.as_ref()?;
+        let (window, end) = (&plan.excerpt.window, outcome.simulated_time());
+        let first = plan.excerpt.ranks.start;
+        if window.start >= end && end > SimTime::ZERO {
+            return Some(format!(
+                "the timeline {} is empty: its window begins at {} s, and the run ends at {} s",
+                plan.path.display(),
+                window.start.as_secs_f64(),
+                end.as_secs_f64()
+            ));
+        }
+        let ranks = outcome.statistics.len();
+        (first as usize >= ranks).then(|| {
+            format!(
+                "the timeline {} is empty: its ranks begin with {first}, and the run has {ranks}",
+                plan.path.display()
+            )
+        })
     }
 
     fn describe_overhead(&self, Overhead { name, key, kinds, .. }: &Overhead, share: f64) -> String {
