@@ -498,6 +498,146 @@ fn programs_that_are_not_recorded_are_reported() {
     assert!(!folder.path("run.pdt").exists());
 }
 
+/// Records a kind of error of `errors.c` by a program that ends; returns what the recording and a replay say.
+fn record_errors(program: &Program, kind: &str) -> (Vec<Vec<String>>, String, String) {
+    let (assert, run) = program.acquire(kind, 2, &[kind]);
+    let said = String::from_utf8(assert.code(DONE).get_output().stderr.clone()).unwrap();
+    command().args(["trace", "check"]).arg(run.archive()).assert().code(DONE);
+    let replayed = replay(&run.archive()).code(DONE).get_output().stderr.clone();
+    (run.all_calls(), said, String::from_utf8(replayed).unwrap())
+}
+
+fn replay(archive: &Path) -> assert_cmd::assert::Assert {
+    let mut replay = command();
+    replay.arg("--platform").arg(repository().join("configs/platforms/torus-5g.toml"));
+    replay.arg("--trace").arg(archive).assert()
+}
+
+#[test]
+fn errors_that_programs_tolerate_are_recorded_as_what_they_do() {
+    let Some(program) = Program::compile("errors.c") else { return };
+    let (calls, said, _) = record_errors(&program, "nobody");
+    let none = "probe -666 -444; recv -666 -444 4; iprobe -666 3 done=yes; irecv -666 -444 4 req=0; wait req=0; recv -666 -444 4";
+    assert_eq!(calls[0][1..7].join("; "), none);
+    assert!(!said.contains("returned an error"), "{said}");
+
+    let (calls, ..) = record_errors(&program, "truncated");
+    let received = "recv 0 1 40; irecv -555 1 40 req=0 source=0; wait req=0; irecv 0 1 40 req=0; irecv 0 1 50 req=1; \
+                    waitall req=0,1; sendRecv 8 -666 40 0 6 6 stag=1 rtag=1; probe 0 1; recv 0 1 40; recv 0 1 100000";
+    assert_eq!(calls[1][1..calls[1].len() - 1].join("; "), received);
+
+    let (calls, said, replayed) = record_errors(&program, "refused");
+    assert_eq!(calls[0].join("; "), "init; barrier; barrier; isend 1 0 1 req=0; wait req=0; finalize");
+    let expected = "rank 0 made 15 calls that returned an error and did nothing, the first of MPI_Send";
+    assert!(said.contains(expected) && replayed.contains(expected), "{said}");
+
+    let (calls, said, replayed) = record_errors(&program, "unknown");
+    assert_eq!(calls[0].join("; "), "init; finalize");
+    let expected = "2 ranks, the first is rank 0, made 2 calls on requests that no recorded call had made, the first of MPI_Wait";
+    assert!(said.contains(expected) && replayed.contains(expected), "{said}");
+}
+
+#[test]
+fn threads_and_idle_processes_are_reported() {
+    let idle = Program::compile("errors.c").map(|program| record_errors(&program, "idle"));
+    let Some((_, said, replayed)) = idle else { return };
+    let expected = "computed for less than 1 % of the time that elapsed outside of MPI";
+    assert!(said.contains(expected) && replayed.contains(expected), "{said}");
+    let Some(program) = Program::compile("threads.c") else { return };
+    let (assert, run) = program.acquire("one", 2, &[]);
+    assert.code(DONE);
+    run.check();
+    let (assert, run) = program.acquire("both", 2, &["both"]);
+    let warning = "2 ranks, the first is rank 0, called MPI from several threads";
+    assert.code(DONE).stderr(contains(warning));
+    for command_name in ["check", "info"] {
+        let assert = command().args(["trace", command_name]).arg(run.archive()).assert().code(DONE);
+        let output = assert.get_output();
+        let said = [&output.stdout[..], &output.stderr].concat();
+        assert!(String::from_utf8_lossy(&said).contains(warning));
+    }
+    // The order of the calls of the threads is that of the run: with the receives first it is a deadlock, too.
+    replay(&run.archive())
+        .code(FAILED)
+        .stderr(contains("deadlock in the program"))
+        .stderr(contains(format!("\n  {warning}")));
+}
+
+#[test]
+fn persistent_operations_are_recorded_at_each_start() {
+    let Some(program) = Program::compile("persistent.c") else { return };
+    let run = program.record("run", 3, &[]);
+    let calls = run.calls(0);
+    let receive = |source: u32| format!("irecv -555 -444 4 req=0 source={source}; wait req=0; barrier");
+    assert_eq!(calls[1..7].join("; "), format!("{}; {}", receive(1), receive(2)));
+    if programs::is_open_mpi() {
+        let collectives = "iallreduce 32 0 req=1; wait req=1; iallreduce 32 0 req=1; ibcast 16 1 req=2; waitall req=1,2; \
+                           ireducescatter 8 8 8 0 req=1; wait req=1";
+        assert_eq!(calls[7..14].join("; "), collectives);
+        assert_eq!(calls[14..], ["finalize"]);
+    }
+}
+
+/// Runs a kind of program of `errors.c` that does not end, for some seconds; returns what the recording says.
+fn record_hanging(program: &Program, kind: &str) -> (String, PathBuf) {
+    let (assert, run) = program.acquire_for(2, kind, 2, &[kind]);
+    (String::from_utf8(assert.code(FAILED).get_output().stderr.clone()).unwrap(), run.archive())
+}
+
+#[test]
+fn programs_that_hang_are_deadlocks() {
+    let Some(program) = Program::compile("errors.c") else { return };
+    let waits = ["rank 0 was in MPI_Barrier when", "rank 1 was in MPI_Recv(source 0, tag 6) when"];
+    let sends =
+        ["rank 0 was in MPI_Send(destination 1, tag 1)", "rank 1 was in MPI_Send(destination 0, tag 1)"];
+    for (kind, calls) in [("hang", waits), ("send", sends)] {
+        let (said, archive) = record_hanging(&program, kind);
+        let check = command().args(["trace", "check"]).arg(&archive).assert().code(FAILED);
+        let checked = String::from_utf8(check.get_output().stderr.clone()).unwrap();
+        let replayed = String::from_utf8(replay(&archive).code(FAILED).get_output().stderr.clone()).unwrap();
+        assert!(replayed.contains("deadlock in the program"), "{replayed}");
+        for call in calls {
+            assert!([&said, &checked, &replayed].iter().all(|text| text.contains(call)), "{call}: {said}");
+        }
+    }
+    // Rank 0 computes: it might send the message some day.
+    let (said, archive) = record_hanging(&program, "spin");
+    assert!(said.contains("rank 1 was in MPI_Wait when") && !said.contains("deadlock"), "{said}");
+    command().args(["trace", "check"]).arg(&archive).assert().code(DONE);
+    replay(&archive).code(DONE);
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_keeps_what_it_did() {
+    let Some(program) = Program::compile("errors.c") else { return };
+    for signal in ["-INT", "-TERM"] {
+        let (output, run) = program.interrupt(signal, signal, 2, &["hang"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(said.contains("interrupted; what the program did until then is in"), "{said}");
+        assert!(said.contains("rank 1 was in MPI_Recv(source 0, tag 6)"), "{said}");
+        command().args(["trace", "info"]).arg(run.archive()).assert().code(DONE);
+        assert!(!program.is_running());
+    }
+}
+
+#[test]
+fn a_rank_without_a_shard_died_in_mpi_init() {
+    let folder = Folder::new();
+    let write = |name: &str, content: String| folder.write(name, &content);
+    let shards = folder.path("shards");
+    shard(&folder, "from.shard", "a", 1, &["init", "recv 0 7 8"], false);
+    // What a launcher leaves of which a process fails: a shard of rank 1 of two.
+    let script = format!("cp {} {}/1.shard; exit 3", folder.path("from.shard").display(), "$PDES_TRACE_DIR");
+    let tracer = write("tracer.so", String::new());
+    let mut acquire = command();
+    acquire.args(["trace", "acquire", "--output"]).arg(folder.path("run.pdt")).arg("--shards").arg(&shards);
+    acquire.arg("--tracer").arg(&tracer).args(["--", "sh", "-c", &script]);
+    acquire.assert().code(FAILED).stderr(contains("1 rank(s) left no shard, the first is rank 0"));
+    let text = command().args(["trace", "dump"]).arg(folder.path("run.pdt")).assert().code(DONE);
+    text.stdout("0 init\n1 init\n");
+}
+
 /// Writes a shard of one of two ranks, with an end or without.
 fn shard(folder: &Folder, name: &str, job: &str, rank: u32, calls: &[&str], is_complete: bool) -> PathBuf {
     let header = Header { job, world: 2, rank, counter: "cpu-time", rate: 1e9, library: "any" };
@@ -570,7 +710,7 @@ fn shards_must_belong_together() {
         .code(FAILED)
         .stderr(contains("none.shard: found \"0 init\", expected the first line"));
     let later = folder.write("later.shard", "# pdes-replay shard version=1 job=a\n");
-    gather(&folder, &[&later]).code(FAILED).stderr(contains("version 1, expected 2"));
+    gather(&folder, &[&later]).code(FAILED).stderr(contains("version 1, expected 3"));
 }
 
 /// The programs whose traces are in `tests/data/hypotheses`, and of `benches/what-if/run`.

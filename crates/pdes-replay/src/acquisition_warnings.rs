@@ -1,6 +1,6 @@
 //! Warnings about traces that were acquired from a running program.
 
-use trace_mmap::{Provenance, WorkMetric};
+use trace_mmap::{NoteKind, Provenance, WorkMetric};
 
 /// Plausible rates of a core \[instructions/s\].
 const INSTRUCTION_RATES: std::ops::RangeInclusive<f64> = 1e8..=1e12;
@@ -10,14 +10,16 @@ const MAX_SPEED_RATIO: f64 = 100.0;
 
 /// Returns the reasons to doubt a trace on hosts of speed `speed` \[flop/s\], one sentence each.
 pub(crate) fn warnings(provenance: &Provenance, speed: f64) -> Vec<String> {
-    let Provenance { work_metric: counted, ended_early, cut_actions } = *provenance;
+    let Provenance { work_metric: counted, ended_early, cut_actions, .. } = *provenance;
     let early = (ended_early > 0).then(|| {
         format!(
             "the recording of {ended_early} rank(s) ended early: the trace ends where all ranks could still proceed, without {cut_actions} \
              action(s) that were recorded"
         )
     });
-    early.into_iter().chain(counted.and_then(|counted| implausible_speed(counted, speed))).collect()
+    let notes = provenance.notes.iter().filter(|note| note.kind != NoteKind::CallInProgress);
+    let speed = counted.and_then(|counted| implausible_speed(counted, speed));
+    early.into_iter().chain(notes.map(ToString::to_string)).chain(speed).collect()
 }
 
 /// Returns the reason why the speed of the hosts is implausible for the unit in which the trace counts computation.

@@ -32,9 +32,13 @@ use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
 use arguments::{Arguments, Command, RunArguments, Verbosity, with_input};
+use trace::acquire::AcquireError;
 
 /// Exit status of misuse.
 const MISUSE: u8 = 2;
+
+/// Exit status of a command ended by a signal, as in shells.
+const INTERRUPTED_STATUS: u8 = 130;
 
 /// An invalid combination of flags.
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +149,9 @@ fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode 
         || error.downcast_ref().is_some_and(ReportError::is_misuse)
         || error.is::<Misuse>()
         || error.is::<GenerateError>();
+    if error.downcast_ref().is_some_and(AcquireError::is_interrupt) {
+        return ExitCode::from(INTERRUPTED_STATUS);
+    }
     if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use mpi_model::{Awaited, WaitReason};
 use pdes_core::Rank;
-use trace_mmap::{Action, Call, Location, OutIdx, RankTrace, SendMode, Trace};
+use trace_mmap::{Action, Call, Location, NoteKind, OutIdx, RankTrace, RecordingNote, SendMode, Trace};
 
 /// Largest number of ranks of a chain that are located in the trace and listed.
 const MAX_LISTED: usize = 16;
@@ -20,6 +20,8 @@ pub struct Deadlock {
     pub end: ChainEnd,
     /// Number of ranks that have not finished.
     pub waiting: usize,
+    /// Ranks in which several threads called MPI: a possible cause.
+    pub threads: Option<RecordingNote>,
 }
 
 /// The rank for which the last rank of a chain waits.
@@ -77,6 +79,7 @@ impl Deadlock {
             },
             chain: chain.iter().take(MAX_LISTED).map(link).collect(),
             waiting: stalled.len(),
+            threads: trace.provenance().notes_of(NoteKind::Threads).next().cloned(),
         }
     }
 }
@@ -194,6 +197,9 @@ impl fmt::Display for Deadlock {
         }
         if self.omitted > 0 {
             write!(f, "\n  ... and {} more", self.omitted)?;
+        }
+        if let Some(threads) = &self.threads {
+            return write!(f, "\n  {threads}");
         }
         match self.end {
             ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),

@@ -1,12 +1,13 @@
 //! Header: the first line of a shard.
 
+use crate::state::ProcessState;
 use crate::unit::UNIT;
 
 /// Prefix of every shard.
 pub const MAGIC: &str = "# pdes-replay shard version=";
 
 /// Version of the format that is written and read.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// Contents of the first line. The line is padded with blanks to a whole unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Returns the line as bytes.
+    /// Returns the line as bytes, and a state of zeros behind it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { job, world, rank, counter, rate, library } = self;
         let line = format!(
@@ -36,6 +37,7 @@ impl Header<'_> {
         let len = (bytes.len() + 1).next_multiple_of(UNIT);
         bytes.resize(len - 1, b' ');
         bytes.push(b'\n');
+        bytes.extend(ProcessState::default().to_bytes());
         bytes
     }
 }

@@ -1,7 +1,7 @@
 //! Shards: the binary event records that each process of an MPI program writes while it runs, and their reader.
 //!
 //! Start at [`ShardReader`] to read the actions of a shard, at [`TextReader`] to read them as time-independent text; writers assemble a [`Header`] and [`Unit`]s. A shard
-//! is a line of text, the header, and records of one or more units of 16 bytes, all little-endian. Units are laid out as
+//! is a line of text, the header, the [state](ProcessState) of the process, and records of one or more units of 16 bytes, all little-endian. Units are laid out as
 //! records of the archive, and their kinds have the archive's numbers; but peers, tags and communicators are those of the
 //! program, and loops are not folded. `docs/archive-format.md` describes every byte.
 //!
@@ -40,6 +40,7 @@ mod deferred;
 mod header;
 mod phrase;
 mod reader;
+mod state;
 mod text;
 mod unit;
 
@@ -47,5 +48,6 @@ pub use deferred::Deferred;
 pub use header::{Header, MAGIC, ParsedHeader};
 pub use phrase::Phrase;
 pub use reader::{Action, COMPLETE_MARK, Message, Record, ShardReader};
+pub use state::ProcessState;
 pub use text::TextReader;
 pub use unit::{Kind, UNIT, Unit};

@@ -6,8 +6,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use crate::deferred::Deferred;
 use crate::header::ParsedHeader;
 use crate::phrase::{Field, Fields, Phrase};
+use crate::state::ProcessState;
 use crate::text;
-use crate::unit::{Kind, UNIT, Unit};
+use crate::unit::{Form, Kind, UNIT, Unit};
 
 /// Maximum size of a phrase \[B\]: an `alltoallv` of a million ranks fits.
 const MAX_PHRASE: u64 = 64 << 20;
@@ -98,7 +99,10 @@ struct StoredPhrase {
 pub struct ShardReader<R> {
     input: BufReader<R>,
     header: Vec<u8>,
+    state: ProcessState,
     rank: u32,
+    /// The action that was begun and not completed.
+    begun: Option<Unit>,
     phrases: HashMap<u32, StoredPhrase>,
     phrase: Vec<u8>,
 }
@@ -114,7 +118,19 @@ impl<R: Read> ShardReader<R> {
         Read::by_ref(&mut input).take(MAX_HEADER).read_until(b'\n', &mut header)?;
         match ParsedHeader::parse(&String::from_utf8_lossy(&header)) {
             ParsedHeader::Shard { rank, .. } => {
-                Ok(Self { input, header, rank, phrases: HashMap::new(), phrase: Vec::new() })
+                let mut state = Vec::with_capacity(ProcessState::BYTES);
+                Read::by_ref(&mut input).take(ProcessState::BYTES as u64).read_to_end(&mut state)?;
+                state.resize(ProcessState::BYTES, 0);
+                let state = state.first_chunk().map(ProcessState::from_bytes).unwrap_or_default();
+                Ok(Self {
+                    input,
+                    header,
+                    state,
+                    rank,
+                    begun: None,
+                    phrases: HashMap::new(),
+                    phrase: Vec::new(),
+                })
             }
             ParsedHeader::OtherVersion(found) => Err(invalid_data(format!(
                 "found a shard of version {found}, expected {}; use the tracer that belongs to this program",
@@ -129,6 +145,20 @@ impl<R: Read> ShardReader<R> {
         self.rank
     }
 
+    /// Returns the state of the process.
+    pub fn state(&self) -> &ProcessState {
+        &self.state
+    }
+
+    /// Returns the action that the process had begun and not completed, once all records were read: as it is recorded if it
+    /// completes.
+    ///
+    /// # Errors
+    /// If the record is wrong.
+    pub fn begun(&self) -> io::Result<Option<Action<'_>>> {
+        self.begun.map(|unit| self.action(unit, Deferred::default())).transpose()
+    }
+
     /// Returns the first line, with its newline.
     pub(crate) fn header(&self) -> &[u8] {
         &self.header
@@ -141,20 +171,27 @@ impl<R: Read> ShardReader<R> {
     pub fn read_record(&mut self) -> io::Result<Option<Record<'_>>> {
         loop {
             let unit = self.unit()?.and_then(Unit::from_bytes);
-            let Some((unit, has_deferred)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
+            let Some((unit, form)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
                 return Ok(None);
             };
+            if form == Form::Begun {
+                self.begun = Some(unit);
+                return Ok(None);
+            }
             if unit.kind == Kind::Phrase {
                 if self.define(unit)?.is_none() {
                     return Ok(None);
                 }
                 continue;
             }
-            let later = match has_deferred {
-                true => self.unit()?.map(Deferred::from_bytes),
-                false => Some(Deferred::default()),
+            let later = match form {
+                Form::Deferred => self.unit()?.map(Deferred::from_bytes),
+                Form::Plain | Form::Begun => Some(Deferred::default()),
             };
             let Some(later) = later else { return Ok(None) };
+            if unit.kind == Kind::Failed {
+                continue;
+            }
             return Ok(Some(Record { action: self.action(unit, later)?, nanos: later.nanos }));
         }
     }
@@ -183,7 +220,7 @@ impl<R: Read> ShardReader<R> {
                     source: later.source(),
                 })
             }
-            Kind::Call | Kind::Phrase | Kind::End => {
+            Kind::Call | Kind::Phrase | Kind::End | Kind::Failed => {
                 let StoredPhrase { text, is_cancel, .. } = phrase()?;
                 Action::Call { text, cancelled: is_cancel.then_some(later.outcome == Deferred::CANCELLED) }
             }

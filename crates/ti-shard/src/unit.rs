@@ -36,11 +36,13 @@ pub enum Kind {
     Phrase = 32,
     /// No action: the process has left MPI, and everything was written.
     End = 33,
+    /// No action: the call of this record has returned an error and done nothing.
+    Failed = 34,
 }
 
 impl Kind {
     fn from_number(number: u8) -> Option<Self> {
-        const ALL: [Kind; 11] = [
+        const ALL: [Kind; 12] = [
             Kind::Init,
             Kind::Finalize,
             Kind::Compute,
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Call,
             Kind::Phrase,
             Kind::End,
+            Kind::Failed,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == number)
     }
@@ -62,8 +65,7 @@ impl Kind {
 /// | bits of the first word | meaning |
 /// |---|---|
 /// | 0-5 | kind |
-/// | 6 | 1: a deferred unit follows |
-/// | 7 | 1: the record is complete |
+/// | 6, 7 | 2: the record is complete; 3: and a deferred unit follows; 1: the process has begun the action, and the next record overwrites it |
 /// | 8-31 | slot |
 /// | 32-63 | index |
 ///
@@ -102,15 +104,36 @@ impl Unit {
         unit_from_words(self.words(has_deferred))
     }
 
-    /// Returns a unit, and whether a deferred unit follows; `None` if no complete record begins here.
-    pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Option<(Self, bool)> {
+    /// Returns the two words of the record of an action that has begun.
+    #[inline]
+    pub const fn begun_words(self) -> [u64; 2] {
+        let [head, amount] = self.words(true);
+        [head & !(IS_WRITTEN as u64), amount]
+    }
+
+    /// Returns a unit and what follows; `None` if no record begins here.
+    pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Option<(Self, Form)> {
         let [head, amount] = words_of_unit(bytes);
         let first = head as u8;
-        let kind =
-            Kind::from_number(first & !(IS_WRITTEN | HAS_DEFERRED)).filter(|_| first & IS_WRITTEN != 0)?;
-        let unit = Self { kind, slot: head as u32 >> 8, index: (head >> 32) as u32, amount };
-        Some((unit, first & HAS_DEFERRED != 0))
+        let form = match (first & IS_WRITTEN != 0, first & HAS_DEFERRED != 0) {
+            (true, false) => Form::Plain,
+            (true, true) => Form::Deferred,
+            (false, true) => Form::Begun,
+            (false, false) => return None,
+        };
+        let kind = Kind::from_number(first & !(IS_WRITTEN | HAS_DEFERRED))?;
+        Some((Self { kind, slot: head as u32 >> 8, index: (head >> 32) as u32, amount }, form))
     }
+}
+
+/// Form of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Plain,
+    /// A deferred unit follows.
+    Deferred,
+    /// The action has begun, and nothing follows.
+    Begun,
 }
 
 /// Returns the bytes of two words.

@@ -1,7 +1,7 @@
 //! Any bytes are a shard or an error: robustness of the reader.
 
 use proptest::prelude::*;
-use ti_shard::{COMPLETE_MARK, Deferred, Header, Kind, Phrase, TextReader, Unit};
+use ti_shard::{Action, COMPLETE_MARK, Deferred, Header, Kind, Phrase, ShardReader, TextReader, UNIT, Unit};
 
 fn header() -> Vec<u8> {
     Header { job: "job", world: 3, rank: 2, counter: "instructions", rate: 0.0, library: "any\nlibrary" }
@@ -95,6 +95,23 @@ fn a_process_that_is_killed_leaves_its_complete_records() {
 }
 
 #[test]
+fn void_records_are_skipped_and_what_was_begun_is_the_end() {
+    let call = Unit { index: 3, ..Unit::of_kind(Kind::Call) };
+    let void = |has_deferred: bool| Unit::of_kind(Kind::Failed).to_bytes(has_deferred).to_vec();
+    let begun = call.begun_words().map(u64::to_le_bytes).concat();
+    let phrase = define(3, &Phrase::new("barrier"));
+    let finalize = Unit::of_kind(Kind::Finalize).to_bytes(false).to_vec();
+    let body = [phrase, void(false), void(true), vec![0; UNIT], call.to_bytes(false).to_vec()].concat();
+    let bytes = [header(), body, begun, finalize].concat();
+    assert_eq!(lines(&bytes), ["2 barrier"]);
+    let mut reader = ShardReader::new(&bytes[..]).unwrap();
+    assert!(reader.read_record().unwrap().is_some());
+    assert_eq!(reader.begun().unwrap(), None);
+    assert!(reader.read_record().unwrap().is_none());
+    assert_eq!(reader.begun().unwrap(), Some(Action::Call { text: b"barrier", cancelled: None }));
+}
+
+#[test]
 fn invalid_records_are_reported() {
     let wrong =
         |unit: Unit| read(&[header(), unit.to_bytes(false).to_vec()].concat()).unwrap_err().to_string();
@@ -107,7 +124,7 @@ fn invalid_records_are_reported() {
         read(b"# pdes-replay shard version=1 job=a\n")
             .unwrap_err()
             .to_string()
-            .contains("version 1, expected 2")
+            .contains("version 1, expected 3")
     );
     assert!(read(b"0 init\n").is_err());
 }

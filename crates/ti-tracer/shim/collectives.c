@@ -47,6 +47,9 @@ static void finish(const char *verb, int posts, MPI_Comm c) {
     fields_len = 0;
 }
 
+/* A root that the communicator does not have is negative, which the recorder takes for an argument that MPI refuses. */
+static void add_root(int root, MPI_Comm c) { add(root < size_of(c) ? root : -1); }
+
 static void add_counts(const int *counts, MPI_Datatype t, int size) {
     for (int i = 0; i < size; i++) add(counts ? bytes_of(counts[i], t) : 0);
 }
@@ -61,14 +64,14 @@ static void barrier(const char *verb, int posts, MPI_Comm c) { finish(verb, post
 
 static void bcast(const char *verb, int posts, int n, MPI_Datatype t, int root, MPI_Comm c) {
     add(bytes_of(n, t));
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
 static void reduce(const char *verb, int posts, int n, MPI_Datatype t, int root, MPI_Comm c) {
     add(bytes_of(n, t));
     add(0);
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
@@ -93,7 +96,7 @@ static void gather(const char *verb, int posts, int in_place, int sn, MPI_Dataty
     int64_t received = is_root(root, c) ? bytes_of(n, t) : bytes_of(sn, st);
     add(in_place ? received : bytes_of(sn, st));
     add(received);
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
@@ -102,7 +105,7 @@ static void scatter(const char *verb, int posts, int in_place, int sn, MPI_Datat
     int64_t sent = is_root(root, c) ? bytes_of(sn, st) : bytes_of(n, t);
     add(sent);
     add(in_place ? sent : bytes_of(n, t));
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
@@ -112,7 +115,7 @@ static void gatherv(const char *verb, int posts, int in_place, int sn, MPI_Datat
     int rooted = is_root(root, c);
     add(in_place && rooted ? bytes_of(counts[root], t) : bytes_of(sn, st));
     add_counts(rooted ? counts : NULL, t, size_of(c));
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
@@ -121,7 +124,7 @@ static void scatterv(const char *verb, int posts, int in_place, const int *count
     int rooted = is_root(root, c);
     add_counts(rooted ? counts : NULL, st, size_of(c));
     add(in_place && rooted ? bytes_of(counts[root], st) : bytes_of(n, t));
-    add(root);
+    add_root(root, c);
     finish(verb, posts, c);
 }
 
@@ -256,15 +259,42 @@ static void neighbors(int posts, struct amounts sent, struct amounts received, M
 #define TYPED_C(counts_, t) ((struct amounts){.counts = (counts_), .types = {(t), NULL}})
 #define TYPED_F(counts_, t) ((struct amounts){.counts = (counts_), .types = {NULL, (t)}})
 
-/* Defines MPI_Name and MPI_Iname, and mpi_name and mpi_iname: parameters, arguments, and what records the call, with `verb` and
-   `posts` of the form. */
+/* Persistent collective operations, of MPI 4 or as the extension of Open MPI, with the functions and their names in src/symbols.rs. */
+#if MPI_VERSION >= 4
+#define PERSISTENT_CALL(Name) PMPI_##Name##_init
+#elif defined(TI_MPIX)
+#include <mpi-ext.h>
+#define PERSISTENT_CALL(Name) PMPIX_##Name##_init
+#endif
+#ifdef PERSISTENT_CALL
+#define PERSISTENT(Name, VERB, C_PARAMETERS, C_ARGUMENTS, C_RECORD)                                  \
+    int ti_c_##Name##_init(UNWRAP C_PARAMETERS, MPI_Info info, MPI_Request *r) {                     \
+        const char *verb = "i" VERB;                                                                 \
+        const int posts = 2;                                                                         \
+        (void)verb;                                                                                  \
+        int is_on = enter();                                                                         \
+        if (is_on) C_RECORD;                                                                         \
+        int error = PERSISTENT_CALL(Name)(UNWRAP C_ARGUMENTS, info, r);                              \
+        check(is_on, error);                                                                         \
+        if (is_on && error == MPI_SUCCESS) ti_bind(KEY(*r), ADDRESS(r), 1);                          \
+        leave();                                                                                     \
+        return error;                                                                                \
+    }
+#else
+#define PERSISTENT(Name, VERB, C_PARAMETERS, C_ARGUMENTS, C_RECORD)
+#endif
+
+/* Defines MPI_Name, MPI_Iname and MPI_Name_init, and mpi_name and mpi_iname: parameters, arguments, and what records the call,
+   with `verb` and `posts` of the form. */
 #define COLLECTIVE(Name, name, VERB, C_PARAMETERS, C_ARGUMENTS, C_RECORD, F_PARAMETERS, F_ARGUMENTS, F_RECORD) \
     int ti_c_##Name(UNWRAP C_PARAMETERS) {                                                           \
         const char *verb = VERB;                                                                     \
         const int posts = 0;                                                                         \
         (void)verb;                                                                                  \
-        if (enter()) C_RECORD;                                                                       \
+        int is_on = enter();                                                                         \
+        if (is_on) C_RECORD;                                                                         \
         int error = PMPI_##Name(UNWRAP C_ARGUMENTS);                                                 \
+        check(is_on, error);                                                                         \
         leave();                                                                                     \
         return error;                                                                                \
     }                                                                                                \
@@ -275,16 +305,20 @@ static void neighbors(int posts, struct amounts sent, struct amounts received, M
         int is_on = enter();                                                                         \
         if (is_on) C_RECORD;                                                                         \
         int error = PMPI_I##name(UNWRAP C_ARGUMENTS, r);                                             \
+        check(is_on, error);                                                                         \
         if (is_on && error == MPI_SUCCESS) ti_bind(KEY(*r), ADDRESS(r), 0);                          \
         leave();                                                                                     \
         return error;                                                                                \
     }                                                                                                \
+    PERSISTENT(Name, VERB, C_PARAMETERS, C_ARGUMENTS, C_RECORD)                                      \
     void ti_f_##name(UNWRAP F_PARAMETERS, MPI_Fint *e) {                                             \
         const char *verb = VERB;                                                                     \
         const int posts = 0;                                                                         \
         (void)verb;                                                                                  \
-        if (enter()) F_RECORD;                                                                       \
+        int is_on = enter();                                                                         \
+        if (is_on) F_RECORD;                                                                         \
         CALL_FORTRAN(name, UNWRAP F_ARGUMENTS);                                                      \
+        check(is_on, *e);                                                                            \
         leave();                                                                                     \
     }                                                                                                \
     void ti_f_i##name(UNWRAP F_PARAMETERS, MPI_Fint *r, MPI_Fint *e) {                               \
@@ -294,6 +328,7 @@ static void neighbors(int posts, struct amounts sent, struct amounts received, M
         int is_on = enter();                                                                         \
         if (is_on) F_RECORD;                                                                         \
         CALL_FORTRAN(i##name, UNWRAP F_ARGUMENTS, r);                                                \
+        check(is_on, *e);                                                                            \
         if (is_on && *e == MPI_SUCCESS) ti_bind(KEY(REQUEST(r)), ADDRESS(r), 0);                     \
         leave();                                                                                     \
     }

@@ -17,15 +17,19 @@ static MPI_Status f_status(const MPI_Fint *status) {
 
 #define SEND(Name, name)                                                                             \
     int ti_c_##Name(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {             \
-        if (enter()) ti_send(#name, peer(to), tag, bytes_of(n, t), KEY(c));                           \
+        int is_on = enter();                                                                         \
+        if (is_on) ti_send(#name, peer(to), tag, bytes_of(n, t), KEY(c));                            \
         int error = PMPI_##Name(b, n, t, to, tag, c);                                                \
+        check(is_on, error);                                                                         \
         leave();                                                                                     \
         return error;                                                                                \
     }                                                                                                \
     void ti_f_##name(void *b, MPI_Fint *n, MPI_Fint *t, MPI_Fint *to, MPI_Fint *tag, MPI_Fint *c,    \
                      MPI_Fint *e) {                                                                  \
-        if (enter()) ti_send(#name, peer(*to), *tag, bytes_of(*n, TYPE(t)), KEY(COMM(c)));            \
+        int is_on = enter();                                                                         \
+        if (is_on) ti_send(#name, peer(*to), *tag, bytes_of(*n, TYPE(t)), KEY(COMM(c)));             \
         CALL_FORTRAN(name, b, n, t, to, tag, c);                                                     \
+        check(is_on, *e);                                                                            \
         leave();                                                                                     \
     }
 
@@ -40,6 +44,7 @@ SEND(Rsend, rsend)
         int is_on = enter();                                                                         \
         if (is_on) ti_isend(#name, peer(to), tag, bytes_of(n, t), KEY(c));                            \
         int error = PMPI_##Name(b, n, t, to, tag, c, r);                                             \
+        check(is_on, error);                                                                         \
         if (is_on && error == MPI_SUCCESS) ti_bind(KEY(*r), ADDRESS(r), IS_PERSISTENT);              \
         leave();                                                                                     \
         return error;                                                                                \
@@ -49,6 +54,7 @@ SEND(Rsend, rsend)
         int is_on = enter();                                                                         \
         if (is_on) ti_isend(#name, peer(*to), *tag, bytes_of(*n, TYPE(t)), KEY(COMM(c)));             \
         CALL_FORTRAN(name, b, n, t, to, tag, c, r);                                                  \
+        check(is_on, *e);                                                                            \
         if (is_on && *e == MPI_SUCCESS) ti_bind(KEY(REQUEST(r)), ADDRESS(r), IS_PERSISTENT);         \
         leave();                                                                                     \
     }
@@ -67,6 +73,7 @@ ISEND(Rsend_init, rsend_init, 1)
         int is_on = enter();                                                                         \
         if (is_on) ti_irecv(#name, peer(from), tag_or_any(tag), bytes_of(n, t), KEY(c));              \
         int error = PMPI_##Name(b, n, t, from, tag, c, r);                                           \
+        check(is_on, error);                                                                         \
         if (is_on && error == MPI_SUCCESS) ti_bind(KEY(*r), ADDRESS(r), IS_PERSISTENT);              \
         leave();                                                                                     \
         return error;                                                                                \
@@ -76,6 +83,7 @@ ISEND(Rsend_init, rsend_init, 1)
         int is_on = enter();                                                                         \
         if (is_on) ti_irecv(#name, peer(*from), tag_or_any(*tag), bytes_of(*n, TYPE(t)), KEY(COMM(c))); \
         CALL_FORTRAN(name, b, n, t, from, tag, c, r);                                                \
+        check(is_on, *e);                                                                            \
         if (is_on && *e == MPI_SUCCESS) ti_bind(KEY(REQUEST(r)), ADDRESS(r), IS_PERSISTENT);         \
         leave();                                                                                     \
     }
@@ -83,15 +91,22 @@ ISEND(Rsend_init, rsend_init, 1)
 IRECV(Irecv, irecv, 0)
 IRECV(Recv_init, recv_init, 1)
 
-static void received(int from, int tag, int64_t bytes, MPI_Comm c, const MPI_Status *status) {
-    ti_recv(peer(from), tag_or_any(tag), bytes, KEY(c), status->MPI_SOURCE, status->MPI_TAG);
+/* Size of the buffer of a receive, or of the message that it took if that is longer: it did not get all of it, and goes on. */
+static int64_t room(int64_t bytes, int error, const MPI_Status *status) {
+    int64_t size = error == MPI_SUCCESS ? 0 : size_of_message(status);
+    return size > bytes ? size : bytes;
+}
+
+static void received(int from, int tag, int64_t bytes, MPI_Comm c, int error, const MPI_Status *status) {
+    ti_recv(peer(from), tag_or_any(tag), room(bytes, error, status), KEY(c), status->MPI_SOURCE, status->MPI_TAG);
 }
 
 int ti_c_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
+    if (is_on) ti_begin_recv(peer(from), tag_or_any(tag), bytes_of(n, t), KEY(c));
     int error = PMPI_Recv(b, n, t, from, tag, c, seen);
-    if (is_on && error == MPI_SUCCESS) received(from, tag, bytes_of(n, t), c, seen);
+    if (has_received(is_on, error)) received(from, tag, bytes_of(n, t), c, error, seen);
     leave();
     return error;
 }
@@ -100,28 +115,44 @@ void ti_f_recv(void *b, MPI_Fint *n, MPI_Fint *t, MPI_Fint *from, MPI_Fint *tag,
                MPI_Fint *e) {
     int is_on = enter();
     F_STATUS(status);
+    if (is_on) ti_begin_recv(peer(*from), tag_or_any(*tag), bytes_of(*n, TYPE(t)), KEY(COMM(c)));
     CALL_FORTRAN(recv, b, n, t, from, tag, c, seen);
-    if (is_on && *e == MPI_SUCCESS) {
+    if (has_received(is_on, *e)) {
         MPI_Status converted = f_status(seen);
-        received(*from, *tag, bytes_of(*n, TYPE(t)), COMM(c), &converted);
+        received(*from, *tag, bytes_of(*n, TYPE(t)), COMM(c), *e, &converted);
     }
     leave();
 }
 
-static void exchanged(const char *verb, int to, int send_tag, int64_t send_bytes, int from, int recv_tag,
-                      int64_t recv_bytes, MPI_Comm c, const MPI_Status *status) {
-    struct exchange exchange = {peer(to),  send_tag, send_bytes, peer(from),         tag_or_any(recv_tag),
-                                recv_bytes, KEY(c),   status->MPI_SOURCE, status->MPI_TAG};
-    ti_send_recv(verb, &exchange);
+/* A combined send and receive: begun, or received with a status. */
+struct exchanging {
+    const char *verb;
+    struct exchange exchange;
+};
+
+static struct exchanging exchanging(int is_on, const char *verb, int to, int send_tag, int64_t send_bytes, int from,
+                                    int recv_tag, int64_t recv_bytes, MPI_Comm c) {
+    struct exchanging call = {
+        verb, {peer(to), send_tag, send_bytes, peer(from), tag_or_any(recv_tag), recv_bytes, KEY(c), 0, 0}};
+    if (is_on) ti_begin_send_recv(verb, &call.exchange);
+    return call;
+}
+
+static void exchanged(struct exchanging call, int error, const MPI_Status *status) {
+    call.exchange.recv_bytes = room(call.exchange.recv_bytes, error, status);
+    call.exchange.actual_source = status->MPI_SOURCE;
+    call.exchange.actual_tag = status->MPI_TAG;
+    ti_send_recv(call.verb, &call.exchange);
 }
 
 int ti_c_Sendrecv(const void *s, int sn, MPI_Datatype st, int to, int stag, void *b, int n, MPI_Datatype t,
                   int from, int tag, MPI_Comm c, MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
+    struct exchanging call =
+        exchanging(is_on, "sendRecv", to, stag, bytes_of(sn, st), from, tag, bytes_of(n, t), c);
     int error = PMPI_Sendrecv(s, sn, st, to, stag, b, n, t, from, tag, c, seen);
-    if (is_on && error == MPI_SUCCESS)
-        exchanged("sendRecv", to, stag, bytes_of(sn, st), from, tag, bytes_of(n, t), c, seen);
+    if (has_received(is_on, error)) exchanged(call, error, seen);
     leave();
     return error;
 }
@@ -130,11 +161,12 @@ void ti_f_sendrecv(void *s, MPI_Fint *sn, MPI_Fint *st, MPI_Fint *to, MPI_Fint *
                    MPI_Fint *t, MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *status, MPI_Fint *e) {
     int is_on = enter();
     F_STATUS(status);
+    struct exchanging call = exchanging(is_on, "sendRecv", *to, *stag, bytes_of(*sn, TYPE(st)), *from, *tag,
+                                        bytes_of(*n, TYPE(t)), COMM(c));
     CALL_FORTRAN(sendrecv, s, sn, st, to, stag, b, n, t, from, tag, c, seen);
-    if (is_on && *e == MPI_SUCCESS) {
+    if (has_received(is_on, *e)) {
         MPI_Status converted = f_status(seen);
-        exchanged("sendRecv", *to, *stag, bytes_of(*sn, TYPE(st)), *from, *tag, bytes_of(*n, TYPE(t)), COMM(c),
-                  &converted);
+        exchanged(call, *e, &converted);
     }
     leave();
 }
@@ -143,10 +175,10 @@ int ti_c_Sendrecv_replace(void *b, int n, MPI_Datatype t, int to, int stag, int 
                           MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
-    int error = PMPI_Sendrecv_replace(b, n, t, to, stag, from, tag, c, seen);
     int64_t bytes = bytes_of(n, t);
-    if (is_on && error == MPI_SUCCESS)
-        exchanged("sendRecv_replace", to, stag, bytes, from, tag, bytes, c, seen);
+    struct exchanging call = exchanging(is_on, "sendRecv_replace", to, stag, bytes, from, tag, bytes, c);
+    int error = PMPI_Sendrecv_replace(b, n, t, to, stag, from, tag, c, seen);
+    if (has_received(is_on, error)) exchanged(call, error, seen);
     leave();
     return error;
 }
@@ -155,13 +187,19 @@ void ti_f_sendrecv_replace(void *b, MPI_Fint *n, MPI_Fint *t, MPI_Fint *to, MPI_
                            MPI_Fint *tag, MPI_Fint *c, MPI_Fint *status, MPI_Fint *e) {
     int is_on = enter();
     F_STATUS(status);
+    int64_t bytes = bytes_of(*n, TYPE(t));
+    struct exchanging call =
+        exchanging(is_on, "sendRecv_replace", *to, *stag, bytes, *from, *tag, bytes, COMM(c));
     CALL_FORTRAN(sendrecv_replace, b, n, t, to, stag, from, tag, c, seen);
-    if (is_on && *e == MPI_SUCCESS) {
+    if (has_received(is_on, *e)) {
         MPI_Status converted = f_status(seen);
-        int64_t bytes = bytes_of(*n, TYPE(t));
-        exchanged("sendRecv_replace", *to, *stag, bytes, *from, *tag, bytes, COMM(c), &converted);
+        exchanged(call, *e, &converted);
     }
     leave();
+}
+
+static void begin_probe(int is_on, int from, int tag, MPI_Comm c) {
+    if (is_on) ti_begin_probe(peer(from), tag_or_any(tag), KEY(c));
 }
 
 static void probed(int from, int tag, MPI_Comm c, int found, const MPI_Status *status) {
@@ -173,7 +211,9 @@ static void probed(int from, int tag, MPI_Comm c, int found, const MPI_Status *s
 int ti_c_Probe(int from, int tag, MPI_Comm c, MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
+    begin_probe(is_on, from, tag, c);
     int error = PMPI_Probe(from, tag, c, seen);
+    check(is_on, error);
     if (is_on && error == MPI_SUCCESS) probed(from, tag, c, -1, seen);
     leave();
     return error;
@@ -182,7 +222,9 @@ int ti_c_Probe(int from, int tag, MPI_Comm c, MPI_Status *status) {
 void ti_f_probe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *status, MPI_Fint *e) {
     int is_on = enter();
     F_STATUS(status);
+    begin_probe(is_on, *from, *tag, COMM(c));
     CALL_FORTRAN(probe, from, tag, c, seen);
+    check(is_on, *e);
     if (is_on && *e == MPI_SUCCESS) {
         MPI_Status converted = f_status(seen);
         probed(*from, *tag, COMM(c), -1, &converted);
@@ -194,6 +236,7 @@ int ti_c_Iprobe(int from, int tag, MPI_Comm c, int *flag, MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
     int error = PMPI_Iprobe(from, tag, c, flag, seen);
+    check(is_on, error);
     if (is_on && error == MPI_SUCCESS) probed(from, tag, c, *flag != 0, seen);
     leave();
     return error;
@@ -203,6 +246,7 @@ void ti_f_iprobe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *flag, MPI
     int is_on = enter();
     F_STATUS(status);
     CALL_FORTRAN(iprobe, from, tag, c, flag, seen);
+    check(is_on, *e);
     if (is_on && *e == MPI_SUCCESS) {
         MPI_Status converted = f_status(seen);
         probed(*from, *tag, COMM(c), *flag != 0, &converted);
@@ -213,13 +257,23 @@ void ti_f_iprobe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *flag, MPI
 /* Matched messages (MPI_Mprobe), received by handle. */
 static void matched(int from, int tag, MPI_Comm c, int found, MPI_Message message, const MPI_Status *status) {
     probed(from, tag, c, found, status);
-    if (found) ti_matched(KEY(message), peer(status->MPI_SOURCE), status->MPI_TAG, KEY(c));
+    if (found)
+        ti_matched(KEY(message), peer(status->MPI_SOURCE), tag_or_any(status->MPI_TAG), size_of_message(status), KEY(c));
+}
+
+static void receive_matched(MPI_Message message, int64_t bytes, int posts) {
+    /* There may be any number of receives of this message, also without a probe. */
+    if (message == MPI_MESSAGE_NO_PROC)
+        ti_matched(KEY(message), peer(MPI_PROC_NULL), tag_or_any(MPI_ANY_TAG), 0, KEY(MPI_COMM_WORLD));
+    ti_receive_matched(KEY(message), bytes, posts);
 }
 
 int ti_c_Mprobe(int from, int tag, MPI_Comm c, MPI_Message *message, MPI_Status *status) {
     int is_on = enter();
     C_STATUS(status);
+    begin_probe(is_on, from, tag, c);
     int error = PMPI_Mprobe(from, tag, c, message, seen);
+    check(is_on, error);
     if (is_on && error == MPI_SUCCESS) matched(from, tag, c, -1, *message, seen);
     leave();
     return error;
@@ -228,7 +282,9 @@ int ti_c_Mprobe(int from, int tag, MPI_Comm c, MPI_Message *message, MPI_Status 
 void ti_f_mprobe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *message, MPI_Fint *status, MPI_Fint *e) {
     int is_on = enter();
     F_STATUS(status);
+    begin_probe(is_on, *from, *tag, COMM(c));
     CALL_FORTRAN(mprobe, from, tag, c, message, seen);
+    check(is_on, *e);
     if (is_on && *e == MPI_SUCCESS) {
         MPI_Status converted = f_status(seen);
         matched(*from, *tag, COMM(c), -1, PMPI_Message_f2c(*message), &converted);
@@ -240,6 +296,7 @@ int ti_c_Improbe(int from, int tag, MPI_Comm c, int *flag, MPI_Message *message,
     int is_on = enter();
     C_STATUS(status);
     int error = PMPI_Improbe(from, tag, c, flag, message, seen);
+    check(is_on, error);
     if (is_on && error == MPI_SUCCESS) matched(from, tag, c, *flag != 0, *message, seen);
     leave();
     return error;
@@ -250,6 +307,7 @@ void ti_f_improbe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *flag, MP
     int is_on = enter();
     F_STATUS(status);
     CALL_FORTRAN(improbe, from, tag, c, flag, message, seen);
+    check(is_on, *e);
     if (is_on && *e == MPI_SUCCESS) {
         MPI_Status converted = f_status(seen);
         matched(*from, *tag, COMM(c), *flag != 0, PMPI_Message_f2c(*message), &converted);
@@ -258,22 +316,27 @@ void ti_f_improbe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *flag, MP
 }
 
 int ti_c_Mrecv(void *b, int n, MPI_Datatype t, MPI_Message *message, MPI_Status *status) {
-    if (enter()) ti_receive_matched(KEY(*message), bytes_of(n, t), 0);
+    int is_on = enter();
+    if (is_on) receive_matched(*message, bytes_of(n, t), 0);
     int error = PMPI_Mrecv(b, n, t, message, status);
+    check(is_on, error);
     leave();
     return error;
 }
 
 void ti_f_mrecv(void *b, MPI_Fint *n, MPI_Fint *t, MPI_Fint *message, MPI_Fint *status, MPI_Fint *e) {
-    if (enter()) ti_receive_matched(KEY(PMPI_Message_f2c(*message)), bytes_of(*n, TYPE(t)), 0);
+    int is_on = enter();
+    if (is_on) receive_matched(PMPI_Message_f2c(*message), bytes_of(*n, TYPE(t)), 0);
     CALL_FORTRAN(mrecv, b, n, t, message, status);
+    check(is_on, *e);
     leave();
 }
 
 int ti_c_Imrecv(void *b, int n, MPI_Datatype t, MPI_Message *message, MPI_Request *r) {
     int is_on = enter();
-    if (is_on) ti_receive_matched(KEY(*message), bytes_of(n, t), 1);
+    if (is_on) receive_matched(*message, bytes_of(n, t), 1);
     int error = PMPI_Imrecv(b, n, t, message, r);
+    check(is_on, error);
     if (is_on && error == MPI_SUCCESS) ti_bind(KEY(*r), ADDRESS(r), 0);
     leave();
     return error;
@@ -281,8 +344,9 @@ int ti_c_Imrecv(void *b, int n, MPI_Datatype t, MPI_Message *message, MPI_Reques
 
 void ti_f_imrecv(void *b, MPI_Fint *n, MPI_Fint *t, MPI_Fint *message, MPI_Fint *r, MPI_Fint *e) {
     int is_on = enter();
-    if (is_on) ti_receive_matched(KEY(PMPI_Message_f2c(*message)), bytes_of(*n, TYPE(t)), 1);
+    if (is_on) receive_matched(PMPI_Message_f2c(*message), bytes_of(*n, TYPE(t)), 1);
     CALL_FORTRAN(imrecv, b, n, t, message, r);
+    check(is_on, *e);
     if (is_on && *e == MPI_SUCCESS) ti_bind(KEY(REQUEST(r)), ADDRESS(r), 0);
     leave();
 }

@@ -12,6 +12,22 @@ fn nanos(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Returns the wall-clock time since an arbitrary instant to a few milliseconds \[ns\]: sums of many differences are right all the
+/// same, and reading it costs next to nothing.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn coarse_clock() -> u64 {
+    nanos(ClockId::MonotonicCoarse)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub use wall_clock as coarse_clock;
+
+/// Returns how long the calling thread was ready to run and waited for a processor so far \[ns\]; 0 if that is unknown.
+pub(crate) fn queued_time() -> u64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    statistics.split_whitespace().nth(1).and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+}
+
 /// Quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {

@@ -12,7 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{env, slice};
 
-use crate::recorder::{Argument, Completion, DurationSlot, Object, Recorder, Status};
+use crate::clock::coarse_clock;
+use crate::recorder::{
+    Argument, CallRecord, CollectiveForm, Completion, DurationSlot, Object, Recorder, Status,
+};
 use crate::requests::RequestEntry;
 use crate::{Clock, Counter, ShardFile, wall_clock};
 use ti_shard::Header;
@@ -36,6 +39,10 @@ struct ThreadState {
     clock: Option<Clock>,
     /// Counter when the last call ended.
     resumed: u64,
+    /// Coarse clock when the last call ended; 0 before the first.
+    left: u64,
+    /// Record of the current call.
+    record: Option<CallRecord>,
     /// Requests of the current call.
     completion: Completion,
     /// Request that the current call posts.
@@ -77,6 +84,7 @@ fn with_recorder<T>(work: impl FnOnce(&mut Recorder, &mut ThreadState) -> T) -> 
     THREAD.with(|thread| {
         let (recorder, thread) = (recorder.as_mut()?, &mut *thread.borrow_mut());
         let result = work(recorder, thread);
+        thread.record = recorder.take_call_record().or(thread.record);
         if recorder.records_durations() {
             thread.times.slot = recorder.take_duration_slot().or(thread.times.slot);
             thread.times.recording += wall_clock().saturating_sub(begun);
@@ -169,19 +177,26 @@ pub(crate) extern "C" fn ti_finish() {
     }
 }
 
-/// Ends a computation; returns 1 if the call is to be recorded.
+/// Ends a computation, and begins a call of a function; returns 1 if the call is to be recorded.
+///
+/// # Safety
+/// `function` is the pointer of `len` bytes.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn ti_enter() -> c_int {
+pub(crate) unsafe extern "C" fn ti_enter(function: *const u8, len: c_int) -> c_int {
     if !IS_RECORDING.load(Ordering::Relaxed) {
         return 0;
     }
+    // SAFETY: as the caller promises.
+    let function = unsafe { read_slice(function, len) };
     let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
     let entered = if keeps_times { wall_clock() } else { 0 };
-    let (computed, elapsed) = THREAD.with(|thread| {
+    let (computed, elapsed, coarse) = THREAD.with(|thread| {
         let thread = &mut *thread.borrow_mut();
         let now = thread.now();
         thread.completion.clear();
         thread.posted = None;
+        thread.record = None;
+        let coarse = if thread.left > 0 { coarse_clock().saturating_sub(thread.left) } else { 0 };
         let elapsed = match thread.times.resumed {
             0 => 0,
             resumed => entered.saturating_sub(resumed),
@@ -191,9 +206,10 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
             let most = if clock.counts_time() && thread.times.resumed > 0 { elapsed } else { u64::MAX };
             clock.between(thread.resumed, now).min(most)
         });
-        (counted, elapsed)
+        (counted, elapsed, coarse)
     });
-    let recorded = with_recorder(|recorder, _| {
+    let recorded = with_recorder(|recorder, thread| {
+        recorder.enter_call(function, std::ptr::from_mut(thread).addr(), coarse, computed);
         recorder.add_computation(computed);
         recorder.add_elapsed(elapsed);
     });
@@ -213,19 +229,18 @@ pub(crate) extern "C" fn ti_leave() {
         return;
     }
     let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
-    if keeps_times {
-        let left = wall_clock();
-        with_recorder(
-            |recorder, ThreadState { times: CallTimes { entered, recording: own, slot: place, .. }, .. }| {
-                if let Some(place) = place.take() {
-                    recorder.record_duration(place, left.saturating_sub(*entered).saturating_sub(*own));
-                }
-            },
-        );
-    }
+    let left = if keeps_times { wall_clock() } else { 0 };
+    with_recorder(|recorder, ThreadState { times, .. }| {
+        recorder.leave_call();
+        if let Some(place) = times.slot.take() {
+            let duration = left.saturating_sub(times.entered).saturating_sub(times.recording);
+            recorder.record_duration(place, duration);
+        }
+    });
     THREAD.with(|thread| {
         let thread = &mut *thread.borrow_mut();
         thread.resumed = thread.now();
+        thread.left = coarse_clock();
         if keeps_times {
             thread.times.resumed = wall_clock();
         }
@@ -415,6 +430,20 @@ pub(crate) extern "C" fn ti_bind(handle: i64, address: usize, is_persistent: c_i
     });
 }
 
+/// Records that the current call has returned an error and done nothing.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_failed() {
+    with_recorder(|recorder, thread| recorder.fail_call(thread.record.take(), thread.posted.take()));
+}
+
+/// Records that a blocking receive has begun.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_begin_recv(from: c_int, tag: c_int, bytes: i64, communicator: i64) {
+    with_recorder(|recorder, _| {
+        recorder.announce(|recorder| recorder.recv(from, tag, bytes, communicator, (from, tag)));
+    });
+}
+
 /// Records a blocking receive.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_recv(
@@ -458,6 +487,29 @@ pub(crate) unsafe extern "C" fn ti_send_recv(verb: *const c_char, exchange: *con
     });
 }
 
+/// Records that a combined send and receive has begun.
+///
+/// # Safety
+/// As of [`ti_send_recv`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_begin_send_recv(verb: *const c_char, exchange: *const Exchange) {
+    // SAFETY: as the caller promises.
+    let (verb, exchange) = unsafe { (read_str(verb), &*exchange) };
+    let Exchange { to, send_tag, send_bytes, from, recv_tag, recv_bytes, communicator, .. } = *exchange;
+    with_recorder(|recorder, _| {
+        let (out, back) = ((to, send_tag, send_bytes), (from, recv_tag, recv_bytes));
+        recorder.announce(|recorder| recorder.send_recv(verb, out, back, communicator, (from, recv_tag)));
+    });
+}
+
+/// Records that a blocking probe has begun.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_begin_probe(from: c_int, tag: c_int, communicator: i64) {
+    with_recorder(|recorder, _| {
+        recorder.announce(|recorder| recorder.probe((from, tag), communicator, None, (from, tag)));
+    });
+}
+
 /// Records a probe; `found` is 0 or 1, or -1 for a blocking one.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_probe(
@@ -474,16 +526,25 @@ pub(crate) extern "C" fn ti_probe(
     });
 }
 
-/// Registers a matched message (`MPI_Mprobe`) with its source.
+/// Registers a matched message (`MPI_Mprobe`) with its source and size.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn ti_matched(message: i64, from: c_int, tag: c_int, communicator: i64) {
-    with_recorder(|recorder, _| recorder.match_message(message, from, tag, communicator));
+pub(crate) extern "C" fn ti_matched(message: i64, from: c_int, tag: c_int, bytes: i64, communicator: i64) {
+    with_recorder(|recorder, _| recorder.match_message(message, from, tag, bytes, communicator));
 }
 
 /// Records the receive of a matched message.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_receive_matched(message: i64, bytes: i64, posts: c_int) {
     with_recorder(|recorder, thread| thread.posted = recorder.receive_matched(message, bytes, posts != 0));
+}
+
+/// Returns the form of a collective operation, by the number in `shim/collectives.c`.
+fn form(posts: c_int) -> CollectiveForm {
+    match posts {
+        0 => CollectiveForm::Blocking,
+        1 => CollectiveForm::Nonblocking,
+        _ => CollectiveForm::Persistent,
+    }
 }
 
 /// Records a collective operation with these fields.
@@ -501,7 +562,7 @@ pub(crate) unsafe extern "C" fn ti_collective(
     // SAFETY: as the caller promises.
     let (verb, fields) = unsafe { (read_str(verb), read_slice(fields, len)) };
     with_recorder(|recorder, thread| {
-        thread.posted = recorder.collective(verb, communicator, fields, posts != 0)
+        thread.posted = recorder.collective(verb, communicator, fields, form(posts))
     });
 }
 
@@ -525,7 +586,7 @@ pub(crate) unsafe extern "C" fn ti_neighbors(
     // SAFETY: as the caller promises.
     let (from, recv_bytes) = unsafe { (read_slice(from, incoming), read_slice(recv_bytes, incoming)) };
     with_recorder(|recorder, thread| {
-        thread.posted = recorder.neighbors(communicator, (to, send_bytes), (from, recv_bytes), posts != 0);
+        thread.posted = recorder.neighbors(communicator, (to, send_bytes), (from, recv_bytes), form(posts));
     });
 }
 
@@ -561,6 +622,26 @@ pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c
     let Ok(position) = usize::try_from(position) else { return };
     let status = Status { source, tag, is_cancelled: is_cancelled != 0 };
     with_recorder(|recorder, thread| recorder.complete(&mut thread.completion, position, Some(status)));
+}
+
+/// Fills in the size of the message of a request of the current call, which was longer than its buffer.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_truncated(position: c_int, bytes: i64) {
+    let (Ok(position), Ok(bytes)) = (usize::try_from(position), u64::try_from(bytes)) else { return };
+    with_recorder(|recorder, thread| recorder.truncated(&thread.completion, position, bytes));
+}
+
+/// Records that the current call, one that waits for all of its requests, has begun.
+///
+/// # Safety
+/// `verb` is a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_begin_completion(verb: *const c_char) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { read_str(verb) };
+    with_recorder(|recorder, thread| {
+        recorder.announce(|recorder| recorder.completion(verb, &thread.completion));
+    });
 }
 
 /// Records the current call, one that completes requests.

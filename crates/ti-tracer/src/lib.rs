@@ -52,9 +52,10 @@ mod shard;
 #[cfg(feature = "mpi")]
 mod symbols;
 
-pub use clock::{Clock, Counter, wall_clock};
+pub use clock::{Clock, Counter, coarse_clock, wall_clock};
 pub use recorder::{
-    ANY_SOURCE, ANY_TAG, Argument, Completion, DurationSlot, Object, PROC_NULL, Recorder, Status,
+    ANY_SOURCE, ANY_TAG, Argument, CallRecord, CollectiveForm, Completion, DurationSlot, Object, PROC_NULL,
+    Recorder, Status,
 };
 pub use requests::RequestEntry;
 pub use shard::ShardFile;

@@ -5,6 +5,7 @@ mod completion;
 mod file_type;
 mod files;
 mod messages;
+mod process;
 mod regions;
 mod unmodelled;
 
@@ -14,14 +15,19 @@ pub use unmodelled::{Argument, Object};
 use std::io;
 
 use rustc_hash::FxHashMap;
-use ti_shard::{Deferred, Kind, Phrase, UNIT, Unit};
+use ti_shard::{Deferred, Kind, Phrase, ProcessState, UNIT, Unit};
 
+use crate::clock::queued_time;
 use crate::communicators::Communicators;
 use crate::phrases::{Channel, Phrases};
 use crate::requests::{RequestEntry, Requests};
 use crate::shard::ShardFile;
+pub use collectives::CollectiveForm;
+use collectives::Template;
 use file_type::FileType;
 use files::OpenFile;
+pub use process::CallRecord;
+use process::Process;
 use unmodelled::{Objects, function};
 
 /// The peer `MPI_PROC_NULL`.
@@ -78,10 +84,18 @@ pub struct Recorder {
     hints: Vec<(String, String)>,
     /// File type of the view that is set next.
     file_type: FileType,
-    /// Source, tag and communicator of matched messages by handle (`MPI_Mprobe`).
-    matched: FxHashMap<i64, (i32, i32, i64)>,
+    /// Source, tag, size and communicator of matched messages by handle (`MPI_Mprobe`).
+    matched: FxHashMap<i64, (i32, i32, i64, i64)>,
     /// Names of the current regions, outermost first.
     regions: Vec<String>,
+    /// Operations of persistent requests that are recorded at each start, by the numbers of the requests.
+    templates: FxHashMap<u32, Template>,
+    /// State of the process.
+    process: Process,
+    /// The last record of a call, until it is taken.
+    call_record: Option<CallRecord>,
+    /// True while records are those of an action that begins.
+    is_announcing: bool,
     /// Phrase of the call that is being recorded.
     phrase: Phrase,
     phrases: Phrases,
@@ -108,6 +122,10 @@ impl Recorder {
             file_type: FileType::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
+            templates: FxHashMap::default(),
+            process: Process::default(),
+            call_record: None,
+            is_announcing: false,
             phrase: Phrase::default(),
             phrases: Phrases::default(),
         }
@@ -133,6 +151,7 @@ impl Recorder {
     pub fn init(&mut self, world: i64, own: i64) {
         self.communicators.add(world, 0, None);
         self.comm_self = Some(own);
+        self.process.queued = queued_time();
         self.write(Unit::of_kind(Kind::Init), false);
     }
 
@@ -164,6 +183,8 @@ impl Recorder {
     /// If the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
         self.write_computation();
+        self.file.set_state(ProcessState::QUEUED, &[queued_time().saturating_sub(self.process.queued)]);
+        self.file.set_state(ProcessState::CALL, &[0]);
         self.write(Unit::of_kind(Kind::Finalize), false);
         self.file.finish()
     }
@@ -220,8 +241,12 @@ impl Recorder {
     fn communicator(&mut self, handle: i64) -> Option<u32> {
         if self.comm_self == Some(handle) {
             self.comm_self = None;
+            let is_announcing = std::mem::take(&mut self.is_announcing);
             let (number, me) = (self.next_communicator(), self.rank);
             self.new_communicator("comm_create_group", 0, Some((handle, number, Box::new([me]))));
+            self.is_announcing = is_announcing;
+            // It is not the record of the call.
+            self.call_record = None;
         }
         self.communicators.number(handle)
     }
@@ -323,12 +348,17 @@ impl Recorder {
     /// Writes a record; returns the offset of its deferred unit.
     #[inline]
     fn write(&mut self, unit: Unit, has_outcome: bool) -> Option<u64> {
+        if self.is_announcing {
+            self.file.announce(unit.begun_words());
+            return None;
+        }
         let has_deferred = has_outcome || self.times.is_some();
         if unit.slot >= Unit::MAX_SLOTS {
             self.file.fail(io::Error::other("more than 16777216 requests are pending"));
         }
         let start = self.file.append(unit.words(has_deferred), if has_deferred { &[0; UNIT] } else { &[] });
         let later = start.filter(|_| has_deferred).map(|start| start + UNIT as u64);
+        self.call_record = start.map(|start| CallRecord { start, has_deferred });
         if let Some(times) = &mut self.times {
             times.last = later.map(DurationSlot);
         }

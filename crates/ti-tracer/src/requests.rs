@@ -29,12 +29,14 @@ pub(crate) struct Patches {
     pub(crate) source: Option<u64>,
     /// Deferred unit of its cancellation.
     pub(crate) cancel: Option<u64>,
+    /// Record of a receive, whose size is filled in if its message is longer.
+    pub(crate) receive: Option<u64>,
 }
 
 impl Patches {
-    /// Returns whether nothing is to be filled in.
+    /// Returns whether nothing is to be filled in when the request completes without an error.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        *self == Self { receive: self.receive, ..Self::default() }
     }
 }
 
@@ -47,6 +49,10 @@ pub struct RequestEntry {
     pub(crate) kind: RequestKind,
     /// True if the request is persistent and stays after completion.
     pub(crate) is_persistent: bool,
+    /// True if each start is recorded as the operation itself, so that the trace knows no request between them.
+    pub(crate) is_recorded_at_start: bool,
+    /// True if such a request is started and not complete.
+    pub(crate) is_started: bool,
     /// Deferred units to fill in.
     pub(crate) patches: Patches,
     /// Handle of the communicator of a receive.
@@ -58,7 +64,26 @@ pub struct RequestEntry {
 impl RequestEntry {
     /// Returns a request whose handle is not known yet.
     pub(crate) fn new(number: u32, kind: RequestKind, patches: Patches, communicator: i64) -> Self {
-        Self { number, kind, is_persistent: false, patches, communicator, address: 0 }
+        Self {
+            number,
+            kind,
+            is_persistent: false,
+            is_recorded_at_start: false,
+            is_started: false,
+            patches,
+            communicator,
+            address: 0,
+        }
+    }
+
+    /// Returns a persistent request each start of which is recorded as the operation itself.
+    pub(crate) fn recorded_at_start(number: u32, kind: RequestKind, communicator: i64) -> Self {
+        Self { is_recorded_at_start: true, ..Self::new(number, kind, Patches::default(), communicator) }
+    }
+
+    /// Returns whether the trace knows the request now.
+    pub(crate) fn is_in_trace(&self) -> bool {
+        self.is_started || !self.is_recorded_at_start
     }
 
     /// Returns whether a replay models the call that posted it.

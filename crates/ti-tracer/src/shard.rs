@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
-use ti_shard::{COMPLETE_MARK, Header, UNIT};
+use ti_shard::{COMPLETE_MARK, Header, ProcessState, UNIT};
 
 /// Size of the window \[B\]: a multiple of every page size in use.
 const WINDOW: u64 = 1 << 20;
@@ -19,11 +19,17 @@ const WINDOW: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct ShardFile {
     file: File,
+    /// The beginning of the file, which has the state of the process; it stays mapped.
+    head: MmapMut,
+    /// Offset of the state.
+    state: usize,
     window: MmapMut,
     /// Offset of the window in the file.
     start: u64,
     /// Number of bytes of records in the window.
     used: usize,
+    /// True if an announced record may be behind the last one.
+    is_announced: bool,
     /// First error, after which nothing is written.
     failed: Option<io::Error>,
 }
@@ -36,8 +42,11 @@ impl ShardFile {
     pub fn create(path: &Path, header: &Header<'_>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let window = map(&file, 0, WINDOW)?;
-        let mut shard = Self { file, window, start: 0, used: 0, failed: None };
         let header = header.to_bytes();
+        let head = map(&file, 0, header.len() as u64)?;
+        let state = header.len() - ProcessState::BYTES;
+        let mut shard =
+            Self { file, head, state, window, start: 0, used: 0, is_announced: false, failed: None };
         shard.used = header.len();
         shard.window[..header.len()].copy_from_slice(&header);
         Ok(shard)
@@ -62,6 +71,32 @@ impl ShardFile {
         self.window[begin..begin + 8].copy_from_slice(&head.to_le_bytes());
         self.used += len;
         Some(self.start + begin as u64)
+    }
+
+    /// Overwrites words of the state of the process.
+    #[inline]
+    pub fn set_state(&mut self, first: usize, words: &[u64]) {
+        let begin = self.state + first * 8;
+        for (bytes, word) in self.head[begin..].chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Writes the record of an action that has begun, which the next record overwrites.
+    #[inline]
+    pub fn announce(&mut self, words: [u64; 2]) {
+        if self.append(words, &[]).is_some() {
+            self.used -= UNIT;
+            self.is_announced = true;
+        }
+    }
+
+    /// Removes the record of an action that has begun, unless another record has overwritten it.
+    #[inline]
+    pub fn retract(&mut self) {
+        if std::mem::take(&mut self.is_announced) && self.used + UNIT <= self.window.len() {
+            self.window[self.used..self.used + UNIT].fill(0);
+        }
     }
 
     /// Overwrites a word of an appended record.

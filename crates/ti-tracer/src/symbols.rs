@@ -233,6 +233,45 @@ functions! {
     Pcontrol ti_c_Pcontrol pcontrol ti_f_pcontrol;
 }
 
+/// Names of the persistent collective operations.
+#[cfg(any(persistent = "MPI_", persistent = "MPIX_"))]
+macro_rules! persistent {
+    ($($name:ident $target:ident;)*) => {
+        $(
+            #[cfg(persistent = "MPI_")]
+            jump!(concat!("MPI_", stringify!($name)), $target);
+            #[cfg(persistent = "MPIX_")]
+            jump!(concat!("MPIX_", stringify!($name)), $target);
+        )*
+    };
+}
+
+#[cfg(any(persistent = "MPI_", persistent = "MPIX_"))]
+persistent! {
+    Barrier_init ti_c_Barrier_init;
+    Bcast_init ti_c_Bcast_init;
+    Reduce_init ti_c_Reduce_init;
+    Allreduce_init ti_c_Allreduce_init;
+    Scan_init ti_c_Scan_init;
+    Exscan_init ti_c_Exscan_init;
+    Alltoall_init ti_c_Alltoall_init;
+    Allgather_init ti_c_Allgather_init;
+    Gather_init ti_c_Gather_init;
+    Scatter_init ti_c_Scatter_init;
+    Gatherv_init ti_c_Gatherv_init;
+    Scatterv_init ti_c_Scatterv_init;
+    Allgatherv_init ti_c_Allgatherv_init;
+    Alltoallv_init ti_c_Alltoallv_init;
+    Alltoallw_init ti_c_Alltoallw_init;
+    Reduce_scatter_init ti_c_Reduce_scatter_init;
+    Reduce_scatter_block_init ti_c_Reduce_scatter_block_init;
+    Neighbor_alltoall_init ti_c_Neighbor_alltoall_init;
+    Neighbor_allgather_init ti_c_Neighbor_allgather_init;
+    Neighbor_allgatherv_init ti_c_Neighbor_allgatherv_init;
+    Neighbor_alltoallv_init ti_c_Neighbor_alltoallv_init;
+    Neighbor_alltoallw_init ti_c_Neighbor_alltoallw_init;
+}
+
 /// Names of the variant whose base is a C pointer.
 #[cfg(fortran_apart)]
 macro_rules! pointers_of_c {

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use ti_shard::{COMPLETE_MARK, Header, TextReader};
-use ti_tracer::{ANY_SOURCE, ANY_TAG, Argument, Completion, Object, PROC_NULL, Recorder, ShardFile, Status};
+use ti_shard::{Action, COMPLETE_MARK, Header, Kind, Message, ProcessState, ShardReader, TextReader};
+use ti_tracer::{
+    ANY_SOURCE, ANY_TAG, Argument, CollectiveForm, Completion, Object, PROC_NULL, Recorder, ShardFile, Status,
+};
 
 const WORLD: i64 = 500;
 const OWN: i64 = 501;
@@ -126,7 +128,7 @@ fn one_handle_twice_in_a_call_is_two_requests() {
 #[test]
 fn persistent_requests_keep_their_numbers_until_they_are_freed() {
     let calls = record(|recorder| {
-        let request = recorder.irecv("recv_init", ANY_SOURCE, ANY_TAG, 8, WORLD);
+        let request = recorder.irecv("recv_init", 2, ANY_TAG, 8, WORLD);
         recorder.bind(request, 70, 1, true);
         for _ in 0..2 {
             let mut call = Completion::default();
@@ -140,9 +142,171 @@ fn persistent_requests_keep_their_numbers_until_they_are_freed() {
         let request = recorder.collective("ibarrier", WORLD, &[], true);
         recorder.bind(request, 70, 1, false);
     });
-    let expected = ["recv_init -555 -444 8 req=0", "start req=0", "wait req=0", "start req=0", "wait req=0"];
+    let expected = ["recv_init 2 -444 8 req=0", "start req=0", "wait req=0", "start req=0", "wait req=0"];
     assert_eq!(calls[..5], expected);
     assert_eq!(calls[5..], ["request_free req=0", "ibarrier req=0"]);
+}
+
+#[test]
+fn receives_from_any_source_and_collectives_are_recorded_at_each_start() {
+    let on = |recorder: &mut Recorder, requests: &[i64]| {
+        let mut call = Completion::default();
+        requests.iter().for_each(|&handle| recorder.add(&mut call, handle, 1));
+        call
+    };
+    let calls = record(|recorder| {
+        let any = recorder.irecv("recv_init", ANY_SOURCE, ANY_TAG, 8, WORLD);
+        recorder.bind(any, 70, 1, true);
+        let reduction = recorder.collective("iallreduce", WORLD, &[8, 0], CollectiveForm::Persistent);
+        recorder.bind(reduction, 71, 1, true);
+        // Neither is active: nothing to wait for, to cancel or to ask.
+        complete(recorder, "waitall", &[(70, 1), (71, 1)], &[(0, None), (1, None)]);
+        let call = on(recorder, &[70]);
+        recorder.cancel(&call);
+        recorder.request_get_status(&call, true);
+        for source in [2, 3] {
+            let call = on(recorder, &[70, 71]);
+            recorder.add_computation(1);
+            recorder.start("startall", &call);
+            complete(recorder, "waitall", &[(70, 1), (71, 1)], &[(0, from(source, 9)), (1, None)]);
+        }
+        let call = on(recorder, &[71]);
+        recorder.free_request(&call);
+        let call = on(recorder, &[70]);
+        recorder.start("start", &call);
+        let call = on(recorder, &[70]);
+        recorder.free_request(&call);
+        let request = recorder.collective("ibarrier", WORLD, &[], true);
+        recorder.bind(request, 72, 1, false);
+    });
+    let step = |source: u32| {
+        let receive = format!("irecv -555 -444 8 req=0 source={source}");
+        ["compute 2".to_owned(), receive, "iallreduce 8 0 req=1".to_owned(), "waitall req=0,1".to_owned()]
+    };
+    assert_eq!(calls[..8], [step(2), step(3)].concat());
+    assert_eq!(calls[8..], ["irecv -555 -444 8 req=0", "request_free req=0", "ibarrier req=0"]);
+}
+
+/// Returns the state of a shard, and the text of what was begun.
+fn left_behind(path: &Path) -> (ProcessState, Option<Action<'static>>, Vec<String>) {
+    let mut reader = ShardReader::new(File::open(path).unwrap()).unwrap();
+    while reader.read_record().unwrap().is_some() {}
+    let begun = match reader.begun().unwrap() {
+        Some(Action::Message(message)) => Some(Action::Message(message)),
+        Some(Action::Wait { request }) => Some(Action::Wait { request }),
+        other => {
+            assert!(other.is_none(), "{other:?}");
+            None
+        }
+    };
+    (*reader.state(), begun, lines(path))
+}
+
+#[test]
+fn a_call_in_progress_is_known_until_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4);
+    recorder.init(WORLD, OWN);
+    recorder.enter_call(b"c_Recv", 1, 50, 7);
+    recorder.announce(|recorder| recorder.recv(2, 6, 8, WORLD, (2, 6)));
+    let (state, begun, before) = left_behind(&path);
+    assert_eq!((state.call().as_deref(), state.elapsed_and_computed()), (Some("MPI_Recv"), (50, 7)));
+    let expected =
+        Message { kind: Kind::Recv, peer: 2, tag: 6, communicator: 0, bytes: 8, request: None, source: None };
+    assert_eq!(begun, Some(Action::Message(expected)));
+    assert_eq!(before, ["1 init"]);
+    // Completed: the record overwrites what was begun.
+    recorder.recv(2, 6, 8, WORLD, (2, 6));
+    recorder.leave_call();
+    // Not completed, as it returned an error.
+    recorder.enter_call(b"c_Recv", 1, 50, 7);
+    recorder.announce(|recorder| recorder.recv(3, 6, 8, OWN, (3, 6)));
+    recorder.fail_call(None, None);
+    recorder.leave_call();
+    let (state, begun, after) = left_behind(&path);
+    assert_eq!((state.call(), begun), (None, None));
+    assert_eq!(state.failed(), Some((1, "MPI_Recv".to_owned())));
+    assert!(!state.has_threads());
+    // The communicator of the process alone is made where it is first used, whatever becomes of the call.
+    assert_eq!(after, ["1 init", "1 recv 2 6 8", "1 comm_create_group comm=0 new=2 members=1"]);
+    recorder.enter_call(b"f_finalize", 2, 0, 0);
+    assert!(!left_behind(&path).0.has_threads(), "the last call may be of another thread");
+    recorder.enter_call(b"f_recv", 2, 0, 0);
+    assert!(left_behind(&path).0.has_threads());
+}
+
+#[test]
+fn refused_calls_leave_no_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4);
+    recorder.init(WORLD, OWN);
+    recorder.enter_call(b"c_Send", 1, 0, 0);
+    recorder.send("send", 4, 0, 1, WORLD);
+    // The tracer sees by itself that these are wrong, once per call.
+    recorder.send("send", ANY_SOURCE, 0, 1, WORLD);
+    recorder.send("send", 2, -1, 1, WORLD);
+    assert_eq!(recorder.isend("isend", 2, 0, -8, WORLD), None);
+    recorder.recv(2, 0, -8, WORLD, (2, 0));
+    recorder.probe((5, 0), WORLD, Some(false), (5, 0));
+    recorder.send_recv("sendRecv", (1, 1, 1), (7, 1, 1), WORLD, (7, 1));
+    recorder.collective("bcast", WORLD, &[8, -1], false);
+    recorder.neighbors(WORLD, (&[1], &[-8]), (&[], &[]), false);
+    recorder.leave_call();
+    // Of these, the library says so after they were recorded.
+    recorder.enter_call(b"c_Allreduce", 1, 0, 0);
+    recorder.collective("allreduce", WORLD, &[8, 0], false);
+    let record = recorder.take_call_record();
+    recorder.fail_call(record, None);
+    recorder.leave_call();
+    recorder.enter_call(b"c_Isend", 1, 0, 0);
+    let posted = recorder.isend("isend", 2, 0, 8, WORLD);
+    let record = recorder.take_call_record();
+    recorder.fail_call(record, posted);
+    recorder.leave_call();
+    recorder.enter_call(b"c_Irecv", 1, 0, 0);
+    let request = recorder.irecv("irecv", 2, ANY_TAG, 8, WORLD);
+    let record = recorder.take_call_record();
+    recorder.fail_call(record, request);
+    let posted = recorder.isend("isend", 3, 0, 8, WORLD);
+    recorder.bind(posted, 7, 7, false);
+    recorder.finish().unwrap();
+    let (state, _, lines) = left_behind(&path);
+    assert_eq!(lines, ["1 init", "1 isend 3 0 8 req=0", "1 finalize"]);
+    assert_eq!(state.failed(), Some((4, "MPI_Send".to_owned())));
+}
+
+#[test]
+fn longer_messages_make_their_receives_longer() {
+    let calls = record(|recorder| {
+        let request = recorder.irecv("irecv", ANY_SOURCE, 5, 8, WORLD);
+        recorder.bind(request, 7, 7, false);
+        let mut call = Completion::default();
+        recorder.add(&mut call, 7, 7);
+        recorder.truncated(&call, 0, 100);
+        recorder.complete(&mut call, 0, from(3, 5));
+        recorder.completion("wait", &call);
+        recorder.match_message(9, 2, 1, 100, WORLD);
+        recorder.receive_matched(9, 20, false);
+    });
+    assert_eq!(calls, ["irecv -555 5 100 req=0 source=3", "wait req=0", "recv 2 1 100"]);
+}
+
+#[test]
+fn calls_on_requests_that_were_never_made_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4);
+    recorder.init(WORLD, OWN);
+    recorder.enter_call(b"c_Start", 1, 0, 0);
+    let mut call = Completion::default();
+    recorder.add(&mut call, 70, 1);
+    recorder.start("start", &call);
+    complete(&mut recorder, "wait", &[(70, 1)], &[]);
+    let (state, _, lines) = left_behind(&path);
+    assert_eq!(state.unknown_requests(), Some((2, "MPI_Start".to_owned())));
+    assert_eq!(lines, ["1 init"]);
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub use graph::{Dependent, GraphFilter, GraphMessage, GraphOperation, OperationG
 pub use link::CommunicatorConflict;
 pub use measured::{MAX_NANOS, TimedActions, nanos};
 pub use open_files::{FileMisuse, FileState, FileUse};
-pub use provenance::{Provenance, WorkMetric};
+pub use provenance::{NoteKind, Provenance, RecordingNote, WorkMetric};
 pub use source::{LoadOptions, MAX_RANKS, RankBuilders, TraceSource, read_unlinked};
 pub use structure::{Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, flatten};
 pub use trace::{Cursor, CursorPosition, OpDecoder, Ops, RankTrace, Trace};

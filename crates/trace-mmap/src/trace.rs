@@ -283,7 +283,7 @@ impl Trace {
 
     /// Returns the provenance of the trace, which is unknown for text.
     pub fn provenance(&self) -> Provenance {
-        self.provenance
+        self.provenance.clone()
     }
 
     /// Finds the place of action `index` (from 0) of a rank. Reads the source again up to it, since no positions are stored.

@@ -8,6 +8,8 @@ pub(crate) use layout::{detect, rank_of};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pdes_core::Rank;
 use trace_mmap::{Location, MAX_RANKS, RankBuilders, TraceError, TraceSource};
@@ -26,6 +28,8 @@ struct Files {
     /// The directory, list or file.
     path: PathBuf,
     contents: Contents,
+    /// If actions are read that processes had begun and not completed: whether the last action of each rank is one.
+    begun: Option<Arc<[AtomicBool]>>,
 }
 
 #[derive(Debug)]
@@ -46,17 +50,29 @@ enum Opened<'a> {
 
 /// Makes the source of a file with the actions of all ranks.
 pub(crate) fn merged(path: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
-    Ok(Box::new(Files { path: path.to_path_buf(), contents: Contents::Merged(path.to_path_buf()) }))
+    let contents = Contents::Merged(path.to_path_buf());
+    Ok(Box::new(Files { path: path.to_path_buf(), contents, begun: None }))
 }
 
 /// Makes the source of the files of ranks, in the order of ranks.
 pub(crate) fn per_rank(path: &Path, files: Vec<PathBuf>) -> Box<dyn TraceSource> {
-    Box::new(Files { path: path.to_path_buf(), contents: Contents::PerRank(files) })
+    Box::new(Files { path: path.to_path_buf(), contents: Contents::PerRank(files), begun: None })
+}
+
+/// Makes the same source with the actions that processes had begun and not completed. Also returns whether the last action of each
+/// rank is one, which is known once the source was read.
+pub(crate) fn per_rank_with_begun(
+    path: &Path,
+    files: Vec<PathBuf>,
+) -> (Box<dyn TraceSource>, Arc<[AtomicBool]>) {
+    let begun: Arc<[AtomicBool]> = files.iter().map(|_| AtomicBool::new(false)).collect();
+    let contents = Contents::PerRank(files);
+    (Box::new(Files { path: path.to_path_buf(), contents, begun: Some(Arc::clone(&begun)) }), begun)
 }
 
 /// Makes the source of a merged text.
 pub(crate) fn text(text: &str) -> Box<dyn TraceSource> {
-    Box::new(Files { path: TEXT_NAME.into(), contents: Contents::Text(text.to_owned()) })
+    Box::new(Files { path: TEXT_NAME.into(), contents: Contents::Text(text.to_owned()), begun: None })
 }
 
 impl Files {
@@ -103,7 +119,9 @@ impl TraceSource for Files {
         let owner = (!self.is_interleaved()).then_some(first);
         match self.open(first)? {
             Opened::Text(lines) => text::read(lines, owner, ranks),
-            Opened::Shard(shard) => shard.read(owner, ranks),
+            Opened::Shard(shard) => {
+                shard.read(owner, ranks, self.begun.as_ref().map(|begun| &begun[first.index()]))
+            }
         }
     }
 

@@ -19,7 +19,7 @@
 //! - [`FORMATS`] is the registry of formats. To add one, write a file that implements [`TraceSource`](trace_mmap::TraceSource) and
 //!   add a row; `tests/all/formats.rs` adds a toy.
 //! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
-//!   [`write_consistent_cut`] repairs the trace of a killed program.
+//!   [`write_consistent_cut`] and [`recover`] repair the trace of a killed program.
 //! - [`transform`] changes a program by a hypothesis; [`transform::TRANSFORMS`] is the registry of changes.
 //!
 //! # Files
@@ -116,7 +116,7 @@ mod shard;
 mod text;
 pub mod transform;
 
-pub use consistent_cut::{RemovedActions, write_consistent_cut};
+pub use consistent_cut::{Recovered, RemovedActions, recover, write_consistent_cut};
 pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
 pub use error::InputError;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pdes_core::Rank;
 use ti_shard::{Action as ShardAction, Kind, Message, Record, ShardReader};
@@ -46,11 +47,18 @@ impl Shard {
         }
     }
 
-    /// Pushes all actions. `owner` is the rank to which the file belongs, if it is a file of one rank.
+    /// Returns the function in which the process was when its recording ended.
+    pub(crate) fn call(&self) -> Option<String> {
+        self.records.state().call()
+    }
+
+    /// Pushes all actions. `owner` is the rank to which the file belongs, if it is a file of one rank. With a flag, also pushes the
+    /// action that the process had begun and not completed, and sets the flag if there is one.
     pub(crate) fn read(
         mut self,
         owner: Option<Rank>,
         ranks: &mut RankBuilders<'_>,
+        begun: Option<&AtomicBool>,
     ) -> Result<(), TraceError> {
         let (found, run) = (u64::from(self.rank()), ranks.ranks());
         let (mut state, mut warnings) = (RankText::default(), FileWarnings::default());
@@ -65,6 +73,17 @@ impl Shard {
             match action {
                 Ok((builder, action)) => builder.push(action, record.nanos)?,
                 Err(kind) => return Err(text::error(&self.file, number, kind)),
+            }
+        }
+        if let Some(flag) = begun
+            && let Some(action) = self.records.begun().map_err(|source| error(&self.file, source))?
+            && let Some(builder) = ranks.get(found)
+        {
+            let record = Record { action, nanos: None };
+            // What MPI has not accepted yet may be wrong.
+            if let Ok(action) = resolve(&record, number + 1, &mut state, builder, &mut warnings) {
+                builder.push(action, None)?;
+                flag.store(true, Ordering::Relaxed);
             }
         }
         warnings.report(&self.file, ranks);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use assert_cmd::assert::Assert;
@@ -88,13 +88,65 @@ impl Program {
         processes: u32,
         arguments: &[&str],
     ) -> (Assert, Run<'_>) {
-        let run = Run { folder: &self.folder, name: name.to_owned(), processes };
-        let mut acquire = command();
+        let run = self.run(name, processes);
+        let acquire = self.acquisition(&run, flags, &[], arguments);
+        (assert_cmd::Command::from_std(acquire).timeout(Duration::from_secs(120)).assert(), run)
+    }
+
+    /// Records a run that is killed after some seconds.
+    pub(super) fn acquire_for(
+        &self,
+        seconds: u32,
+        name: &str,
+        processes: u32,
+        arguments: &[&str],
+    ) -> (Assert, Run<'_>) {
+        let run = self.run(name, processes);
+        let limit = ["timeout", "-k", "1", &seconds.to_string()].map(str::to_owned);
+        (assert_cmd::Command::from_std(self.acquisition(&run, &[], &limit, arguments)).assert(), run)
+    }
+
+    /// Records a run, and sends a signal to the command after some seconds, at which its processes run.
+    pub(super) fn interrupt(
+        &self,
+        signal: &str,
+        name: &str,
+        processes: u32,
+        arguments: &[&str],
+    ) -> (Output, Run<'_>) {
+        let run = self.run(name, processes);
+        let mut acquire = self.acquisition(&run, &[], &[], arguments);
+        let child =
+            acquire.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let shards = || std::fs::read_dir(run.shards()).map_or(0, Iterator::count);
+        while shards() < processes as usize {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(self.is_running());
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        (child.wait_with_output().unwrap(), run)
+    }
+
+    /// Returns whether a process runs this program.
+    pub(super) fn is_running(&self) -> bool {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut files = processes.filter_map(|process| std::fs::read_link(process.path().join("exe")).ok());
+        files.any(|file| file == self.file)
+    }
+
+    fn run(&self, name: &str, processes: u32) -> Run<'_> {
+        Run { folder: &self.folder, name: name.to_owned(), processes }
+    }
+
+    fn acquisition(&self, run: &Run<'_>, flags: &[&str], before: &[String], arguments: &[&str]) -> Command {
+        let mut acquire = Command::new(command().get_program());
         acquire.args(["trace", "acquire", "--output"]).arg(run.archive()).arg("--shards").arg(run.shards());
-        acquire.arg("--tracer").arg(tracer()).args(flags);
-        acquire.arg("--").arg(tool("MPIRUN", "mpirun")).args(["-np", &processes.to_string()]);
-        acquire.arg(&self.file).args(arguments).envs(OVERSUBSCRIBED).timeout(Duration::from_secs(120));
-        (acquire.assert(), run)
+        acquire.arg("--tracer").arg(tracer()).args(flags).arg("--").args(before);
+        acquire.arg(tool("MPIRUN", "mpirun")).args(["-np", &run.processes.to_string()]);
+        acquire.arg(&self.file).args(arguments).envs(OVERSUBSCRIBED);
+        acquire
     }
 
     /// Records a run that must succeed, and checks and replays its trace.

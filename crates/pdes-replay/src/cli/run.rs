@@ -12,10 +12,8 @@ use toml::Value;
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, files, goal, large_pages, progress, summary, timeline};
+use super::{INTERRUPTED_STATUS, Misuse, files, goal, large_pages, progress, summary, timeline};
 
-/// Exit status of a command ended by a signal, as in shells.
-const INTERRUPTED_STATUS: i32 = 130;
 /// Below this number of ranks their state fits in the caches of a core: large pages would take memory and save no time.
 const LARGE_PAGE_RANKS: u32 = 512;
 
@@ -91,7 +89,7 @@ fn stop_at_signals(simulation: Simulation) -> Result<Simulation> {
     let asked = stop.clone();
     let handler = move || {
         if !is_first.swap(false, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED_STATUS);
+            std::process::exit(INTERRUPTED_STATUS.into());
         }
         tracing::info!("ending with a checkpoint; interrupt again to end at once");
         asked.request();

@@ -2,6 +2,7 @@
 
 pub(crate) mod acquire;
 pub(crate) mod generate;
+mod launcher;
 mod shards;
 
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Context, Result};
 use pdes_core::Rank;
 use trace_mmap::{
-    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, Provenance, Storage, Summary, Trace,
+    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, Provenance, Storage, Summary, Trace,
     UnmodelledCalls,
 };
 
@@ -176,6 +177,12 @@ fn info(trace: &Trace) -> Result<String> {
             "ends early: {ended_early} rank(s) did not leave MPI, {cut_actions} action(s) were cut"
         )?;
     }
+    if provenance.is_deadlocked {
+        writeln!(text, "deadlock: no rank could proceed when the recording ended")?;
+    }
+    for note in &provenance.notes {
+        writeln!(text, "recording: {note}")?;
+    }
     if let Some(Storage { programs, records, depth, data_bytes, shards, absent: gaps, inserted }) =
         info.storage
     {
@@ -200,7 +207,17 @@ fn check(path: &Path) -> Result<String> {
         tracing::warn!("{} request(s) are still pending at the end of their ranks", report.pending);
     }
     let mut findings = Vec::new();
-    if trace.provenance().ended_early > 0 {
+    let provenance = trace.provenance();
+    if provenance.is_deadlocked {
+        let calls = provenance.notes_of(NoteKind::CallInProgress).map(|call| format!("\n    {call}"));
+        findings.push(format!(
+            "\n  the program was in a deadlock when its recording ended:{}",
+            calls.collect::<String>()
+        ));
+    }
+    let notes = provenance.notes.iter().filter(|note| note.kind != NoteKind::CallInProgress);
+    notes.for_each(|note| tracing::warn!("{note}"));
+    if provenance.ended_early > 0 {
         // The end of the recording explains requests that were not completed, and messages that were not received.
         report.findings.retain(|finding| !matches!(finding, Finding::Unfinished { .. }));
         report.unreceived.iter().for_each(|unreceived| tracing::warn!("{unreceived}"));

@@ -8,7 +8,7 @@ use netmodel::epoch::EpochError;
 use netmodel::{RegionError, RouteError};
 use pdes_core::{ClusterError, UnorderedConditional};
 use timeline::TimelineError;
-use trace_mmap::TraceError;
+use trace_mmap::{RecordingNote, TraceError};
 
 use crate::checkpoint::CheckpointError;
 use crate::config::PlatformFileError;
@@ -86,6 +86,12 @@ pub enum RunError {
     /// Ranks cannot be assigned to workers.
     #[error(transparent)]
     Partition(#[from] PartitionError),
+    /// The program was in a deadlock when it was recorded; the calls in which its ranks were.
+    #[error(
+        "deadlock in the program: no rank could proceed when its recording was ended from outside, so a replay has no end either{}",
+        .0.iter().map(|call| format!("\n  {call}")).collect::<String>()
+    )]
+    RecordedDeadlock(Vec<RecordingNote>),
     /// The program deadlocks.
     #[error("{0}")]
     Deadlock(Deadlock),

@@ -11,7 +11,7 @@ use pdes_core::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use timeline::Spool;
-use trace_mmap::TraceError;
+use trace_mmap::{NoteKind, TraceError};
 
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
@@ -72,6 +72,12 @@ impl Simulation {
     /// of the processes has the error, the others have [`RunError::OtherProcess`].
     pub fn run(&self, cluster: &mut Cluster, progress: &Progress) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
+        let provenance = self.trace.provenance();
+        if provenance.is_deadlocked {
+            let calls = provenance.notes_of(NoteKind::CallInProgress).cloned().collect();
+            let own = if cluster.member() == 0 { Err(RunError::RecordedDeadlock(calls)) } else { Ok(()) };
+            agree(cluster, own)?;
+        }
         let outcome = match &self.model.execution {
             Execution::Uncontended => self.run_uncontended(cluster, progress)?,
             Execution::ByRegions(_) if self.orders_files => {

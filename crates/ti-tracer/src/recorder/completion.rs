@@ -41,22 +41,25 @@ impl Completion {
         matches!(self.requests.get(position), Some(Some((_, entry))) if !entry.patches.is_empty())
     }
 
-    /// Returns whether the trace needs any status.
+    /// Returns whether the trace may need any status: which messages are too long is in statuses alone.
     pub fn wants_statuses(&self) -> bool {
-        (0..self.requests.len()).any(|position| self.wants_status(position))
+        self.requests.iter().flatten().any(|(_, entry)| entry.kind == RequestKind::Receive)
     }
 
     /// Returns the numbers of the requests of modelled, or of unmodelled, calls.
     fn numbers(&self, are_modelled: bool) -> Vec<u32> {
-        let listed = self.requests.iter().flatten().map(|(_, entry)| entry);
-        listed.filter(|entry| entry.is_modelled() == are_modelled).map(|entry| entry.number).collect()
+        numbers(self.requests.iter().flatten(), are_modelled)
     }
 
     /// Returns the numbers of those that completed.
     fn completed_numbers(&self, are_modelled: bool) -> Vec<u32> {
-        let done = self.completed.iter().filter_map(|&position| self.requests[position]);
-        done.filter(|(_, entry)| entry.is_modelled() == are_modelled).map(|(_, entry)| entry.number).collect()
+        numbers(self.completed.iter().filter_map(|&position| self.requests[position].as_ref()), are_modelled)
     }
+}
+
+fn numbers<'a>(requests: impl Iterator<Item = &'a (i64, RequestEntry)>, are_modelled: bool) -> Vec<u32> {
+    let listed = requests.map(|(_, entry)| entry).filter(|entry| entry.is_in_trace());
+    listed.filter(|entry| entry.is_modelled() == are_modelled).map(|entry| entry.number).collect()
 }
 
 impl Recorder {
@@ -67,8 +70,8 @@ impl Recorder {
         }
     }
 
-    /// Appends a request to those of a call.
-    pub fn add(&self, call: &mut Completion, handle: i64, address: usize) {
+    /// Appends a request to those of a call. One that no recorded call has made is counted.
+    pub fn add(&mut self, call: &mut Completion, handle: i64, address: usize) {
         let taken = &call.requests;
         let is_same = |one: &RequestEntry, other: &RequestEntry| {
             (one.number, one.is_modelled()) == (other.number, other.is_modelled())
@@ -77,21 +80,36 @@ impl Recorder {
         let entry = self.requests.find(handle, address, is_free);
         let entry = entry.or_else(|| self.unmodelled_requests.find(handle, address, is_free));
         call.requests.push(entry.map(|entry| (handle, entry)));
+        if entry.is_none() {
+            self.count_unknown_request();
+        }
+    }
+
+    /// Fills in the size of the message of a request of the call \[B\], which was longer than its buffer.
+    pub fn truncated(&mut self, call: &Completion, position: usize, bytes: u64) {
+        let Some(Some((_, entry))) = call.requests.get(position) else { return };
+        if let Some(amount) = entry.patches.receive {
+            self.file.patch(amount, bytes);
+        }
     }
 
     /// Records the completion of a request of the call, and fills in its deferred units.
     pub fn complete(&mut self, call: &mut Completion, position: usize, status: Option<Status>) {
         let Some(Some((handle, entry))) = call.requests.get(position).copied() else { return };
         call.completed.push(position);
-        let Some(status) = status else { return };
-        self.fill_in_deferred(entry, status);
-        if let Some(entry) = self.requests.get_mut(handle, entry.number) {
+        if let Some(status) = status {
+            self.fill_in_deferred(entry, status);
+        }
+        if entry.is_persistent
+            && let Some(entry) = self.requests.get_mut(handle, entry.number)
+        {
             entry.patches = Patches::default();
+            entry.is_started = false;
         }
     }
 
     fn fill_in_deferred(&mut self, entry: RequestEntry, status: Status) {
-        let Patches { tag, source, cancel } = entry.patches;
+        let Patches { tag, source, cancel, .. } = entry.patches;
         if status.is_cancelled {
             // Without a message there is nothing else to fill in.
             if let Some(at) = cancel {
@@ -106,7 +124,7 @@ impl Recorder {
         }
     }
 
-    fn requests_like(&mut self, entry: RequestEntry) -> &mut Requests {
+    pub(super) fn requests_like(&mut self, entry: RequestEntry) -> &mut Requests {
         if entry.is_modelled() { &mut self.requests } else { &mut self.unmodelled_requests }
     }
 
@@ -114,11 +132,11 @@ impl Recorder {
     /// requests is not recorded. A call on requests of unmodelled calls only is unmodelled itself; among modelled requests
     /// they are left out.
     pub fn completion(&mut self, verb: &str, call: &Completion) {
-        let numbers = call.numbers(true);
+        let (numbers, others) = (call.numbers(true), call.numbers(false));
         if !numbers.is_empty() {
             self.modelled_completion(verb, &numbers, &call.completed_numbers(true));
-        } else if call.requests.iter().any(Option::is_some) {
-            self.unmodelled_completion(verb, &call.numbers(false), Some(&call.completed_numbers(false)));
+        } else if !others.is_empty() {
+            self.unmodelled_completion(verb, &others, Some(&call.completed_numbers(false)));
         }
         for &position in &call.completed {
             if let Some((handle, entry)) = call.requests[position]
@@ -161,19 +179,30 @@ impl Recorder {
 
     /// Records `start` or `startall`.
     pub fn start(&mut self, verb: &str, call: &Completion) {
-        let numbers = call.numbers(true);
+        // Not started yet, those that are recorded at their start are not among the numbers.
+        let (numbers, others) = (call.numbers(true), call.numbers(false));
         if !numbers.is_empty() {
             self.begin_call(verb);
             self.phrase.list("req", &numbers);
             self.write_call();
-        } else if call.requests.iter().any(Option::is_some) {
-            self.unmodelled_completion(verb, &call.numbers(false), None);
+        } else if !others.is_empty() {
+            self.unmodelled_completion(verb, &others, None);
+        }
+        for &(handle, entry) in call.requests.iter().flatten().filter(|(_, entry)| !entry.is_in_trace()) {
+            let patches = self.start_operation(entry.number);
+            if let Some(entry) = self.requests.get_mut(handle, entry.number) {
+                entry.patches = patches;
+                entry.is_started = true;
+            }
         }
     }
 
     /// Records `MPI_Cancel`; its outcome is filled in when the request completes.
     pub fn cancel(&mut self, call: &Completion) {
         let [Some((handle, entry))] = *call.requests else { return };
+        if !entry.is_in_trace() {
+            return;
+        }
         if entry.kind != RequestKind::Receive {
             let number = entry.number;
             return match entry.is_modelled() {
@@ -192,7 +221,12 @@ impl Recorder {
     /// Records `MPI_Request_free`.
     pub fn free_request(&mut self, call: &Completion) {
         let [Some((handle, entry))] = *call.requests else { return };
-        if entry.is_modelled() {
+        if entry.is_recorded_at_start {
+            self.templates.remove(&entry.number);
+        }
+        if !entry.is_in_trace() {
+            // The trace knows no request between the starts.
+        } else if entry.is_modelled() {
             self.begin_call("request_free");
             self.phrase.named("req", entry.number.into());
             self.write_call();

@@ -1,6 +1,7 @@
 //! Recording of messages and probes.
 
-use super::{ANY_SOURCE, ANY_TAG, Argument, Recorder};
+use super::collectives::Template;
+use super::{ANY_SOURCE, ANY_TAG, Argument, PROC_NULL, Recorder};
 use crate::requests::{Patches, RequestEntry, RequestKind};
 use ti_shard::{Kind, Unit};
 
@@ -8,9 +9,11 @@ use ti_shard::{Kind, Unit};
 const BYTE: i64 = 6;
 
 impl Recorder {
-    /// Records `send`, `ssend`, `bsend` or `rsend`.
+    /// Records `send`, `ssend`, `bsend` or `rsend`. Arguments that MPI refuses are counted as a failed call, here and below.
     pub fn send(&mut self, verb: &str, to: i32, tag: i32, bytes: i64, communicator: i64) {
-        if let Some(number) = self.communicator_of(verb, communicator, &arguments("dst", to, tag, bytes)) {
+        if let Some(number) = self.communicator_of(verb, communicator, &arguments("dst", to, tag, bytes))
+            && self.accepts_send((to, tag, bytes), communicator)
+        {
             self.message(verb, (to, tag, bytes), (communicator, number), None, None);
         }
     }
@@ -29,6 +32,9 @@ impl Recorder {
             Ok(number) => number,
             Err(entry) => return Some(entry),
         };
+        if !self.accepts_send((to, tag, bytes), communicator) {
+            return None;
+        }
         let request = self.requests.take_number();
         self.message(verb, (to, tag, bytes), (communicator, number), Some(request), None);
         Some(RequestEntry::new(request, RequestKind::Send, Patches::default(), communicator))
@@ -45,6 +51,7 @@ impl Recorder {
     ) {
         let tag = resolve_tag(from, tag, actual_tag);
         if let Some(number) = self.communicator_of("recv", communicator, &arguments("src", from, tag, bytes))
+            && self.accepts_receive((from, tag, bytes), communicator)
         {
             let source = self.actual_source(from, actual_source, communicator);
             self.message("recv", (from, tag, bytes), (communicator, number), None, source);
@@ -52,7 +59,7 @@ impl Recorder {
     }
 
     /// Records `irecv` or `recv_init`; returns the request, to be [bound](Self::bind). Actual source and tag of an `irecv`
-    /// with wildcards are filled in when it completes.
+    /// with wildcards are filled in when it completes. A `recv_init` from any source is recorded as an `irecv` at each start.
     pub fn irecv(
         &mut self,
         verb: &str,
@@ -61,20 +68,64 @@ impl Recorder {
         bytes: i64,
         communicator: i64,
     ) -> Option<RequestEntry> {
-        let number =
-            match self.communicator_of_request(verb, communicator, &arguments("src", from, tag, bytes)) {
-                Ok(number) => number,
-                Err(entry) => return Some(entry),
-            };
+        if let Err(entry) =
+            self.communicator_of_request(verb, communicator, &arguments("src", from, tag, bytes))
+        {
+            return Some(entry);
+        }
+        if !self.accepts_receive((from, tag, bytes), communicator) {
+            return None;
+        }
         let request = self.requests.take_number();
+        if verb == "recv_init" && from == ANY_SOURCE {
+            self.templates.insert(request, Template::Receive(from, tag, bytes, communicator));
+            return Some(RequestEntry::recorded_at_start(request, RequestKind::Receive, communicator));
+        }
+        let patches = self.post_receive(verb, (from, tag, bytes), communicator, request);
+        Some(RequestEntry::new(request, RequestKind::Receive, patches, communicator))
+    }
+
+    /// Records the receive of a request on a registered communicator; returns what is filled in later.
+    pub(super) fn post_receive(
+        &mut self,
+        verb: &str,
+        (from, tag, bytes): (i32, i32, i64),
+        communicator: i64,
+        request: u32,
+    ) -> Patches {
+        let Some(number) = self.communicators.number(communicator) else { return Patches::default() };
         let place = self.message(verb, (from, tag, bytes), (communicator, number), Some(request), None);
         let is_any_source = from == ANY_SOURCE;
-        let patches = Patches {
+        Patches {
             tag: place.filter(|_| !is_any_source),
             source: place.filter(|_| is_any_source),
             cancel: None,
-        };
-        Some(RequestEntry::new(request, RequestKind::Receive, patches, communicator))
+            // The size of a `recv_init` is in its phrase.
+            receive: self.call_record.filter(|_| verb == "irecv").map(|record| record.amount()),
+        }
+    }
+
+    /// Returns whether MPI accepts the arguments of a send; counts the call as failed otherwise.
+    fn accepts_send(&mut self, (to, tag, bytes): (i32, i32, i64), communicator: i64) -> bool {
+        self.accepts(self.is_peer(to, communicator) && tag >= 0 && bytes >= 0)
+    }
+
+    /// Returns the same for a receive or, without a size, a probe.
+    fn accepts_receive(&mut self, (from, tag, bytes): (i32, i32, i64), communicator: i64) -> bool {
+        let is_source = from == ANY_SOURCE || self.is_peer(from, communicator);
+        self.accepts(is_source && (tag >= 0 || tag == ANY_TAG) && bytes >= 0)
+    }
+
+    fn accepts(&mut self, is_accepted: bool) -> bool {
+        if !is_accepted {
+            self.count_failed();
+        }
+        is_accepted
+    }
+
+    fn is_peer(&self, peer: i32, communicator: i64) -> bool {
+        let world_rank = || self.communicators.world_rank(communicator, u32::try_from(peer).ok()?);
+        peer == PROC_NULL || world_rank().is_some_and(|rank| rank < self.world)
     }
 
     /// Records `sendRecv` or `sendRecv_replace`; each side has peer, tag and size.
@@ -94,6 +145,11 @@ impl Recorder {
         ];
         let both = [&sent[..], &received].concat();
         let Some(number) = self.communicator_of(verb, communicator, &both) else { return };
+        if !(self.accepts_send((to, send_tag, send_bytes), communicator)
+            && self.accepts_receive((from, recv_tag, recv_bytes), communicator))
+        {
+            return;
+        }
         let peers = (self.peer(to, communicator), self.peer(from, communicator));
         let (Some(to), Some(from_world)) = peers else { return };
         let (to, from_world) = (i64::from(to), i64::from(from_world));
@@ -120,6 +176,9 @@ impl Recorder {
         let verb = if found.is_some() { "iprobe" } else { "probe" };
         let source = [("src", Argument::Number(from.into())), ("tag", Argument::Number(tag.into()))];
         let Some(number) = self.communicator_of(verb, communicator, &source) else { return };
+        if !self.accepts_receive((from, tag, 0), communicator) {
+            return;
+        }
         let Some(from_world) = self.peer(from, communicator).map(i64::from) else { return };
         let is_there = found != Some(false);
         let tag = if is_there { resolve_tag(from, tag, actual_tag) } else { tag };
@@ -135,14 +194,14 @@ impl Recorder {
         self.write_call();
     }
 
-    /// Registers a message that `MPI_Mprobe` or `MPI_Improbe` has matched.
-    pub fn match_message(&mut self, message: i64, from: i32, tag: i32, communicator: i64) {
-        self.matched.insert(message, (from, tag, communicator));
+    /// Registers a message that `MPI_Mprobe` or `MPI_Improbe` has matched, with its size \[B\].
+    pub fn match_message(&mut self, message: i64, from: i32, tag: i32, bytes: i64, communicator: i64) {
+        self.matched.insert(message, (from, tag, bytes, communicator));
     }
 
     /// Records `MPI_Mrecv`, or the non-blocking `MPI_Imrecv`, as the receive of a message with known source and tag.
     pub fn receive_matched(&mut self, message: i64, bytes: i64, posts: bool) -> Option<RequestEntry> {
-        let Some((from, tag, communicator)) = self.matched.remove(&message) else {
+        let Some((from, tag, size, communicator)) = self.matched.remove(&message) else {
             let bytes = [("bytes", Argument::Number(bytes))];
             return match posts {
                 true => Some(self.unmodelled_request("MPI_Imrecv", &bytes)),
@@ -152,6 +211,8 @@ impl Recorder {
                 }
             };
         };
+        // A receive takes a message that is longer than its buffer, too.
+        let bytes = if bytes < 0 { bytes } else { bytes.max(size) };
         if posts {
             return self.irecv("irecv", from, tag, bytes, communicator);
         }

@@ -133,7 +133,7 @@ fn cut_parts(
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let number = plan.ranks.end - plan.ranks.start;
-    let mut writer = ArchiveWriter::for_conversion(output, number, trace.provenance(), options)?;
+    let mut writer = ArchiveWriter::for_conversion(output, number, trace.provenance().of_part(), options)?;
     let prepare = |rank: Rank| cut_rank(trace, rank, plan);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;

@@ -34,10 +34,11 @@ pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>, Proven
     let tables = Tables::new(Arc::clone(&file), header.sections)?;
     let overview = tables.overview()?;
     let shards = read_shards(&tables, &header, &file)?;
+    check_overview(&tables, &overview)?;
+    let (unreceived, provenance) = (overview.unreceived, overview.provenance.clone());
     let archive = Arc::new(Archive { file, header, tables, overview, shards, damage: Mutex::default() });
     verify_first_pages(&archive)?;
-    check_overview(&archive.tables, &overview)?;
-    Ok((Directory::new(archive)?, overview.unreceived, overview.provenance))
+    Ok((Directory::new(archive)?, unreceived, provenance))
 }
 
 fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {

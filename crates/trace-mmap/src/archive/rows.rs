@@ -175,7 +175,7 @@ pub(crate) const HAS_NAMED_REQUESTS: u64 = 1;
 pub(crate) const HAS_INSERTS: u64 = 2;
 
 /// Facts about the whole trace.
-#[derive(Clone, Copy, Debug, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[derive(Clone, Debug, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub(crate) struct Overview {
     /// Number of ranks.
     pub(crate) ranks: u32,

@@ -203,7 +203,7 @@ impl ArchiveWriter {
         provenance: Provenance,
         options: &ConvertOptions<'_>,
     ) -> Result<Self, WriteError> {
-        let provenance = options.provenance.unwrap_or(provenance);
+        let provenance = options.provenance.clone().unwrap_or(provenance);
         Ok(Self { provenance, folding: options.folding, ..Self::create(path, ranks, options.shards)? })
     }
 

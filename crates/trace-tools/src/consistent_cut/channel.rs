@@ -15,6 +15,8 @@ pub(super) struct SendEvent {
     pub(super) tag: Tag,
     /// First action that depends on its completion; [`NO_ACTION`] if there is none.
     pub(super) needed_by: u64,
+    /// True if it cannot complete without a receive.
+    pub(super) is_synchronous: bool,
     /// True if it is a start of a persistent request, which cannot be made buffered: all starts have one mode.
     pub(super) is_persistent: bool,
 }
@@ -82,10 +84,14 @@ impl Channel {
 
     /// Marks the unmatched sends and receives in the results.
     pub(super) fn mark_unmatched(&self, (from, to): (Rank, Rank), ends: &KeptLengths, rests: &mut [RankCut]) {
-        let Unmatched { sends, receives: takes } = self.unmatched(ends[from.index()], ends[to.index()]);
+        let sender_end = ends[from.index()];
+        let Unmatched { sends, receives: takes } = self.unmatched(sender_end, ends[to.index()]);
         let (persistent, others): (Vec<&SendEvent>, Vec<&SendEvent>) =
             sends.into_iter().partition(|sent| sent.is_persistent);
         rests[from.index()].dropped.extend(persistent.iter().map(|sent| sent.posted));
+        let last = sender_end.checked_sub(1);
+        rests[from.index()].is_stuck |=
+            others.iter().any(|sent| sent.is_synchronous && Some(sent.needed_by) == last);
         rests[from.index()].unreceived.extend(others.iter().map(|sent| sent.posted.0));
         rests[to.index()].dropped.extend(takes.iter().map(|taken| taken.posted));
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pdes_core::Rank;
+use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    Action, Call, CommId, CommIdx, CommunicatorCall, Group, InIdx, OutIdx, RankTrace, Slot, Source, Tag,
+    Action, Call, CommId, CommIdx, CommunicatorCall, Group, InIdx, OutIdx, RankTrace, SendMode, Slot, Source,
+    Tag,
 };
 
 use super::channel::{Channel, NO_ACTION, ReceiveEvent, SendEvent};
@@ -53,6 +54,29 @@ enum PersistentOperation {
     Nothing,
 }
 
+/// Size from which a standard send is taken to wait for its receive \[B\], the default of `mpi.detached_below_bytes`.
+const SYNCHRONOUS_FROM: Bytes = Bytes::new(65536);
+
+/// How a message is sent.
+#[derive(Clone, Copy)]
+struct Sending {
+    is_synchronous: bool,
+    is_persistent: bool,
+}
+
+impl Sending {
+    const PERSISTENT: Self = Self { is_synchronous: false, is_persistent: true };
+
+    fn new(mode: SendMode, bytes: Bytes) -> Self {
+        let is_synchronous = match mode {
+            SendMode::Standard => bytes >= SYNCHRONOUS_FROM,
+            SendMode::Synchronous => true,
+            SendMode::Buffered | SendMode::Ready => false,
+        };
+        Self { is_synchronous, is_persistent: false }
+    }
+}
+
 /// Collector of the communication of one rank.
 struct Collector<'a> {
     events: &'a mut Dependencies,
@@ -60,15 +84,16 @@ struct Collector<'a> {
     trace: &'a RankTrace,
     /// Index of the current action.
     at: u64,
+    begun: Option<u64>,
     pending: FxHashMap<Slot, OperationRef>,
     persistent: FxHashMap<Slot, PersistentOperation>,
 }
 
 impl Dependencies {
-    /// Adds the communication of a rank.
-    pub(super) fn add(&mut self, rank: Rank, trace: &RankTrace) {
+    /// Adds the communication of a rank, of which the action at `begun` had begun and not completed.
+    pub(super) fn add(&mut self, rank: Rank, trace: &RankTrace, begun: Option<u64>) {
         let (pending, persistent) = (FxHashMap::default(), FxHashMap::default());
-        let mut follower = Collector { events: self, rank, trace, at: 0, pending, persistent };
+        let mut follower = Collector { events: self, rank, trace, at: 0, begun, pending, persistent };
         for action in trace.cursor() {
             follower.add_action(action);
             follower.at += 1;
@@ -160,15 +185,20 @@ impl CollectiveSequence {
 impl Collector<'_> {
     fn add_action(&mut self, action: Action) {
         match action {
-            Action::Send { to, .. } => self.send(to, None, self.at, false),
-            Action::Isend { to, slot, .. } => self.send(to, Some(slot), NO_ACTION, false),
+            Action::Send { to, bytes } => {
+                self.send(to, None, self.at, Sending::new(SendMode::Standard, bytes))
+            }
+            Action::Isend { to, slot, bytes } => {
+                self.send(to, Some(slot), NO_ACTION, Sending::new(SendMode::Standard, bytes));
+            }
             Action::Recv { from, .. } => self.receive(Source::Rank(from), None, self.at, false),
             Action::Irecv { from, slot, .. } => {
                 self.receive(Source::Rank(from), Some(slot), NO_ACTION, false)
             }
             Action::SendRecv(id) => {
                 let both = *self.trace.send_recv(id);
-                self.exchange(both.to, both.from.map_or(Source::ProcNull, Source::Rank));
+                let from = both.from.map_or(Source::ProcNull, Source::Rank);
+                self.exchange(both.to, both.send_bytes, from);
             }
             Action::Wait { slot } => self.complete(slot),
             Action::WaitAll => {
@@ -190,11 +220,15 @@ impl Collector<'_> {
 
     fn call(&mut self, call: &Call) {
         match *call {
-            Call::Send { to: Some(to), .. } => self.send(to, None, self.at, false),
-            Call::Isend { to: Some(to), slot, .. } => self.send(to, Some(slot), NO_ACTION, false),
+            Call::Send { mode, to: Some(to), bytes } => {
+                self.send(to, None, self.at, Sending::new(mode, bytes));
+            }
+            Call::Isend { mode, to: Some(to), slot, bytes } => {
+                self.send(to, Some(slot), NO_ACTION, Sending::new(mode, bytes));
+            }
             Call::Recv { from, .. } => self.receive(from, None, self.at, false),
             Call::Irecv { from, slot, .. } => self.receive(from, Some(slot), NO_ACTION, false),
-            Call::SendRecv { to, from, .. } => self.exchange(to, from),
+            Call::SendRecv { to, from, send_bytes, .. } => self.exchange(to, send_bytes, from),
             Call::Probe { from } | Call::Iprobe { from, found: true } => {
                 self.receive(from, None, self.at, true);
             }
@@ -235,11 +269,13 @@ impl Collector<'_> {
         }
     }
 
-    fn send(&mut self, to: OutIdx, slot: Option<Slot>, ended: u64, is_persistent: bool) {
+    fn send(&mut self, to: OutIdx, slot: Option<Slot>, ended: u64, sending: Sending) {
         let channel = self.trace.outgoing()[to.index()];
         let key = (self.rank, channel.peer, self.trace.communicator_id(channel.communicator));
         let sends = &mut self.events.channels.entry(key).or_default().sends;
-        sends.push(SendEvent { posted: (self.at, slot), tag: channel.tag, needed_by: ended, is_persistent });
+        let Sending { is_synchronous, is_persistent } = sending;
+        let posted = (self.at, slot);
+        sends.push(SendEvent { posted, tag: channel.tag, needed_by: ended, is_synchronous, is_persistent });
         let place = OperationRef::Sent(key, sends.len() - 1);
         self.add_pending(slot, place);
     }
@@ -283,9 +319,13 @@ impl Collector<'_> {
         (Some(channel.peer), channel.tag, self.trace.communicator_id(channel.communicator))
     }
 
-    fn exchange(&mut self, to: Option<OutIdx>, from: Source) {
+    fn exchange(&mut self, to: Option<OutIdx>, bytes: Bytes, from: Source) {
         if let Some(to) = to {
-            self.send(to, None, self.at, false);
+            let at = self.at;
+            // One that has begun has sent its message, whether it gets one or not.
+            self.at -= u64::from(self.begun == Some(at) && at > 0);
+            self.send(to, None, at, Sending::new(SendMode::Standard, bytes));
+            self.at = at;
         }
         self.receive(from, None, self.at, false);
     }
@@ -309,7 +349,7 @@ impl Collector<'_> {
 
     fn start(&mut self, slot: Slot) {
         match self.persistent.get(&slot).copied() {
-            Some(PersistentOperation::Send(to)) => self.send(to, Some(slot), NO_ACTION, true),
+            Some(PersistentOperation::Send(to)) => self.send(to, Some(slot), NO_ACTION, Sending::PERSISTENT),
             Some(PersistentOperation::Receive(from)) => self.receive(from, Some(slot), NO_ACTION, false),
             Some(PersistentOperation::Nothing) | None => {}
         }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::call_programs::writer::{RANKS, step, text};
 use pdes_core::Rank;
 use proptest::prelude::*;
+use ti_shard::{Header, Kind, Phrase, ProcessState, Unit};
 use trace_mmap::{Finding, LoadOptions, Trace, check};
-use trace_tools::{RemovedActions, write_consistent_cut, write_text};
+use trace_tools::{RemovedActions, load, recover, write_consistent_cut, write_text};
 
 /// Writes the first lines of each rank into files of their own.
 fn split(dir: &Path, text: &str, lengths: impl Fn(u32, usize) -> usize) -> Vec<PathBuf> {
@@ -147,5 +148,124 @@ proptest! {
         let left: Vec<PathBuf> = (0..RANKS).map(|rank| dir.path().join(format!("first/rank-{rank}.txt"))).collect();
         let (again, _) = settled(&left, &dir.path().join("again"));
         prop_assert_eq!(again, RemovedActions::default(), "what fits together is not cut");
+    }
+}
+
+/// Writes a shard of a process that was in a call when it was killed, with the actions that it had completed.
+fn killed(path: &Path, rank: u32, call: &str, completed: &[&str], begun: Option<&str>) {
+    let header = Header { job: "job", world: 2, rank, counter: "cpu-time", rate: 1e9, library: "any" };
+    let mut bytes = header.to_bytes();
+    let mut state = ProcessState::default();
+    state.set(ProcessState::CALL, &ProcessState::name_words(call.as_bytes()));
+    let place = bytes.len() - ProcessState::BYTES;
+    bytes[place..].copy_from_slice(&state.to_bytes());
+    let all = completed.iter().zip(std::iter::repeat(true)).chain(begun.iter().zip([false]));
+    for (index, (action, is_complete)) in (0..).zip(all) {
+        let mut words = action.split(' ');
+        let mut phrase = Phrase::new(words.next().unwrap());
+        words.for_each(|word| phrase.word("", word));
+        let amount = phrase.bytes().len() as u64;
+        bytes.extend(Unit { index, amount, ..Unit::of_kind(Kind::Phrase) }.to_bytes(false));
+        bytes.extend(phrase.padded());
+        let unit = Unit { index, ..Unit::of_kind(Kind::Call) };
+        let words = if is_complete { unit.words(false) } else { unit.begun_words() };
+        bytes.extend(words.map(u64::to_le_bytes).concat());
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn deadlocks_are_told_from_programs_that_were_killed() {
+    type Process<'a> = (&'a str, &'a [&'a str], Option<&'a str>);
+    let recovered = |processes: [Process<'_>; 2]| {
+        let dir = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| dir.path().join(name));
+        for (rank, (file, (call, completed, begun))) in (0..).zip(files.iter().zip(processes)) {
+            killed(file, rank, call, &[&["init"], completed].concat(), begun);
+        }
+        let recovered = recover(&files, dir.path(), &LoadOptions::default()).unwrap();
+        load(dir.path(), &LoadOptions::default()).unwrap();
+        let calls = recovered.calls.iter().map(|(rank, call)| format!("{rank}: {call}"));
+        (calls.collect::<Vec<_>>().join("; "), recovered.is_deadlocked)
+    };
+    let receives: Process<'_> = ("c_Recv", &[], Some("recv 0 6 8"));
+    let cases: [([Process<'_>; 2], &str, bool); 12] = [
+        // The tags differ.
+        (
+            [("c_Barrier", &["send 1 5 8", "barrier"], None), receives],
+            "0: MPI_Barrier; 1: MPI_Recv(source 0, tag 6)",
+            true,
+        ),
+        // The message was on its way.
+        (
+            [("c_Barrier", &["send 1 6 8", "barrier"], None), receives],
+            "0: MPI_Barrier; 1: MPI_Recv(source 0, tag 6)",
+            false,
+        ),
+        // Rank 0 computed.
+        ([("", &[], None), receives], "1: MPI_Recv(source 0, tag 6)", false),
+        // Rank 0 has finished.
+        ([("", &["finalize"], None), receives], "1: MPI_Recv(source 0, tag 6)", true),
+        // A call that was not begun for the trace.
+        (
+            [("f_comm_split", &["barrier"], None), ("c_Barrier", &["barrier"], None)],
+            "0: MPI_Comm_split; 1: MPI_Barrier",
+            false,
+        ),
+        // Small messages need no receive, large and synchronous ones do.
+        (
+            [("c_Send", &["send 1 1 8"], None), ("c_Send", &["send 0 1 8"], None)],
+            "0: MPI_Send(destination 1, tag 1); 1: MPI_Send(destination 0, tag 1)",
+            false,
+        ),
+        (
+            [("c_Send", &["send 1 1 100000"], None), ("c_Ssend", &["ssend 0 1 8"], None)],
+            "0: MPI_Send(destination 1, tag 1); 1: MPI_Ssend(destination 0, tag 1)",
+            true,
+        ),
+        // Requests.
+        (
+            [
+                ("c_Waitall", &["irecv 1 3 8 req=0", "isend 1 1 8 req=1"], Some("waitall req=0,1")),
+                ("c_Wait", &["issend 0 4 8 req=0"], Some("wait req=0")),
+            ],
+            "0: MPI_Waitall; 1: MPI_Wait",
+            true,
+        ),
+        (
+            [
+                ("c_Waitall", &["irecv 1 3 8 req=0", "isend 1 1 8 req=1"], Some("waitall req=0,1")),
+                ("c_Wait", &["issend 0 3 8 req=0"], Some("wait req=0")),
+            ],
+            "0: MPI_Waitall; 1: MPI_Wait",
+            false,
+        ),
+        // Both receive first.
+        (
+            [
+                ("c_Sendrecv", &[], Some("sendRecv 8 1 8 1 6 6 stag=1 rtag=2")),
+                ("c_Sendrecv", &[], Some("sendRecv 8 0 8 0 6 6 stag=1 rtag=3")),
+            ],
+            "0: MPI_Sendrecv(destination 1, tag 1; source 1, tag 2); 1: MPI_Sendrecv(destination 0, tag 1; source 0, tag 3)",
+            true,
+        ),
+        // Rank 0 has sent what rank 1 receives, whatever it receives itself.
+        (
+            [
+                ("c_Sendrecv", &[], Some("sendRecv 8 1 8 1 6 6 stag=1 rtag=2")),
+                ("c_Sendrecv", &[], Some("sendRecv 8 0 8 0 6 6 stag=1 rtag=1")),
+            ],
+            "0: MPI_Sendrecv(destination 1, tag 1; source 1, tag 2); 1: MPI_Sendrecv(destination 0, tag 1; source 0, tag 1)",
+            false,
+        ),
+        // A probe of any source needs no particular message.
+        (
+            [("c_Probe", &[], Some("probe -555 -444")), receives],
+            "0: MPI_Probe(source any, tag any); 1: MPI_Recv(source 0, tag 6)",
+            false,
+        ),
+    ];
+    for (processes, calls, is_deadlocked) in cases {
+        assert_eq!(recovered(processes), (calls.to_owned(), is_deadlocked));
     }
 }

@@ -1,7 +1,7 @@
 //! Acquisition of traces from running programs, and from the shards that they have left.
 
 use std::fmt::Write as _;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,10 +9,12 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use trace_mmap::{ConvertOptions, LoadOptions, Provenance, UnmodelledCalls};
-use trace_tools::{RemovedActions, write_consistent_cut};
+use pdes_core::Rank;
+use trace_mmap::{ConvertOptions, LoadOptions, NoteKind, Provenance, UnmodelledCalls};
+use trace_tools::{Recovered, RemovedActions, recover};
 
-use super::shards::{RunHeader, ShardError, ShardSet, list_shards};
+use super::launcher::{self, Ended};
+use super::shards::{Completeness, RunHeader, ShardError, ShardSet, list_shards};
 use super::{Misuse, convert, files};
 
 /// File name of the library to preload.
@@ -74,7 +76,7 @@ enum ComputationMeasure {
 
 /// The reason why a program leaves no trace.
 #[derive(Debug, thiserror::Error)]
-enum AcquireError {
+pub(crate) enum AcquireError {
     #[error(
         "{}: the library to preload is not there; build it with `pdes-replay tracer install`, which needs cargo and mpicc, or name it \
          with --tracer", file.display()
@@ -94,6 +96,17 @@ enum AcquireError {
     NothingRecorded,
     #[error("the program ended with {status}; what it did until then is in {}", archive.display())]
     Failed { status: String, archive: PathBuf },
+    #[error("interrupted; what the program did until then is in {}", archive.display())]
+    Interrupted { archive: PathBuf },
+    #[error("interrupted before any process had entered MPI; nothing was recorded")]
+    InterruptedEarly,
+}
+
+impl AcquireError {
+    /// Returns whether a signal has ended the recording.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Interrupted { .. } | Self::InterruptedEarly)
+    }
 }
 
 /// Runs a program with the tracer, and creates an archive of the actions of its processes.
@@ -104,41 +117,54 @@ pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
     }
     let library = find_library(arguments.tracer.as_deref())?;
     let folder = ShardFolder::create(arguments)?;
-    let status = run(arguments, &library, folder.path())?;
+    let Ended { status, is_interrupted } = run(arguments, &library, folder.path())?;
+    let is_done = status.success() && !is_interrupted;
     match list_shards(folder.path()) {
-        Err(ShardError::NoShards { .. }) if status.success() => {
-            return Err(AcquireError::NothingRecorded.into());
+        Err(ShardError::NoShards { .. }) if is_interrupted => {
+            return Err(AcquireError::InterruptedEarly.into());
         }
+        Err(ShardError::NoShards { .. }) if is_done => return Err(AcquireError::NothingRecorded.into()),
         Err(ShardError::NoShards { .. }) => {
             return Err(AcquireError::FailedEarly { status: describe(status) }.into());
         }
         _ => {}
     }
     let shards = [folder.path().to_path_buf()];
-    let gathered = gather_shards(&shards, &arguments.output, arguments.threads);
+    let completeness = if is_done { Completeness::All } else { Completeness::Some };
+    let gathered = gather_shards(&shards, completeness, &arguments.output, arguments.threads);
     let text = match gathered {
         Ok(text) => text,
         Err(error) => {
             return Err(error.context(format!("the shards are kept in {}", folder.keep().display())));
         }
     };
-    match status.success() {
+    let archive = arguments.output.clone();
+    match is_done {
         true => Ok(text),
-        false => {
-            let archive = arguments.output.clone();
-            Err(AcquireError::Failed { status: describe(status), archive }.into())
-        }
+        false if is_interrupted => Err(AcquireError::Interrupted { archive }.into()),
+        false => Err(AcquireError::Failed { status: describe(status), archive }.into()),
     }
 }
 
 /// Creates an archive from shards.
 pub(crate) fn gather(arguments: &GatherArguments) -> Result<String> {
     arguments.shards.iter().try_for_each(|shards| files::check_output(shards, &arguments.output))?;
-    gather_shards(&arguments.shards, &arguments.output, arguments.threads)
+    gather_shards(&arguments.shards, Completeness::All, &arguments.output, arguments.threads)
 }
 
-fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<String> {
-    let shards = ShardSet::read(paths)?;
+fn gather_shards(
+    paths: &[PathBuf],
+    completeness: Completeness,
+    output: &Path,
+    threads: usize,
+) -> Result<String> {
+    let shards = ShardSet::read(paths, completeness)?;
+    if let [first, ..] = *shards.missing() {
+        tracing::warn!(
+            "{} rank(s) left no shard, the first is rank {first}: they ended before or in MPI_Init, and do nothing in the trace",
+            shards.missing().len()
+        );
+    }
     let early = shards.ended_early();
     if let [first, ..] = *early {
         tracing::warn!(
@@ -152,20 +178,31 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         || tempfile::tempdir_in(&beside).with_context(|| format!("a directory beside {}", output.display()));
     let mut stage = folder()?;
     let files = shards.link_into(stage.path())?;
-    let mut cut_actions = 0;
+    let work_metric = shards.run().and_then(RunHeader::counted);
+    let mut provenance = Provenance { work_metric, ended_early: early.len() as u32, ..Provenance::default() };
+    shards.add_notes(&mut provenance);
     if !early.is_empty() {
         let (settled, load) = (folder()?, LoadOptions { threads, ..LoadOptions::default() });
-        let RemovedActions { ranks, actions } = write_consistent_cut(&files, settled.path(), &load)?;
+        let Recovered { removed: RemovedActions { ranks, actions }, calls, is_deadlocked } =
+            recover(&files, settled.path(), &load)?;
         if actions > 0 {
             tracing::warn!(
                 "{actions} action(s) of {ranks} rank(s) are left out: they wait for actions that were not recorded"
             );
         }
-        cut_actions = actions;
+        (provenance.cut_actions, provenance.is_deadlocked) = (actions, is_deadlocked);
+        let add = |(rank, call): &(Rank, String)| {
+            provenance.add_note(NoteKind::CallInProgress, rank.get(), call, 1);
+        };
+        calls.iter().for_each(add);
         stage = settled;
     }
-    let (counted, ended_early) = (shards.run().and_then(RunHeader::counted), early.len() as u32);
-    let provenance = Provenance { work_metric: counted, ended_early, cut_actions };
+    provenance.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    if provenance.is_deadlocked {
+        tracing::warn!(
+            "the program was in a deadlock when its recording ended: none of these calls could have completed"
+        );
+    }
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
     let mut text = convert(stage.path(), output, threads, options)?;
     let unmodelled = UnmodelledCalls::of(&trace_tools::load(output, &LoadOptions::default())?)?;
@@ -173,7 +210,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         let calls: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
         tracing::warn!("calls that no replay models take no time in a replay: {}", calls.join(", "));
     }
-    if let Some(counted) = provenance.work_metric {
+    if let Some(counted) = work_metric {
         writeln!(text, "computations: {counted}")?;
     }
     Ok(text)
@@ -234,7 +271,7 @@ impl ShardFolder {
 }
 
 /// Runs the command to its end.
-fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<ExitStatus> {
+fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ended> {
     let [program, rest @ ..] = &*arguments.command else {
         return Err(Misuse("expected a command behind --".to_owned()).into());
     };
@@ -251,7 +288,8 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         .map_err(|error| Misuse(format!("--files: {error}")))?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let counter = if arguments.counter == ComputationMeasure::CpuTime { "cpu-time" } else { "auto" };
-    let status = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(rest)
         .env("LD_PRELOAD", preload)
         .env("PDES_TRACE_DIR", std::path::absolute(shards)?)
@@ -259,9 +297,9 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         .env("PDES_TRACE_COUNTER", counter)
         .env("PDES_TRACE_RATE", arguments.rate.to_string())
         .env("PDES_TRACE_FILES", files)
-        .env("PDES_TRACE_TIMES", if arguments.with_times { "1" } else { "0" })
-        .status();
-    Ok(status.map_err(|source| AcquireError::NotStarted { program: program.clone(), source })?)
+        .env("PDES_TRACE_TIMES", if arguments.with_times { "1" } else { "0" });
+    let ended = launcher::run(command, shards).context("handling signals")?;
+    Ok(ended.map_err(|source| AcquireError::NotStarted { program: program.clone(), source })?)
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ti_shard::{COMPLETE_MARK, ParsedHeader};
-use trace_mmap::WorkMetric;
+use ti_shard::{COMPLETE_MARK, ParsedHeader, ProcessState, ShardReader};
+use trace_mmap::{NoteKind, Provenance, WorkMetric};
 
 /// The reason why shards cannot be combined into a trace.
 #[derive(Debug, thiserror::Error)]
@@ -127,6 +127,7 @@ pub(crate) struct Shard {
     rank: u32,
     /// Flag: the process has called `MPI_Finalize`, and all was written.
     is_complete: bool,
+    state: ProcessState,
 }
 
 impl Shard {
@@ -138,18 +139,43 @@ impl Shard {
         reader.by_ref().take(4096).read_until(b'\n', &mut head).map_err(error)?;
         let head = String::from_utf8_lossy(&head);
         let (run, rank) = parse_head(file, head.trim_end())?;
+        let mut state = [0; ProcessState::BYTES];
+        // A process that ended at once has not written all of it.
+        let state = match reader.read_exact(&mut state) {
+            Ok(()) => ProcessState::from_bytes(&state),
+            Err(_) => ProcessState::default(),
+        };
         let mut file_of_shard = reader.into_inner();
         let is_complete = is_complete(&mut file_of_shard).map_err(error)?;
-        Ok(Self { file: file.to_path_buf(), run, rank, is_complete })
+        Ok(Self { file: file.to_path_buf(), run, rank, is_complete, state })
     }
 
-    /// Links the shard into a folder as the file of its rank, so that the folder is a trace; returns the path.
-    fn link_into(&self, folder: &Path) -> io::Result<PathBuf> {
-        let target = folder.join(format!("rank-{}.txt", self.rank));
-        std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
-        Ok(target)
+    /// Returns whether the process ended before its first record was written.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(!self.is_complete && ShardReader::new(File::open(&self.file)?)?.read_record()?.is_none())
+    }
+
+    /// Adds the notes about the process, except for its call in progress.
+    fn add_notes(&self, provenance: &mut Provenance) {
+        let (rank, state) = (self.rank, &self.state);
+        if state.has_threads() {
+            provenance.add_note(NoteKind::Threads, rank, "", 0);
+        }
+        let (elapsed, computed) = state.elapsed_and_computed();
+        if elapsed >= MIN_ELAPSED && computed < elapsed / 100 {
+            provenance.add_note(NoteKind::Idle, rank, "", 0);
+        }
+        if let Some((calls, function)) = state.failed() {
+            provenance.add_note(NoteKind::FailedCalls, rank, &function, calls);
+        }
+        if let Some((calls, function)) = state.unknown_requests() {
+            provenance.add_note(NoteKind::UnknownRequests, rank, &function, calls);
+        }
     }
 }
+
+/// Time outside of MPI below which a process is not called idle \[ns\].
+const MIN_ELAPSED: u64 = 50_000_000;
 
 fn parse_head(file: &Path, head: &str) -> Result<(RunHeader, u32), ShardError> {
     let file = file.to_path_buf();
@@ -177,18 +203,30 @@ fn is_complete(file: &mut File) -> io::Result<bool> {
     Ok(end == COMPLETE_MARK)
 }
 
-/// The shards of all ranks of a run.
+/// The shards of the ranks of a run.
 #[derive(Debug)]
 pub(crate) struct ShardSet {
     by_rank: BTreeMap<u32, Shard>,
+    /// Number of ranks of the run.
+    ranks: u32,
+}
+
+/// Whether each rank must have a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    /// All ranks.
+    All,
+    /// Some ranks have none: they ended before or in `MPI_Init`.
+    Some,
 }
 
 impl ShardSet {
     /// Reads shards, and directories of shards, and checks that they are one per rank of one run.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read or is of another run, or if the shard of a rank is missing or there twice.
-    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, ShardError> {
+    /// Returns an error if a file cannot be read or is of another run, or if the shard of a rank is there twice, or missing although
+    /// all must be there.
+    pub(crate) fn read(paths: &[PathBuf], completeness: Completeness) -> Result<Self, ShardError> {
         let mut files = Vec::new();
         for path in paths {
             if path.is_dir() { files.extend(list_shards(path)?) } else { files.push(path.clone()) }
@@ -206,21 +244,30 @@ impl ShardSet {
         }
         let (found, world) = (by_rank.len(), first.map_or(0, |shard| shard.run.ranks));
         match (0..world).find(|rank| !by_rank.contains_key(rank)) {
-            Some(first) => {
+            Some(first) if completeness == Completeness::All => {
                 Err(ShardError::MissingRanks { found, world, missing: world - found as u32, first })
             }
-            None => Ok(Self { by_rank }),
+            _ => Ok(Self { by_rank, ranks: world }),
         }
     }
 
-    /// Links all shards into a folder, which becomes a trace of one file per rank; returns the paths.
+    /// Links all shards into a folder, which becomes a trace of one file per rank; returns the paths. A rank that has recorded
+    /// nothing gets a text that enters MPI.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be written.
     pub(crate) fn link_into(&self, folder: &Path) -> Result<Vec<PathBuf>, ShardError> {
-        let stage = |shard: &Shard| shard.link_into(folder);
-        self.by_rank
-            .values()
+        let stage = |rank: u32| {
+            let target = folder.join(format!("rank-{rank}.txt"));
+            match self.by_rank.get(&rank) {
+                Some(shard) if !shard.is_empty()? => {
+                    std::os::unix::fs::symlink(fs::canonicalize(&shard.file)?, &target)?;
+                }
+                _ => fs::write(&target, format!("{rank} init\n"))?,
+            }
+            Ok(target)
+        };
+        (0..self.ranks)
             .map(stage)
             .collect::<io::Result<_>>()
             .map_err(|source| ShardError::Io { file: folder.to_path_buf(), source })
@@ -233,7 +280,18 @@ impl ShardSet {
 
     /// Returns the ranks that did not call `MPI_Finalize`.
     pub(crate) fn ended_early(&self) -> Vec<u32> {
-        self.by_rank.values().filter(|shard| !shard.is_complete).map(|shard| shard.rank).collect()
+        let is_complete = |rank: &u32| self.by_rank.get(rank).is_some_and(|shard| shard.is_complete);
+        (0..self.ranks).filter(|rank| !is_complete(rank)).collect()
+    }
+
+    /// Returns the ranks that have no shard.
+    pub(crate) fn missing(&self) -> Vec<u32> {
+        (0..self.ranks).filter(|rank| !self.by_rank.contains_key(rank)).collect()
+    }
+
+    /// Adds the notes about all processes, except for their calls in progress.
+    pub(crate) fn add_notes(&self, provenance: &mut Provenance) {
+        self.by_rank.values().for_each(|shard| shard.add_notes(provenance));
     }
 }
 
