@@ -5,14 +5,17 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use crate::cli::INTERRUPTED_STATUS;
 
 /// Time after which processes that were asked to end are killed.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Interval at which the end of the processes is polled.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Time that processes of a terminal have to end by its own signal.
 const TERMINAL_GRACE: Duration = Duration::from_secs(2);
@@ -36,7 +39,7 @@ struct Launcher {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The process of the command, until it has ended.
+    /// The process of the command, until it and its group have ended.
     process: Option<Pid>,
     has_ended: bool,
     /// Number of signals to this program.
@@ -77,19 +80,18 @@ impl Launcher {
         if is_late {
             self.signal(Signal::TERM);
         }
-        // Not reaped yet, so that no signal goes to another process of its number.
-        while matches!(
-            waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT),
-            Err(rustix::io::Errno::INTR)
-        ) {}
-        let is_interrupted = self.state().signals > 0;
-        if is_interrupted {
-            // What the command has left behind.
-            self.signal(Signal::KILL);
+        let status = child.wait()?;
+        // A shell that started the launcher ends at once, the launcher once its processes have ended.
+        let begin = Instant::now();
+        while self.has_group && self.state().signals > 0 && test_kill_process_group(pid).is_ok() {
+            if begin.elapsed() > GRACE {
+                self.signal(Signal::KILL);
+            }
+            std::thread::sleep(POLL);
         }
         let mut state = self.state();
         (state.process, state.has_ended) = (None, true);
-        Ok(Ended { status: child.wait()?, is_interrupted: state.signals > 0 })
+        Ok(Ended { status, is_interrupted: state.signals > 0 })
     }
 
     /// Sends a signal to the processes, if the command has not ended. They may have ended meanwhile.
