@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pdes_core::{Bytes, Rank, SimDuration};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{CommId, Slot};
+use trace_mmap::{CommId, Slot, Source};
 
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
@@ -58,6 +58,10 @@ pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {
     pub(crate) progress: Option<Box<CallProgress>>,
     /// There is a mailbox, or data move inside calls only.
     pub(crate) depends_on_time: bool,
+    /// Source of the outcomes of this rank.
+    outcomes: Outcomes,
+    /// Receives and probes from any source had several sources in the recorded run, and outcomes are to be reenacted.
+    has_kept_sources: bool,
     /// Map from the slots of the trace to requests, where it is not the identity.
     slot_map: Option<Box<SlotMap>>,
     /// State that most ranks never need: there may be millions of ranks.
@@ -117,9 +121,15 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let mailbox = || Box::new(Mailbox::new(trace.cancels_receives() || trace.graph().is_some()));
         let (has_mailbox, in_calls) =
             (trace.has_timing_dependent_matching(), replay.parameters.progress == Progress::Calls);
+        let is_reenacted = replay.parameters.outcomes == Outcomes::Reenact;
+        let has_kept_sources = is_reenacted && has_mailbox && trace.recorded_sources().len() > 1;
+        // All outcomes of a rank come from one run: what it does after one depends on those before.
+        let is_kept = has_kept_sources && trace.depends_on_sources();
         Ok(Self {
             replay,
             me,
+            outcomes: if is_kept { Outcomes::Recorded } else { replay.parameters.outcomes },
+            has_kept_sources,
             requests: Requests::new(trace.slots()),
             ports: Ports::new(ports),
             routes: BTreeMap::new(),
@@ -136,7 +146,17 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     }
 
     pub(crate) fn is_reenacted(&self) -> bool {
-        self.replay.parameters.outcomes == Outcomes::Reenact
+        self.outcomes == Outcomes::Reenact
+    }
+
+    /// Counts a receive or a probe that keeps the recorded source, if it does so because the program depends on it; returns whether it
+    /// does.
+    pub(crate) fn count_kept_source(&self, context: &mut RankContext<'t, M, A>, from: Source) -> bool {
+        let is_kept = self.has_kept_sources && matches!(from, Source::Any { recorded: Some(_), .. });
+        if is_kept {
+            context.observers.statistics.add_kept_source();
+        }
+        is_kept
     }
 
     pub(crate) fn is_detached(&self, bytes: Bytes) -> bool {

@@ -173,6 +173,9 @@ pub struct OutcomeCount {
     pub different: u64,
     /// Index of the first action with a different outcome.
     pub first_different: Option<u64>,
+    /// Number of receives and probes from any source that took the message of the recorded source although outcomes are
+    /// [reenacted](crate::Outcomes::Reenact), because the program depends on it.
+    pub kept_sources: u64,
 }
 
 impl Statistics {
@@ -240,7 +243,8 @@ impl Statistics {
     pub(crate) fn has_outcome_counts_of(&self, other: &Self) -> bool {
         use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};
         let kinds = [Test, Waitany, Waitsome, Probe, Iprobe, Cancel];
-        self.outcomes == other.outcomes && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
+        let counts = |statistics: &Self| OutcomeCount { kept_sources: 0, ..statistics.outcomes() };
+        counts(self) == counts(other) && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
     }
 
     /// Returns the statistics after `times` more repetitions of what was added since `before`; `None` where a sum overflows.
@@ -253,6 +257,7 @@ impl Statistics {
             let earlier = before.outcomes();
             outcomes.decided = extrapolate(outcomes.decided, earlier.decided, times)?;
             outcomes.different = extrapolate(outcomes.different, earlier.different, times)?;
+            outcomes.kept_sources = extrapolate(outcomes.kept_sources, earlier.kept_sources, times)?;
         }
         if let (Some(now), Some(earlier)) = (&self.breakdown, &before.breakdown) {
             // What comes after the last change of the call site may differ from that of the iterations before.
@@ -271,6 +276,11 @@ impl Statistics {
             outcomes.first_different =
                 Some(outcomes.first_different.map_or(action, |first| first.min(action)));
         }
+    }
+
+    /// Counts one receive or probe that kept its recorded source.
+    pub(crate) fn add_kept_source(&mut self) {
+        self.outcomes.get_or_insert_default().kept_sources += 1;
     }
 
     #[inline]
@@ -384,6 +394,7 @@ mod tests {
             totals.add_message(Bytes::new(77));
             totals.add_outcome(9, false);
             totals.add_outcome(10, true);
+            totals.add_kept_source();
             assert_round_trip(&totals);
         }
         assert!(postcard::from_bytes::<ActionKind>(&[ActionKind::ALL.len() as u8]).is_err());

@@ -22,6 +22,8 @@ pub struct Deadlock {
     pub waiting: usize,
     /// Ranks in which several threads called MPI: a possible cause.
     pub threads: Option<RecordingNote>,
+    /// What may help, if receives from any source may have caused the deadlock.
+    pub advice: Option<String>,
 }
 
 /// The rank for which the last rank of a chain waits.
@@ -80,6 +82,7 @@ impl Deadlock {
             chain: chain.iter().take(MAX_LISTED).map(link).collect(),
             waiting: stalled.len(),
             threads: trace.provenance().notes_of(NoteKind::Threads).next().cloned(),
+            advice: None,
         }
     }
 }
@@ -202,13 +205,14 @@ impl fmt::Display for Deadlock {
             return write!(f, "\n  {threads}");
         }
         match self.end {
-            ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),
+            ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished")?,
             ChainEnd::Cycle if self.needs_buffers() => write!(
                 f,
                 "\n  sends of mpi.detached_below_bytes or more wait for their receives; raise it if the MPI library of the program \
                  keeps larger messages"
-            ),
-            ChainEnd::Cycle | ChainEnd::AnySource => Ok(()),
+            )?,
+            ChainEnd::Cycle | ChainEnd::AnySource => {}
         }
+        self.advice.iter().try_for_each(|advice| write!(f, "\n  {advice}"))
     }
 }

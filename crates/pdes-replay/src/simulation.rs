@@ -13,11 +13,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use mpi_model::{EventSink, Excerpt, ReplayError};
+use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind};
 use netmodel::flow::windows::{WindowError, window};
 use netmodel::{Platform, RouteError};
 use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
-use trace_mmap::{LoadOptions, Trace, TraceError};
+use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
@@ -445,7 +445,34 @@ impl Simulation {
             // The text may have gone since it was read; the error itself still names rank and action.
             Err(_) => self.job.trace.display().to_string(),
         };
-        RunError::Replay { place, error }
+        let is_truncated = matches!(error.kind, ReplayErrorKind::Truncated { .. });
+        let advice = if is_truncated { self.any_source_advice() } else { None };
+        RunError::Replay { place, error, advice }
+    }
+
+    /// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
+    /// need not be that of the recorded run.
+    pub(crate) fn any_source_advice(&self) -> Option<String> {
+        let is_recorded =
+            |rank| self.trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
+        let reenacts = self.job.mpi.outcomes == Outcomes::Reenact;
+        let ranks = (0..self.trace.ranks()).map(Rank::new);
+        let mut receivers = ranks.filter_map(|rank| Some((rank, is_recorded(rank)?)));
+        let (rank, is_recorded) = receivers.find(|(_, is_recorded)| reenacts || !is_recorded)?;
+        let remedy = match (reenacts, is_recorded) {
+            (true, true) => "; mpi.outcomes = \"recorded\" takes the messages of the recorded run",
+            (true, false) => {
+                "; mpi.outcomes = \"recorded\" takes the messages of the recorded run, for which the trace needs their sources \
+                 (source=), as trace acquire records them"
+            }
+            (false, _) => {
+                ", although mpi.outcomes = \"recorded\": the trace lacks their recorded sources (source=), as trace acquire records them"
+            }
+        };
+        Some(format!(
+            "rank {rank} receives from any source (MPI_ANY_SOURCE), and takes messages in the order of simulated time, which a program that \
+             depends on their senders need not fit{remedy}"
+        ))
     }
 }
 

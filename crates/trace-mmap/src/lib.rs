@@ -60,6 +60,7 @@
 #![deny(unsafe_code)]
 
 mod action;
+mod any_source;
 mod archive;
 mod builder;
 mod call;

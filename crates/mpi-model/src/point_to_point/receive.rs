@@ -55,6 +55,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             Source::Any { .. } => {
                 let Some(mut wanted) = context.filter_of(from) else { return };
                 let recorded = if self.is_reenacted() { wanted.source.take() } else { None };
+                if wanted.source.is_some() && self.count_kept_source(context, from) {
+                    context.observers.outcome_decided(context.thread.action, true);
+                }
                 let receive = new_receive(context, capacity, wanted.tag, request);
                 self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded }, outbox);
             }

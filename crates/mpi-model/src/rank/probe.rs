@@ -16,6 +16,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if self.probed_source(call) == Source::ProcNull {
             return Ok(self.end_completion(kind, None));
         }
+        let from = self.probed_source(call);
+        self.point_to_point.count_kept_source(&mut self.context, from);
         self.continue_probe(call, kind, false)
     }
 
@@ -60,6 +62,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let was_found = matches!(self.context.trace.call(call), Call::Iprobe { found: true, .. });
         self.context.observers.outcome_decided(self.context.thread.action, found == was_found);
         if found {
+            let from = self.probed_source(call);
+            self.point_to_point.count_kept_source(&mut self.context, from);
             self.context.replay.probes.record_success();
         } else if was_found {
             return self.probe(call, ActionKind::Iprobe);

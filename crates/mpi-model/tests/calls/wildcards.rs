@@ -66,6 +66,57 @@ fn a_probe_of_any_source_sees_the_first_message() {
     assert_eq!(ends(&ranks), [200.0 + 10.0 + 1116.0 + 1116.0, 300.0, 1326.0]);
 }
 
+/// Masters that answer whoever they heard from, in the recorded order 2, 1, although rank 1 is first in time. Each sends to the
+/// recorded sources: with other ones the first send would wait for a rank that waits itself.
+const MASTERS: [&str; 8] = [
+    "recv -555 1 100 source=2; ssend 2 1 100; recv -555 1 100 source=1; ssend 1 1 100",
+    "irecv -555 1 100 req=1 source=2; wait req=1; ssend 2 1 100; irecv -555 -444 100 req=1 source=1; waitall req=1; ssend 1 1 100",
+    "irecv -555 1 100 req=1 source=2; irecv -555 1 100 req=2 source=1; waitany req=1,2 done=1; ssend 2 1 100; \
+     waitany req=2 done=2; ssend 1 1 100",
+    "irecv -555 1 100 req=1 source=2; irecv -555 1 100 req=2 source=1; waitsome req=1,2 done=1; ssend 2 1 100; \
+     waitsome req=2 done=2; ssend 1 1 100",
+    "irecv -555 1 100 req=1 source=2; test req=1 done=no; test req=1 done=yes; ssend 2 1 100; \
+     irecv -555 1 100 req=1 source=1; testany req=1 done=1; ssend 1 1 100",
+    "recv_init -555 1 100 req=1 source=2; recv_init -555 1 100 req=2 source=1; start req=1; wait req=1; ssend 2 1 100; \
+     start req=2; wait req=2; ssend 1 1 100",
+    "recv -555 1 100 source=2; issend 2 1 100 req=1; wait req=1; recv -555 1 100 source=1; issend 1 1 100 req=1; wait req=1",
+    "probe -555 1 source=2; recv 2 1 100; ssend 2 1 100; probe -555 1 source=1; recv 1 1 100; ssend 1 1 100",
+];
+
+/// A message takes 1116 from the later of the two posts: that of rank 2 comes from 1000 to 2116, its answer until 3232, the two of
+/// rank 1 until 4348 and 5464, unless its receive was posted before.
+#[test]
+fn answers_go_to_the_recorded_sources() {
+    let workers = ["compute 100; ssend 0 1 100; recv 0 1 100", "compute 1000; ssend 0 1 100; recv 0 1 100"];
+    for (number, master) in MASTERS.into_iter().enumerate() {
+        let ranks = [master, workers[0], workers[1]];
+        let found = ends_with(&ranks, &reenact());
+        assert_eq!(found, ends_with(&ranks, &recorded()), "{master}");
+        if number == 0 {
+            assert_eq!(found, (vec![5464.0, 5464.0, 3232.0], 0));
+        }
+    }
+}
+
+/// The second receive takes the rest of a message whose begin tells its size.
+#[test]
+fn a_second_receive_takes_the_rest_of_the_same_source() {
+    let master = "recv -555 1 4 source=2; recv 2 1 3000; recv -555 1 4 source=1; recv 1 1 500";
+    let ranks = [master, "compute 100; send 0 1 4; send 0 1 500", "compute 1000; send 0 1 4; send 0 1 3000"];
+    assert_eq!(ends_with(&ranks, &reenact()), ends_with(&ranks, &recorded()));
+}
+
+/// A program that names the same ranks whatever the order of its messages takes those that come first.
+#[test]
+fn sources_that_nothing_depends_on_are_those_of_the_first_messages() {
+    let collects = "recv -555 1 100 source=2; recv -555 1 100 source=1; send 1 1 100; send 2 1 100";
+    let forwards = "recv -555 1 100 source=2; send 1 1 100; recv -555 1 100 source=1; send 2 1 100";
+    let workers = ["compute 100; send 0 1 100; recv 0 1 100", "compute 1000; send 0 1 100; recv 0 1 100"];
+    for master in [collects, forwards] {
+        assert_eq!(ends_with(&[master, workers[0], workers[1]], &reenact()).1, 2, "{master}");
+    }
+}
+
 #[test]
 fn a_deadlocked_receive_from_any_source_is_reported() {
     let ranks = ["recv -555 1 100; send 1 1 100", "recv 0 1 100; send 0 1 100"];

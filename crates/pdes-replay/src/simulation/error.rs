@@ -73,12 +73,17 @@ pub enum RunError {
     #[error("the collective algorithms: {0}")]
     Collectives(#[from] SelectionError),
     /// An action of a rank cannot be replayed.
-    #[error("{place}: rank {}, action {}: {}", .error.rank, .error.action, describe(&.error.kind))]
+    #[error(
+        "{place}: rank {}, action {}: {}{}", .error.rank, .error.action, describe(&.error.kind),
+        .advice.as_ref().map_or(String::new(), |advice| format!("\n  {advice}"))
+    )]
     Replay {
         /// Position of the action in the trace.
         place: String,
         /// Cause.
         error: Box<ReplayError<RouteError>>,
+        /// What may help, if receives from any source may have caused it.
+        advice: Option<String>,
     },
     /// The costs of the regions cannot be read.
     #[error(transparent)]

@@ -1,4 +1,5 @@
-//! Warnings about an outcome: a modelled overhead that dominates the run, a timeline without contents.
+//! Warnings about an outcome: a modelled overhead that dominates the run, receives whose order is that of the recorded run, a timeline
+//! without contents.
 
 use mpi_model::{ActionKind, Parameters, Statistics};
 use pdes_core::{SimDuration, SimTime};
@@ -64,7 +65,7 @@ impl Simulation {
             let cost: f64 = overhead.kinds.iter().map(|&kind| time(outcome, kind, waiting)).sum();
             (cost > DOUBTFUL_SHARE * all).then(|| self.describe_overhead(overhead, cost / all))
         });
-        doubtful.chain(self.window_warning(outcome)).collect()
+        doubtful.chain(kept_sources_warning(outcome)).chain(self.window_warning(outcome)).collect()
     }
 
     /// Returns a warning about a timeline of a time in which nothing ran.
@@ -101,6 +102,22 @@ impl Simulation {
             100.0 * share
         )
     }
+}
+
+/// Returns a warning about receives and probes from any source that kept their recorded source, if there are any.
+fn kept_sources_warning(outcome: &Outcome) -> Option<String> {
+    let kept =
+        (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes().kept_sources));
+    let kept: Vec<(u32, u64)> = kept.filter(|&(_, count)| count > 0).collect();
+    let (&(first, _), calls) = (kept.first()?, kept.iter().map(|(_, count)| count).sum::<u64>());
+    let whose = match kept.len() {
+        1 => format!("of rank {first}"),
+        ranks => format!("of {ranks} ranks, the first of rank {first},"),
+    };
+    Some(format!(
+        "{calls} receive(s) or probe(s) from any source (MPI_ANY_SOURCE) {whose} took the messages of their recorded sources, because the \
+         program then answers the sender: their order is that of the recorded run, as with mpi.outcomes = \"recorded\""
+    ))
 }
 
 /// Returns the time of all ranks in actions of a kind, without a part of it \[s\].

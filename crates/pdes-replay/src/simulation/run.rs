@@ -460,7 +460,10 @@ impl Simulation {
                 let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten();
                 let mut reasons = vec![None; self.trace.ranks() as usize];
                 waits.for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
-                let find = || Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()]);
+                let find = || Deadlock {
+                    advice: self.any_source_advice(),
+                    ..Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()])
+                };
                 let own = if cluster.member() == 0 { Err(RunError::Deadlock(find())) } else { Ok(()) };
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }

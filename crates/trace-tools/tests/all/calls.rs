@@ -230,6 +230,53 @@ fn receives_from_any_source_share_a_queue() {
     }
 }
 
+/// Whether the program of rank 0, which has messages of ranks 1 to 3, depends on their sources: each is marked with its reason.
+#[test]
+fn answers_are_told_from_other_messages() {
+    let from = |source: u32| format!("recv -555 7 8 source={source}");
+    let to = |rank: u32| format!("send {rank} 7 8");
+    let all = [from(2), from(1), from(3)].join(";");
+    let programs = [
+        ("answers", vec![from(2), to(2), from(1), to(1)], true),
+        ("the last result has no answer", vec![from(2), to(2), from(1), to(1), from(2)], true),
+        ("a result before a request", vec![from(2), from(1), to(1), from(3), from(2), to(2)], true),
+        ("a stop, and the next phase", vec![from(2), to(2), from(1), to(1), to(1), to(2), to(3)], true),
+        ("a log at rank 4", vec![from(2), to(4), to(2), from(1), to(4), to(1)], true),
+        (
+            "requests of a group",
+            vec![
+                "irecv -555 7 8 source=3 req=1;irecv -555 7 8 source=1 req=2;waitall req=1,2".into(),
+                to(3),
+                to(1),
+                from(2),
+                to(2),
+            ],
+            true,
+        ),
+        (
+            "a persistent receive and a persistent send",
+            vec![
+                "recv_init -555 7 8 source=2 req=1;send_init 2 7 8 req=2;startall req=1;wait req=1;startall req=2;wait req=2".into(),
+                from(1),
+            ],
+            true,
+        ),
+        ("one source only", vec![from(2), to(2), from(2), to(2)], false),
+        ("no recorded source", vec!["recv -555 7 8;send 2 7 8;recv -555 7 8;send 1 7 8".into()], false),
+        ("a message to each rank after all", vec![all.clone(), to(1), to(2), to(3)], false),
+        ("the same in the order of messages", vec![all, to(2), to(1), to(3)], false),
+        ("a chain", vec![from(2), to(3), from(1), to(2), from(3), to(1)], false),
+        ("an answer by chance", vec![from(2), to(2), from(1), to(3), from(3), to(1)], false),
+    ];
+    for (name, program, expected) in programs {
+        let lines = program.join(";");
+        let own: String = lines.split(';').map(|line| format!("0 {line}\n")).collect();
+        let others = (1..5).map(|rank| format!("{rank} init\n{}", format!("{rank} send 0 7 8\n").repeat(4)));
+        let text = format!("0 init\n{own}{}", others.collect::<String>());
+        assert_eq!(load(&text).rank(Rank::new(0)).depends_on_sources(), expected, "{name}");
+    }
+}
+
 #[test]
 fn cancelled_receives_and_probes_take_no_message() {
     let trace = load(
