@@ -6,6 +6,7 @@ mod contribution;
 mod gateway;
 mod mailboxes;
 pub(crate) mod region_group;
+mod team;
 mod timing;
 mod worker;
 
@@ -24,6 +25,7 @@ use crate::{
 use gateway::{RegionGateway, RegionalSummary};
 use mailboxes::Mailboxes;
 use region_group::RegionGroup;
+use team::Pace;
 use timing::Stopwatch;
 use worker::{RegionWorker, SharedState, Stop, WorkerResult};
 
@@ -124,7 +126,8 @@ pub struct SubmittedWork<O> {
 /// Runs processes and their regions on threads, and on the members of a [`Cluster`], epoch by epoch.
 ///
 /// Within an epoch regions run independently, each on any free thread of its member; at a boundary all threads, and then
-/// all members, synchronise by a few barriers. Epochs without events are skipped.
+/// all members, synchronise by a few barriers. Epochs without events are skipped. If one worker alone is faster, because others
+/// have no core or epochs have little work, the others sleep.
 ///
 /// # Determinism
 /// The result is the same for any number of workers and of members, and any jitter: messages are sorted by the region that
@@ -321,6 +324,7 @@ impl RegionalEngine {
         }
         let worker_result = std::thread::scope(|scope| {
             let worker = |me| RegionWorker::new(&shared, me);
+            let pace = (self.workers > 1).then(|| Pace::new(self.jitter));
             let threads: Vec<_> = (1..self.workers)
                 .map(|me| {
                     scope.spawn(move || {
@@ -331,6 +335,7 @@ impl RegionalEngine {
             let mut first = worker(0);
             first.stopwatch = self.is_timed.then(|| Stopwatch::new(own.len()));
             first.gateway = gateway;
+            first.pace = pace;
             let worker_result = first.run();
             for thread in threads {
                 if let Err(panic) = thread.join() {

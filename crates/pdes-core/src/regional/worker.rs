@@ -11,6 +11,7 @@ use super::contribution::{Contribution, WORDS};
 use super::gateway::RegionGateway;
 use super::mailboxes::{Mailboxes, OutgoingBuffers, RegionMessages};
 use super::region_group::RegionGroup;
+use super::team::{Pace, Team};
 use super::timing::Stopwatch;
 use super::{ExchangeCounts, ProcessLocation, Region, RegionIndex};
 use crate::{Barrier, Interrupt, Process, Progress, SimDuration, SimTime};
@@ -27,6 +28,7 @@ pub(super) struct SharedState<'a, P: Process, R: Region<P>> {
     claims: Box<[AtomicU64]>,
     balance: LoadBalance,
     barrier: Barrier<WORDS>,
+    team: Team<Position>,
     epoch: SimDuration,
     /// Cut from which the run continues.
     origin: Option<SimTime>,
@@ -47,6 +49,17 @@ enum Task {
     ExchangeRound { exchange: u32, round: u32 },
     /// Begin the next epoch.
     BeginEpoch,
+}
+
+/// The position of a worker in the run, which is that of all workers that take part.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    phase: u64,
+    epochs: u64,
+    barriers: usize,
+    end: SimTime,
+    cut: Option<SimTime>,
+    failure: SimTime,
 }
 
 /// A worker: a thread that claims region groups and runs them, phase by phase.
@@ -71,6 +84,12 @@ pub(super) struct RegionWorker<'c, 'a, 'g, P: Process, R: Region<P>> {
     outgoing: OutgoingBuffers<P::Token, R::Message>,
     pub(super) stopwatch: Option<Stopwatch>,
     pub(super) gateway: Option<RegionGateway<'g, P::Token, R::Message>>,
+    /// Pace of the first worker, if there are others.
+    pub(super) pace: Option<Pace>,
+    /// The others take no part.
+    is_alone: bool,
+    /// Number of calls that this worker has followed.
+    calls: u64,
 }
 
 /// A run that ends before its events do.
@@ -111,6 +130,7 @@ impl<'a, P: Process, R: Region<P>> SharedState<'a, P, R> {
             claims,
             balance,
             barrier,
+            team: Team::new(),
             epoch,
             origin,
             is_distributed,
@@ -148,14 +168,49 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
             outgoing,
             stopwatch: None,
             gateway: None,
+            pace: None,
+            is_alone: false,
+            calls: 0,
         }
     }
 
     /// Runs epochs until no event is left, or the run is interrupted, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
-        while self.run_epoch().is_some() {}
+        let _end = (self.me == 0).then(|| self.shared.team.end_on_drop());
+        while self.takes_part() && self.run_epoch().is_some() {}
         let Self { counts, stop, stopwatch, gateway, .. } = self;
         WorkerResult { exchange_counts: counts, stop, stopwatch, gateway }
+    }
+
+    /// Decides whether this worker runs the next epoch: the first one always does, the others wait until it calls them. Returns false if
+    /// the run has ended without this worker.
+    fn takes_part(&mut self) -> bool {
+        let team = &self.shared.team;
+        if self.me > 0 {
+            return !team.is_alone_from(self.epochs) || self.follow_call().is_some();
+        }
+        let Some(pace) = &mut self.pace else { return true };
+        self.is_alone |= team.is_alone_from(self.epochs);
+        let changes = self.epochs > 0 && pace.count_epoch();
+        if changes && self.is_alone {
+            self.is_alone = false;
+            let Self { phase, epochs, barriers, end, cut, failure, .. } = *self;
+            team.call(Position { phase, epochs, barriers, end, cut, failure });
+        } else if changes {
+            team.dismiss_after(self.epochs);
+        }
+        true
+    }
+
+    /// Waits for the next call of the first worker, and continues from its position.
+    fn follow_call(&mut self) -> Option<()> {
+        let Position { phase, epochs, barriers, end, cut, failure } =
+            self.shared.team.wait_for_call(self.calls)?;
+        self.calls += 1;
+        (self.phase, self.epochs, self.barriers) = (phase, epochs, barriers);
+        (self.end, self.cut, self.failure) = (end, cut, failure);
+        self.first_group = self.shared.balance.first_group(self.me);
+        Some(())
     }
 
     /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
@@ -274,6 +329,9 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
 
     /// Reduces the contributions of this member's workers.
     fn reduce_workers(&mut self, contribution: Contribution) -> Option<Contribution> {
+        if self.is_alone {
+            return Some(contribution);
+        }
         let contribution = self.shared.barrier.all_reduce(self.barriers, self.me, contribution.words());
         self.barriers += 1;
         contribution.map(Contribution::reduce)
