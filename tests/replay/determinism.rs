@@ -17,6 +17,8 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     for setting in settings {
         config.set(setting).unwrap();
     }
+    // More threads than there are cores, too.
+    config.set("parallel.oversubscribe=true").unwrap();
     let mut simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
     if let Some(seed) = jitter {
         simulation = simulation.with_jitter(Some(seed));
@@ -264,6 +266,7 @@ fn the_first_failure() {
                 config.set_path("platform", "file", &committed_platform("crossbar-gbe.toml"));
                 config.set("network.model='contention-free'").unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
+                config.set("parallel.oversubscribe=true").unwrap();
                 config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
                 let simulation =
                     Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(seed));

@@ -345,7 +345,12 @@ fn errors_are_those_of_one_thread() {
         (0..16).map(|rank| format!("{rank} init\n")).filter(|line| !text.contains(line)).collect();
     let trace = folder.write("short.txt", &format!("{lines}{text}"));
     for threads in [1, 2, 3] {
-        let settings = ["network.regions=4", "network.epoch_s='auto'", &format!("engine.threads={threads}")];
+        let settings = [
+            "network.regions=4",
+            "network.epoch_s='auto'",
+            "parallel.oversubscribe=true",
+            &format!("engine.threads={threads}"),
+        ];
         let simulation = simulation_of(&trace, TREE, &settings);
         let error = simulation.replay(&Progress::new(threads)).unwrap_err().to_string();
         assert!(error.contains("rank 0, action 1") && error.contains("800"), "{error}");

@@ -36,6 +36,8 @@ fn config(trace: &Path, settings: &[&str]) -> Config {
     config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
     config.set("network.model=contention-free").unwrap();
     config.set("analysis.matrix=true").unwrap();
+    // More threads than there are cores, too.
+    config.set("parallel.oversubscribe=true").unwrap();
     if !settings.contains(&"analysis.waits=false") {
         config.set("analysis.histograms=true").unwrap();
     }

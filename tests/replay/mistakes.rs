@@ -680,3 +680,21 @@ fn messages_are_not_in_the_language_of_the_program() {
         assert!(found.contains(expected), "{found}");
     }
 }
+
+/// More threads than cores: as many work as there are cores, with the same result, unless all are told to.
+#[test]
+fn threads_without_cores_do_not_work() {
+    let folder = Folder::new();
+    let (trace, platform) = (folder.write("trace.txt", MESSAGE), folder.write("pair.toml", PAIR));
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let warning = format!("{} threads for {cores} core", cores + 1);
+    let replay = |more: &[&str]| {
+        let mut replay = command();
+        replay.args(["run", "--trace", text(&trace), "--platform", text(&platform), "-q"]);
+        replay.args(["--model=contention-free", &format!("--threads={}", cores + 1)]);
+        replay.args(more).assert().code(DONE)
+    };
+    let limited = replay(&[]).stderr(contains(warning.as_str()).and(contains("parallel.oversubscribe")));
+    let all = replay(&["--set=parallel.oversubscribe=true"]).stderr(contains(warning.as_str()).not());
+    assert_eq!(limited.get_output().stdout, all.get_output().stdout);
+}

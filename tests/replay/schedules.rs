@@ -124,6 +124,7 @@ fn config(path: &Path, settings: &[&str], threads: usize) -> Config {
         config.set(setting).unwrap();
     }
     config.set(&format!("engine.threads={threads}")).unwrap();
+    config.set("parallel.oversubscribe=true").unwrap();
     config
 }
 

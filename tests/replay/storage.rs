@@ -25,6 +25,8 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", platform);
+    // More threads than there are cores, too.
+    config.set("parallel.oversubscribe=true").unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     config
 }

@@ -44,6 +44,7 @@ fn load(trace: &Path, settings: &[&str], threads: usize) -> Simulation {
         config.set(setting).unwrap();
     }
     config.set(&format!("engine.threads={threads}")).unwrap();
+    config.set("parallel.oversubscribe=true").unwrap();
     Simulation::load(&config.resolve().unwrap()).unwrap()
 }
 

@@ -9,8 +9,10 @@ mod run;
 mod warnings;
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind};
@@ -75,6 +77,8 @@ pub struct Simulation {
     region_costs: Option<Vec<u64>>,
     /// Number of processes that wait because their host has no core for them.
     surplus_processes: usize,
+    /// Number of threads of each process that was asked for, if there are no cores for so many.
+    surplus_threads: Option<usize>,
     load_time: Duration,
     /// Assignment of ranks to workers, if ranks were loaded accordingly.
     rank_assignment: Option<RankAssignment>,
@@ -115,6 +119,9 @@ impl Simulation {
             let own = simulation.fingerprint();
             let first = cluster.broadcast(Some(own))?;
             agree(cluster, if own == first { Ok(()) } else { Err(RunError::ProcessMismatch) })?;
+        }
+        simulation.limit_threads(cluster)?;
+        if members > 1 {
             let works = simulation.working_processes(cluster)?;
             if simulation.model.distributes_ranks() {
                 let assignment = simulation.assign_ranks(cluster, &works)?;
@@ -134,11 +141,31 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// Limits the threads to the cores that every process may use at once, unless all are to work, or a file says which ranks they
+    /// have: each thread without a core makes all others wait for its turns. The result is the same for any number.
+    fn limit_threads(&mut self, cluster: &mut Cluster) -> Result<(), RunError> {
+        if self.has_fixed_workers() {
+            return Ok(());
+        }
+        let own = thread::available_parallelism().map_or(usize::MAX, NonZero::get);
+        let least = cluster.gather(own)?.into_iter().min();
+        let cores = cluster.broadcast(least)?;
+        if self.job.threads > cores {
+            self.surplus_threads = Some(self.job.threads);
+            self.job.threads = cores;
+        }
+        Ok(())
+    }
+
+    /// Returns whether all threads of all processes are to work.
+    fn has_fixed_workers(&self) -> bool {
+        self.job.oversubscribe || matches!(self.job.partition, PartitionSource::File(_))
+    }
+
     /// Returns for each process of a cluster whether it is to work: whether there is a core for each of its threads, unless
     /// all are to work, or a file says which ranks they have.
     fn working_processes(&mut self, cluster: &mut Cluster) -> Result<Vec<bool>, RunError> {
-        let all = self.job.oversubscribe || matches!(self.job.partition, PartitionSource::File(_));
-        let works = match all {
+        let works = match self.has_fixed_workers() {
             true => vec![true; cluster.members()],
             false => cluster.members_with_cores(self.job.threads)?,
         };
@@ -250,6 +277,7 @@ impl Simulation {
             exact_regions,
             region_costs,
             surplus_processes: 0,
+            surplus_threads: None,
             load_time,
             rank_assignment: None,
             region_blocks: None,

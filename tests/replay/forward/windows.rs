@@ -18,6 +18,7 @@ use crate::windows::{PLATFORMS, PRESETS, TORUS};
 fn replay(trace: &Path, settings: &[&str], threads: usize, jitter: u64) -> Outcome {
     let mut config = config(trace, settings);
     config.set(&format!("engine.threads={threads}")).unwrap();
+    config.set("parallel.oversubscribe=true").unwrap();
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(jitter));
     assert_eq!(simulation.warnings().iter().find(|warning| warning.contains("one thread")), None);
     simulation.replay(&Progress::new(threads)).unwrap()

@@ -127,7 +127,13 @@ fn own_devices_are_simulated_by_regions() {
         let platform = "platform.topology={ kind = 'fat_tree', levels = [{ children = 8, parents = 1 }, { children = 16, parents = 4 }], \
                         speed = '10Gf', bandwidth = '1GBps', latency = '500ns' }";
         let storage = "platform.storage=[{ directory = '/tmp', read = '200MBps', write = '100MBps' }]";
-        let common = [platform, storage, "network.preset='raw'", "mpi.collectives='ompi'"];
+        let common = [
+            platform,
+            storage,
+            "network.preset='raw'",
+            "mpi.collectives='ompi'",
+            "parallel.oversubscribe=true",
+        ];
         common.iter().chain(settings).for_each(|setting| config.set(setting).unwrap());
         config
     };

@@ -333,7 +333,7 @@ pub(super) struct ParallelSection {
     /// long; without it, such that they have about as many actions.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#with-contention"))]
     pub(super) region_costs: Option<PathBuf>,
-    /// Under `mpirun`, all processes of a host work, even if they have more threads than the host has cores; otherwise those without a
+    /// All threads work, and under `mpirun` all processes of a host, even if there are more than cores; otherwise those without a
     /// core of their own wait, which is faster.
     #[schemars(extend("default" = false, "x-page" = "parallel.md"))]
     pub(super) oversubscribe: Option<bool>,

@@ -30,6 +30,7 @@ impl Simulation {
             warnings.extend(self.job.preset.mismatches(bandwidth, latency));
         }
         warnings.extend(self.job.replaced_factors.iter().cloned());
+        warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
         if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
             let names = Model::names_with(|other| other.threads && !other.regions);
@@ -88,6 +89,17 @@ impl Simulation {
         Some(format!(
             "compute.{key} has no effect on {ranks}, the first on the host {}, which has no memory_bandwidth: give it one in the platform",
             first.name
+        ))
+    }
+
+    /// Returns a warning about threads for which there are no cores, if there are any.
+    fn surplus_threads_warning(&self) -> Option<String> {
+        let (threads, cores) = (self.surplus_threads?, self.job.threads);
+        Some(format!(
+            "{} for {}: {cores} of them work, because threads without a core delay all others (affinity and control groups count); \
+             parallel.oversubscribe = true lets all work",
+            count(threads as u64, "thread"),
+            count(cores as u64, "core")
         ))
     }
 
