@@ -176,6 +176,11 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
         let hint = "nothing to replay: give --config FILE, or --trace PATH and --platform FILE (see --help)";
         return Err(Misuse(hint.to_owned()).into());
     }
+    // Settings of parts come after the flags: they may change the platform that a flag names.
+    let is_part =
+        |setting: &&String| setting.split('=').next().is_some_and(|name| name.matches('.').count() > 1);
+    let (parts, whole): (Vec<&String>, Vec<&String>) = arguments.set.iter().partition(is_part);
+    whole.iter().try_for_each(|setting| config.set(setting))?;
     let path =
         |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned().into());
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
@@ -195,10 +200,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
             config.set_flag(flag, section, key, value)?;
         }
     }
-    // After the flags: a setting may change a part of the platform that a flag names.
-    for assignment in &arguments.set {
-        config.set(assignment)?;
-    }
+    parts.iter().try_for_each(|setting| config.set(setting))?;
     Ok(config)
 }
 
