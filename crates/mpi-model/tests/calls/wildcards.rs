@@ -75,7 +75,7 @@ const MASTERS: [&str; 8] = [
      waitany req=2 done=2; ssend 1 1 100",
     "irecv -555 1 100 req=1 source=2; irecv -555 1 100 req=2 source=1; waitsome req=1,2 done=1; ssend 2 1 100; \
      waitsome req=2 done=2; ssend 1 1 100",
-    "irecv -555 1 100 req=1 source=2; test req=1 done=no; test req=1 done=yes; ssend 2 1 100; \
+    "irecv -555 1 100 req=1 source=2; test req=1 done=-; test req=1 done=1; ssend 2 1 100; \
      irecv -555 1 100 req=1 source=1; testany req=1 done=1; ssend 1 1 100",
     "recv_init -555 1 100 req=1 source=2; recv_init -555 1 100 req=2 source=1; start req=1; wait req=1; ssend 2 1 100; \
      start req=2; wait req=2; ssend 1 1 100",
