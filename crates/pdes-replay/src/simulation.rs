@@ -91,6 +91,8 @@ pub struct Simulation {
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
     /// Warning about calls that take no time, computed on first use.
     unmodelled_warning: OnceLock<Option<String>>,
+    /// Warning about collective operations in which ranks differ, computed on first use.
+    collectives_warning: OnceLock<Option<String>>,
     /// Some accesses to files have one order of events, because they have effects on other hosts at once: those to devices of other hosts,
     /// and those at shared pointers.
     orders_files: bool,
@@ -286,6 +288,7 @@ impl Simulation {
             stop: StopHandle::default(),
             event_sink: None,
             unmodelled_warning: OnceLock::new(),
+            collectives_warning: OnceLock::new(),
             orders_files,
         };
         simulation.check_profile()?;

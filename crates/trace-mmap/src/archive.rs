@@ -22,6 +22,7 @@ mod map;
 mod measured_times;
 mod messages;
 mod open;
+mod operations;
 mod output;
 mod program_walk;
 mod programs;
@@ -37,7 +38,7 @@ mod writer;
 
 pub use amounts::{AmountChange, AmountSum, sum_amounts, write_with_amounts};
 pub(crate) use archived_rank::{ArchivedRank, RankClass};
-pub use check::{CheckReport, Finding, check};
+pub use check::{CheckReport, Finding, check, check_collectives};
 pub use compile::StructureError;
 pub use convert::{ConvertOptions, Converted, Folding, convert, write_archive};
 pub use cut::{Cut, cut};

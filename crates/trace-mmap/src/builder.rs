@@ -11,7 +11,7 @@ mod requests;
 pub(crate) use calls::ResolveError;
 pub(crate) use check::check_amount;
 use communicators::CommunicatorTable;
-pub use error::OpError;
+pub use error::{OpError, explain_peer};
 pub use requests::RequestKey;
 use requests::{RequestState, Requests};
 

@@ -81,8 +81,7 @@ macro_rules! collectives {
                 }
             }
 
-            /// Restricts the operation to the ranks `group_ranks` of its communicator; a removed root is replaced by the first rank.
-            pub(crate) fn restrict(&mut self, group_ranks: &[u32]) {
+            fn restrict_arguments(&mut self, group_ranks: &[u32]) {
                 match self {
                     $(Self::$variant $({ $($field),+ })? => { $($($field.restrict(group_ranks);)+)? })*
                 }
@@ -234,6 +233,22 @@ impl Collective {
             }
         };
         Some(count.saturating_mul(datatype.size().get()))
+    }
+
+    /// Restricts the operation to the ranks `group_ranks` of its communicator; a removed root is replaced by the first rank.
+    pub(crate) fn restrict(&mut self, group_ranks: &[u32]) {
+        let is_kept = self.root().is_none_or(|root| group_ranks.binary_search(&root.get()).is_ok());
+        match self {
+            // A rank that becomes the root may have no count of what it receives, or sends, as such.
+            Self::Gather { send_count, recv_count, send_type, recv_type, .. } if !is_kept => {
+                (*recv_count, *recv_type) = (*send_count, *send_type);
+            }
+            Self::Scatter { send_count, recv_count, send_type, recv_type, .. } if !is_kept => {
+                (*send_count, *send_type) = (*recv_count, *recv_type);
+            }
+            _ => {}
+        }
+        self.restrict_arguments(group_ranks);
     }
 
     /// Returns the name of the action in a trace, such as `bcast`.

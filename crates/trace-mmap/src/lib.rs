@@ -92,10 +92,10 @@ pub use archive::{
     AmountChange, AmountSum, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut,
     Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC,
     MessageChange, PairTraffic, SentMessage, Storage, StructureError, Summary, UnmodelledCalls, WriteError,
-    check, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
+    check, check_collectives, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
     write_with_measured_times, write_with_messages,
 };
-pub use builder::{OpError, RankBuilder, RequestKey};
+pub use builder::{OpError, RankBuilder, RequestKey, explain_peer};
 pub use call::{
     BlockRun, Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileHints,
     FileName, FileView, NumberHint, SendMode, Source, Switch, SwitchHint,

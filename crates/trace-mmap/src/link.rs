@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 
-use crate::action::Action;
 use crate::builder::LinkableRank;
 use crate::call::Source;
 use crate::channel::{Arrival, Incoming, OutIdx, PortId, Tag};
 use crate::communicator::CommId;
 use crate::trace::RankTrace;
-use crate::transfer::{NotPersistent, PersistentRequests, Transfer};
+use crate::transfer::{Transfer, transfers};
 use crate::warning::Unreceived;
 
 /// The ranks of a trace do not fit together.
@@ -225,26 +224,9 @@ impl UnmatchedRank {
 
 /// Yields the receives of a rank, even if cancelled later, each with the index of its action.
 fn receives(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
-    let mut persistent = PersistentRequests::default();
-    (0..).zip(trace.cursor()).flat_map(move |(index, action)| {
-        let mut sources = Vec::new();
-        match action {
-            Action::Recv { from, .. } | Action::Irecv { from, .. } => sources.push(Source::Rank(from)),
-            Action::SendRecv(id) => sources.extend(trace.send_recv(id).from.map(Source::Rank)),
-            Action::Call(id) => {
-                let each = |transfer| -> Result<(), NotPersistent> {
-                    if let Transfer::Receive(source, _) = transfer {
-                        sources.push(source);
-                    }
-                    Ok(())
-                };
-                // Only a forged archive starts a request that is not persistent; it then receives nothing.
-                let _ = persistent.visit_transfers(trace.call(id), each);
-            }
-            _ => {}
-        }
-        sources.retain(|source| *source != Source::ProcNull);
-        sources.into_iter().map(move |source| (index, source))
+    transfers(trace).filter_map(|(index, transfer)| match transfer {
+        Transfer::Receive(source, _) if source != Source::ProcNull => Some((index, source)),
+        _ => None,
     })
 }
 

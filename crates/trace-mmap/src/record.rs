@@ -34,7 +34,7 @@ const _: () = assert!(size_of::<Record>() == 16 && align_of::<Record>() == 8);
 pub(crate) const MAX_SLOTS: u32 = 1 << 24;
 
 const INIT: u8 = 0;
-const FINALIZE: u8 = 1;
+pub(crate) const FINALIZE: u8 = 1;
 const COMMUNICATOR: u8 = 2;
 pub(crate) const LOCATION: u8 = 3;
 pub(crate) const COMPUTE: u8 = 4;

@@ -49,6 +49,14 @@ impl Records {
         }
     }
 
+    /// Returns whether a record is of a kind; it is found fast at the end.
+    pub(crate) fn has_kind(&self, kind: u8) -> bool {
+        (0..self.chunks.len()).rev().any(|chunk| {
+            let mut records = self.chunk(chunk).unwrap_or_default().iter().rev();
+            records.any(|record| record.kind() == kind)
+        })
+    }
+
     /// Appends a chunk of actions, which the progress counter counts.
     pub(crate) fn push(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
         if let Some(progress) = store.progress {

@@ -71,9 +71,11 @@ impl Trace {
     /// Fails as [`Trace::load`], except for errors in the tables of single ranks and in the sum of their actions.
     pub fn open(archive: &Path) -> Result<Self, ArchiveError> {
         let (directory, unreceived, provenance) = archive::open(archive)?;
-        let origin = Origin::Archive(directory);
+        // Where a recording has ended early, its provenance tells.
+        let ends = Warning::of_ends(directory.ends()).filter(|_| provenance.ended_early == 0);
+        let (origin, warnings) = (Origin::Archive(directory), ends.into_iter().collect());
         let (loaded, loaded_numbers) = (Vec::new(), Some(Box::default()));
-        Ok(Self { loaded, loaded_numbers, origin, warnings: Vec::new(), unreceived, provenance })
+        Ok(Self { loaded, loaded_numbers, origin, warnings, unreceived, provenance })
     }
 
     /// Loads all ranks of an archive, and checks the sum of their actions. Does nothing for other sources, which have all ranks
@@ -195,12 +197,14 @@ impl Trace {
     /// # Panics
     /// Panics if the trace has no such rank.
     pub fn with_rank<T>(&self, rank: Rank, f: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
+        Ok(f(self.read_rank(rank)?.as_ref().unwrap_or_else(|| self.rank(rank))))
+    }
+
+    /// Reads a rank; returns `None` if it is loaded.
+    pub(crate) fn read_rank(&self, rank: Rank) -> Result<Option<RankTrace>, ArchiveError> {
         match (self.loaded_rank(rank), self.directory()) {
-            (None, Some(directory)) => {
-                let read = directory.read_ranks(std::iter::once(rank))?;
-                Ok(f(&read[0]))
-            }
-            _ => Ok(f(self.rank(rank))),
+            (None, Some(directory)) => Ok(directory.read_ranks(std::iter::once(rank))?.pop()),
+            _ => Ok(None),
         }
     }
 

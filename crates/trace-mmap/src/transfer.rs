@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use pdes_core::Bytes;
 
+use crate::action::Action;
 use crate::call::{Call, Source};
 use crate::channel::{OutIdx, Slot};
+use crate::trace::RankTrace;
 
 /// A message sent, a receive, or the cancellation of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,4 +65,35 @@ impl PersistentRequests {
             _ => Ok(()),
         }
     }
+}
+
+/// Yields the messages and receives of a rank, each with the index of its action.
+pub(crate) fn transfers(trace: &RankTrace) -> impl Iterator<Item = (u64, Transfer)> + '_ {
+    let mut persistent = PersistentRequests::default();
+    (0..).zip(trace.cursor()).flat_map(move |(index, action)| {
+        let mut all = Vec::new();
+        match action {
+            Action::Send { to, bytes } | Action::Isend { to, bytes, .. } => {
+                all.push(Transfer::Send(to, bytes))
+            }
+            Action::Recv { from, bytes } | Action::Irecv { from, bytes, .. } => {
+                all.push(Transfer::Receive(Source::Rank(from), bytes));
+            }
+            Action::SendRecv(id) => {
+                let both = trace.send_recv(id);
+                all.extend(both.to.map(|to| Transfer::Send(to, both.send_bytes)));
+                all.extend(both.from.map(|from| Transfer::Receive(Source::Rank(from), both.recv_bytes)));
+            }
+            Action::Call(id) => {
+                let each = |transfer| -> Result<(), NotPersistent> {
+                    all.push(transfer);
+                    Ok(())
+                };
+                // Only a forged archive starts a request that is not persistent; it then transfers nothing.
+                let _ = persistent.visit_transfers(trace.call(id), each);
+            }
+            _ => {}
+        }
+        all.into_iter().map(move |transfer| (index, transfer))
+    })
 }

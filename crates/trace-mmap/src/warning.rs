@@ -1,6 +1,7 @@
 //! Warnings: irregularities of a trace that loading accepts and reports.
 
 use std::mem::discriminant;
+use std::path::PathBuf;
 
 use pdes_core::Rank;
 
@@ -26,23 +27,88 @@ pub enum Warning {
         /// The first such line.
         first: Location,
     },
+    /// Text whose last line has no newline and is no `finalize`: it may be cut in the middle.
+    #[error(
+        "{first}: the last line has no newline: it may have lost its end, and the program what follows ({lines} such lines)"
+    )]
+    NoNewline {
+        /// Number of lines.
+        lines: u64,
+        /// The first such line.
+        first: Location,
+    },
+    /// The recording of accesses to files is incomplete.
+    #[error(
+        "{}: Darshan had no memory for all records of {modules}: the log is incomplete, and the trace is the part that was kept",
+        file.display()
+    )]
+    Incomplete {
+        /// The file.
+        file: PathBuf,
+        /// Names of the modules.
+        modules: String,
+    },
+    /// Ranks that do not leave MPI, as others do.
+    #[error(
+        "rank {first} has no finalize, which other ranks have: its trace may have lost its end ({ranks} such rank(s))"
+    )]
+    NoFinalize {
+        /// Number of ranks.
+        ranks: u32,
+        /// The first such rank.
+        first: Rank,
+    },
 }
 
 impl Warning {
     /// Adds this warning to the one of its kind, or appends it; kinds are in the order of the variants.
     pub(crate) fn merge_into(self, warnings: &mut Vec<Self>) {
         let kind = discriminant(&self);
-        let is_communicators = |warning: &Self| matches!(warning, Self::Communicators { .. });
-        match warnings.iter_mut().find(|known| discriminant(*known) == kind) {
-            Some(Self::ExtraFields { lines, .. } | Self::Communicators { lines, .. }) => {
-                let (Self::ExtraFields { lines: more, .. } | Self::Communicators { lines: more, .. }) = self;
-                *lines += more;
-            }
+        let known = warnings.iter_mut().find(|known| discriminant(*known) == kind);
+        let lines = known.map(|known| (known.lines_mut(), { self.clone() }.lines_mut().copied()));
+        match lines {
+            Some((Some(lines), Some(more))) => *lines += more,
+            // Each rank of a log has the same warning.
+            Some(_) => {}
             None => {
                 warnings.push(self);
-                warnings.sort_by_key(is_communicators);
+                warnings.sort_by_key(Self::place);
             }
         }
+    }
+
+    fn lines_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::ExtraFields { lines, .. }
+            | Self::Communicators { lines, .. }
+            | Self::NoNewline { lines, .. } => Some(lines),
+            Self::Incomplete { .. } | Self::NoFinalize { .. } => None,
+        }
+    }
+
+    /// Returns the place of the kind.
+    fn place(&self) -> u8 {
+        match self {
+            Self::ExtraFields { .. } => 0,
+            Self::Communicators { .. } => 1,
+            Self::NoNewline { .. } => 2,
+            Self::Incomplete { .. } => 3,
+            Self::NoFinalize { .. } => 4,
+        }
+    }
+
+    /// Makes the warning about ranks that do not leave MPI, of the numbers of their `finalize`; `None` for a rank without actions.
+    pub(crate) fn of_ends(ends: impl Iterator<Item = Option<bool>>) -> Option<Self> {
+        let (mut leaves, mut missing) = (false, None);
+        for (rank, end) in (0..).map(Rank::new).zip(ends) {
+            match end {
+                Some(true) => leaves = true,
+                Some(false) => missing.get_or_insert((0, rank)).0 += 1,
+                None => {}
+            }
+        }
+        let (ranks, first) = missing.filter(|_| leaves)?;
+        Some(Self::NoFinalize { ranks, first })
     }
 }
 

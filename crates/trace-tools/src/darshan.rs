@@ -16,7 +16,7 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
     CallOp, CommId, CommunicatorCall, FileCall, FileDirection, FileHints, FileName, Group, Location, Op,
-    RankBuilders, TraceError, TraceSource,
+    RankBuilders, TraceError, TraceSource, Warning,
 };
 
 use crate::error::InputError;
@@ -126,6 +126,10 @@ impl TraceSource for DarshanSource {
     }
 
     fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {
+        if !self.log.incomplete.is_empty() {
+            let (file, modules) = (self.path.clone(), self.log.incomplete.clone());
+            ranks.warn(Warning::Incomplete { file, modules });
+        }
         for rank in ranks.wanted() {
             let Some(builder) = ranks.get(rank.into()) else { continue };
             for (op, nanos) in self.steps(rank) {

@@ -96,7 +96,6 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let load = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..ConvertOptions::default() };
     let cut = progress::watch_load(&actions, || trace_mmap::cut(&trace, output, &what, &options))?;
-    cut.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &cut.summary))
 }
 

@@ -2,7 +2,7 @@
 
 use mpi_model::Parameters;
 use pdes_core::Rank;
-use trace_mmap::{Trace, UnmodelledCalls};
+use trace_mmap::{Trace, UnmodelledCalls, check_collectives};
 
 use super::Simulation;
 use crate::acquisition_warnings;
@@ -17,6 +17,7 @@ impl Simulation {
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
         warnings.extend(unfinished_warning(&self.trace));
         warnings.extend(self.unmodelled_warning.get_or_init(|| unmodelled_warning(&self.trace)).clone());
+        warnings.extend(self.collectives_warning.get_or_init(|| collectives_warning(&self.trace)).clone());
         if self.platform.storage().is_empty() && self.trace.has_file_calls() {
             warnings.push("calls on files take no time: the platform has no storage".to_owned());
         }
@@ -155,6 +156,13 @@ fn unmodelled_warning(trace: &Trace) -> Option<String> {
     let calls = UnmodelledCalls::of(trace).ok().filter(|calls| !calls.is_empty())?;
     let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
     Some(format!("calls that no replay models take no time: {}", calls.join(", ")))
+}
+
+/// Returns a warning about the first collective operation in which ranks differ.
+fn collectives_warning(trace: &Trace) -> Option<String> {
+    // As above.
+    let finding = check_collectives(trace).ok()??;
+    Some(format!("{finding}: the program is wrong, and the result may be"))
 }
 
 /// Returns a warning with the number of requests that the program never completes, if there are any.

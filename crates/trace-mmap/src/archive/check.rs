@@ -1,23 +1,30 @@
 //! Check of a trace: finds the errors that can be found without a replay.
 
 mod collectives;
+mod digest;
+mod files;
+mod loops;
+mod messages;
 mod requests;
 
-use collectives::CollectiveSequence;
+pub use collectives::check_collectives;
+use files::FileUses;
+use messages::{MessageSizes, RankSizes, check_sizes};
 use requests::RequestTracker;
 
 use pdes_core::Rank;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage};
 use crate::builder::LinkableRank;
+use crate::call::FileName;
 use crate::channel::Tag;
 use crate::column::{ABSENT, ActionCountChanges, BLOCK_VALUES, Column, ColumnReader, ColumnStorage};
-use crate::communicator::{CommId, CommIdx};
+use crate::communicator::CommId;
 use crate::link::{CommunicatorConflict, LinkError, UnmatchedReceive, describe_shortage, link};
 use crate::measured::MeasuredTimes;
+use crate::open_files::FileMisuse;
 use crate::record::{COMPUTE, MAX_AMOUNT_BITS};
 use crate::trace::{ActionStorage, RankTrace, Trace};
 use crate::warning::Unreceived;
@@ -87,11 +94,11 @@ pub enum Finding {
         /// The tag.
         tag: Tag,
     },
-    /// Two ranks do not take part in the same collective operations of a communicator.
+    /// Two ranks do not take part in the same collective operations of a communicator, or with other roots, amounts or files.
     #[error(
         "collective operation {index} on communicator {communicator}: rank {first} has {}, rank {rank} has {}",
-        name_or_none(*expected),
-        name_or_none(*found)
+        expected.as_deref().unwrap_or("none"),
+        found.as_deref().unwrap_or("none")
     )]
     Collective {
         /// The communicator.
@@ -102,10 +109,65 @@ pub enum Finding {
         rank: Rank,
         /// Index of the first operation that differs, from 0.
         index: u64,
-        /// Name of the operation of the rank; `None` if it has no more.
-        found: Option<&'static str>,
-        /// Name of the operation of the first rank; the same name if only root or size differ.
-        expected: Option<&'static str>,
+        /// The operation of the rank, with what differs and the index of its action; `None` if it has no more.
+        found: Option<String>,
+        /// The operation of the first rank.
+        expected: Option<String>,
+    },
+    /// A rank sends another amount to a rank than that one receives in a collective operation.
+    #[error(
+        "collective operation {index} on communicator {communicator}: in {operation} rank {from} sends {} B to rank {to}, which receives {} B",
+        amounts[0], amounts[1]
+    )]
+    CollectiveAmounts {
+        /// The communicator.
+        communicator: CommId,
+        /// Index of the operation, from 0.
+        index: u64,
+        /// Name of the operation.
+        operation: &'static str,
+        /// The sender.
+        from: Rank,
+        /// The receiver.
+        to: Rank,
+        /// Sizes of what is sent, and of what is received \[B\].
+        amounts: [u64; 2],
+    },
+    /// A message is longer than the receive that matches it.
+    #[error(
+        "rank {rank}{}: a message from rank {peer} with tag {tag}{} has {sent} B, but the receive that matches it has room for {room} B; make the receive as large as the send",
+        action.map_or(String::new(), |action| format!(", action {action}")),
+        on_communicator(*communicator)
+    )]
+    TooLong {
+        /// The receiver.
+        rank: Rank,
+        /// Index of the action that receives it; `None` if several may.
+        action: Option<u64>,
+        /// The sender.
+        peer: Rank,
+        /// The tag of the message.
+        tag: Tag,
+        /// The communicator.
+        communicator: CommId,
+        /// Size of the message \[B\].
+        sent: u64,
+        /// Size of the receive, or of the largest one that may match \[B\].
+        room: u64,
+    },
+    /// A call on a file in the wrong state.
+    #[error("rank {rank}, action {action}: {call}: the file {:?} {misuse}", file.as_str())]
+    FileMisuse {
+        /// The rank.
+        rank: Rank,
+        /// Index of the action.
+        action: u64,
+        /// Name of the call.
+        call: &'static str,
+        /// The file.
+        file: FileName,
+        /// The mistake.
+        misuse: FileMisuse,
     },
     /// Named requests are neither completed nor freed when their rank ends.
     #[error("rank {rank} ends with {requests} unfinished requests: each must be completed or freed before")]
@@ -117,8 +179,8 @@ pub enum Finding {
     },
 }
 
-fn name_or_none(operation: Option<&'static str>) -> &'static str {
-    operation.unwrap_or("none")
+fn on_communicator(id: CommId) -> String {
+    if id == CommId::WORLD { String::new() } else { format!(" on communicator {id}") }
 }
 
 /// Result of a check.
@@ -134,16 +196,17 @@ pub struct CheckReport {
 }
 
 /// Checks a trace: all checksums, all numbers of the tables, the order of requests, matching of sends and receives per
-/// channel (per receiver if it receives from any source), and that all ranks of each communicator take part in the same
-/// collective operations.
+/// channel (per receiver if it receives from any source), that no message is longer than its receive, that files are open when they are
+/// used, and that all ranks of each communicator take part in the [same collective operations](check_collectives).
 ///
-/// The cost is linear in the length of programs and columns, not in the number of actions. The counter counts ranks.
+/// The cost is linear in the length of programs and columns, not in the number of actions, but for channels in which some messages are longer
+/// than some receives of others. The counter counts ranks.
 ///
 /// ```
 /// use trace_mmap::{Finding, check};
 /// let trace = trace_tools::from_text("0 init\n0 barrier\n1 init\n1 bcast 1 0 0\n")?;
 /// let report = check(&trace, None);
-/// let (found, expected) = (Some("bcast"), Some("barrier"));
+/// let (found, expected) = (Some("bcast (action 1)".to_owned()), Some("barrier (action 1)".to_owned()));
 /// let (first, rank) = (pdes_core::Rank::new(0), pdes_core::Rank::new(1));
 /// let communicator = trace_mmap::CommId::WORLD;
 /// let finding = Finding::Collective { communicator, first, rank, index: 0, found, expected };
@@ -153,13 +216,14 @@ pub struct CheckReport {
 pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
     let mut report = CheckReport::default();
     report.findings.extend(check_pages(trace).map(Finding::Data));
-    let (mut linkables, mut sequences) = (Vec::new(), Vec::new());
+    let (mut linkables, mut sizes, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for rank in (0..trace.ranks()).map(Rank::new) {
-        let CheckedRank { linkable, sequence, pending } =
+        let CheckedRank { linkable, sizes: of_rank, file, pending } =
             check_rank(trace.rank(rank), rank, &mut report.findings);
         report.pending += pending;
         linkables.push(linkable);
-        sequences.push(sequence);
+        sizes.push(of_rank);
+        files.extend(file);
         if let Some(progress) = progress {
             // A display elsewhere reads this counter; nothing depends on its order.
             progress.fetch_add(1, Ordering::Relaxed);
@@ -168,8 +232,13 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
     // The following checks compare ranks, each of which has to be readable.
     if report.findings.is_empty() {
         check_links(trace, &mut linkables, &mut report);
-        check_collectives(trace, &sequences, &mut report.findings);
+        if report.findings.is_empty() {
+            report.findings.extend(check_sizes(trace, &sizes, report.unreceived.is_none()));
+        }
+        // All ranks were read.
+        report.findings.extend(check_collectives(trace).ok().flatten());
     }
+    report.findings.extend(files);
     report
 }
 
@@ -182,20 +251,22 @@ fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
 /// Data of a rank for comparison with other ranks.
 struct CheckedRank {
     linkable: LinkableRank,
-    sequence: CollectiveSequence,
+    sizes: RankSizes,
+    file: Option<Finding>,
     pending: u64,
 }
 
 /// Checks a rank by itself.
 fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> CheckedRank {
-    let (mut tally, mut sequence) = (Tally::new(), CollectiveSequence::new(trace.communicators.len()));
+    let (mut tally, mut sizes, mut files) = (Tally::new(), MessageSizes::default(), FileUses::default());
     let mut pending = RequestTracker::new(trace.slots());
     let (mut damage, mut bad_request) = (None, None);
     for (index, record) in (0..).zip(trace.storage.records()) {
         let step = record.and_then(|record| {
             let [head, amount] = record.words();
             tally.push(record, &trace.side_tables).map_err(|_| Damage::Record { head, amount })?;
-            sequence.push(record, &trace.side_tables);
+            sizes.push(record, &trace.side_tables);
+            files.push(record, &trace.side_tables);
             Ok(pending.push(record, &trace.side_tables))
         });
         match step {
@@ -234,7 +305,8 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     receives.resize(trace.incoming.len(), 0);
     let receives_from_any = tally.received_from_any();
     let linkable = LinkableRank { trace: trace.tables(), sends, receives, receives_from_any };
-    CheckedRank { linkable, sequence, pending: pending.count() }
+    let file = if is_followed { files.finish(trace, rank) } else { None };
+    CheckedRank { linkable, sizes: sizes.finish(), file, pending: pending.count() }
 }
 
 /// Compares the tables of a rank with the sums over its program.
@@ -362,26 +434,5 @@ fn check_links(trace: &Trace, linkables: &mut [LinkableRank], report: &mut Check
             stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.arrival() != linked.arrival());
         let finding = wrong.map(|(channel, _)| Finding::Port { rank, peer: channel.peer, tag: channel.tag });
         report.findings.extend(finding);
-    }
-}
-
-/// Compares the collective operations of all ranks of each communicator with those of its lowest rank. Ranks without actions are
-/// skipped.
-fn check_collectives(trace: &Trace, sequences: &[CollectiveSequence], findings: &mut Vec<Finding>) {
-    let mut first: BTreeMap<CommId, (Rank, CommIdx)> = BTreeMap::new();
-    for (rank, found) in (0..).map(Rank::new).zip(sequences) {
-        let ranked = trace.rank(rank);
-        for (on, communicator) in (0..).map(CommIdx::new).zip(ranked.communicators()) {
-            let (first, first_on) = *first.entry(communicator.id).or_insert((rank, on));
-            if found.equals(on, (&sequences[first.index()], first_on)) || ranked.is_empty() {
-                continue;
-            }
-            let difference = collectives::first_difference((trace.rank(first), first_on), (ranked, on));
-            if let Some((index, expected, found)) = difference {
-                let communicator = communicator.id;
-                findings.push(Finding::Collective { communicator, first, rank, index, found, expected });
-                return;
-            }
-        }
     }
 }

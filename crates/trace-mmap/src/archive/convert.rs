@@ -102,7 +102,9 @@ pub fn convert(
             times.map_or(Ok(()), |times| writer.write_times(rank, times))
         },
     )?;
-    Ok(Converted { summary: writer.finish()?, warnings })
+    let summary = writer.finish()?;
+    warnings.extend(Trace::open(output).map_err(TraceError::from)?.warnings().iter().cloned());
+    Ok(Converted { summary, warnings })
 }
 
 /// Writes an archive of a trace that is in memory or in another archive, with other shards or folded otherwise.

@@ -8,6 +8,7 @@ mod kept_actions;
 mod kept_program;
 mod main_loop;
 mod renumbering;
+mod roots;
 
 use std::ops::Range;
 use std::path::Path;
@@ -31,12 +32,14 @@ pub(super) use kept_program::{check_columns, copy_values, encode_records, filter
 use main_loop::IterationRemoval;
 pub(super) use renumbering::RemovedRequests;
 use renumbering::Renumbering;
+use roots::RootCounts;
 
 /// The part of a trace to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// Ranks to keep, which are renumbered from 0; all by default. Messages to and from removed ranks are removed with their
-    /// requests. Collective operations take place among the kept ranks; a removed root is replaced by the first kept rank.
+    /// requests. Collective operations take place among the kept ranks; a removed root is replaced by the first kept rank, which gets
+    /// its counts.
     pub ranks: Option<Range<u32>>,
     /// Number of iterations of the main loop to keep, from the first on; all by default.
     ///
@@ -55,7 +58,8 @@ pub struct Cut {
 ///
 /// Removed ranks are removed from all communicators. A rank with calls that name several requests, or that start, cancel or
 /// free them, must have no messages to or from removed ranks. All receives from any source are kept, even if their messages
-/// come from removed ranks: there are then more receives than messages, which is an error.
+/// come from removed ranks: there are then more receives than messages, which is an error. A probe goes with the message that it found;
+/// where that is unknown, it is an error.
 ///
 /// # Errors
 /// Fails if the ranks are not a part of the trace; if a rank has no loop, or one with fewer iterations than are to be removed;
@@ -189,8 +193,9 @@ pub(super) fn folded_rank(rank: &RankTrace) -> Option<&ArchivedRank> {
 
 fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &CutPlan) -> Result<CutRank<'a>, WriteError> {
     let (old, less) = (plan.original_rank(rank), plan.loop_removal(rank));
+    let roots = RootCounts::new(trace, old, &plan.ranks)?;
     let trace = trace.rank(old);
-    let (names, mut tables) = Renumbering::new(old, trace, &plan.ranks)?;
+    let (names, mut tables) = Renumbering::new(old, trace, &plan.ranks, roots)?;
     let Some(body) = folded_rank(trace) else {
         let kept = KeptActions::new(trace, Arc::new(names), &plan.ranks, &mut tables);
         let encoded = encode(old, kept.clone(), &tables.side_tables, plan.encoding)?.map(Box::new);

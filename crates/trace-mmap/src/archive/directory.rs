@@ -14,6 +14,7 @@ use crate::archive::tables::{ClaimedEntries, Tables};
 use crate::archive::tally::Traffic;
 use crate::archive::{Archive, ArchiveError};
 use crate::communicator::Group;
+use crate::record::FINALIZE;
 use crate::side_tables::{SideTables, TableRequirements};
 use crate::trace::RankTrace;
 use ranks::RankReader;
@@ -114,6 +115,15 @@ impl Directory {
         let inserts = ranks::has_inserts(tables, entry_id, entry)?;
         let (_, actions) = ranks::count_actions(tables, entry_id, program.actions, &columns, inserts)?;
         Ok((actions, entry.pending.count.to_native()))
+    }
+
+    /// Returns for each rank whether it leaves MPI; `None` for one without actions, or with malformed tables.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = Option<bool>> + '_ {
+        (0..self.ranks()).map(|rank| {
+            let index = self.program_index((Section::Ranks, rank.into()), self.entry(Rank::new(rank)).ok()?);
+            let program = &self.programs[index.ok()?];
+            (program.actions > 0).then_some(program.by_kind[usize::from(FINALIZE)] > 0)
+        })
     }
 
     /// Returns receiver and traffic of each outgoing channel of a rank that need not have been read.

@@ -212,6 +212,30 @@ pub enum WriteError {
         /// Name of the first such call.
         call: &'static str,
     },
+    /// A probe from any source found a message that may be from a removed rank.
+    #[error(
+        "rank {rank}, action {action}: this probe from any source does not tell the source of the message that it found (source=), and messages from removed ranks go: cut between ranks without such messages, or keep all ranks"
+    )]
+    CutProbe {
+        /// The rank, by its number in the input.
+        rank: Rank,
+        /// Index of the action.
+        action: u64,
+    },
+    /// The counts of a removed root are not the same in equal calls of the rank that takes its place, or not known.
+    #[error(
+        "rank {rank}, action {action}: this {call} has its counts at its root, rank {root}, which goes; the root has other counts in equal calls of this rank, or another call: keep rank {root}"
+    )]
+    CutRoot {
+        /// The rank that takes the place of the root, by its number in the input.
+        rank: Rank,
+        /// Index of the action.
+        action: u64,
+        /// The root.
+        root: Rank,
+        /// Name of the operation.
+        call: &'static str,
+    },
     /// The amounts of a rank that is cut cannot be read.
     #[error("rank {rank} cannot be read: {damage}")]
     Damaged {

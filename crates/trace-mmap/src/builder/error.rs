@@ -60,7 +60,7 @@ pub enum OpError {
         kind: CallError,
     },
     /// A `wait` or `test` refers to a request that is not pending.
-    #[error("{action}: no request (source {src}, destination {dst}, tag {tag}) is pending; {}", describe_pending(pending, *more))]
+    #[error("{action}: no request (source {src}, destination {dst}, tag {tag}) is pending; {}{}", describe_pending(pending, *more), explain_peer((*src).min(*dst).into()))]
     NoPendingRequest {
         /// The action.
         action: &'static str,
@@ -91,4 +91,15 @@ fn describe_pending(pending: &[(i32, i32, i32)], more: usize) -> String {
     let list: Vec<String> = pending.iter().map(|(src, dst, tag)| format!("({src}, {dst}, {tag})")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("pending are {}{more}", list.join(", "))
+}
+
+/// Explains the number of a peer that SimGrid's SMPI writes and that no rank has; empty for other numbers.
+pub fn explain_peer(peer: i64) -> &'static str {
+    /// `MPI_UNDEFINED`.
+    const UNDEFINED: i64 = -333;
+    if peer == UNDEFINED {
+        "; SMPI 3.32 writes both MPI_PROC_NULL and MPI_ANY_SOURCE so, and does not replay it: put -666 where the program has MPI_PROC_NULL, -555 where it has MPI_ANY_SOURCE"
+    } else {
+        ""
+    }
 }

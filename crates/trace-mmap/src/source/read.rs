@@ -8,9 +8,10 @@ use pdes_core::Rank;
 use crate::builder::LinkableRank;
 use crate::error::TraceError;
 use crate::link::{LinkError, UnmatchedRank, UnmatchedReceive, link};
+use crate::record::FINALIZE;
 use crate::source::{LoadOptions, MAX_RANKS, RankBuilders, TraceSource};
 use crate::store::Store;
-use crate::trace::{RankTrace, Trace};
+use crate::trace::{ActionStorage, RankTrace, Trace};
 use crate::warning::Warning;
 
 impl Trace {
@@ -147,13 +148,14 @@ fn read_separate(
 /// Links ranks into a trace.
 fn assemble(
     mut ranks: Vec<LinkableRank>,
-    warnings: Vec<Warning>,
+    mut warnings: Vec<Warning>,
     store: Store<'_>,
     source: Box<dyn TraceSource>,
 ) -> Result<Trace, TraceError> {
     store.finish(ranks.iter_mut().flat_map(|linkable| linkable.trace.records_mut()))?;
     match link(&mut ranks) {
         Ok(unreceived) => {
+            warnings.extend(warn_of_ends(&ranks));
             let ranks = ranks.into_iter().map(|linkable| linkable.trace).collect();
             Ok(Trace::new(ranks, warnings, unreceived, source))
         }
@@ -162,6 +164,14 @@ fn assemble(
             Err(locate(&unmatched, &ranks[unmatched.rank.index()], &*source)?)
         }
     }
+}
+
+/// Returns the warning about ranks that do not leave MPI, as others do.
+fn warn_of_ends(ranks: &[LinkableRank]) -> Option<Warning> {
+    Warning::of_ends(ranks.iter().map(|linkable| match &linkable.trace.storage {
+        ActionStorage::Memory(records) if records.len() > 0 => Some(records.has_kind(FINALIZE)),
+        _ => None,
+    }))
 }
 
 /// Makes the error for an unmatched receive, with the place of the first one.

@@ -272,7 +272,8 @@ fn checks_find_what_is_wrong() {
         &trace_tools::from_text("0 init\n0 bcast 1 0 0\n1 init\n1 bcast 2 0 0\n").expect("a trace"),
         None,
     );
-    let (found, expected) = (Some("bcast"), Some("bcast"));
+    let described = |bytes: u32| Some(format!("bcast of {bytes} B (action 1)"));
+    let (found, expected) = (described(16), described(8));
     let (first, rank, communicator) = (Rank::new(0), Rank::new(1), CommId::WORLD);
     let finding = Finding::Collective { communicator, first, rank, index: 0, found, expected };
     assert_eq!(report.findings, [finding]);

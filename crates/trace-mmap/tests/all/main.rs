@@ -1,6 +1,7 @@
-//! Tests of archives: conversion, cursors, cuts, damage, parts.
+//! Tests of archives: conversion, cursors, checks, cuts, damage, parts.
 
 mod archive;
+mod checks;
 mod cut;
 mod hostile;
 mod parts;

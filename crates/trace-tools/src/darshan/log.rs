@@ -87,6 +87,8 @@ pub(super) struct Log {
     pub(super) ranks: u32,
     /// Names of files, in printable ASCII.
     pub(super) names: FxHashMap<u64, FileName>,
+    /// Names of the modules that lack records, with commas; empty if there are none.
+    pub(super) incomplete: String,
     by_rank: FxHashMap<u32, Vec<Segment>>,
 }
 
@@ -109,6 +111,20 @@ impl Layout {
             b"3.41" => Some(Self { dxt: 10, modules: 64, processes: 40 }),
             _ => None,
         }
+    }
+
+    /// Returns the name of a module by its number.
+    fn module(&self, number: usize) -> String {
+        const FIRST: [&str; 3] = ["no module", "POSIX", "MPI-IO"];
+        /// The modules before those of accesses, and from these on.
+        const LAST: [&str; 6] = ["BG/Q", "LUSTRE", "STDIO", "DXT_POSIX", "DXT_MPIIO", "MDHIM"];
+        let formats: &[&str] = match self.dxt {
+            8 => &["HDF5", "PNETCDF"],
+            9 => &["H5F", "H5D", "PNETCDF"],
+            _ => &["H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VAR"],
+        };
+        let name = FIRST.iter().chain(formats).chain(&LAST).nth(number);
+        name.map_or_else(|| format!("module {number}"), ToString::to_string)
     }
 
     /// Returns the position of the places of regions \[B\].
@@ -182,7 +198,8 @@ struct RegionReader<'a> {
 impl RegionReader<'_> {
     fn log(&self) -> Result<Log, DarshanError> {
         let ranks = self.ranks()?;
-        let mut log = Log { ranks, names: self.names()?, by_rank: FxHashMap::default() };
+        let (names, incomplete) = (self.names()?, self.incomplete()?);
+        let mut log = Log { ranks, names, incomplete, by_rank: FxHashMap::default() };
         let (posix, mpi) = (self.accesses(0, ranks)?, self.accesses(1, ranks)?);
         let seen: FxHashSet<u64> = posix.iter().map(|(_, segment)| segment.file).collect();
         let others = mpi.into_iter().filter(|(_, segment)| !seen.contains(&segment.file));
@@ -190,6 +207,18 @@ impl RegionReader<'_> {
             log.by_rank.entry(rank).or_default().push(segment);
         }
         if log.by_rank.is_empty() { Err(DarshanError::NoAccesses) } else { Ok(log) }
+    }
+
+    /// Returns the names of the modules that lack records, by a bit for each before the places of regions.
+    fn incomplete(&self) -> Result<String, DarshanError> {
+        let (places, numbers) = (self.layout.places(), self.numbers);
+        let flags = match self.layout.modules {
+            16 => numbers.u32(self.bytes, places - 4).map(u64::from),
+            _ => numbers.u64(self.bytes, places - 8),
+        };
+        let flags = flags.ok_or_else(|| damaged("the header"))?;
+        let modules = (0..self.layout.modules).filter(|module| flags >> module & 1 == 1);
+        Ok(modules.map(|module| self.layout.module(module)).collect::<Vec<_>>().join(", "))
     }
 
     /// Returns the place of a region, by its number: 0 has the names, 1 is the first module.
@@ -310,8 +339,8 @@ impl Records<'_> {
         for (number, segment) in (0..).zip(segments.chunks(size)) {
             let (begin, end) = (numbers.time(segment, 16)?, numbers.time(segment, 24)?);
             let (offset, bytes) = (numbers.i64(segment, 0)?, numbers.i64(segment, 8)?);
-            // An access that failed has moved nothing.
-            if offset < 0 || bytes <= 0 {
+            // An access that failed has moved nothing. One of 0 bytes, such as a read at the end of a file, has been made.
+            if offset < 0 || bytes < 0 {
                 continue;
             }
             let (offset, bytes) = (offset as u64, bytes as u64);

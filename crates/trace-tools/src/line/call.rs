@@ -20,7 +20,8 @@ pub(super) fn write(f: &mut Formatter<'_>, op: &CallOp) -> fmt::Result {
             let (send, recv) = (send_bytes.get(), recv_bytes.get());
             write!(f, " {send} {} {recv} {} {BYTE} {BYTE}", peer_number(to.peer), source_number(from))?;
             write!(f, " stag={} rtag={}", to.tag, tag_number(from.tag))?;
-            write_communicator(f, to.communicator)?;
+            // A half with `MPI_PROC_NULL` has lost the communicator of the call.
+            write_communicator(f, if to.peer.is_some() { to.communicator } else { from.communicator })?;
             write_recorded_source(f, from)
         }
         CallOp::Test { request, done } => {

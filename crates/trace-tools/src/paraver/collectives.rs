@@ -15,7 +15,7 @@ pub(super) struct Rounds {
 
 /// The collective calls on a communicator.
 struct CommunicatorRounds {
-    /// Indices of the calls of each member, all of the same number.
+    /// Indices of the calls of each member, all of the same number but for calls in which the trace ends.
     calls: Vec<Vec<usize>>,
     /// The root of each call, in the communicator, if the operation has one.
     roots: Vec<Option<Rank>>,
@@ -61,6 +61,11 @@ impl Rounds {
             rounds.find_roots(recording, communicator)?;
         }
         Ok(Self { by_communicator })
+    }
+
+    /// Returns the number of calls on a communicator that all its members make.
+    pub(super) fn complete(&self, communicator: usize) -> usize {
+        self.by_communicator[communicator].complete()
     }
 
     /// Returns call `round` (from 0) on a communicator, as its member at a position makes it.
@@ -131,6 +136,10 @@ fn share(amount: u64, peers: u64, peer: u64) -> u64 {
 }
 
 impl CommunicatorRounds {
+    fn complete(&self) -> usize {
+        self.calls.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
     fn call<'a>(
         &self,
         recording: &'a Recording,
@@ -166,7 +175,14 @@ impl CommunicatorRounds {
             }
         }
         let calls = rounds(&fewest);
-        if rounds(&most) == calls {
+        // A trace that was cut may end when some ranks are in an operation that others have not called.
+        let is_cut = |member: usize| {
+            let task = &recording.tasks[members[member].index()];
+            let more = &self.calls[member][calls..];
+            let ends_in_it = task.is_in_call && more == [task.calls.len() - 1];
+            (more.is_empty() || ends_in_it) && !task.begins_in_collective
+        };
+        if all.clone().all(is_cut) {
             return Ok(());
         }
         let call = self.call(recording, communicator, calls, most);
@@ -176,7 +192,7 @@ impl CommunicatorRounds {
 
     /// Finds the roots of all calls.
     fn find_roots(&mut self, recording: &Recording, communicator: usize) -> Result<(), LineError> {
-        let roots = (0..self.calls.first().map_or(0, Vec::len)).map(|round| {
+        let roots = (0..self.complete()).map(|round| {
             let first = self.call(recording, communicator, round, 0);
             if !has_root(recording.labels.function(first.label)) {
                 return Ok(None);

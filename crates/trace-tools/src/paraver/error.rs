@@ -109,22 +109,6 @@ pub enum ParaverError {
         /// The line of its begin.
         line: u64,
     },
-    /// A call ends that has not begun.
-    #[error("rank {rank} leaves MPI (event {event}), but is in no call of this kind")]
-    EndWithoutCall {
-        /// The rank.
-        rank: Rank,
-        /// The type of the event.
-        event: u64,
-    },
-    /// A call does not end.
-    #[error("rank {rank} calls {name}, which does not end in this trace")]
-    CallWithoutEnd {
-        /// The rank.
-        rank: Rank,
-        /// The call.
-        name: String,
-    },
     /// The `.pcf` does not name a call.
     #[error("event {event} has the value {value}, for which the .pcf has no name")]
     UnnamedCall {

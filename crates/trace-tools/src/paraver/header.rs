@@ -12,6 +12,8 @@ pub(super) struct Header {
     pub(super) tasks: u32,
     /// Unit of times \[ns\].
     pub(super) unit: u64,
+    /// End of the trace \[ns\].
+    pub(super) end: u64,
 }
 
 impl Header {
@@ -20,26 +22,28 @@ impl Header {
         let date = line.strip_prefix(MAGIC).and_then(|rest| split(rest, b"):"));
         let (_, rest) = date.ok_or_else(|| error("date", line, "#Paraver (date)"))?;
         let (duration, rest) = field(rest, "duration", "a number with its unit, such as 500_ns")?;
-        let unit = unit(duration)?;
+        let (end, unit) = read_duration(duration)?;
         let (_, rest) = field(rest, "list of nodes", "their number, such as 1(4)")?;
         let (applications, rest) = field(rest, "number of applications", "1")?;
         if applications != b"1" {
             return Err(error("number of applications", applications, "1"));
         }
-        Ok(Self { tasks: tasks(rest)?, unit })
+        Ok(Self { tasks: tasks(rest)?, unit, end })
     }
 }
 
-/// Reads the unit of the duration, which is that of all times; without one it is microseconds.
-fn unit(duration: &[u8]) -> Result<u64, ParaverError> {
+/// Reads the duration \[ns\] and its unit \[ns\], which is that of all times; without one it is microseconds.
+fn read_duration(duration: &[u8]) -> Result<(u64, u64), ParaverError> {
     const EXPECTED: &str = "a number of nanoseconds (500_ns) or microseconds (500_us, 500)";
     let digits = duration.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let unit = match &duration[digits..] {
+    let (number, unit) = duration.split_at(digits);
+    let unit = match unit {
         b"_ns" => Some(1),
         b"_us" | b"" => Some(1000),
         _ => None,
     };
-    unit.filter(|_| digits > 0).ok_or_else(|| error("duration", duration, EXPECTED))
+    let read = parse(number).zip(unit).map(|(number, unit)| (number.saturating_mul(unit), unit));
+    read.ok_or_else(|| error("duration", duration, EXPECTED))
 }
 
 /// Counts the tasks, which are listed with their numbers of threads and their nodes.
@@ -81,13 +85,13 @@ mod tests {
 
     #[test]
     fn headers_have_tasks_and_a_unit() {
-        let headers: [(&str, u32, u64); 3] = [
-            ("#Paraver (09/10/2019 at 16:09):11528373565_ns:1(2):1:2(1:1,1:1),3", 2, 1),
-            ("#Paraver (01/01/01 at 00:00):7_us:0:1:1(1:0)", 1, 1000),
-            ("#Paraver (01/01/01 at 00:00):7:2(4,4):1:3(4:1,4:1,4:2),1", 3, 1000),
+        let headers: [(&str, u32, u64, u64); 3] = [
+            ("#Paraver (09/10/2019 at 16:09):11528373565_ns:1(2):1:2(1:1,1:1),3", 2, 1, 11_528_373_565),
+            ("#Paraver (01/01/01 at 00:00):7_us:0:1:1(1:0)", 1, 1000, 7000),
+            ("#Paraver (01/01/01 at 00:00):7:2(4,4):1:3(4:1,4:1,4:2),1", 3, 1000, 7000),
         ];
-        for (line, tasks, unit) in headers {
-            assert_eq!(Header::parse(line.as_bytes()), Ok(Header { tasks, unit }), "{line}");
+        for (line, tasks, unit, end) in headers {
+            assert_eq!(Header::parse(line.as_bytes()), Ok(Header { tasks, unit, end }), "{line}");
         }
     }
 

@@ -52,12 +52,17 @@ pub(super) fn assign(messages: &[Message], tasks: &mut [Task], labels: &Labels) 
     for message in messages {
         let &Message { from, sent, to, received, arrival, bytes, tag, line } = message;
         let (tag, bytes) = (Tag::new(tag), Bytes::new(bytes));
-        let outside = |rank, verb, time| ParaverError::MessageOutsideCall { rank, verb, time }.at(line);
-        let call = sending[from.index()].at(sent, arrival).ok_or_else(|| outside(from, "sends", sent))?;
-        tasks[from.index()].sent.push(Assigned { call, peer: to, tag, bytes, arrival });
-        let call =
-            receiving[to.index()].at(received, arrival).ok_or_else(|| outside(to, "receives", received))?;
-        tasks[to.index()].received.push(Assigned { call, peer: from, tag, bytes, arrival });
+        let sides = [(from, "sends", sent, &sending), (to, "receives", received, &receiving)];
+        let calls = sides.map(|(rank, verb, time, calls)| match calls[rank.index()].at(time, arrival) {
+            // The message of a call that began before the trace belongs to no call of it.
+            None if time <= tasks[rank.index()].cut_until => Ok(None),
+            None => Err(ParaverError::MessageOutsideCall { rank, verb, time }.at(line)),
+            call => Ok(call),
+        });
+        let [send, receive] = calls;
+        let (Some(send), Some(receive)) = (send?, receive?) else { continue };
+        tasks[from.index()].sent.push(Assigned { call: send, peer: to, tag, bytes, arrival });
+        tasks[to.index()].received.push(Assigned { call: receive, peer: from, tag, bytes, arrival });
     }
     for task in tasks {
         // Stable: the messages of one call stay in the order of the file.

@@ -232,6 +232,10 @@ impl Program<'_> {
         let used = self.used.entry(index).or_default();
         let round = *used;
         *used += 1;
+        if round >= self.rounds.complete(index) {
+            self.push(call, Op::Communicator);
+            return Ok(());
+        }
         let operation = self.rounds.operation(self.recording, index, round, position, kind);
         let id = communicator.id;
         if round == 0 && id != CommId::WORLD {

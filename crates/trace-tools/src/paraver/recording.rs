@@ -37,8 +37,12 @@ pub(super) struct Task {
     /// The messages that calls send, and those that they receive, in the order of calls.
     pub(super) sent: Vec<Assigned>,
     pub(super) received: Vec<Assigned>,
-    /// True if the last call has not ended.
-    is_in_call: bool,
+    /// End of the calls that had begun before the trace \[ns\]; 0 if there are none.
+    pub(super) cut_until: u64,
+    /// True if one of them was a collective operation.
+    pub(super) begins_in_collective: bool,
+    /// True if the last call has not ended; in the end, if the trace ends in it.
+    pub(super) is_in_call: bool,
     /// Time of the last event \[ns\].
     now: u64,
 }
@@ -175,7 +179,10 @@ impl Reader {
                 50_100_001 => collective.sent = fields.number(VALUE)?,
                 50_100_002 => collective.received = fields.number(VALUE)?,
                 50_100_003 => collective.is_root = fields.number(VALUE)? != 0,
-                50_100_004 => collective.communicator = Some(fields.number(VALUE)?),
+                // 0 at the end of a call, or at the ends of a cut.
+                50_100_004 => {
+                    collective.communicator = Some(fields.number(VALUE)?).filter(|number| *number > 0);
+                }
                 _ => fields.skip_number(VALUE)?,
             }
         }
@@ -233,11 +240,13 @@ impl Reader {
     }
 
     fn finish(self, messages: &[Message]) -> Result<Recording, LineError> {
-        let Self { labels, communicators, mut tasks, .. } = self;
-        for (rank, task) in (0..).map(Rank::new).zip(&tasks) {
-            if let Some(call) = task.calls.last().filter(|_| task.is_in_call) {
-                let name = labels.name(call.label).to_owned();
-                return Err(ParaverError::CallWithoutEnd { rank, name }.at(call.line));
+        let Self { header, labels, communicators, mut tasks } = self;
+        for task in &mut tasks {
+            // A trace that was cut may end in a call.
+            let end = task.end().max(task.now);
+            if let Some(call) = task.calls.last_mut() {
+                call.end = if task.is_in_call { end } else { call.end };
+                task.is_in_call |= call.end >= header.end;
             }
         }
         assign(messages, &mut tasks, &labels)?;
@@ -247,6 +256,9 @@ impl Reader {
 
 /// Name of the value of an event.
 const VALUE: &str = "value of an event";
+
+/// Type of the events of collective calls.
+const COLLECTIVE: u64 = 50_000_002;
 
 impl Task {
     /// Begins or ends a call.
@@ -264,7 +276,14 @@ impl Task {
                 call.end = time;
                 self.is_in_call = false;
             }
-            (0, _) => return Err(ParaverError::EndWithoutCall { rank, event }),
+            // Paraver cuts with such an end of each type of event at both ends; and a call may have begun before.
+            (0, None) => {
+                if self.states.first().is_some_and(|first| first.begin < time) {
+                    self.cut_until = time;
+                    self.begins_in_collective |= event == COLLECTIVE;
+                }
+            }
+            (0, Some(_)) => {}
             (_, None) => {
                 let (label, collective) = (labels.find(event, value)?, CollectiveFields::default());
                 self.calls.push(Call { label, event, begin: time, end: time, line, collective });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trace_mmap::{OpError, UnmodelledError};
+use trace_mmap::{OpError, UnmodelledError, explain_peer};
 
 /// Name of a field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub enum TextError {
         expected: u32,
     },
     /// A peer or root is not a rank of the run.
-    #[error("the {field} is {found}, expected a rank below {ranks}")]
+    #[error("the {field} is {found}, expected a rank below {ranks}{}", explain_peer(*found))]
     PeerOutOfRange {
         /// The field.
         field: Field,

@@ -85,6 +85,8 @@ pub(crate) struct Lines<'a> {
     has_equals: bool,
     number: u64,
     has_ended: bool,
+    /// The last line, if it has no newline, as a part of the buffer.
+    unterminated: Option<Range<usize>>,
 }
 
 impl<'a> Lines<'a> {
@@ -99,8 +101,16 @@ impl<'a> Lines<'a> {
     /// The stream cannot be read or has another format.
     pub(crate) fn new(stream: Stream<'a>) -> Result<Self, TraceError> {
         let buffer = vec![0; BUFFER];
-        let mut lines =
-            Self { stream, buffer, unread: 0..0, scanned: 0, has_equals: false, number: 0, has_ended: false };
+        let mut lines = Self {
+            stream,
+            buffer,
+            unread: 0..0,
+            scanned: 0,
+            has_equals: false,
+            number: 0,
+            has_ended: false,
+            unterminated: None,
+        };
         // A decoder may return its first bytes a few at a time.
         while lines.unread.len() < HEAD && !lines.has_ended {
             lines.fill()?;
@@ -133,6 +143,13 @@ impl<'a> Lines<'a> {
         Ok(range.map(|range| self.line(range)))
     }
 
+    /// Returns the last line of a file, which was read, if it has no newline and may have lost its end: unless it is a comment.
+    pub(crate) fn unterminated(&self) -> Option<Line<'_>> {
+        let range = trim(&self.buffer, self.unterminated.clone()?);
+        let line = self.line(range);
+        Some(line).filter(|line| self.stream.is_file() && !line.text.is_empty() && line.text[0] != b'#')
+    }
+
     fn line(&self, range: Range<usize>) -> Line<'_> {
         Line { number: self.number, text: &self.buffer[range], has_equals: self.has_equals }
     }
@@ -158,8 +175,12 @@ impl<'a> Lines<'a> {
             }
             self.scanned = self.unread.len();
             if self.has_ended {
-                let end = self.unread.end;
-                return Ok((!self.unread.is_empty()).then(|| self.take(end, end)));
+                if self.unread.is_empty() {
+                    return Ok(None);
+                }
+                let last = self.unread.clone();
+                self.unterminated = Some(last.clone());
+                return Ok(Some(self.take(last.end, last.end)));
             }
             self.fill()?;
         }

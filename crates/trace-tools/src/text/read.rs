@@ -23,6 +23,10 @@ pub(crate) fn read(
             Err(kind) => return Err(lines.error(number, kind)),
         }
     }
+    // The last word of a program is complete if it is there.
+    if let Some(last) = lines.unterminated().filter(|last| !last.text.ends_with(b" finalize")) {
+        warnings.no_newline.count(last.number);
+    }
     warnings.report(lines.file(), ranks);
     Ok(())
 }

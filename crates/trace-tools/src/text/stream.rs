@@ -16,6 +16,7 @@ pub(crate) struct Stream<'a> {
     file: PathBuf,
     reader: Box<dyn Read + 'a>,
     compression: Option<&'static str>,
+    is_file: bool,
 }
 
 impl<'a> Stream<'a> {
@@ -23,7 +24,7 @@ impl<'a> Stream<'a> {
     pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
         let (reader, compression) =
             open(path).map_err(|source| InputError::Io { file: path.to_path_buf(), source })?;
-        Ok(Self { file: path.to_path_buf(), reader, compression })
+        Ok(Self { file: path.to_path_buf(), reader, compression, is_file: true })
     }
 
     /// Returns whether a file that begins with these bytes is compressed.
@@ -33,7 +34,17 @@ impl<'a> Stream<'a> {
 
     /// Reads from a string.
     pub(crate) fn from_text(name: &Path, text: &'a str) -> Self {
-        Self { file: name.to_path_buf(), reader: Box::new(text.as_bytes()), compression: None }
+        Self {
+            file: name.to_path_buf(),
+            reader: Box::new(text.as_bytes()),
+            compression: None,
+            is_file: false,
+        }
+    }
+
+    /// Returns whether the text is in a file, which may have been cut short.
+    pub(crate) fn is_file(&self) -> bool {
+        self.is_file
     }
 
     /// Returns the name.

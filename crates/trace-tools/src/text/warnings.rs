@@ -30,6 +30,7 @@ impl LineCount {
 pub(crate) struct FileWarnings {
     pub(crate) extra_fields: LineCount,
     pub(crate) communicators: LineCount,
+    pub(crate) no_newline: LineCount,
 }
 
 impl FileWarnings {
@@ -40,6 +41,9 @@ impl FileWarnings {
         }
         if let Some((lines, first)) = self.communicators.locate(file) {
             ranks.warn(Warning::Communicators { lines, first });
+        }
+        if let Some((lines, first)) = self.no_newline.locate(file) {
+            ranks.warn(Warning::NoNewline { lines, first });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `overlap`: messages are on their way during computations.
 
-use std::collections::VecDeque;
+mod late;
+mod window;
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
@@ -10,10 +11,15 @@ use trace_mmap::{CallOp, Op, RequestName, Slot};
 
 use super::key::{Key, KeyValues};
 use super::keys::Keys;
-use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, received, sent, without};
+use super::messages::{MessageTracker, SelectedMessages, Sides, as_irecv, as_isend, without};
 use super::requests::NewRequests;
 use super::state::Stateful;
 use super::{Plan, Program, Refusal, Rewrite, Selector, Step, Subject, Transform, TransformKind};
+use late::LateWaits;
+use window::Window;
+
+/// Largest number of operations that are held back in a state that is compared with others.
+const MAX_COMPARED: usize = 512;
 
 pub(super) const KIND: TransformKind = TransformKind {
     key: "overlap",
@@ -132,14 +138,12 @@ struct Overlapped {
 impl Plan for Overlapped {
     fn rewrite<'a>(&'a self, program: Program<'a>, rank: Rank) -> Box<dyn Rewrite + 'a> {
         Box::new(Movement {
-            rank,
             messages: self.messages.follow(rank),
             distance: self.distance,
             requests: program.new_requests(),
             pending: FxHashMap::default(),
-            window: VecDeque::new(),
-            computations: 0,
-            waits: VecDeque::new(),
+            window: Window::new(rank),
+            waits: LateWaits::default(),
         })
     }
 }
@@ -152,18 +156,15 @@ impl Plan for Overlapped {
 /// messages of other ranks than before, since receives and sends are posted no later with respect to waits.
 #[derive(Debug)]
 struct Movement<'p> {
-    rank: Rank,
     messages: MessageTracker<'p>,
     distance: Distance,
     requests: NewRequests,
     /// Requests of the program that may be pending, by slot: true if their messages are selected.
     pending: FxHashMap<u32, bool>,
     /// The last operations, from the first computation on before which a receive may be posted.
-    window: VecDeque<Held>,
-    /// Number of computations in the window.
-    computations: u32,
-    /// Waits that are late, with the number of computations that they may still pass. They stay in order.
-    waits: VecDeque<(Held, u32)>,
+    window: Window,
+    /// Waits that are late.
+    waits: LateWaits,
 }
 
 /// An operation, and whether its time has come.
@@ -186,6 +187,10 @@ enum Role {
     NewSend,
 }
 
+impl Role {
+    const ALL: [Self; 4] = [Self::Other, Self::Wait, Self::NewReceive, Self::NewSend];
+}
+
 impl Stateful for Held {
     fn state(&mut self, state: &mut State<'_>) {
         state.word(self.role as u64);
@@ -199,58 +204,31 @@ impl Movement<'_> {
         let is_end = role != Role::NewReceive
             && role != Role::NewSend
             && (!can_be_passed(&step.op) || self.distance.early.ends_at(&step.op));
-        self.computations += u32::from(is_computation(&step.op));
-        self.window.push_back(Held { step, role });
+        self.window.push(Held { step, role });
         // Receives are posted before computations only.
-        while self.window.front().is_some_and(|first| {
-            is_end || self.computations > self.distance.early.computations || !is_computation(&first.step.op)
-        }) {
-            self.release_first(out);
+        while is_end
+            || self.window.computations() > u64::from(self.distance.early.computations)
+            || !self.window.begins_with_computation()
+        {
+            let Some(first) = self.window.pop() else { return };
+            self.release(first, out);
         }
-    }
-
-    fn release_first(&mut self, out: &mut Vec<Step>) {
-        let Some(held) = self.window.pop_front() else { return };
-        self.computations -= u32::from(is_computation(&held.step.op));
-        self.release(held, out);
-    }
-
-    /// Posts a receive as early as it may be.
-    fn post(&mut self, step: Step) {
-        let Some(receive) = received(&step.op) else { return };
-        let (mut place, mut left) = (self.window.len(), self.distance.early.computations);
-        for (index, Held { step, role }) in self.window.iter().enumerate().rev() {
-            let is_new_wait = [Role::NewReceive, Role::NewSend].contains(role);
-            // Two requests without names may have one name, whatever their communicators, or directions.
-            let is_like = received(&step.op).is_some_and(|other| other.overlaps(&receive))
-                || sent(&step.op).is_some_and(|sent| sent.to == self.rank);
-            if left == 0 || is_like || !(is_new_wait || can_be_passed(&step.op)) {
-                break;
-            }
-            if is_computation(&step.op) {
-                (place, left) = (index, left - 1);
-            }
-        }
-        self.window.insert(place, Held { step, role: Role::Other });
     }
 
     /// Appends an operation, after the waits that it ends, or makes it late itself.
     fn release(&mut self, held: Held, out: &mut Vec<Step>) {
-        let late = self.distance.late;
+        let Distance { late, is_independent, .. } = self.distance;
         if held.role != Role::Other && late.computations > 0 {
-            self.waits.push_back((held, late.computations));
+            self.waits.push(held, late.computations);
             return;
         }
         let op = &held.step.op;
-        let passes = |role: Role| role.passes(op, self.distance.is_independent) && !late.ends_at(op);
-        let stopped = self.waits.iter().rposition(|(wait, _)| !passes(wait.role));
-        out.extend(self.waits.drain(..stopped.map_or(0, |last| last + 1)).map(|(wait, _)| wait.step));
+        let is_end = late.ends_at(op);
+        out.extend(self.waits.end_before(|role| !is_end && role.passes(op, is_independent)));
         let passes = is_computation(&held.step.op);
         out.push(held.step);
         if passes {
-            self.waits.iter_mut().for_each(|(_, left)| *left -= 1);
-            let ended = self.waits.iter().take_while(|(_, left)| *left == 0).count();
-            out.extend(self.waits.drain(..ended).map(|(wait, _)| wait.step));
+            out.extend(self.waits.pass_computation());
         }
     }
 
@@ -349,11 +327,12 @@ impl Rewrite for Movement<'_> {
             removed.send = true;
         }
         if selected.receive && !is_blocking {
-            return self.post(step);
+            return self.window.post(step, self.distance.early);
         }
         if selected.receive {
             let name = self.requests.next();
-            as_irecv(&step.op, name).into_iter().for_each(|op| self.post(new(op, Some(name))));
+            let posted = as_irecv(&step.op, name).map(|op| new(op, Some(name)));
+            posted.into_iter().for_each(|posted| self.window.post(posted, self.distance.early));
             waits.push((new(Op::Call(CallOp::Wait { request: name }), None), Role::NewReceive));
             removed.receive = true;
         }
@@ -369,14 +348,20 @@ impl Rewrite for Movement<'_> {
     }
 
     fn finish(&mut self, out: &mut Vec<Step>) {
-        while !self.window.is_empty() {
-            self.release_first(out);
+        while let Some(first) = self.window.pop() {
+            self.release(first, out);
         }
-        out.extend(self.waits.drain(..).map(|(wait, _)| wait.step));
+        out.extend(self.waits.end_before(|_| false));
     }
 
     fn state(&mut self, state: &mut State<'_>) {
         let Self { messages, pending, window, waits, .. } = self;
-        (messages, pending, window, waits).state(state);
+        // Without limits both grow in each iteration.
+        if window.len() + waits.waits.len() > MAX_COMPARED {
+            return state.unknown();
+        }
+        (messages, pending).state(state);
+        window.state(state);
+        waits.state(state);
     }
 }

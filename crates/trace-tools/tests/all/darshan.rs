@@ -182,6 +182,55 @@ fn logs_of_all_versions_and_machines_are_read() {
 }
 
 #[test]
+fn incomplete_modules_are_named() {
+    let warning = |version, is_big_endian, flags: u64| {
+        let writer = LogWriter { version, is_big_endian, ..LogWriter::NEWEST };
+        let mut log = writer.write(&POSIX, &MPI);
+        let (at, size) = if version == "3.41" { (24, 8) } else { (20, 4) };
+        let bytes = flags.to_le_bytes();
+        log[at..at + size].copy_from_slice(&bytes[..size]);
+        log[at..at + size].reverse();
+        if !is_big_endian {
+            log[at..at + size].reverse();
+        }
+        let (_dir, path) = saved(&log);
+        let trace = load(&path).unwrap_or_else(|error| panic!("{error}"));
+        trace.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let cases = [
+        ("3.10", 8, "DXT_POSIX"),
+        ("3.21", 9, "DXT_POSIX"),
+        ("3.21", 10, "DXT_MPIIO"),
+        ("3.41", 10, "DXT_POSIX"),
+        ("3.41", 11, "DXT_MPIIO"),
+        ("3.41", 9, "STDIO"),
+    ];
+    for (version, bit, name) in cases {
+        for is_big_endian in [false, true] {
+            let [warning] = &warning(version, is_big_endian, 1 << bit)[..] else { panic!("{version} {bit}") };
+            assert!(
+                warning.ends_with(&format!(
+                    "Darshan had no memory for all records of {name}: the log is incomplete, and the trace is the part that was kept"
+                )),
+                "{warning}"
+            );
+        }
+    }
+    let both = warning("3.41", false, 3 << 10);
+    assert!(both[0].contains("records of DXT_POSIX, DXT_MPIIO:"), "{both:?}");
+    assert_eq!(warning("3.21", false, 0), [""; 0]);
+}
+
+#[test]
+fn accesses_of_no_bytes_are_kept_but_failed_ones_are_not() {
+    let failed = -1_i64 as u64;
+    let posix = [(1, 0, &[(false, 100, 0, 0.5, 0.75), (false, 100, failed, 1.0, 1.25)][..])];
+    let (_dir, path) = saved(&LogWriter::NEWEST.write(&posix, &[]));
+    let trace = load(&path).expect("a log");
+    assert_eq!(accesses(&trace, 0), [("read", 100, 0, "/scratch/a%20b".to_owned(), 250_000_000)]);
+}
+
+#[test]
 fn damaged_logs_are_errors() {
     let good = LogWriter::NEWEST.write(&POSIX, &MPI);
     let error = |bytes: &[u8]| {

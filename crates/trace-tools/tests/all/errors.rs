@@ -115,6 +115,24 @@ fn ranks_are_in_range() {
 }
 
 #[test]
+fn peers_that_only_smpi_writes_are_explained() {
+    let lines = [
+        "send -333 5 10",
+        "irecv -333 5 10",
+        "sendRecv 1 -333 1 0 6 6",
+        "isend 0 5 10\n0 wait -333 0 5",
+        "isend 0 5 10\n0 test 0 -333 5",
+    ];
+    for line in lines {
+        let error =
+            trace_tools::from_text(&format!("0 init\n0 {line}")).expect_err("no rank is -333").to_string();
+        assert!(error.contains("SMPI 3.32 writes both MPI_PROC_NULL and MPI_ANY_SOURCE so"), "{error}");
+    }
+    let other = error_of_line("send -334 5 10").to_string();
+    assert!(!other.contains("SMPI"), "{other}");
+}
+
+#[test]
 fn datatypes_are_known_or_defaulted() {
     assert_eq!(
         error_of_line("bcast 1 0 60"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pdes_core::{Bytes, Rank};
 
-use crate::action::CollectiveId;
+use crate::action::{Action, CollectiveId};
 use crate::archive::WriteError;
 use crate::archive::cut::renumbering::Renumbering;
 use crate::call::{Call, Source, VisitMut};
@@ -32,7 +32,7 @@ impl KeptCalls {
     ///
     /// # Errors
     /// Fails if calls name requests and there are messages to or from removed ranks: it is then not known call by call which
-    /// requests are kept.
+    /// requests are kept. Fails if it is not known which message a probe found, which may be one from a removed rank.
     pub(super) fn new(
         rank: Rank,
         trace: &RankTrace,
@@ -53,6 +53,15 @@ impl KeptCalls {
         let calls = trace.side_tables.calls.iter().map(|call| keeper.keep(call)).collect();
         let posted_slots = trace.side_tables.calls.iter().map(Call::posted_slot).collect();
         let kept = Self { calls, posted_slots, collectives: keeper.collectives, communicators };
+        let finds_unknown = |call: &Call| {
+            let (Call::Probe { from } | Call::Iprobe { from, found: true }) = call else { return false };
+            matches!(from, Source::Any { recorded: None, .. })
+        };
+        if names.removes_incoming() && trace.side_tables.calls.iter().any(finds_unknown) {
+            let is_it = |action| matches!(action, Action::Call(id) if finds_unknown(trace.call(id)));
+            let found = (0..).zip(trace.cursor()).find(|(_, action)| is_it(*action));
+            found.map_or(Ok(()), |(action, _)| Err(WriteError::CutProbe { rank, action }))?;
+        }
         let naming = trace.side_tables.calls.iter().find(|call| call.refers_to_requests());
         match naming {
             Some(call) if names.removes_channels() => {
@@ -97,6 +106,10 @@ impl CallFilter<'_> {
         let mut kept = call.clone();
         self.is_removed = false;
         kept.visit_mut(self);
+        if let Call::Probe { from } | Call::Iprobe { from, .. } = call {
+            self.is_removed |=
+                matches!(from, Source::Any { recorded: Some(rank), .. } if !self.ranks.contains(&rank.get()));
+        }
         // If one half is removed the other half is kept, as for the plain action.
         (!self.is_removed || matches!(call, Call::SendRecv { .. })).then_some(kept)
     }
@@ -141,9 +154,9 @@ impl VisitMut for CallFilter<'_> {
         let key = (*operation, self.communicator);
         let known = self.by_operation.get(&key).copied();
         *operation = known.unwrap_or_else(|| {
-            let mut restricted = self.trace.collective(*operation).clone();
-            restricted.restrict(&self.group_ranks());
-            self.collectives.push(restricted);
+            let whole = self.trace.collective(*operation);
+            let kept = self.renumbering.restrict(self.communicator, *operation, whole, &self.group_ranks());
+            self.collectives.push(kept);
             SideTables::group_collective(self.collectives.len() as u32 - 1)
         });
         self.by_operation.insert(key, *operation);

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use pdes_core::Rank;
 
-use crate::action::SendRecv;
+use crate::action::{CollectiveId, SendRecv};
 use crate::archive::WriteError;
 use crate::archive::cut::calls::KeptCalls;
+use crate::archive::cut::roots::RootCounts;
 use crate::builder::assign_ports;
 use crate::call::{Call, Indexed, RequestUse, Visit, VisitMut};
 use crate::channel::{Arrival, InIdx, OutIdx, Outgoing, Slot};
+use crate::collective::Collective;
+use crate::communicator::CommIdx;
 use crate::record::{CALL, IRECV, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, WAIT, WAIT_ALL};
 use crate::side_tables::{SideTables, TableRequirements};
 use crate::trace::RankTrace;
@@ -20,6 +23,7 @@ use crate::trace::RankTrace;
 pub(super) struct Renumbering {
     outgoing: Vec<Option<u32>>,
     incoming: Vec<Option<u32>>,
+    roots: RootCounts,
     kept_calls: KeptCalls,
 }
 
@@ -70,10 +74,11 @@ impl Renumbering {
         rank: Rank,
         trace: &RankTrace,
         ranks: &Range<u32>,
+        roots: RootCounts,
     ) -> Result<(Self, RankTrace), WriteError> {
         let outgoing = number_kept(trace.outgoing.iter().map(|channel| channel.peer), ranks);
         let incoming = number_kept(trace.incoming.iter().map(|channel| channel.peer), ranks);
-        let mut names = Self { outgoing, incoming, kept_calls: KeptCalls::default() };
+        let mut names = Self { outgoing, incoming, roots, kept_calls: KeptCalls::default() };
         names.kept_calls = KeptCalls::new(rank, trace, &names, ranks)?;
         let peer = |peer: Rank| Rank::new(peer.get() - ranks.start);
         let kept = trace.outgoing.iter().filter(|channel| ranks.contains(&channel.peer.get()));
@@ -99,6 +104,24 @@ impl Renumbering {
         self.outgoing.iter().chain(&self.incoming).any(Option::is_none)
     }
 
+    /// Returns whether there are channels from removed ranks.
+    pub(super) fn removes_incoming(&self) -> bool {
+        self.incoming.iter().any(Option::is_none)
+    }
+
+    /// Returns a collective operation on a communicator among the kept ranks.
+    pub(super) fn restrict(
+        &self,
+        on: CommIdx,
+        id: CollectiveId,
+        operation: &Collective,
+        group_ranks: &[u32],
+    ) -> Collective {
+        let mut restricted = self.roots.of(on, id).unwrap_or(operation).clone();
+        restricted.restrict(group_ranks);
+        restricted
+    }
+
     pub(super) fn new_outgoing(&self, to: OutIdx) -> Option<OutIdx> {
         self.outgoing[to.index()].map(OutIdx::new)
     }
@@ -121,10 +144,11 @@ impl Renumbering {
             ..*both
         };
         let group_ranks: Vec<u32> = ranks.clone().collect();
-        let mut collectives = side.collectives.clone();
-        collectives.iter_mut().for_each(|kept| kept.restrict(&group_ranks));
+        let ids = (0..).map(CollectiveId::new);
+        let collectives = ids.zip(&side.collectives);
+        let restrict = |(id, kept)| self.restrict(CommIdx::WORLD, id, kept, &group_ranks);
         let side = SideTables {
-            collectives,
+            collectives: collectives.map(restrict).collect(),
             group_collectives: self.kept_calls.collectives.clone(),
             send_recvs: side.send_recvs.iter().map(send_recv).collect(),
             locations: side.locations.clone(),

@@ -52,6 +52,11 @@ pub(crate) enum Step {
     Exchange {
         tags: u32,
     },
+    /// A shift along the ranks of a communicator, the ends of which have `MPI_PROC_NULL` beside them.
+    Shift {
+        comm: u8,
+        call: usize,
+    },
     Neighbors {
         does_not_block: bool,
     },
@@ -94,6 +99,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(kind, comm, does_not_block)| Step::Collective { kind, comm, does_not_block }),
         1 => (1..8_u8).prop_map(|members| Step::Communicator { members }),
         1 => (0..3_u32).prop_map(|tags| Step::Exchange { tags }),
+        2 => (0..3_u8, 0..3_usize).prop_map(|(comm, call)| Step::Shift { comm, call }),
         1 => any::<bool>().prop_map(|does_not_block| Step::Neighbors { does_not_block }),
         1 => rank().prop_map(|rank| Step::Compute { rank }),
         1 => rank().prop_map(|rank| Step::WaitAll { rank }),
@@ -184,10 +190,16 @@ impl Writer {
                 self.free(rank, request);
             }
             Step::Collective { kind, comm, does_not_block } => {
-                let fields =
-                    ["barrier", "bcast 8 2 6", "reducescatter 1 2 3 0 6", "alltoallv 6 1 2 3 6 1 2 3 6 6"]
-                        [kind];
                 for rank in 0..RANKS {
+                    // Each rank sends as much to a rank of the communicator as that one receives from each.
+                    let received = if comm == 0 { rank } else { RANKS - 1 - rank } + 1;
+                    let fields = [
+                        "barrier".to_owned(),
+                        "bcast 8 2 6".to_owned(),
+                        "reducescatter 1 2 3 0 6".to_owned(),
+                        format!("alltoallv 6 1 2 3 {} {received} {received} {received} 6 6", 3 * received),
+                    ];
+                    let fields = &fields[kind];
                     if does_not_block {
                         let name = self.name(rank);
                         self.line(rank, &format!("i{fields} comm={comm} req={name}"));
@@ -222,9 +234,28 @@ impl Writer {
                     self.line(rank, &format!("sendRecv_replace 8 {to} {from} 6 stag=50 rtag=50"));
                 }
             }
+            Step::Shift { comm, call } => {
+                for rank in 0..RANKS {
+                    let to = if rank + 1 < RANKS { i64::from(rank) + 1 } else { -666 };
+                    let from = if rank > 0 { i64::from(rank) - 1 } else { -666 };
+                    let line = [
+                        format!("sendRecv 8 {to} 9 {from} 6 6 stag=60 rtag=60 comm={comm}"),
+                        format!("sendRecv_replace 8 {to} {from} 6 stag=61 rtag=61 comm={comm}"),
+                        format!(
+                            "send {to} 62 8 6 comm={comm}\n{rank} probe {from} 62 comm={comm}\n\
+                             {rank} recv {from} 62 8 6 comm={comm}"
+                        ),
+                    ];
+                    self.line(rank, &line[call]);
+                }
+            }
             Step::Neighbors { does_not_block } => {
                 for rank in 0..RANKS {
-                    let fields = "alltoallv 6 6 comm=1 to=0,2 from=2,1 scounts=1,2 rcounts=3,4";
+                    // The ranks of the communicator are in reverse.
+                    let (next, before) = ((RANKS - rank) % RANKS, (RANKS + 1 - rank) % RANKS);
+                    let fields = format!(
+                        "alltoallv 6 6 comm=1 to={next},{before} from={before},{next} scounts=1,2 rcounts=1,2"
+                    );
                     if does_not_block {
                         let name = self.name(rank);
                         self.line(rank, &format!("ineighbor_{fields} req={name}"));

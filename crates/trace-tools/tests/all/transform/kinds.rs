@@ -1,5 +1,7 @@
 //! Transformations that move work, join messages, or start operations earlier.
 
+use std::time::{Duration, Instant};
+
 use super::{changed, refusal, written};
 
 #[test]
@@ -154,6 +156,34 @@ fn overlap_ends_with_the_place() {
     let found = changed(&program, &[keys]);
     let waits = found.find("0 wait ").expect("a wait");
     assert!(waits < found.find("0 isend 1 4 ").expect("a send"), "{found}");
+}
+
+/// Without places all operations of a rank are held back until its end.
+#[test]
+fn overlap_without_places_takes_time_in_proportion_to_the_program() {
+    let program = |messages: usize| {
+        let side = |rank: u32, line: &dyn Fn(usize) -> String| {
+            let body: String = (0..messages)
+                .map(|number| format!("{rank} compute {}\n{rank} {}\n", 1000 + number, line(number)))
+                .collect();
+            format!("{rank} init\n{body}{rank} finalize\n")
+        };
+        side(0, &|number| format!("send 1 {} 12 6", number % 3))
+            + &side(1, &|number| format!("recv 0 {} 12 6", number % 3))
+    };
+    let keys = "kind='overlap'\nearly='place'\nlate='place'";
+    let small = "0 init\n0 compute 1000\n0 isend 1 0 12 6 req=0\n0 compute 1001\n0 isend 1 1 12 6 req=1\n0 wait req=0\n0 wait req=1\n0 finalize\n\
+        1 init\n1 irecv 0 0 12 6 req=0\n1 irecv 0 1 12 6 req=1\n1 compute 1000\n1 compute 1001\n1 wait req=0\n1 wait req=1\n1 finalize\n";
+    assert_eq!(changed(&program(2), &[keys]), written(small));
+    let time = |messages: usize| {
+        let program = program(messages);
+        let began = Instant::now();
+        let found = changed(&program, &[keys]);
+        assert_eq!(found.matches("wait req").count(), 2 * messages);
+        began.elapsed()
+    };
+    let (few, many) = (time(2000), time(16_000));
+    assert!(many < 20 * few + Duration::from_millis(100), "{few:?}, {many:?}");
 }
 
 #[test]
