@@ -45,10 +45,13 @@ const INTERRUPTED_STATUS: u8 = 130;
 #[error("{0}")]
 struct Misuse(String);
 
-/// Returns the error of reading a file, or if the file is of another kind than expected, which one.
+/// Adds to the error of reading a file of which kind the file is, if that is another one than expected.
 fn explain(path: &Path, expected: &str, error: anyhow::Error) -> anyhow::Error {
-    match recognize(path).filter(|found| found.name != expected) {
-        Some(found) => Misuse(format!("{}: {found}", path.display())).into(),
+    let message = message(&error);
+    match recognize(path).filter(|found| found.name != expected && !message.contains(&found.to_string())) {
+        Some(_) if message.contains(": this is ") => error,
+        Some(found) if error.is::<Misuse>() => Misuse(format!("{message}; {found}")).into(),
+        Some(found) => anyhow::anyhow!("{message}; {found}"),
         None => error,
     }
 }
@@ -169,9 +172,14 @@ fn start_log(arguments: &Arguments) {
     log.without_time().with_target(false).with_ansi(arguments.verbosity.has_colours()).init();
 }
 
-/// Prints an error, and those of its causes that its message does not contain.
+/// Prints an error.
 #[expect(clippy::print_stderr, reason = "this is where errors are meant to go")]
 fn report_error(error: &anyhow::Error) {
+    eprintln!("pdes-replay: {}", message(error));
+}
+
+/// Returns the message of an error, and those of its causes that it does not contain.
+fn message(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !message.contains(&cause) {
@@ -179,5 +187,5 @@ fn report_error(error: &anyhow::Error) {
             message.push_str(&cause);
         }
     }
-    eprintln!("pdes-replay: {message}");
+    message
 }

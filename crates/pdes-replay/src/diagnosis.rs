@@ -210,7 +210,7 @@ impl Diagnosis {
         let pop = Pop::new(&Useful::of_outcome(outcome), &ideally, &nodes, flops);
         let measured = Useful::measured(trace);
         let run = variables::of_run(outcome, &pop, pop.nodes);
-        let places = variables::places(trace, outcome, &structure, &run);
+        let places = variables::places(trace, [outcome, ideal], &structure, &run);
         let delays = delays::delays(trace, outcome, &places);
         let work = variables::unequal_work(&places);
         let links = variables::links(simulation, outcome, &run);

@@ -33,7 +33,7 @@ const TRACE: FileKind =
     FileKind { name: "a trace", advice: "replay it with: pdes-replay run FILE --platform PLATFORM" };
 pub(crate) const PLATFORM: FileKind = FileKind {
     name: "a platform",
-    advice: "name it with --platform, or as [platform] file in a configuration; pdes-replay platform show describes it",
+    advice: "name it with --platform, or as [platform] file in a configuration",
 };
 const TIMELINE: FileKind = FileKind {
     name: "a timeline",

@@ -35,6 +35,7 @@ use crate::partition::PartitionCut;
 use crate::placement::PlacementPolicy;
 use crate::presets::NetworkPreset;
 use crate::simulation::{Outcome, Simulation};
+use saved::flat;
 
 pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
@@ -363,9 +364,11 @@ fn outcomes(outcome: &Outcome) -> Outcomes {
 }
 
 impl Simulation {
-    /// Returns everything that can change the result, as in the parameters of a report, as JSON in one line.
-    pub fn parameters_as_json(&self) -> String {
-        serde_json::to_string(&Parameters::new(self)).unwrap_or_default()
+    /// Returns everything that can change the result, as in the parameters of a report, in one line.
+    pub fn describe_parameters(&self) -> String {
+        let parameters = serde_json::to_value(Parameters::new(self)).unwrap_or_default();
+        let described = flat(&parameters).into_iter().map(|(key, value)| format!("{key}: {value}"));
+        described.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -292,7 +292,7 @@ fn colours_have_one_meaning() {
     let one = report(&folder, "a.json", &trace, &[super::TORUS]);
     let path = page(&folder, "a.html", &[&one]);
     let probe = "const paths = data.pathParts.filter(([name]) => !PARTS.some((part) => part.key === name)); \
-        const known = [...PARTS.map((part) => part.colour), ...paths.map(([, colour]) => colour), ...data.colours.runs, ...stateColours(data.calls)]; \
+        const known = [...PARTS.map((part) => part.colour), ...paths.map(([, colour]) => colour), ...data.colours.runs, ...stateColours(data.calls.filter((name) => !PARTS.some((part) => part.key === name)))]; \
         const same = data.pathParts.filter(([name, colour]) => PARTS.some((part) => part.key === name && part.colour !== colour)); \
         const of = (names) => stateColours(names)[names.indexOf('recv')]; \
         return { all: known.length, different: new Set(known).size, same, parts: stateColours(['late_sender'])[0] === PARTS[4].colour, \

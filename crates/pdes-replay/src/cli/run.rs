@@ -124,7 +124,7 @@ fn log_start(simulation: &Simulation, processes: usize) {
         simulation.load_time().as_secs_f64(),
         job.reading_threads
     );
-    tracing::debug!("parameters {}", simulation.parameters_as_json());
+    tracing::debug!("parameters {}", simulation.describe_parameters());
     if processes > 1 && !simulation.model().distributes_ranks() {
         match simulation.processes_of_regions() {
             Some(busy) if busy < processes - surplus => tracing::warn!(

@@ -6,6 +6,7 @@ use mpi_model::{ActionKind, WaitState};
 use pdes_core::Rank;
 use trace_mmap::Trace;
 
+use super::pop::Useful;
 use crate::report::site_name;
 use crate::simulation::Outcome;
 
@@ -24,7 +25,10 @@ pub(super) fn is_work(kind: ActionKind) -> bool {
 ///   the places at which this rank works longer than the mean;
 /// - between collective operations, the time in which ranks wait there for others that are late by their work at the place, up to the work
 ///   that they have less of there. Ranks that themselves waited for messages are late by that, up to that time.
-pub(super) fn imbalances(trace: &Trace, outcome: &Outcome) -> HashMap<PlaceKey, f64> {
+///
+/// All of them together are no longer than what ranks do not work on an ideal network: there the messages of collective operations, which no
+/// balance removes, take no time.
+pub(super) fn imbalances(trace: &Trace, outcome: &Outcome, ideal: &Outcome) -> HashMap<PlaceKey, f64> {
     let mut keys: HashMap<PlaceKey, usize> = HashMap::new();
     // Work of each rank by place, and of all ranks together \[ps\].
     let mut work: Vec<BTreeMap<usize, u128>> = Vec::new();
@@ -47,7 +51,13 @@ pub(super) fn imbalances(trace: &Trace, outcome: &Outcome) -> HashMap<PlaceKey, 
     }
     let over_run = over_run(&work, &sums);
     let between = between_collectives(trace, outcome, (&work, &longest), &keys);
-    let seconds = |place: usize| over_run[place].max(between[place] as f64) / 1e12;
+    let longest = |place: usize| over_run[place].max(between[place] as f64);
+    let useful = Useful::of_outcome(ideal);
+    let idle = (useful.ranks.len() as u128 * u128::from(useful.time))
+        .saturating_sub(useful.ranks.iter().map(|&time| u128::from(time)).sum());
+    let all: f64 = (0..keys.len()).map(longest).sum();
+    let part = if all > idle as f64 { idle as f64 / all } else { 1.0 };
+    let seconds = |place: usize| longest(place) * part / 1e12;
     keys.into_iter().map(|(key, place)| (key, seconds(place))).filter(|(_, time)| *time > 0.0).collect()
 }
 

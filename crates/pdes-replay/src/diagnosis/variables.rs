@@ -159,7 +159,7 @@ fn with_run(run: &Variables, own: impl Iterator<Item = (&'static str, f64)>) -> 
 /// Returns the places of a program: the calls of all ranks by call site and kind.
 pub(super) fn places(
     trace: &Trace,
-    outcome: &Outcome,
+    [outcome, ideal]: [&Outcome; 2],
     structure: &[RankStructure],
     run: &Variables,
 ) -> Vec<Part> {
@@ -190,7 +190,7 @@ pub(super) fn places(
             place.properties.iter_mut().zip(counts).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
         }
     }
-    for (place, imbalance_s) in imbalances(trace, outcome) {
+    for (place, imbalance_s) in imbalances(trace, outcome, ideal) {
         if let Some(sum) = places.get_mut(&place) {
             sum.imbalance_s = imbalance_s;
         }

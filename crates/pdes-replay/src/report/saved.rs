@@ -1,5 +1,6 @@
 //! Reading of reports written by earlier runs.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -186,4 +187,24 @@ impl SavedReport {
     pub fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or("-")
     }
+}
+
+/// Flattens a JSON value to the path of keys and the value.
+pub(super) fn flat(value: &serde_json::Value) -> BTreeMap<String, String> {
+    fn collect(value: &serde_json::Value, path: &str, rows: &mut BTreeMap<String, String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (key, value) in fields {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    collect(value, &path, rows);
+                }
+            }
+            serde_json::Value::String(text) => drop(rows.insert(path.to_owned(), text.clone())),
+            serde_json::Value::Null => {}
+            other => drop(rows.insert(path.to_owned(), other.to_string())),
+        }
+    }
+    let mut rows = BTreeMap::new();
+    collect(value, "", &mut rows);
+    rows
 }

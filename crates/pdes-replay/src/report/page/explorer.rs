@@ -8,6 +8,7 @@ use mpi_model::ActionKind;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::super::saved::flat;
 use super::{FOOTER, Presentation, SavedReport, part};
 
 /// Scripts of the page, in the order in which they need each other.
@@ -109,26 +110,6 @@ fn changed_parameters(run: &SavedReport, other: &SavedReport) -> Vec<(String, [S
         changed.retain(|(key, _)| !key.starts_with("network."));
     }
     changed
-}
-
-/// Flattens a JSON value to the path of keys and the value.
-fn flat(value: &serde_json::Value) -> BTreeMap<String, String> {
-    fn collect(value: &serde_json::Value, path: &str, rows: &mut BTreeMap<String, String>) {
-        match value {
-            serde_json::Value::Object(fields) => {
-                for (key, value) in fields {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    collect(value, &path, rows);
-                }
-            }
-            serde_json::Value::String(text) => drop(rows.insert(path.to_owned(), text.clone())),
-            serde_json::Value::Null => {}
-            other => drop(rows.insert(path.to_owned(), other.to_string())),
-        }
-    }
-    let mut rows = BTreeMap::new();
-    collect(value, "", &mut rows);
-    rows
 }
 
 /// Returns the cables of a network, with the numbers of their links, and the names of its switches; null without a regular network.
