@@ -284,9 +284,14 @@ fn mpi_parameters(
 ) -> Result<Parameters, ConfigError> {
     let defaults = preset.mpi();
     let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
-    let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?.unwrap_or(defaults.eager_below);
-    // The sender of an eager message does not wait.
-    let detached_below = detached_below.unwrap_or(defaults.detached_below.max(eager_below));
+    let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?;
+    // The sender of an eager message does not wait: the limit that is set moves the preset's other one.
+    let (eager_below, detached_below) = match (eager_below, detached_below) {
+        (Some(eager), Some(detached)) => (eager, detached),
+        (Some(eager), None) => (eager, defaults.detached_below.max(eager)),
+        (None, Some(detached)) => (defaults.eager_below.min(detached), detached),
+        (None, None) => (defaults.eager_below, defaults.detached_below),
+    };
     if eager_below > detached_below {
         let message = format!("found {eager_below}, expected at most detached_below_bytes, {detached_below}");
         return Err(value_error("mpi", "eager_below_bytes", message));

@@ -174,7 +174,7 @@ impl Reader {
                 event if is_mpi(event) && thread != 1 => return Err(ParaverError::Thread { rank, thread }),
                 event if is_mpi(event) => {
                     let value = fields.number(VALUE)?;
-                    task.mpi_event(rank, (event, value), time, line, &self.labels)?;
+                    task.mpi_event(rank, (event, value), (time, self.header.end), line, &self.labels)?;
                 }
                 50_100_001 => collective.sent = fields.number(VALUE)?,
                 50_100_002 => collective.received = fields.number(VALUE)?,
@@ -261,12 +261,12 @@ const VALUE: &str = "value of an event";
 const COLLECTIVE: u64 = 50_000_002;
 
 impl Task {
-    /// Begins or ends a call.
+    /// Begins or ends a call, in a trace that ends at `end`.
     fn mpi_event(
         &mut self,
         rank: Rank,
         (event, value): (u64, u64),
-        time: u64,
+        (time, end): (u64, u64),
         line: u64,
         labels: &Labels,
     ) -> Result<(), ParaverError> {
@@ -278,7 +278,8 @@ impl Task {
             }
             // Paraver cuts with such an end of each type of event at both ends; and a call may have begun before.
             (0, None) => {
-                if self.states.first().is_some_and(|first| first.begin < time) {
+                let has_begun = self.states.first().is_some_and(|first| first.begin < time);
+                if has_begun && self.calls.is_empty() && time < end {
                     self.cut_until = time;
                     self.begins_in_collective |= event == COLLECTIVE;
                 }

@@ -398,7 +398,7 @@ fn a_cut_may_begin_and_end_in_calls() {
          0 comm_size time=200",
         "1 sleep 6e-8 time=60
          1 compute 640 time=640
-         1 recv -666 -444 0 6 time=300",
+         1 send -666 0 0 6 time=300",
     ];
     assert_texts(records, expected);
     let ends =

@@ -241,10 +241,7 @@ impl Writer {
                     let line = [
                         format!("sendRecv 8 {to} 9 {from} 6 6 stag=60 rtag=60 comm={comm}"),
                         format!("sendRecv_replace 8 {to} {from} 6 stag=61 rtag=61 comm={comm}"),
-                        format!(
-                            "send {to} 62 8 6 comm={comm}\n{rank} probe {from} 62 comm={comm}\n\
-                             {rank} recv {from} 62 8 6 comm={comm}"
-                        ),
+                        format!("send {to} 62 8 6 comm={comm}\n{rank} recv {from} 62 8 6 comm={comm}"),
                     ];
                     self.line(rank, &line[call]);
                 }

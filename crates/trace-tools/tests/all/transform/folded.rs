@@ -22,7 +22,7 @@ fn sweeps() -> String {
         };
         let barrier = if step % 4 == 3 { format!("{rank} barrier\n") } else { String::new() };
         format!(
-            "{rank} location step 0\n{}{rank} location face 0\n{rank} isend {peer} 1 900\n{rank} recv {peer} 1 900\n{rank} compute 7\n{rank} wait {rank} {peer} 1\n\
+            "{rank} location step 0\n{}{rank} location face 0\n{rank} isend {peer} 4 900\n{rank} recv {peer} 4 900\n{rank} compute 7\n{rank} wait {rank} {peer} 4\n\
              {rank} irecv {peer} 2 50\n{rank} irecv {peer} 3 60\n{rank} isend {peer} 2 50\n{rank} isend {peer} 3 60\n{rank} compute 9\n\
              {rank} waitall\n{barrier}",
             plane(40).repeat(21)
@@ -40,8 +40,8 @@ fn iterations_that_come_again_are_transformed_once() {
     let program = sweeps();
     for (keys, most) in [
         // 21 planes and 40 steps, so that pairs of planes go from one sweep to the next.
-        (&["kind='aggregate'\ncount=2\nbytes='0-100'\ntag=1"][..], 300),
-        (&["kind='aggregate'\ncount=3\nbytes='0-100'\ntag=1"], 400),
+        (&["kind='aggregate'\ncount=2\ntag=1"][..], 300),
+        (&["kind='aggregate'\ncount=3\ntag=1"], 400),
         (&["kind='aggregate'\ntag='2-3'"], 150),
         (&["kind='split'\nparts=3"], 300),
         (&["kind='compress'\nfactor=0.5\ncompress=2\nexpand=1"], 200),
