@@ -114,7 +114,7 @@ fn the_profile_shows_the_parallelism_of_a_pipeline() {
     let digest = |arguments: &[&str]| {
         let report = folder.path("report.json");
         replay(&trace)
-            .arg("--model=contention-free")
+            .args(["--model=contention-free", "--set=network.preset=raw"])
             .args(arguments)
             .arg("--report")
             .arg(&report)

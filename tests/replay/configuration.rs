@@ -121,7 +121,10 @@ fn unfit_values_are_reported_with_what_fits() {
             "[checkpoint]\ndirectory = 3\n",
             "2:13: [checkpoint] directory: found 3, expected the name of a directory",
         ),
-        ("[engine]\npartition = ['auto']\n", "2:13: [engine] partition: found [\"auto\"], expected a string"),
+        (
+            "[parallel]\npartition = ['auto']\n",
+            "2:13: [parallel] partition: found [\"auto\"], expected a string",
+        ),
         ("[mpi]\ntest_grows = 'no'\n", "2:14: [mpi] test_grows: found \"no\", expected true or false"),
         ("trace = 'x'\n", "1:9: trace: found \"x\", expected a table"),
         (

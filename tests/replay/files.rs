@@ -74,7 +74,7 @@ fn no_output_is_an_input_or_another_output() {
         &["run", "run.toml", "--model", "contention-free", "--profile", "new.json", "--report", "./new.json"],
         &["run", "run.toml", "--report", "-", "--timeline", "/dev/stdout", "--timeline-format", "csv"],
         &["validate", "trace.txt", "--platform", "pair.toml", "--report", "pair.toml"],
-        &["diagnose", "run.toml", "--json", "trace.txt"],
+        &["diagnose", "run.toml", "--json", "run.json", "--reference", "run.json"],
         &["diagnose", "run.toml", "--json", "new.json", "--talp", "new.json"],
         &["report", "run.json", "-o", "run.json"],
         &["report", "run.json", "run.json", "-o", "./run.json"],

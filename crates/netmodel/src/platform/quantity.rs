@@ -41,12 +41,12 @@ macro_rules! quantity {
 quantity!(
     /// A bandwidth [B/s]. A positive number without unit below 1e6 is refused: nobody means bytes per second.
     Bandwidth,
-    Reading { bare: (1e6, f64::INFINITY), ..Reading::new(Dimension::Bandwidth) }
+    Reading::of_machine(Dimension::Bandwidth, (1e6, f64::INFINITY))
 );
 quantity!(
     /// A latency \[s\]. A number without unit from 1 on is refused: nobody means seconds.
     Time,
-    Reading { bare: (0.0, 1.0), ..Reading::new(Dimension::Time) }
+    Reading::of_machine(Dimension::Time, (0.0, 1.0))
 );
 quantity!(
     /// A time \[s\], under a key whose name says so.
@@ -61,7 +61,7 @@ quantity!(
 quantity!(
     /// A speed [flop/s]. A positive number without unit below 1e6 is refused: nobody means flop per second.
     Speed,
-    Reading { bare: (1e6, f64::INFINITY), ..Reading::new(Dimension::Speed) }
+    Reading::of_machine(Dimension::Speed, (1e6, f64::INFINITY))
 );
 quantity!(
     /// A size \[B\], a whole number below 2^53.
@@ -95,13 +95,19 @@ struct Reading {
     per_unit: f64,
     /// Bounds of positive numbers without unit, the upper one exclusive.
     bare: (f64, f64),
+    /// The value is one of a machine, with the range of those.
+    is_of_machine: bool,
     /// Only whole numbers are valid.
     is_whole: bool,
 }
 
 impl Reading {
     const fn new(dimension: Dimension) -> Self {
-        Self { dimension, per_unit: 1.0, bare: (0.0, f64::INFINITY), is_whole: false }
+        Self { dimension, per_unit: 1.0, bare: (0.0, f64::INFINITY), is_of_machine: false, is_whole: false }
+    }
+
+    const fn of_machine(dimension: Dimension, bare: (f64, f64)) -> Self {
+        Self { bare, is_of_machine: true, ..Self::new(dimension) }
     }
 
     /// Returns the schema of the values that are read; `x-unit` is the unit of a number.
@@ -119,7 +125,7 @@ impl Reading {
     /// Checks a value [SI units] that was written as `found`.
     fn check_range<E: Error>(self, found: &str, value: f64) -> Result<(), E> {
         let ((least, most), unit) = (self.dimension.range(), self.dimension.si_unit());
-        if value > most || (value > 0.0 && value < least) {
+        if self.is_of_machine && (value > most || (value > 0.0 && value < least)) {
             return Err(E::custom(format!(
                 "found {found}, which is {value:e} {unit}: no machine has that, expected {least} to {most:e} {unit}"
             )));
