@@ -55,7 +55,7 @@ fn ranks_of_a_host_share_its_memory() {
         }
     }
     // Three ranks on two cores have neither more cores nor more bandwidth than two.
-    let shared = time(("p.toml", CLUSTER), 6, &["network.model=flow", all]);
+    let shared = time(("p.toml", CLUSTER), 6, &["network.model=flow", all, "platform.placement=cyclic"]);
     assert!((shared - 6.0).abs() < 1e-9, "{shared}");
 }
 
@@ -68,8 +68,8 @@ fn traffic_without_a_memory_bandwidth_is_a_warning() {
     let run = |platform: &str, setting: &str| {
         let platform = folder.write("platform.toml", platform);
         let mut replay = command();
-        replay.arg("--trace").arg(&trace).arg("--platform").arg(platform).args(["--set", setting]);
-        replay.assert().code(DONE)
+        replay.arg("--trace").arg(&trace).arg("--platform").arg(platform);
+        replay.args(["--set", setting, "--set=platform.placement=cyclic"]).assert().code(DONE)
     };
     let without = CLUSTER.replace("memory_bandwidth = '3GBps'\n", "");
     for (setting, key) in [

@@ -582,7 +582,8 @@ fn names_of_outputs_say_what_is_written() {
         assert!(name == "run.json" || !path.exists(), "{name}");
         message
     };
-    for name in ["run.json", "page.svg", "page.pdf", "page.PNG", "page.csv", "page.html.gz"] {
+    assert!(page("run.json", &[]).ends_with("is the report, too: name another file\n"));
+    for name in ["page.json", "page.svg", "page.pdf", "page.PNG", "page.csv", "page.html.gz"] {
         let message = page(name, &[]);
         assert!(
             message.contains(

@@ -59,7 +59,7 @@ fn text(path: &Path) -> String {
 }
 
 fn replay<'a>(trace: &'a str, platform: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["--trace", trace, "--platform", platform, "--model=contention-free"], more].concat()
+    [&["--trace", trace, "--platform", platform, "--set=network.model=contention-free"], more].concat()
 }
 
 fn platform() -> String {

@@ -69,7 +69,7 @@ const RULES: FileKind =
     FileKind { name: "a file of rules", advice: "name it with: pdes-replay diagnose CONFIG --rules FILE" };
 pub(crate) const CONFIGURATION: FileKind =
     FileKind { name: "a configuration", advice: "replay it with: pdes-replay run FILE" };
-const JSON_KINDS: [(&[&str], FileKind); 7] = [
+const JSON_KINDS: [(&[&str], FileKind); 8] = [
     (
         &["format", "simulated_time_s", "parameters"],
         FileKind { name: "a report", advice: "show it with: pdes-replay report FILE" },
@@ -84,6 +84,7 @@ const JSON_KINDS: [(&[&str], FileKind); 7] = [
     (&["traceEvents"], TIMELINE),
     (&["hypotheses"], WHAT_IF),
     (&["key", "result"], SWEPT),
+    (&["sweep"], SWEPT),
     (
         &["Application", "resources"],
         FileKind { name: "a file of metrics", advice: "it is for talp ci-report" },
