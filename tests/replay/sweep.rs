@@ -76,7 +76,8 @@ fn an_interrupted_sweep_continues() {
     // As if it had been stopped while the third run was written.
     let journal = folder.path("results/runs.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
-    assert_eq!(text.lines().count(), 3);
+    // The sweep and its three runs.
+    assert_eq!(text.lines().count(), 4);
     std::fs::write(&journal, &text[..text.len() - 10]).unwrap();
     sweep(&folder).assert().code(DONE).stderr(contains("2 of them had been done before"));
     let again = table(&folder.path("results/sweep.csv"));

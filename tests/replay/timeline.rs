@@ -251,7 +251,7 @@ fn the_command_writes_a_timeline() {
     // A window in which nothing ran is empty, and ranks that there are not: not in silence.
     let plain = format!("--timeline={}", folder.path("run.json").display());
     run(&[&plain, "--timeline-window=1s.."]).code(DONE).stderr(
-        contains("is empty: its window begins at 1 s, and the run ends at 0.0038029").and(contains(" WARN ")),
+        contains("is empty: its window begins at 1 s, and the run ends at 0.0011411").and(contains(" WARN ")),
     );
     run(&[&plain, "--timeline-ranks=8..9"])
         .code(DONE)
