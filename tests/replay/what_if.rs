@@ -248,7 +248,7 @@ fn overlapping_an_exchange_predicts_the_program_that_was_really_rewritten() {
     );
     let machine =
         CONFIG.replace("hosts = 2", "hosts = 9").replace("'1GBps'", "'125MBps'").replace("'1us'", "'25us'");
-    folder.write("run.toml", &machine.replace("preset = 'raw'", "model = 'flow'"));
+    folder.write("run.toml", &machine.replace("preset = 'raw'", "model = 'flow'\npreset = 'smpi'"));
     let data = repository().join("tests/data/hypotheses");
     let mut command = what_if(&folder);
     command.arg("--trace").arg(data.join("heart.txt")).arg("--verify").arg(data.join("heart-overlapped.txt"));

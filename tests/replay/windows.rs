@@ -177,7 +177,8 @@ fn reasons_for_one_thread_are_told() {
         warnings.into_iter().find(|warning| warning.contains("runs on one thread")).unwrap_or_default()
     };
     assert_eq!(warning(&[TREE, PRESETS[0][0]]), "");
-    assert!(warning(&[TREE]).contains("network.solve_scope = \"marked\""), "{}", warning(&[TREE]));
+    let marked = warning(&[TREE, "network.preset=smpi"]);
+    assert!(marked.contains("network.solve_scope = \"marked\""), "{marked}");
     let small = "platform.topology={ kind = 'torus', dims = [4, 4], speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
     assert!(warning(&[small, PRESETS[0][0]]).contains("fewer than 128 hosts"));
     let near = TORUS.replace("500ns", "0s");
