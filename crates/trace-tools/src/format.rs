@@ -24,6 +24,7 @@ pub struct Format {
 
 /// An opened trace.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, which is taken apart at once")]
 pub enum Input {
     /// An archive, which is mapped; no rank is loaded.
     Archive(Trace),

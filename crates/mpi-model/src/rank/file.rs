@@ -171,13 +171,16 @@ impl Files {
 /// A phase of the shared pointer of a file of a communicator.
 type SharedPhase = (CommId, Box<str>, Phase);
 
+/// Two ranks with their files, by communicator and number of a collective access.
+type DifferentFiles = BTreeMap<(CommId, u32), [(Rank, Arc<str>); 2]>;
+
 /// Accesses to files that ranks do together: the parts of collective accesses on each communicator, and the begins of phases of
 /// shared pointers.
 #[derive(Debug, Default)]
 pub(crate) struct CollectiveAccesses {
     parts: BTreeMap<CommId, Vec<FileParts>>,
-    /// Two ranks with their files, by communicator and number of those accesses in which not all ranks access the same file.
-    different_files: BTreeMap<(CommId, u32), [(Rank, Arc<str>); 2]>,
+    /// Those accesses in which not all ranks access the same file.
+    different_files: DifferentFiles,
     /// First position of phases that begin after an access in the order of ranks \[B\].
     phase_begins: BTreeMap<SharedPhase, u64>,
 }
@@ -205,7 +208,7 @@ struct FoundAccesses {
     views: FxHashSet<Arc<FileView>>,
     /// The names of all files of collective accesses, each once.
     names: FxHashSet<Arc<str>>,
-    different_files: BTreeMap<(CommId, u32), [(Rank, Arc<str>); 2]>,
+    different_files: DifferentFiles,
 }
 
 impl CollectiveAccesses {
