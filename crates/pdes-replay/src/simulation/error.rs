@@ -99,7 +99,7 @@ pub enum RunError {
     RecordedDeadlock(Vec<RecordingNote>),
     /// The program deadlocks.
     #[error("{0}")]
-    Deadlock(Deadlock),
+    Deadlock(Box<Deadlock>),
     /// The timeline cannot be written.
     #[error(transparent)]
     Timeline(#[from] TimelineError),

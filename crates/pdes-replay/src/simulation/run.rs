@@ -464,7 +464,8 @@ impl Simulation {
                     advice: self.any_source_advice(),
                     ..Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()])
                 };
-                let own = if cluster.member() == 0 { Err(RunError::Deadlock(find())) } else { Ok(()) };
+                let own =
+                    if cluster.member() == 0 { Err(RunError::Deadlock(Box::new(find()))) } else { Ok(()) };
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }
         }
