@@ -21,7 +21,7 @@ pub enum WorkMetric {
 /// std::fs::write(&text, "0 init\n0 compute 5000000\n")?;
 /// let work_metric = Some(WorkMetric::CpuTime { rate: 1e9 });
 /// let provenance = Provenance { work_metric, ..Provenance::default() };
-/// trace_tools::convert(&text, &archive, &ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() })?;
+/// trace_tools::convert(&text, &archive, &ConvertOptions { provenance: Some(provenance.clone()), ..ConvertOptions::default() })?;
 /// assert_eq!(Trace::load(&archive)?.provenance(), provenance);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
