@@ -187,7 +187,7 @@ pub struct FileAccess {
 
 const _: () = assert!(size_of::<FileAccess>() <= 32, "it is a part of all work");
 
-/// What the accesses of a rank have left on a device that nobody else uses.
+/// State of a device that one rank alone uses, after the accesses of this rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceHistory {
     /// File and position at which the last access ended.

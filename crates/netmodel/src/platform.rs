@@ -49,11 +49,14 @@ impl Platform {
     /// # Errors
     /// If the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
     pub fn from_path(path: &std::path::Path) -> Result<Self, PlatformError> {
-        let text = std::fs::read(path).and_then(text::decode);
-        let text = text.map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let text = read(path).map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
         let origin = path.display().to_string();
-        if is_xml(path, text) { Self::from_xml(text, &origin) } else { Self::from_toml(text, &origin) }
+        if is_xml(path, &text) { Self::from_xml(&text, &origin) } else { Self::from_toml(&text, &origin) }
+    }
+
+    /// Returns whether [`Platform::from_path`] reads a file as SimGrid's XML; `false` if it cannot be read.
+    pub fn is_xml_file(path: &std::path::Path) -> bool {
+        read(path).is_ok_and(|text| is_xml(path, &text))
     }
 
     /// Reads a platform in SimGrid's XML, version 4.x; `origin` is the name of the text in messages.
@@ -226,6 +229,15 @@ impl Platform {
         let [src, dst] = [src, dst].map(|host| self.host(host).name.clone());
         RouteError::Empty { src, dst, zone, zone_at }
     }
+}
+
+/// Reads the text of a platform file, without a byte order mark.
+fn read(path: &std::path::Path) -> std::io::Result<String> {
+    let mut text = std::fs::read(path).and_then(text::decode)?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 /// Returns whether a platform file is XML, perhaps with something else before it.

@@ -128,7 +128,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>;
 }
 
-/// What the accesses of a client have left on a device.
+/// State of a device that one client alone uses, after the accesses of this client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessHistory {
     /// File and position at which the last access ended.

@@ -75,7 +75,7 @@ impl FileRoles {
     }
 }
 
-/// What is the same for two names of one file.
+/// Identity of a file: equal for all its names.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     Stdout,

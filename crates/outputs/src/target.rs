@@ -1,4 +1,4 @@
-//! What a path stands for: a file, standard output, or a stream such as a pipe or a device.
+//! Targets of paths: a file, standard output, or a stream such as a pipe or a device.
 
 use std::fs;
 use std::io;

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use pdes_core::Cluster;
-use pdes_replay::{ConfigError, ReportError, other_suffix, recognize};
+use pdes_replay::{ConfigError, ReportError, nearest, other_suffix, recognize};
 use trace_tools::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
@@ -115,10 +115,8 @@ fn refuse_unknown_command() -> Result<(), Misuse> {
     if word.starts_with('-') || is_file || names().any(|name| name == word) {
         return Ok(());
     }
-    let distances = names().map(|name| (strsim::osa_distance(&word, name), name));
-    let nearest = distances.filter(|(distance, name)| 3 * distance <= name.len()).min();
-    let hint = match nearest {
-        Some((_, name)) => format!("did you mean {name:?}?"),
+    let hint = match nearest(&word, &names().collect::<Vec<_>>()) {
+        Some(name) => format!("did you mean {name:?}?"),
         None => "pdes-replay --help lists the commands".to_owned(),
     };
     Err(Misuse(format!("there is no command or file {word:?}; {hint}")))

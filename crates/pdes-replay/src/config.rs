@@ -18,7 +18,7 @@ mod sections;
 mod value_schemas;
 
 pub use loggops::LogGopsSection;
-pub use names::{Mismatch, MismatchKind, Origin};
+pub use names::{Mismatch, MismatchKind, Origin, nearest};
 pub use platforms::{PlatformFileError, read_platform};
 pub use resolve::available_threads;
 
@@ -273,7 +273,7 @@ impl Config {
     fn inline_platform(&mut self) -> Result<(), ConfigError> {
         let Some(path) = self.text("platform", "file").map(PathBuf::from) else { return Ok(()) };
         let error = |message: String| ConfigError::Value { section: "platform", key: "topology", message };
-        if platforms::is_simgrid_xml(&path) {
+        if netmodel::Platform::is_xml_file(&path) {
             return Err(error(format!(
                 "{} is in SimGrid's XML, whose parts have no keys; network.latency_scale and network.bandwidth_scale change all links",
                 path.display()
@@ -311,17 +311,25 @@ impl Config {
 
     /// Returns the paths of the input files, on which the result depends.
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
-        let inputs = PATH_KEYS.iter().filter(|(section, _)| !IRRELEVANT_SECTIONS.contains(section));
-        inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
+        let is_relevant = |key: &&PathKey| !IRRELEVANT_SECTIONS.contains(&key.section);
+        let inputs = PATH_KEYS.iter().filter(|key| key.usage == PathUsage::Read).filter(is_relevant);
+        inputs.filter_map(|key| self.text(key.section, key.key)).map(PathBuf::from).collect()
     }
 
     /// Returns all files that a run reads, each with its role, unchecked: the configuration itself, and those that it names.
     pub fn input_files(&self) -> Vec<(&'static str, PathBuf)> {
         let own = self.file.iter().map(|(path, _)| ("configuration", path.clone()));
-        let named = INPUT_ROLES
-            .iter()
-            .filter_map(|&(role, section, key)| Some((role, PathBuf::from(self.text(section, key)?))));
-        own.chain(named).collect()
+        own.chain(self.files(PathUsage::Read)).collect()
+    }
+
+    /// Returns all files that a run writes, each with its role, unchecked.
+    pub fn output_files(&self) -> Vec<(&'static str, PathBuf)> {
+        self.files(PathUsage::Written).collect()
+    }
+
+    fn files(&self, usage: PathUsage) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let keys = PATH_KEYS.iter().filter(move |key| key.usage == usage);
+        keys.filter_map(|key| Some((key.role, PathBuf::from(self.text(key.section, key.key)?))))
     }
 
     /// Returns a section, unchecked.
@@ -467,7 +475,7 @@ fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigErro
 
 /// Resolves the relative paths of a configuration against `directory`.
 pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
-    for (section, key) in PATH_KEYS {
+    for PathKey { section, key, .. } in PATH_KEYS {
         if let Some(toml::Value::String(value)) =
             table.get_mut(section).and_then(|section| section.get_mut(key))
             && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
@@ -490,28 +498,41 @@ pub(crate) fn resolve_path(directory: &Path, path: &str) -> PathBuf {
 /// Sections that cannot change a result.
 const IRRELEVANT_SECTIONS: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
 
-/// The keys whose values are paths.
-const PATH_KEYS: [(&str, &str); 10] = [
-    ("trace", "path"),
-    ("platform", "file"),
-    ("platform", "hosts"),
-    ("network", "regions"),
-    ("parallel", "partition"),
-    ("parallel", "region_costs"),
-    ("checkpoint", "directory"),
-    ("timeline", "file"),
-    ("output", "report"),
-    ("output", "profile"),
-];
+/// A key whose value is a path.
+struct PathKey {
+    section: &'static str,
+    key: &'static str,
+    /// Role of the file in messages.
+    role: &'static str,
+    usage: PathUsage,
+}
 
-/// Files that a run reads: role, section and key.
-const INPUT_ROLES: [(&str, &str, &str); 6] = [
-    ("trace", "trace", "path"),
-    ("platform", "platform", "file"),
-    ("hosts file", "platform", "hosts"),
-    ("file of regions", "network", "regions"),
-    ("partition", "parallel", "partition"),
-    ("profile of regions", "parallel", "region_costs"),
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PathUsage {
+    Read,
+    Written,
+    /// A directory of the program's own.
+    Kept,
+}
+
+impl PathKey {
+    const fn new(section: &'static str, key: &'static str, role: &'static str, usage: PathUsage) -> Self {
+        Self { section, key, role, usage }
+    }
+}
+
+/// The keys whose values are paths.
+const PATH_KEYS: [PathKey; 10] = [
+    PathKey::new("trace", "path", "trace", PathUsage::Read),
+    PathKey::new("platform", "file", "platform", PathUsage::Read),
+    PathKey::new("platform", "hosts", "hosts file", PathUsage::Read),
+    PathKey::new("network", "regions", "file of regions", PathUsage::Read),
+    PathKey::new("parallel", "partition", "partition", PathUsage::Read),
+    PathKey::new("parallel", "region_costs", "profile of regions", PathUsage::Read),
+    PathKey::new("checkpoint", "directory", "directory of checkpoints", PathUsage::Kept),
+    PathKey::new("output", "report", "report", PathUsage::Written),
+    PathKey::new("output", "profile", "profile", PathUsage::Written),
+    PathKey::new("timeline", "file", "timeline", PathUsage::Written),
 ];
 
 /// Partitions that are not files.

@@ -13,7 +13,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 pub struct FileKind {
     /// The kind with its article, such as `a diagnosis`.
     pub name: &'static str,
-    /// What to do with such a file.
+    /// Advice for the user of such a file: the command or key that takes it.
     pub advice: &'static str,
 }
 

@@ -67,7 +67,7 @@ pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHan
 pub use config::schema::{config_schema, platform_schema};
 pub use config::{
     Config, ConfigError, LogGopsSection, Mismatch, MismatchKind, Origin, PlatformFileError,
-    available_threads, read_platform,
+    available_threads, nearest, read_platform,
 };
 pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;

@@ -41,7 +41,7 @@ pub(super) type FileAccessCounts = BTreeMap<CommId, u32>;
 /// A file as a rank sees it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct File {
-    /// Whether the file is open.
+    /// State of the file: unused, open or closed.
     state: FileState,
     /// Individual pointer: amount of the data of the view \[B\].
     pointer: u64,

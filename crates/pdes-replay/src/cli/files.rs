@@ -16,11 +16,7 @@ pub(crate) fn add_run(roles: &mut FileRoles, config: &Config) {
             roles.input(role, &path);
         }
     }
-    for (role, section, key) in
-        [("report", "output", "report"), ("profile", "output", "profile"), ("timeline", "timeline", "file")]
-    {
-        config.text(section, key).into_iter().for_each(|path| roles.output(role, Path::new(path)));
-    }
+    config.output_files().iter().for_each(|(role, path)| roles.output(role, path));
 }
 
 /// Adds all files of a trace.

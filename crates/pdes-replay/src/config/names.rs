@@ -298,7 +298,7 @@ fn unknown(place: &[String], found: &str, kind: MismatchKind, names: &[&str]) ->
 
 /// Returns the name with the smallest edit distance (insertions, deletions, replacements, transpositions), at most one for every
 /// three of its letters.
-fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = found.to_lowercase().replace('-', "_");
     let distance = |name: &str| strsim::osa_distance(&found, &name.to_lowercase());
     let near = names.iter().map(|&name| (distance(name), name));

@@ -1,7 +1,5 @@
 //! Platform files.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use netmodel::{Platform, PlatformError};
@@ -26,20 +24,6 @@ pub enum PlatformFileError {
     /// Any other error.
     #[error(transparent)]
     Platform(#[from] PlatformError),
-}
-
-/// Number of bytes in which the first character of XML is looked for \[B\].
-const HEAD: u64 = 4096;
-
-/// Returns whether a file is in SimGrid's XML, whose conventions then hold; `false` if it cannot be read, which is reported later.
-pub(super) fn is_simgrid_xml(path: &Path) -> bool {
-    if path.extension().is_some_and(|extension| extension == "xml") {
-        return true;
-    }
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    read.is_ok() && head.trim_ascii_start().starts_with(b"<")
 }
 
 /// Reads a platform in SimGrid's XML or in TOML. Unlike [`Platform::from_path`], it reports an unknown name in TOML with its

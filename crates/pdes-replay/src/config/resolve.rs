@@ -10,11 +10,10 @@ use std::path::PathBuf;
 
 use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
 use netmodel::quantity::{Bandwidth, Seconds, Size};
-use netmodel::{FactorTable, NetworkParameters};
+use netmodel::{FactorTable, NetworkParameters, Platform};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
 use super::ConfigError;
-use super::platforms::is_simgrid_xml;
 use super::sections::{
     AnalysisSection, CollectiveIoName, ComputeSection, EngineSection, MpiSection, NetworkSection,
     OutcomesName, PlatformSection, ProgressName, Sections,
@@ -69,7 +68,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         let message = format!("this section is for the model {name:?}, not for {:?}", model.key);
         return Err(ConfigError::Section { section: name.clone(), message });
     }
-    let is_simgrid = platform.file.as_deref().is_some_and(is_simgrid_xml);
+    let is_simgrid = platform.file.as_deref().is_some_and(Platform::is_xml_file);
     let preset = network.preset.unwrap_or(if is_simgrid { SIMGRID_DEFAULT } else { OWN_DEFAULT });
     let default_placement = if is_simgrid { PlacementPolicy::Cyclic } else { PlacementPolicy::Block };
     if platform.hosts.is_some() && platform.placement.is_some() {

@@ -18,7 +18,7 @@ const PLACES: &str = "places";
 /// Name of all hypotheses: equal ones of several problems are replayed once.
 const NAME: &str = "mended";
 
-/// What is replayed for the gain of a problem.
+/// Replay that tells the gain of a problem.
 #[derive(Clone, Debug)]
 pub(super) enum Mending {
     /// The file of a hypothesis.

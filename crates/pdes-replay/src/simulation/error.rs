@@ -82,7 +82,7 @@ pub enum RunError {
         place: String,
         /// Cause.
         error: Box<ReplayError<RouteError>>,
-        /// What may help, if receives from any source may have caused it.
+        /// Advice about receives from any source, if they may have caused the error.
         advice: Option<String>,
     },
     /// The costs of the regions cannot be read.

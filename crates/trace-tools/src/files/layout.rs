@@ -31,8 +31,16 @@ fn is_action_line(line: &[u8]) -> bool {
     is_number && fields.next().is_some()
 }
 
-/// Reads a list of files: a single one is a merged file, several ones are the files of the ranks.
+/// Opens the files of a list: a single one is a merged file, several ones are the files of the ranks.
 fn listed_files(list: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
+    match read_list(list)?.as_slice() {
+        [file] => merged(file),
+        files => Ok(per_rank(list, files.to_vec())),
+    }
+}
+
+/// Reads the names of files in a list.
+fn read_list(list: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let dir = list.parent().unwrap_or(Path::new(""));
     let mut files = Vec::new();
     let mut lines = Lines::open(list)?;
@@ -44,10 +52,7 @@ fn listed_files(list: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
         }
         files.push(file);
     }
-    match files.as_slice() {
-        [file] => merged(file),
-        _ => Ok(per_rank(list, files)),
-    }
+    Ok(files)
 }
 
 /// Returns the files that a trace consists of, as far as they can be found: the path, the files in a directory or a list, the data files of
@@ -76,23 +81,10 @@ pub fn trace_files(path: &Path) -> Vec<PathBuf> {
         std::io::Read::read_to_end(&mut std::io::Read::take(file, HEAD), &mut head).is_ok()
             && !head.contains(&0)
     });
-    if let Some(Ok(mut lines)) = is_text.then(|| Lines::open(path))
-        && let Ok(Some(first)) = lines.next()
-        && !is_action_line(first.text)
-    {
-        let dir = path.parent().unwrap_or(Path::new(""));
-        let mut line = first.text.to_vec();
-        loop {
-            let file = dir.join(String::from_utf8_lossy(&line).as_ref());
-            if !file.exists() {
-                break;
-            }
-            files.push(file);
-            match lines.next() {
-                Ok(Some(next)) => line = next.text.to_vec(),
-                _ => break,
-            }
-        }
+    let is_list =
+        |mut lines: Lines<'_>| matches!(lines.next(), Ok(Some(first)) if !is_action_line(first.text));
+    if is_text && Lines::open(path).is_ok_and(is_list) {
+        files.extend(read_list(path).unwrap_or_default());
     }
     files
 }

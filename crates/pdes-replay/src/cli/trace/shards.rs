@@ -211,7 +211,7 @@ pub(crate) struct ShardSet {
     ranks: u32,
 }
 
-/// Whether each rank must have a shard.
+/// Ranks that must have a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completeness {
     /// All ranks.

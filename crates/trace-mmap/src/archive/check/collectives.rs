@@ -20,9 +20,9 @@ use crate::trace::{ActionStorage, RankTrace, Trace};
 /// The operations of a rank on a communicator.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// What all ranks must have in common.
+    /// Digest of the properties in which all ranks must agree.
     signatures: Digest,
-    /// What the rank sends, minus what it receives; zero in the sum over all ranks.
+    /// Amounts that the rank sends minus those that it receives; zero in the sum over all ranks.
     balance: Digest,
 }
 
