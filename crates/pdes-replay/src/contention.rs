@@ -271,7 +271,7 @@ impl WindowPlan {
 
 /// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was
 /// sent, and is known, before that epoch. Unknown flows get rates that are not corrected before the end of the epoch: where the phase
-/// between regions is three times that within them, a halo exchange of 4 to 8 KB is 7 % late (`docs/epochs.md`).
+/// between regions is three times that within them, a halo exchange of 4 to 8 KB is 7 % late (`docs/notes/epochs.md`).
 fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
     let least = SimDuration::from_picos(longest.as_picos().div_ceil(MAX_EPOCH_REDUCTION));
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
