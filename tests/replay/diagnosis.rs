@@ -611,6 +611,7 @@ fn the_page_has_all_of_it() {
     diagnose.arg("--reference").arg(&json).assert().code(DONE).stdout(contains("largest factor with"));
     let text = std::fs::read_to_string(page).unwrap();
     for words in [
+        "trace.txt on inline (flow, preset raw)",
         "[\"one\",4]",
         "[\"this run\",4]",
         "computation scaling",

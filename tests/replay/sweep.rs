@@ -58,7 +58,8 @@ fn every_combination_is_a_run() {
     assert_eq!(column(&table, "error"), ["", "", "", ""]);
     let page = std::fs::read_to_string(folder.path("results/sweep.html")).unwrap();
     assert!(page.contains("\"simulated_time_s\":0.003001,") && !page.contains("http-equiv"));
-    // The preset has one value, and is not named.
+    // The preset is in the title, and has one value, which is not named with each run.
+    assert!(page.contains("<title>sweep (preset raw)</title>"));
     let axes = "\"axes\":[\"speed\",\"network.latency_factor\",\"network.preset\"],\"varying\":[0,1]";
     assert!(page.contains(axes));
     assert_eq!(column(&table, "network.preset"), ["raw"; 4]);

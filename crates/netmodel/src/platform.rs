@@ -163,6 +163,15 @@ impl Platform {
         }
     }
 
+    /// Multiplies the speeds of all hosts by a factor.
+    ///
+    /// # Panics
+    /// If the factor is not greater than zero.
+    pub fn scale_speeds(&mut self, factor: f64) {
+        assert!(factor > 0.0, "speeds scaled by {factor}");
+        self.hosts.iter_mut().for_each(|host| host.speed *= factor);
+    }
+
     /// Returns warnings about the description, such as quantities without unit.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

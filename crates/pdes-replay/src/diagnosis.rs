@@ -243,7 +243,7 @@ impl Diagnosis {
                 pop::regions(run, &ideal, &flops_of_sites(trace, &structure))
             },
             problems,
-            warnings: simulation.warnings(),
+            warnings: [simulation.warnings(), simulation.outcome_warnings(outcome)].concat(),
         })
     }
 

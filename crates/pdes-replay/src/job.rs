@@ -8,7 +8,7 @@ use netmodel::{
     LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, RoutingRule,
 };
 use pdes_core::{Progress, RunAhead, SimDuration};
-use trace_mmap::LoadOptions;
+use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
 use crate::models::Model;
@@ -28,6 +28,8 @@ pub struct Job {
     pub ranks: Option<u32>,
     /// Size of actions kept in memory \[B\]; further ones go to a temporary file. The default is that of `trace-mmap`.
     pub memory_budget: Option<u64>,
+    /// Speed of the machine on which the program ran [flop/s]; by default the rate at which the trace counts times.
+    pub trace_speed: Option<f64>,
     /// The platform.
     pub platform: PlatformSource,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -105,6 +107,12 @@ impl Job {
             memory_budget: self.memory_budget.unwrap_or(defaults.memory_budget),
             ..defaults
         }
+    }
+
+    /// Returns the number of flops of the machine on which the program ran for one of the trace, whose flops may be those of another speed.
+    pub(crate) fn amount_scale(&self, trace: &Trace) -> f64 {
+        let rate = trace.provenance().work_metric.and_then(WorkMetric::rate);
+        self.trace_speed.zip(rate).map_or(1.0, |(speed, rate)| speed / rate)
     }
 
     /// Returns whether an analysis has to see every action, so that none can be fast-forwarded.

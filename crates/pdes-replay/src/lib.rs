@@ -53,6 +53,7 @@ mod partition;
 mod placement;
 mod presets;
 mod profile;
+mod recorded_speed;
 mod region_adapter;
 mod report;
 mod simulation;

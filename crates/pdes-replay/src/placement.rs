@@ -107,9 +107,14 @@ impl Placement {
         self.ranks.iter().copied().max().unwrap_or_default()
     }
 
+    /// Returns the hosts with ranks, in the order of the platform.
+    pub(crate) fn hosts_with_ranks(&self) -> impl Iterator<Item = HostId> {
+        (0..).map(HostId::new).zip(&self.ranks).filter(|(_, ranks)| **ranks > 0).map(|(host, _)| host)
+    }
+
     /// Returns the number of hosts with ranks.
     pub fn used_hosts(&self) -> usize {
-        self.ranks.iter().filter(|ranks| **ranks > 0).count()
+        self.hosts_with_ranks().count()
     }
 
     /// Places rank `i` on the host of line `i` of a file, cyclically. A line `host:k` stands for `k` lines; empty

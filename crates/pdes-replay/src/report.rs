@@ -34,6 +34,7 @@ use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
 use crate::placement::PlacementPolicy;
 use crate::presets::NetworkPreset;
+use crate::recorded_speed::RecordedSpeed;
 use crate::simulation::{Outcome, Simulation};
 use saved::flat;
 
@@ -177,6 +178,10 @@ pub struct Parameters {
     pub trace: String,
     /// Unit of its amounts of computation; null if unknown.
     pub computations: Option<String>,
+    /// Speed of the machine on which the program ran [flop/s]; null if unknown.
+    pub trace_speed: Option<f64>,
+    /// Least and greatest factor, over hosts, by which computations take longer than on that machine; null if its speed is unknown.
+    pub computation_factors: Option<[f64; 2]>,
     /// Speed of computations in regions of the program, as a factor of the speed of their host.
     pub region_speeds: BTreeMap<String, f64>,
     /// Traffic of computations with the memory, by unit of their amount \[B\].
@@ -375,9 +380,12 @@ impl Simulation {
 impl Parameters {
     fn new(simulation: &Simulation) -> Self {
         let job = simulation.job();
+        let speed = RecordedSpeed::of(simulation);
         Self {
             trace: job.trace.display().to_string(),
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
+            trace_speed: speed.and_then(RecordedSpeed::machine),
+            computation_factors: speed.and_then(RecordedSpeed::factors),
             region_speeds: job.mpi.region_speeds.clone(),
             bytes_per_flop: job.mpi.bytes_per_flop,
             region_bytes_per_flop: job.mpi.region_bytes_per_flop.clone(),

@@ -267,7 +267,8 @@ impl Simulation {
         if trace.has_graphs() && job.profile.is_some() {
             return Err(RunError::ProfileOfGraph);
         }
-        job.polling.apply(&mut job.mpi, trace.provenance().work_metric.is_some());
+        job.polling.apply(&mut job.mpi, trace.provenance().is_recorded());
+        platform.scale_speeds(job.amount_scale(&trace).recip());
         let load_time = started.elapsed();
         let simulation = Self {
             job,

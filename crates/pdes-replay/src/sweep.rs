@@ -135,6 +135,8 @@ impl SweepError {
 pub struct SweepResults {
     /// Names of the axes.
     pub axes: Vec<String>,
+    /// Names of the presets of the network, each once, in the order of the runs.
+    pub presets: Vec<&'static str>,
     /// Runs; the last axis varies fastest.
     pub rows: Vec<SweepRow>,
     /// Number of runs with results from an earlier call.
@@ -265,7 +267,13 @@ impl Sweep {
             Ok(SweepRow { labels: point.labels.clone(), cost: point.cost, result: found })
         };
         let rows = run_all(&points, at_once, done, run)?;
-        Ok(SweepResults { axes: self.axes.clone(), rows, resumed })
+        let mut presets = Vec::new();
+        for preset in self.points.iter().map(|point| point.job.preset.key) {
+            if !presets.contains(&preset) {
+                presets.push(preset);
+            }
+        }
+        Ok(SweepResults { axes: self.axes.clone(), presets, rows, resumed })
     }
 }
 

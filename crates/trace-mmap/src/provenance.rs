@@ -10,6 +10,21 @@ pub enum WorkMetric {
         /// Flops per second of CPU time \[flop/s\], finite and positive.
         rate: f64,
     },
+    /// Time of computations as another program measured or prescribed it, such as the states of Paraver, or the computations of GOAL.
+    Time {
+        /// Flops per second of that time \[flop/s\], finite and positive.
+        rate: f64,
+    },
+}
+
+impl WorkMetric {
+    /// Returns the rate at which times became amounts \[flop/s\]; `None` if amounts are no times.
+    pub fn rate(self) -> Option<f64> {
+        match self {
+            Self::Instructions => None,
+            Self::CpuTime { rate } | Self::Time { rate } => Some(rate),
+        }
+    }
 }
 
 /// Provenance of a trace, as stored in its archive.
@@ -27,7 +42,7 @@ pub enum WorkMetric {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Provenance {
-    /// The quantity that amounts of computation measure; `None` if unknown, as for text.
+    /// The quantity that amounts of computation measure; `None` if unknown, as for text that does not say it.
     pub work_metric: Option<WorkMetric>,
     /// Number of ranks whose recording ended before `MPI_Finalize`.
     pub ended_early: u32,
@@ -94,6 +109,11 @@ impl Provenance {
         }
     }
 
+    /// Returns whether the tracer of this program has recorded the trace as the program ran.
+    pub fn is_recorded(&self) -> bool {
+        matches!(self.work_metric, Some(WorkMetric::Instructions | WorkMetric::CpuTime { .. }))
+    }
+
     /// Returns the notes of a kind.
     pub fn notes_of(&self, kind: NoteKind) -> impl Iterator<Item = &RecordingNote> {
         self.notes.iter().filter(move |note| note.kind == kind)
@@ -105,9 +125,10 @@ impl Provenance {
         self
     }
 
-    /// Returns whether the rate of CPU time, if there is one, is finite and positive, as recorders write it.
+    /// Returns whether the rate of times, if there is one, is finite and positive, as recorders write it.
     pub(crate) fn is_valid(&self) -> bool {
-        !matches!(self.work_metric, Some(WorkMetric::CpuTime { rate }) if !(rate.is_finite() && rate > 0.0))
+        let rate = self.work_metric.and_then(WorkMetric::rate);
+        rate.is_none_or(|rate| rate.is_finite() && rate > 0.0)
     }
 }
 
@@ -116,6 +137,7 @@ impl std::fmt::Display for WorkMetric {
         match self {
             Self::Instructions => f.write_str("instructions in user mode, as flops"),
             Self::CpuTime { rate } => write!(f, "processor time at {rate} flops per second"),
+            Self::Time { rate } => write!(f, "times at {rate} flops per second"),
         }
     }
 }
@@ -165,6 +187,7 @@ mod tests {
         assert!(is_valid(Some(WorkMetric::CpuTime { rate: 2.5e9 })));
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(!is_valid(Some(WorkMetric::CpuTime { rate })), "{rate}");
+            assert!(!is_valid(Some(WorkMetric::Time { rate })), "{rate}");
         }
     }
 

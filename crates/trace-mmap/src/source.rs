@@ -14,6 +14,7 @@ use pdes_core::Rank;
 
 use crate::builder::{LinkableRank, RankBuilder};
 use crate::error::{Location, TraceError};
+use crate::provenance::{Provenance, WorkMetric};
 use crate::store::Store;
 use crate::warning::Warning;
 
@@ -43,6 +44,11 @@ pub trait TraceSource: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns the quantity that amounts of computation measure; by default unknown.
+    fn work_metric(&self) -> Option<WorkMetric> {
+        None
+    }
+
     /// Pushes the actions of the [wanted](RankBuilders::wanted) ranks: one rank, or all if they are interleaved.
     ///
     /// # Errors
@@ -60,6 +66,13 @@ pub trait TraceSource: fmt::Debug + Send + Sync {
     /// # Errors
     /// Fails if the source cannot be read.
     fn fingerprint(&self) -> Result<u64, TraceError>;
+}
+
+impl dyn TraceSource {
+    /// Returns the provenance, of which sources know the metric only.
+    pub(crate) fn provenance(&self) -> Provenance {
+        Provenance { work_metric: self.work_metric(), ..Provenance::default() }
+    }
 }
 
 /// Options of loading a trace.

@@ -125,7 +125,7 @@ impl Trace {
         unreceived: Option<Unreceived>,
         source: Box<dyn TraceSource>,
     ) -> Self {
-        let (origin, provenance) = (Origin::Source(source), Provenance::default());
+        let (provenance, origin) = (source.provenance(), Origin::Source(source));
         Self { loaded, loaded_numbers: None, origin, warnings, unreceived, provenance }
     }
 
@@ -285,7 +285,7 @@ impl Trace {
         self.loaded.iter().any(|rank| rank.measured_times.is_some())
     }
 
-    /// Returns the provenance of the trace, which is unknown for text.
+    /// Returns the provenance of the trace; text has none.
     pub fn provenance(&self) -> Provenance {
         self.provenance.clone()
     }

@@ -11,7 +11,7 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
     Dependent, GraphFilter, GraphMessage, GraphOperation, Location, OperationGraph, RankBuilders, TraceError,
-    TraceSource,
+    TraceSource, WorkMetric,
 };
 
 use crate::error::InputError;
@@ -41,6 +41,10 @@ impl TraceSource for GoalSource {
 
     fn ranks(&self) -> Result<u64, TraceError> {
         Ok(self.schedule.extent().ranks.into())
+    }
+
+    fn work_metric(&self) -> Option<WorkMetric> {
+        Some(WorkMetric::Time { rate: 1e9 })
     }
 
     fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {

@@ -53,13 +53,13 @@ pub use error::ParaverError;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
-use trace_mmap::{Location, RankBuilders, TraceError, TraceSource};
+use trace_mmap::{Location, RankBuilders, TraceError, TraceSource, WorkMetric};
 
 use crate::files::fingerprint;
 use crate::text::Stream;
 use collectives::Rounds;
 use error::LineError;
-use program::Step;
+use program::{NANOS, Step};
 use recording::Recording;
 
 /// First bytes of a trace.
@@ -118,6 +118,10 @@ impl TraceSource for Paraver {
 
     fn is_interleaved(&self) -> bool {
         true
+    }
+
+    fn work_metric(&self) -> Option<WorkMetric> {
+        Some(WorkMetric::Time { rate: NANOS })
     }
 
     fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {

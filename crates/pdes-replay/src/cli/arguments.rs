@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use netmodel::quantity::Speed;
 use pdes_replay::{MODELS, Model};
+use serde::Deserialize;
 
 use super::Misuse;
 
@@ -147,6 +149,9 @@ pub(crate) enum TraceCommand {
         /// Number of data files, each for an equal part of the ranks.
         #[arg(long, value_name = "N", default_value_t = 1)]
         shards: u32,
+        /// Flops per second at which times became the amounts of text, such as 3Gf or 3e9 (SMPI's smpi/host-speed); the archive tells it.
+        #[arg(long, value_name = "SPEED", value_parser = parse_speed, allow_negative_numbers = true)]
+        speed: Option<f64>,
     },
     /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
     Info {
@@ -258,6 +263,10 @@ pub(crate) struct RunArguments {
     /// --model loggops a GOAL schedule.
     #[arg(long, value_name = "PATH", help_heading = "Input")]
     pub(crate) trace: Option<PathBuf>,
+    /// Speed of the machine on which the program of the trace ran, such as 3Gf or 3e9 (flop/s): computations take the recorded times on
+    /// hosts of this speed.
+    #[arg(long, value_name = "SPEED", allow_negative_numbers = true, help_heading = "Input")]
+    pub(crate) speed: Option<String>,
     /// Platform: SimGrid XML or TOML.
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) platform: Option<PathBuf>,
@@ -349,6 +358,15 @@ fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
     match ends {
         Some((first, end)) if first < end => Ok(first..end),
         _ => Err(format!("found {text:?}, expected FIRST..END with FIRST below END, such as 0..64")),
+    }
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    let value = text.parse().map_or_else(|_| toml::Value::from(text), |number: f64| number.into());
+    match Speed::deserialize(value) {
+        Ok(Speed(speed)) if speed > 0.0 => Ok(speed),
+        Ok(_) => Err("expected a speed above 0".to_owned()),
+        Err(error) => Err(error.to_string().trim_end().to_owned()),
     }
 }
 

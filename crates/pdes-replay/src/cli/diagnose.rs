@@ -119,6 +119,18 @@ impl Subject {
         let (Self::Replay(job) | Self::Recorded(job)) = self;
         job
     }
+
+    /// Returns the title of a page: the trace, and what decides the times of a replay.
+    #[cfg(feature = "pictures")]
+    fn title(&self) -> String {
+        let trace = self.job().trace.display();
+        match self {
+            Self::Replay(Job { platform, model, preset, .. }) => {
+                format!("{trace} on {platform} ({}, preset {})", model.key, preset.key)
+            }
+            Self::Recorded(_) => format!("{trace}, as recorded"),
+        }
+    }
 }
 
 fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
@@ -216,8 +228,7 @@ fn finish(
     }
     #[cfg(feature = "pictures")]
     if let Some(path) = &arguments.page {
-        let trace = job.job().trace.display().to_string();
-        diagnosis.write_page(&trace, path).with_context(|| format!("the page {}", path.display()))?;
+        diagnosis.write_page(&job.title(), path).with_context(|| format!("the page {}", path.display()))?;
         tracing::info!("wrote the page {}", path.display());
     }
     if !quiet {

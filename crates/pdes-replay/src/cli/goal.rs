@@ -49,6 +49,9 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
             tracing::warn!("[{section}] has no effect with the model loggops");
         }
     }
+    if config.section("trace").is_some_and(|trace| trace.contains_key("speed")) {
+        tracing::warn!("trace.speed has no effect with the model loggops, whose computations are times");
+    }
     if config.section("checkpoint").is_some() {
         let hint = "the model loggops writes no checkpoints of GOAL schedules: leave --checkpoint out, or set --model flow and a platform";
         return Err(Misuse(hint.to_owned()).into());
@@ -114,6 +117,7 @@ pub(crate) fn info(path: &Path) -> Result<String> {
     for ((name, count, size), unit) in kinds.into_iter().zip(["B", "B", "ns"]) {
         writeln!(text, "  {name:<14} {count:>16}, {size} {unit}")?;
     }
+    text += "counted:  nanoseconds; on a platform, times at 1000000000 flops per second\n";
     Ok(text)
 }
 

@@ -184,8 +184,11 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     let path =
         |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned().into());
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let number =
+        |text: &String| text.parse().map_or_else(|_| Value::from(text.as_str()), |number: f64| number.into());
     let flags = [
         ("--trace", "trace", "path", path(&arguments.trace)),
+        ("--speed", "trace", "speed", arguments.speed.as_ref().map(number)),
         ("--platform", "platform", "file", path(&arguments.platform)),
         ("--model", "network", "model", text(&arguments.model)),
         ("--threads", "engine", "threads", arguments.threads.map(Value::from)),

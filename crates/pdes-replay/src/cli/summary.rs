@@ -99,7 +99,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
 /// Describes what decides the result beside the trace and the platform: model, preset and placement.
 fn setting(parameters: &Parameters) -> String {
     let Parameters { model, epoch_s, preset, latency_scale, bandwidth_scale, mpi, .. } = parameters;
-    let Parameters { hosts, placement, used_hosts, ranks_per_host, .. } = parameters;
+    let Parameters { computation_factors, hosts, placement, used_hosts, ranks_per_host, .. } = parameters;
     let mut text = format!("{model}, preset {} (eager below {})", preset.key, size(mpi.eager_below_bytes));
     if *epoch_s > 0.0 {
         text += &format!(", epochs of {epoch_s:e} s");
@@ -108,6 +108,11 @@ fn setting(parameters: &Parameters) -> String {
         if *scale != 1.0 {
             text += &format!(", {what} x {scale}");
         }
+    }
+    match computation_factors {
+        None | Some([1.0, 1.0]) => {}
+        Some([least, greatest]) if least == greatest => text += &format!(", recorded computations x {least}"),
+        Some([least, greatest]) => text += &format!(", recorded computations x {least} to {greatest}"),
     }
     let placement = hosts.as_deref().unwrap_or(placement.name());
     let [hosts, ranks] = [(*used_hosts as u64, "host"), (u64::from(*ranks_per_host), "rank")]

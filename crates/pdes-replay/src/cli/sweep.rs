@@ -75,8 +75,9 @@ fn present(results: &SweepResults, arguments: &SweepArguments) -> Result<()> {
     use pdes_replay::PictureFormat;
 
     let page = arguments.output.join("sweep.html");
-    let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
-    results.write_page(&title, &page)?;
+    let name = arguments.sweep.file_stem().unwrap_or_default().display();
+    let presets = if results.presets.len() == 1 { "preset" } else { "presets" };
+    results.write_page(&format!("{name} ({presets} {})", results.presets.join(", ")), &page)?;
     let format = arguments.pictures.map(|format| match format {
         PictureFormatName::Svg => PictureFormat::Svg,
         PictureFormatName::Png => PictureFormat::Png,

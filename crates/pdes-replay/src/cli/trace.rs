@@ -15,8 +15,9 @@ use anyhow::{Context, Result};
 use pdes_core::Rank;
 use trace_mmap::{
     ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, Provenance, Storage, Summary, Trace,
-    UnmodelledCalls,
+    UnmodelledCalls, WorkMetric,
 };
+use trace_tools::{FORMATS, Input, open_input};
 
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
@@ -31,19 +32,20 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         files::check_output(trace, output)?;
     }
     let text = match command {
-        TraceCommand::Convert { trace, output, from, threads, flat, shards }
+        TraceCommand::Convert { trace, output, from, threads, flat, shards, speed }
             if *from == TraceFormat::Goal || is_schedule_file(trace) =>
         {
-            if (*threads, *flat, *shards) != (1, false, 1) {
-                let hint =
-                    "--threads, --flat and --shards are for traces of MPI programs, not for GOAL schedules";
+            if (*threads, *flat, *shards, *speed) != (1, false, 1, None) {
+                let hint = "--threads, --flat, --shards and --speed are for traces of MPI programs, not for GOAL schedules";
                 return Err(Misuse(hint.to_owned()).into());
             }
             goal::convert(trace, output)?
         }
-        TraceCommand::Convert { trace, output, from: _, threads, flat, shards } => {
+        TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed } => {
             let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
-            let options = ConvertOptions { folding, shards: *shards, ..ConvertOptions::default() };
+            let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
+            let options =
+                ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
             convert(trace, output, *threads, options)?
         }
         TraceCommand::Info { trace } if is_schedule_file(trace) => goal::info(trace)?,
@@ -76,6 +78,21 @@ fn load(path: &Path) -> Result<Trace> {
     let trace = progress::watch_load(&actions, || trace_tools::load(path, &options)).context("the trace")?;
     trace.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(trace)
+}
+
+/// Returns the provenance of a trace whose amounts are times at a speed [flop/s].
+fn with_speed(path: &Path, speed: f64) -> Result<Provenance> {
+    let provenance = match open_input(path, &FORMATS).context("the trace")? {
+        Input::Archive(trace) => trace.provenance(),
+        Input::Source(source) => Provenance { work_metric: source.work_metric(), ..Provenance::default() },
+    };
+    if let Some(counted) = provenance.work_metric {
+        let path = path.display();
+        let message =
+            format!("--speed: {path} counts {counted} already; give the speed to the replay, as trace.speed");
+        return Err(Misuse(message).into());
+    }
+    Ok(Provenance { work_metric: Some(WorkMetric::Time { rate: speed }), ..provenance })
 }
 
 fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<'_>) -> Result<String> {

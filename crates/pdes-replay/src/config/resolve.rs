@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
-use netmodel::quantity::{Bandwidth, Seconds, Size};
+use netmodel::quantity::{Bandwidth, Seconds, Size, Speed};
 use netmodel::{FactorTable, NetworkParameters, Platform};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 
@@ -56,6 +56,10 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     if trace.ranks == Some(0) {
         return Err(value_error("trace", "ranks", "found 0, expected at least one rank"));
     }
+    let trace_speed = trace.speed.map(|Speed(speed)| speed);
+    if let Some(speed) = trace_speed.filter(|speed| *speed <= 0.0) {
+        return Err(value_error("trace", "speed", format!("found {speed}, expected more than zero")));
+    }
     let (waits, histograms) = (analysis.waits, analysis.histograms.unwrap_or_default());
     if histograms && waits == Some(false) {
         let message = "found true, but waits are not analysed: expected analysis.waits = true beside it";
@@ -86,6 +90,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     Ok(Job {
         trace: path,
         ranks: trace.ranks,
+        trace_speed,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
         placement: platform.placement.unwrap_or(default_placement),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use mpi_model::{CollectiveIo, Outcomes, Parameters, Progress};
 use netmodel::description::{HostDescription, LinkDescription, RouteDescription, TopologyDescription};
 use netmodel::maxmin::Scope;
-use netmodel::quantity::{Bandwidth, Seconds, Size};
+use netmodel::quantity::{Bandwidth, Seconds, Size, Speed};
 use netmodel::storage::{FileSystemDescription, StorageDescription};
 use netmodel::{FactorTable, FatPipes, PlatformDescription, RoutingRule};
 use schemars::JsonSchema;
@@ -66,6 +66,10 @@ pub(super) struct TraceSection {
     /// Size of actions kept in memory (16 B each); the rest goes to a memory-mapped temporary file.
     #[schemars(extend("default" = 2_u64 << 30))]
     pub(super) memory_budget_bytes: Option<Size>,
+    /// Speed of the machine on which the program ran: on hosts of this speed, computations that the trace counts as times take the recorded
+    /// times.
+    #[schemars(extend("exclusiveMinimum" = 0, "x-default" = "the rate at which the trace counts times", "x-page" = "traces.md#speed"))]
+    pub(super) speed: Option<Speed>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -1,10 +1,11 @@
-//! Warnings about an outcome: a modelled overhead that dominates the run, receives whose order is that of the recorded run, a timeline
+//! Warnings about an outcome: a modelled overhead that dominates the run, speeds of hosts that do not fit the trace, receives whose order is that of the recorded run, a timeline
 //! without contents.
 
 use mpi_model::{ActionKind, Parameters, Statistics};
 use pdes_core::{SimDuration, SimTime};
 
 use super::{Outcome, Simulation};
+use crate::recorded_speed::RecordedSpeed;
 
 /// Share of the time of all ranks above which the cost of one kind of call is doubtful.
 const DOUBTFUL_SHARE: f64 = 0.5;
@@ -65,7 +66,17 @@ impl Simulation {
             let cost: f64 = overhead.kinds.iter().map(|&kind| time(outcome, kind, waiting)).sum();
             (cost > DOUBTFUL_SHARE * all).then(|| self.describe_overhead(overhead, cost / all))
         });
-        doubtful.chain(kept_sources_warning(outcome)).chain(self.window_warning(outcome)).collect()
+        doubtful
+            .chain(self.speed_warning(outcome))
+            .chain(kept_sources_warning(outcome))
+            .chain(self.window_warning(outcome))
+            .collect()
+    }
+
+    /// Returns a warning about the speed of the hosts, if the program computes.
+    fn speed_warning(&self, outcome: &Outcome) -> Option<String> {
+        let computes = outcome.statistics.iter().any(|rank| rank.count(ActionKind::Compute) > 0);
+        RecordedSpeed::of(self).filter(|_| computes).and_then(RecordedSpeed::warning)
     }
 
     /// Returns a warning about a timeline of a time in which nothing ran.

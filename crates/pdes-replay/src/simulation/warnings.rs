@@ -21,10 +21,7 @@ impl Simulation {
         if self.platform.storage().is_empty() && self.trace.has_file_calls() {
             warnings.push("calls on files take no time: the platform has no storage".to_owned());
         }
-        if self.trace.ranks() > 0 {
-            let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
-            warnings.extend(acquisition_warnings::warnings(&self.trace.provenance(), speed));
-        }
+        warnings.extend(acquisition_warnings::warnings(&self.trace.provenance()));
         warnings.extend(self.memory_warning());
         let Model { key, capabilities, .. } = self.model;
         if let Some((bandwidth, latency)) = self.first_route() {

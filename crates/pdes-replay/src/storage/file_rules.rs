@@ -32,8 +32,7 @@ impl FileRules {
                 });
             }
         }
-        let allows_reads_beyond_the_end =
-            trace.provenance().work_metric.is_some() || trace.has_measured_times();
+        let allows_reads_beyond_the_end = trace.provenance().is_recorded() || trace.has_measured_times();
         Self { striped: found.striped, allows_reads_beyond_the_end }
     }
 

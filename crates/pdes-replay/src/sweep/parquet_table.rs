@@ -128,7 +128,8 @@ mod tests {
             result: found,
         };
         let rows = vec![row("torus", "8", Ok(found)), row("tree", "16", Err("deadlock".to_owned()))];
-        let results = SweepResults { axes: vec!["machine".to_owned(), "ranks".to_owned()], rows, resumed: 0 };
+        let axes = vec!["machine".to_owned(), "ranks".to_owned()];
+        let results = SweepResults { axes, rows, ..SweepResults::default() };
         let mut file = tempfile::tempfile().unwrap();
         write_parquet(&results, &mut file).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();

@@ -127,7 +127,7 @@ impl Program {
     fn disturbance(&self) -> Option<String> {
         let rate = match self.measured.provenance().work_metric.as_ref()? {
             WorkMetric::CpuTime { rate } => *rate,
-            WorkMetric::Instructions => return None,
+            WorkMetric::Instructions | WorkMetric::Time { .. } => return None,
         };
         let (mut amount, mut seconds) = (0.0, 0.0);
         for region in measured_computations(&self.measured).ok()? {

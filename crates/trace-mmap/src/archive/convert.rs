@@ -91,7 +91,7 @@ pub fn convert(
         prepare(rank, linkable, warnings, Encoding::of(options))
     };
     let mut warnings = Vec::new();
-    let mut writer = ArchiveWriter::for_conversion(output, ranks.run, Provenance::default(), options)?;
+    let mut writer = ArchiveWriter::for_conversion(output, ranks.run, source.provenance(), options)?;
     in_order(
         threads,
         ranks.source,

@@ -25,7 +25,7 @@ pub(super) struct Step {
 }
 
 /// Nanoseconds per second.
-const NANOS: f64 = 1e9;
+pub(super) const NANOS: f64 = 1e9;
 
 /// Makes the program of a rank.
 pub(super) fn steps(recording: &Recording, rounds: &Rounds, rank: Rank) -> Result<Vec<Step>, LineError> {

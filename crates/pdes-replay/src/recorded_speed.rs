@@ -1,0 +1,156 @@
+//! The speed of the machine on which the program of a trace ran, and what other hosts make of its computations.
+
+use figures::quantity::metric;
+use trace_mmap::WorkMetric;
+
+use crate::simulation::Simulation;
+
+/// Plausible rates of a core \[instructions/s\].
+const INSTRUCTION_RATES: std::ops::RangeInclusive<f64> = 1e8..=1e12;
+
+/// Plausible speeds of a host with a rank, from an embedded core to a node of accelerators [flop/s].
+const FLOP_RATES: std::ops::RangeInclusive<f64> = 1e7..=1e16;
+
+/// Largest plausible ratio of the speed of a host and that of the machine of the recording, either way.
+const MAX_SPEED_RATIO: f64 = 100.0;
+
+/// Speeds of the hosts of ranks, and of the machine on which the program ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RecordedSpeed {
+    counted: Option<WorkMetric>,
+    /// Speed of the machine that the configuration gives [flop/s].
+    given: Option<f64>,
+    /// Speeds of the slowest and the fastest host with a rank [flop/s].
+    hosts: [f64; 2],
+}
+
+impl RecordedSpeed {
+    /// Returns the speeds of a run; `None` if there are no ranks.
+    pub(crate) fn of(simulation: &Simulation) -> Option<Self> {
+        let (job, trace) = (simulation.job(), simulation.trace());
+        let hosts = simulation.platform().hosts();
+        // Hosts have their speed in flops of the trace.
+        let scale = job.amount_scale(trace);
+        let speeds =
+            || simulation.placement().hosts_with_ranks().map(|host| hosts[host.index()].speed * scale);
+        let hosts = [speeds().reduce(f64::min)?, speeds().reduce(f64::max)?];
+        Some(Self { counted: trace.provenance().work_metric, given: job.trace_speed, hosts })
+    }
+
+    /// Returns the speed of the machine on which the program ran [flop/s]; `None` if nothing tells it.
+    pub(crate) fn machine(self) -> Option<f64> {
+        self.given.or(self.counted.and_then(WorkMetric::rate))
+    }
+
+    /// Returns the least and the greatest factor by which computations take longer than in the recorded run, with three digits; `None` if
+    /// nothing tells it.
+    pub(crate) fn factors(self) -> Option<[f64; 2]> {
+        let [slowest, fastest] = self.hosts;
+        let speed = self.machine()?;
+        Some([speed / fastest, speed / slowest].map(three_digits))
+    }
+
+    /// Returns the factors in words; `None` if nothing tells them, or all are 1.
+    pub(crate) fn change(self) -> Option<String> {
+        match self.factors()? {
+            [1.0, 1.0] => None,
+            [least, greatest] if least == greatest => Some(format!("{least}")),
+            [least, greatest] => Some(format!("{least} to {greatest}")),
+        }
+    }
+
+    /// Returns a warning if hosts change the times of computations and nobody said of which machine these are, or if speeds are implausible.
+    pub(crate) fn warning(self) -> Option<String> {
+        let Self { counted, given, hosts } = self;
+        let outside =
+            |range: &std::ops::RangeInclusive<f64>| hosts.iter().any(|speed| !range.contains(speed));
+        let hosts = match hosts.map(|speed| metric(speed, "flop/s")) {
+            [slowest, fastest] if slowest == fastest => slowest,
+            [slowest, fastest] => format!("{slowest} to {fastest}"),
+        };
+        let Some(factors) = self.factors() else {
+            return match counted {
+                Some(counted) => outside(&INSTRUCTION_RATES).then(|| {
+                    format!(
+                        "the trace counts {counted}, and its hosts compute {hosts}: the speed of a host is then its instructions per second, some \
+                         1e9 for a core"
+                    )
+                }),
+                None => outside(&FLOP_RATES).then(|| {
+                    format!("the hosts of the ranks compute {hosts}: expected 10 Mflop/s to 10 Pflop/s, as machines do")
+                }),
+            };
+        };
+        let is_plausible =
+            factors.iter().all(|factor| (1.0 / MAX_SPEED_RATIO..=MAX_SPEED_RATIO).contains(factor));
+        let change = self.change().filter(|_| given.is_none() || !is_plausible)?;
+        let (source, advice) = match given {
+            Some(speed) => (format!("trace.speed is {}", metric(speed, "flop/s")), ""),
+            None => (
+                format!("the trace counts {}", counted?),
+                "; trace.speed (--speed) tells the speed of the machine on which the program ran",
+            ),
+        };
+        let doubt = if is_plausible { "" } else { ", which is implausible" };
+        Some(format!(
+            "computations take {change} times as long as when they were recorded{doubt}: {source}, and its hosts compute {hosts}{advice}"
+        ))
+    }
+}
+
+/// Rounds a number to three significant digits.
+fn three_digits(number: f64) -> f64 {
+    format!("{number:.2e}").parse().unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(counted: Option<WorkMetric>, given: Option<f64>, hosts: [f64; 2]) -> String {
+        RecordedSpeed { counted, given, hosts }.warning().unwrap_or_default()
+    }
+
+    #[test]
+    fn implausible_speeds_are_warned_of_whatever_a_trace_counts() {
+        let instructions = Some(WorkMetric::Instructions);
+        for fitting in [1e8, 1e9, 1e11] {
+            assert_eq!(warning(instructions, None, [fitting; 2]), "");
+            assert_eq!(warning(None, None, [fitting; 2]), "");
+        }
+        assert!(warning(instructions, None, [1.0, 1e9]).contains("instructions per second"));
+        for unlikely in [[1.0, 1e9], [1e9, 1e17]] {
+            assert!(
+                warning(None, None, unlikely).contains("expected 10 Mflop/s to 10 Pflop/s"),
+                "{unlikely:?}"
+            );
+        }
+        for counted in [WorkMetric::CpuTime { rate: 1e9 }, WorkMetric::Time { rate: 1e9 }] {
+            let implausible =
+                "computations take 1000 times as long as when they were recorded, which is implausible";
+            assert!(warning(Some(counted), None, [1e6; 2]).starts_with(implausible));
+        }
+        assert!(
+            warning(None, Some(1e9), [1e6; 2]).contains("which is implausible: trace.speed is 1 Gflop/s")
+        );
+    }
+
+    #[test]
+    fn other_hosts_change_times_with_one_warning_unless_the_machine_is_known() {
+        let time = Some(WorkMetric::Time { rate: 1e9 });
+        assert_eq!(warning(time, None, [1e9; 2]), "");
+        let found = warning(time, None, [5e9, 50e9]);
+        assert!(
+            found.starts_with("computations take 0.02 to 0.2 times as long as when they were recorded: "),
+            "{found}"
+        );
+        for known in [[1e9; 2], [5e9, 50e9]] {
+            assert_eq!(warning(time, Some(1e9), known), "");
+        }
+        let speed = RecordedSpeed { counted: time, given: Some(3e9), hosts: [2e9; 2] };
+        assert_eq!(
+            (speed.machine(), speed.factors(), speed.change()),
+            (Some(3e9), Some([1.5; 2]), Some("1.5".into()))
+        );
+    }
+}
