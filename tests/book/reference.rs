@@ -1,5 +1,7 @@
 //! The tables of keys in the book are generated from the types that read the files.
 
+mod combinations;
+
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
 use pdes_core::{Progress, SimDuration, SimTime};
-use pdes_replay::{Config, Execution, MODELS, Model, ModelSection, Outcome, Report, RunError, Simulation};
+use pdes_replay::{
+    Config, MODELS, Model, ModelSection, OrderedNetwork, Outcome, Parallelism, Report, RunError, Simulation,
+};
 use predicates::str::contains;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,17 +89,16 @@ static BUS: Model = Model {
     key: "bus",
     former_key: None,
     description: "One message at a time.",
-    capabilities: Capabilities::NONE,
     section: Some(ModelSection::of::<BusSection>()),
-    execution: Execution::InTimeOrder(|replay| {
+    network: Some(OrderedNetwork::of::<Bus<_>>(|replay| {
         let section = replay.model_parameters().clone().try_into().expect("the section was checked");
         replay.on(Bus::new(&section)).map(|(outcome, bus)| {
             let statistics = serde_json::json!({ "messages": bus.messages });
             Outcome { model_statistics: Some(statistics), ..outcome }
         })
-    }),
+    })),
     with_epochs: None,
-    in_time_order: None,
+    parallelism: Parallelism::None,
 };
 
 /// Two messages of a kilobyte between four ranks, with their envelopes.

@@ -343,14 +343,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        threads: true,
-        processes: true,
-        regions: true,
-        links: true,
-        cores: true,
-        ..Capabilities::NONE
-    };
+    const CAPABILITIES: Capabilities =
+        Capabilities { checkpoint: true, fast_forward: false, links: true, cores: true };
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let Message { at, src, dst, size, tag, .. } = message;

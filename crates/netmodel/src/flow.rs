@@ -225,14 +225,8 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        windows: true,
-        checkpoint: true,
-        fast_forward: true,
-        links: true,
-        cores: true,
-        ..Capabilities::NONE
-    };
+    const CAPABILITIES: Capabilities =
+        Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;

@@ -8,20 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{HostId, LinkLoads, RouteError};
 
-/// Abilities of a network model; configuration, warnings and engines ask these, not for a model by its name.
+/// Abilities of a network model, on which the execution of a replay depends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// A replay runs on several threads.
-    pub threads: bool,
-    /// Parts of the network that share no links are simulated on several threads, in [windows](crate::WindowMachine).
-    pub windows: bool,
-    /// A replay runs on several processes.
-    pub processes: bool,
-    /// The platform is cut into regions, with which their ranks stay; otherwise ranks may live anywhere.
-    pub regions: bool,
-    /// The state of a replay can be saved, and a replay resumes from it.
+    /// The state can be [saved](NetworkModel::save) and [restored](NetworkModel::restore).
     pub checkpoint: bool,
-    /// Iterations that only shift all ranks in time can be counted instead of replayed.
+    /// The state can be [written](NetworkModel::write_state), so that iterations which only shift all ranks in time can be counted instead
+    /// of replayed.
     pub fast_forward: bool,
     /// Links have loads, which can be recorded.
     pub links: bool,
@@ -31,16 +24,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// The capabilities of a model that only does what [`NetworkModel`] requires.
-    pub const NONE: Self = Self {
-        threads: false,
-        windows: false,
-        processes: false,
-        regions: false,
-        checkpoint: false,
-        fast_forward: false,
-        links: false,
-        cores: false,
-    };
+    pub const NONE: Self = Self { checkpoint: false, fast_forward: false, links: false, cores: false };
 }
 
 /// The state of a network does not fit the platform and the parameters.

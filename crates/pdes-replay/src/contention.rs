@@ -4,15 +4,13 @@ use mpi_model::{
     Completion, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer,
     Work,
 };
-use netmodel::WindowMachine;
-use netmodel::epoch::{EpochError, EpochMachine};
+use netmodel::epoch::EpochError;
 use netmodel::{
-    ContentionFree, EpochNetwork, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform,
-    Regions, RouteError,
+    ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions,
+    RouteError,
 };
 use pdes_core::{
-    Bytes, Fault, Outbox, Rank, Region, RegionBlocks, RegionIndex, SimDuration, SimTime, StateWriter,
-    SubmittedWork,
+    Bytes, Fault, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, StateWriter, SubmittedWork,
 };
 
 use crate::Placement;
@@ -128,8 +126,10 @@ const MAX_EPOCH_REDUCTION: u64 = 8;
 /// The regions of a run and the length of its epochs.
 #[derive(Clone, Debug)]
 pub(crate) struct EpochPlan {
-    regions: Regions,
-    epoch: SimDuration,
+    pub(crate) regions: Regions,
+    /// Region of each host.
+    pub(crate) hosts: Vec<RegionIndex>,
+    pub(crate) epoch: SimDuration,
 }
 
 impl EpochPlan {
@@ -152,7 +152,7 @@ impl EpochPlan {
             Some(most) if epoch > most => {
                 Err(EpochError::TooLong { found: epoch, most, regions: regions.count() }.into())
             }
-            _ => Ok(Some(Self { regions, epoch })),
+            _ => Ok(Some(Self::of_regions(regions, platform, epoch))),
         }
     }
 
@@ -163,110 +163,22 @@ impl EpochPlan {
         // Latencies are rounded.
         let epoch = regions.lookahead(platform, &job.network).map_or(0, |most| most.as_picos());
         let epoch = SimDuration::from_picos(epoch.saturating_sub(1));
-        Ok((epoch > SimDuration::ZERO).then_some(Self { regions, epoch }))
+        Ok((epoch > SimDuration::ZERO).then(|| Self::of_regions(regions, platform, epoch)))
     }
 
-    /// Creates the machine with these regions and epochs.
-    pub(crate) fn machine<'p>(
-        &self,
-        platform: &'p Platform,
-        parameters: &NetworkParameters,
-    ) -> Result<EpochMachine<'p>, EpochError> {
-        EpochMachine::new(platform, parameters, self.regions.clone(), self.epoch)
-    }
-
-    /// Creates the network with these regions and epochs, for one thread.
-    pub(crate) fn network<'p>(
-        &self,
-        platform: &'p Platform,
-        parameters: &NetworkParameters,
-    ) -> Result<EpochNetwork<'p, Completion>, EpochError> {
-        EpochNetwork::new(platform, parameters, self.regions.clone(), self.epoch)
-    }
-
-    /// Returns the region of each host.
-    pub(crate) fn homes_of_hosts(&self, platform: &Platform) -> Vec<RegionIndex> {
+    fn of_regions(regions: Regions, platform: &Platform, epoch: SimDuration) -> Self {
         let hosts = (0..platform.hosts().len() as u32).map(HostId::new);
-        hosts.map(|host| self.regions.of_host(host).get()).collect()
-    }
-
-    /// Returns the region of each rank.
-    pub(crate) fn homes(&self, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
-        let home = |rank| self.regions.of_host(placement.host(Rank::new(rank))).get();
-        (0..ranks).map(home).collect()
-    }
-
-    /// Returns the length of an epoch.
-    pub(crate) fn epoch(&self) -> SimDuration {
-        self.epoch
-    }
-
-    /// Returns the number of regions.
-    pub(crate) fn regions(&self) -> u32 {
-        self.regions.count()
+        Self { hosts: hosts.map(|host| regions.of_host(host).get()).collect(), regions, epoch }
     }
 }
 
 /// The regions and the windows of an exact run on several threads.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowPlan {
-    window: SimDuration,
+    pub(crate) window: SimDuration,
     /// Region of each host.
-    homes: Vec<RegionIndex>,
-    regions: u32,
-}
-
-/// Number of regions for each thread, so that threads can share the work evenly.
-const REGIONS_PER_THREAD: u32 = 4;
-
-impl WindowPlan {
-    /// Cuts the hosts into blocks with about the same number of ranks.
-    pub(crate) fn new(
-        window: SimDuration,
-        platform: &Platform,
-        placement: &Placement,
-        ranks: u32,
-        threads: usize,
-    ) -> Self {
-        let mut residents = vec![0_u64; platform.hosts().len()];
-        (0..ranks).for_each(|rank| residents[placement.host(Rank::new(rank)).index()] += 1);
-        let regions = (threads as u32).saturating_mul(REGIONS_PER_THREAD).min(ranks);
-        let before =
-            residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
-        let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
-        Self { window, homes: before.map(|before| home(before) as RegionIndex).collect(), regions }
-    }
-
-    /// Returns the length of a window.
-    pub(crate) fn window(&self) -> SimDuration {
-        self.window
-    }
-
-    /// Returns the number of regions.
-    pub(crate) fn regions(&self) -> u32 {
-        self.regions
-    }
-
-    /// Returns the region of each host.
-    pub(crate) fn homes_of_hosts(&self) -> &[RegionIndex] {
-        &self.homes
-    }
-
-    /// Returns the regions of ranks, all on one process.
-    pub(crate) fn blocks(&self, placement: &Placement, ranks: u32) -> RegionBlocks {
-        let home = |rank| self.homes[placement.host(Rank::new(rank)).index()];
-        RegionBlocks::new((0..ranks).map(home).collect(), self.regions, 1)
-    }
-
-    /// Creates the machine.
-    pub(crate) fn machine<'p>(
-        &self,
-        platform: &'p Platform,
-        parameters: &NetworkParameters,
-        records_loads: bool,
-    ) -> WindowMachine<'p, Completion> {
-        WindowMachine::new(platform, parameters, self.window, (&self.homes, self.regions), records_loads)
-    }
+    pub(crate) hosts: Vec<RegionIndex>,
+    pub(crate) regions: u32,
 }
 
 /// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was

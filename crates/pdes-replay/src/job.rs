@@ -115,11 +115,6 @@ impl Job {
         self.trace_speed.zip(rate).map_or(1.0, |(speed, rate)| speed / rate)
     }
 
-    /// Returns whether an analysis has to see every action, so that none can be fast-forwarded.
-    pub(crate) fn observes_every_action(&self) -> bool {
-        self.critical_path || self.timeline.is_some()
-    }
-
     /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
     pub(crate) fn on_ideal_network(&self) -> Self {
         let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };

@@ -45,6 +45,7 @@ mod contention_free;
 mod deadlock;
 mod diagnosis;
 mod digest;
+mod execution;
 mod fast_forward;
 mod file_kind;
 mod job;
@@ -78,12 +79,13 @@ pub use diagnosis::{
     Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use digest::Digest;
+pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
 pub use file_kind::{FileKind, other_suffix, recognize};
 pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
-pub use models::{Execution, MODELS, Model, ModelSection, Replayer};
+pub use models::{MODELS, Model, ModelSection, OrderedNetwork, Parallelism, Replayer};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
 pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use presets::{NetworkPreset, PRESETS};

@@ -1,5 +1,5 @@
-//! The registry of network models: the dispatch of replays, the choices of `network.model`, and the texts about what a model
-//! cannot do come from its rows.
+//! The registry of network models: the choices of `network.model`, the networks of replays in time order, and the texts about what a
+//! model cannot do come from its rows.
 //!
 //! A model with contention is one file, which implements [`NetworkModel`], and one row.
 
@@ -16,9 +16,11 @@ use serde_json::{Map, Value, json};
 
 use crate::config::LogGopsSection;
 use crate::config::schema::generate;
+use crate::contention::EpochPlan;
 use crate::simulation::{OrderedReplay, Outcome, RunError};
 
 /// A row of the registry.
+#[derive(Clone)]
 pub struct Model {
     /// Name in configurations, flags and reports.
     pub key: &'static str,
@@ -26,16 +28,14 @@ pub struct Model {
     pub former_key: Option<&'static str>,
     /// Description in one sentence.
     pub description: &'static str,
-    /// Abilities, on which warnings and refusals depend.
-    pub capabilities: Capabilities,
     /// Section of the configuration with parameters of this model only, named like the model; `None` if it has those of `[network]` only.
     pub section: Option<ModelSection>,
-    /// Execution of a replay.
-    pub execution: Execution,
-    /// The model that replaces this one if rates change at epoch boundaries only; `None` if there are no epochs.
-    pub with_epochs: Option<&'static Model>,
-    /// The model that replaces this one if accesses to files need the order of time; `None` if it has that order, or cannot.
-    pub in_time_order: Option<&'static Model>,
+    /// The network of traces, whose rates change at every event; `None` if the model is for GOAL schedules.
+    pub network: Option<OrderedNetwork>,
+    /// The network whose rates change at epoch boundaries only; `None` if there are no epochs.
+    pub with_epochs: Option<OrderedNetwork>,
+    /// How threads share a replay without epochs.
+    pub parallelism: Parallelism,
 }
 
 /// Section of the configuration that belongs to one model: a type that is read from it.
@@ -54,16 +54,31 @@ impl ModelSection {
     }
 }
 
-/// Execution of the replays of a model.
-pub enum Execution {
-    /// Every message has its route to itself, so that its sender knows its arrival at once.
+/// How threads share the replays of a model without epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parallelism {
+    /// They do not: there is one order of events.
+    None,
+    /// Parts of the network that share no links run in [windows](netmodel::WindowMachine).
+    Windows,
+    /// Every message has its route to itself, so that its sender knows its arrival at once. Only queues of file systems have an order.
     Uncontended,
-    /// On one thread, in time order.
-    InTimeOrder(Replayer),
-    /// Region by region; in time order if a rank depends on the global event order.
-    ByRegions(Replayer),
-    /// Not of traces, but of GOAL schedules.
-    Schedules,
+}
+
+/// A network on one thread, in the order of time.
+#[derive(Clone, Copy)]
+pub struct OrderedNetwork {
+    /// Abilities, on which the [execution](crate::Execution) depends.
+    pub capabilities: Capabilities,
+    /// Runs a replay.
+    pub replay: Replayer,
+}
+
+impl OrderedNetwork {
+    /// Describes a network of type `N`.
+    pub const fn of<N: NetworkModel<Completion>>(replay: Replayer) -> Self {
+        Self { capabilities: N::CAPABILITIES, replay }
+    }
 }
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
@@ -78,65 +93,39 @@ pub static MODELS: [Model; 3] = [
         key: "flow",
         former_key: None,
         description: "Messages share links, computations share cores.",
-        capabilities: <FlowNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
         section: None,
-        execution: Execution::InTimeOrder(|replay| {
+        network: Some(OrderedNetwork::of::<FlowNetwork<'_, _>>(|replay| {
             let network = FlowNetwork::new(replay.platform(), replay.parameters());
             replay.on(network).map(|(outcome, _)| outcome)
-        }),
-        with_epochs: Some(&Model {
-            key: "flow",
-            former_key: None,
-            description: "Rates change at epoch boundaries only.",
-            capabilities: <EpochNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
-            section: None,
-            execution: Execution::ByRegions(|replay| {
-                let network = replay.epochs().network(replay.platform(), replay.parameters())?;
-                let (outcome, network) = replay.on(network)?;
-                Ok(Outcome { epochs: Some(network.summary()), ..outcome })
-            }),
-            with_epochs: None,
-            in_time_order: None,
-        }),
-        in_time_order: None,
+        })),
+        with_epochs: Some(OrderedNetwork::of::<EpochNetwork<'_, _>>(|replay| {
+            let EpochPlan { regions, epoch, .. } = replay.epochs();
+            let network = EpochNetwork::new(replay.platform(), replay.parameters(), regions.clone(), *epoch)?;
+            let (outcome, network) = replay.on(network)?;
+            Ok(Outcome { epochs: Some(network.summary()), ..outcome })
+        })),
+        parallelism: Parallelism::Windows,
     },
     Model {
         key: "contention-free",
         former_key: Some("loggps"),
         description: "No contention.",
-        capabilities: Capabilities {
-            threads: true,
-            processes: true,
-            checkpoint: true,
-            fast_forward: true,
-            ..Capabilities::NONE
-        },
         section: None,
-        execution: Execution::Uncontended,
+        network: Some(OrderedNetwork::of::<UncontendedNetwork<'_, _>>(|replay| {
+            let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
+            replay.on(network).map(|(outcome, _)| outcome)
+        })),
         with_epochs: None,
-        in_time_order: Some(&Model {
-            key: "contention-free",
-            former_key: None,
-            description: "No contention but that of file systems.",
-            capabilities: <UncontendedNetwork<'_, Completion> as NetworkModel<Completion>>::CAPABILITIES,
-            section: None,
-            execution: Execution::InTimeOrder(|replay| {
-                let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
-                replay.on(network).map(|(outcome, _)| outcome)
-            }),
-            with_epochs: None,
-            in_time_order: None,
-        }),
+        parallelism: Parallelism::Uncontended,
     },
     Model {
         key: "loggops",
         former_key: None,
         description: "GOAL schedules with the costs of LogGOPSim.",
-        capabilities: Capabilities { threads: true, ..Capabilities::NONE },
         section: Some(ModelSection::of::<LogGopsSection>()),
-        execution: Execution::Schedules,
+        network: None,
         with_epochs: None,
-        in_time_order: None,
+        parallelism: Parallelism::None,
     },
 ];
 
@@ -160,28 +149,20 @@ impl Model {
 
     /// Returns the first model without contention.
     pub(crate) fn uncontended() -> &'static Self {
-        let is_uncontended = |model: &&Self| matches!(model.execution, Execution::Uncontended);
+        let is_uncontended = |model: &&Self| model.parallelism == Parallelism::Uncontended;
         MODELS.iter().find(is_uncontended).expect("there is a model without contention")
+    }
+
+    /// Returns the network with epochs or without, if there is one.
+    pub(crate) fn network(&self, has_epochs: bool) -> Option<&OrderedNetwork> {
+        if has_epochs { self.with_epochs.as_ref() } else { self.network.as_ref() }
     }
 
     /// Returns the names of the models for traces that have a capability, for messages: `"one" or "other"`.
     pub(crate) fn names_with(has: impl Fn(&Capabilities) -> bool) -> String {
-        let models = MODELS.iter().filter(|model| !matches!(model.execution, Execution::Schedules));
-        let models = models.filter(|model| has(&model.capabilities));
-        models.map(|model| format!("{:?}", model.key)).collect::<Vec<_>>().join(" or ")
-    }
-
-    /// Returns whether ranks may be assigned to any worker: on several, and not bound to regions.
-    pub fn distributes_ranks(&self) -> bool {
-        self.capabilities.threads && !self.capabilities.regions
-    }
-
-    /// Returns the setting with which more threads help.
-    pub(crate) fn setting_for_threads(&self) -> String {
-        match self.with_epochs {
-            Some(_) => "epoch_s = \"auto\"".to_owned(),
-            None => format!("network.model = {}", Self::names_with(|other| other.threads)),
-        }
+        let fits = |model: &&Self| model.network.is_some_and(|network| has(&network.capabilities));
+        let names = MODELS.iter().filter(fits).map(|model| format!("{model:?}"));
+        names.collect::<Vec<_>>().join(" or ")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use netmodel::{HostId, Platform};
-use pdes_core::Rank;
+use pdes_core::{Rank, RegionIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +145,11 @@ impl Placement {
         let mut ranks = vec![0; hosts.iter().map(|host| host.index() + 1).max().unwrap_or(0)];
         hosts.iter().for_each(|host| ranks[host.index()] += 1);
         Self { hosts, ranks }
+    }
+
+    /// Returns the region of each of the first ranks, if hosts have these.
+    pub(crate) fn regions(&self, hosts: &[RegionIndex], ranks: u32) -> Vec<RegionIndex> {
+        (0..ranks).map(|rank| hosts[self.host(Rank::new(rank)).index()]).collect()
     }
 
     /// Returns the host of a rank.

@@ -15,10 +15,11 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use serde::Serialize;
 
 use crate::contention_free::ContentionFreeMachine;
+use crate::execution::ExecutionMode;
 use crate::report::write_json;
 use crate::simulation::{Outcome, RunError, Simulation};
 
-pub(crate) use regions::{PROFILED_THREADS, read_region_costs};
+pub(crate) use regions::read_region_costs;
 pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
 
 /// Version of the format.
@@ -107,9 +108,10 @@ impl Simulation {
     /// As [`replay`](Simulation::replay).
     ///
     /// # Panics
-    /// Panics if messages share the network: such a replay runs on one worker whatever their number.
+    /// Panics if the replay is not [uncontended](ExecutionMode::Uncontended): it has no workers to profile.
     pub fn profile(&self, outcome: &Outcome, progress: &Progress) -> Result<ParallelProfile, RunError> {
-        assert!(self.model().distributes_ranks(), "a shared network has no workers to profile");
+        let mode = self.execution(1).mode;
+        assert_eq!(mode, ExecutionMode::Uncontended, "a shared network has no workers to profile");
         let machine = ContentionFreeMachine::new(
             self.platform(),
             self.placement(),

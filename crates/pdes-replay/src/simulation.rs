@@ -18,21 +18,24 @@ use std::time::{Duration, Instant};
 use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind};
 use netmodel::flow::windows::{WindowError, window};
 use netmodel::{Platform, RouteError};
-use pdes_core::{Cluster, Engine, Partition, Rank, RegionBlocks, RegionalEngine, RunAhead};
+use pdes_core::{
+    Cluster, Engine, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
+};
 use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
+use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::job::{Epoch, Job, LinkScale, PlatformSource};
-use crate::models::{Execution, Model};
+use crate::models::{OrderedNetwork, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
-use crate::profile::{PROFILED_THREADS, read_region_costs};
+use crate::profile::read_region_costs;
 use crate::storage::FileRules;
 
 pub use error::RunError;
-use files::{check_routes, orders_files};
+use files::{check_routes, file_features};
 pub use ordered::OrderedReplay;
 pub use outcome::{Outcome, ServerUse};
 pub(crate) use outcome::{agree, gather, sum};
@@ -41,25 +44,11 @@ pub(crate) use run::{MemberRun, on_cluster};
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
 const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;
 
+/// Number of regions for each thread in windows, so that threads can share the work evenly.
+const REGIONS_PER_THREAD: u32 = 4;
+
 /// Largest number of links whose loads are recorded by default: a record takes a kilobyte for each link.
 const MAX_RECORDED_LINKS: usize = 1 << 16;
-
-/// Reason why an exact replay with contention runs on one thread.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WindowObstacle {
-    #[error("one thread is asked for")]
-    OneThread,
-    #[error("the model has one order of events")]
-    Model,
-    #[error("fast-forwarding compares the state of all files")]
-    ForwardedFiles,
-    #[error("checkpoints are written between two events")]
-    Checkpoints,
-    #[error("accesses to devices of other hosts, or at shared pointers, have one order of events")]
-    Files,
-    #[error(transparent)]
-    Network(#[from] WindowError),
-}
 
 /// A loaded simulation: trace, platform and placement of ranks in memory, ready to be replayed.
 #[derive(Debug)]
@@ -68,11 +57,8 @@ pub struct Simulation {
     trace: Trace,
     platform: Platform,
     placement: Placement,
-    /// The model of the job, or its variant with epochs.
-    model: &'static Model,
-    epochs: Option<EpochPlan>,
-    /// Regions that several threads and processes simulate without contention, where accesses to files need the order of time.
-    exact_regions: Option<EpochPlan>,
+    /// Regions with epochs, or without contention where accesses to files need the order of time.
+    regions: Option<EpochPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
     /// Number of processes that wait because their host has no core for them.
@@ -93,9 +79,10 @@ pub struct Simulation {
     unmodelled_warning: OnceLock<Option<String>>,
     /// Warning about collective operations in which ranks differ, computed on first use.
     collectives_warning: OnceLock<Option<String>>,
-    /// Some accesses to files have one order of events, because they have effects on other hosts at once: those to devices of other hosts,
-    /// and those at shared pointers.
-    orders_files: bool,
+    /// Features that the trace has on this platform.
+    trace_features: BTreeSet<Feature>,
+    /// Length of the windows in which threads share exact contention, or why they cannot, computed on first use.
+    window: OnceLock<Result<SimDuration, WindowError>>,
 }
 
 impl Simulation {
@@ -125,11 +112,13 @@ impl Simulation {
         simulation.limit_threads(cluster)?;
         if members > 1 {
             let works = simulation.working_processes(cluster)?;
-            if simulation.model.distributes_ranks() {
+            let execution = simulation.execution(members);
+            if execution.mode == ExecutionMode::Uncontended {
                 let assignment = simulation.assign_ranks(cluster, &works)?;
                 mine = simulation.engine(assignment.partition.clone()).ranks(me, members, ranks);
                 simulation.rank_assignment = Some(assignment);
-            } else if let Some(blocks) = agree(cluster, simulation.partition_regions(&works))? {
+            } else if execution.obstacle(Feature::Processes).is_none() {
+                let blocks = agree(cluster, simulation.partition_regions(&works))?;
                 mine = blocks.ranks(me).collect();
                 simulation.region_blocks = Some(blocks);
             }
@@ -176,16 +165,14 @@ impl Simulation {
     }
 
     /// Assigns the regions of the platform to the processes that work with balanced costs: the costs of an earlier replay if known,
-    /// else the number of actions. Returns `None` if regions cannot be separated, or there is only one.
-    fn partition_regions(&self, works: &[bool]) -> Result<Option<RegionBlocks>, RunError> {
-        let Some(plan) = self.region_plan().filter(|plan| works.len() > 1 && plan.regions() > 1) else {
-            return Ok(None);
-        };
-        let homes = plan.homes(&self.placement, self.trace.ranks());
+    /// else the number of actions.
+    pub(crate) fn partition_regions(&self, works: &[bool]) -> Result<RegionBlocks, RunError> {
+        let plan = self.regions.as_ref().expect("only regions are distributed");
+        let homes = self.placement.regions(&plan.hosts, self.trace.ranks());
         let costs = match &self.region_costs {
             Some(costs) => costs.to_vec(),
             None => {
-                let mut costs = vec![0_u64; plan.regions() as usize];
+                let mut costs = vec![0_u64; plan.regions.count() as usize];
                 for (rank, &home) in (0..).zip(&homes) {
                     let (actions, _) = self.trace.outline(Rank::new(rank)).map_err(TraceError::from)?;
                     // One more, so that a rank without actions has a cost, too.
@@ -194,7 +181,7 @@ impl Simulation {
                 costs
             }
         };
-        Ok(Some(RegionBlocks::with_costs(homes, &costs, works)))
+        Ok(RegionBlocks::with_costs(homes, &costs, works))
     }
 
     /// Returns the number of processes that wait because their host has no core for them.
@@ -212,7 +199,7 @@ impl Simulation {
     fn fingerprint(&self) -> [u8; 32] {
         let job = Job { reading_threads: 0, ..self.job.clone() };
         let trace = (self.trace.ranks(), self.trace.actions());
-        let epochs = self.region_plan().map(|plan| (plan.epoch(), plan.regions()));
+        let epochs = self.regions.as_ref().map(|plan| (plan.epoch, plan.regions.count()));
         let costs = &self.region_costs;
         let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
@@ -230,43 +217,30 @@ impl Simulation {
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
-        let epochs = EpochPlan::new(job, &platform)?;
+        let epochs = EpochPlan::new(job, &platform)?.filter(|_| job.model.with_epochs.is_some());
         for &LinkScale { class, latency, bandwidth } in &job.link_scales {
             platform.scale_links(class, latency, bandwidth);
         }
-        let region_costs = match (&job.region_costs, &epochs) {
-            (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
-            (Some(path), None) => {
-                tracing::warn!(
-                    "parallel.region_costs {} is of no use: there are regions with network.model = \"flow\" and network.epoch_s above 0 only",
-                    path.display()
-                );
-                None
-            }
-            (None, _) => None,
-        };
+        let region_costs = job.region_costs.as_ref().zip(epochs.as_ref());
+        let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.regions.count()));
+        let region_costs = region_costs.transpose()?;
         let options = LoadOptions { progress: Some(actions), ..job.load_options() };
         let trace = trace_tools::open(&job.trace, &options)?;
-        let storage = platform.storage();
-        let is_ordered = trace.has_file_calls() && !storage.file_systems().is_empty()
-            || trace.has_shared_file_accesses() && !storage.is_empty();
-        let replaced = if is_ordered { job.model.in_time_order } else { None };
-        let model = epochs.as_ref().and(job.model.with_epochs).or(replaced).unwrap_or(job.model);
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::new(&platform, job.placement, trace.ranks())?,
         };
-        if is_ordered {
+        let mut trace_features = file_features(&trace, &platform, &placement);
+        let mut regions = epochs;
+        if trace_features.contains(&Feature::FileSystems) {
             check_routes(&platform, &placement, trace.ranks())?;
+            if job.model.parallelism == Parallelism::Uncontended {
+                regions = EpochPlan::without_contention(job, &platform)?;
+            }
         }
-        let orders_files = orders_files(&trace, &platform, &placement);
-        let is_separable =
-            replaced.is_some() && !orders_files && !job.fast_forward && job.checkpoints.is_none();
-        let exact_regions = if is_separable { EpochPlan::without_contention(job, &platform)? } else { None };
+        trace_features.extend(trace.is_in_memory().then_some(Feature::Text));
+        trace_features.extend(trace.has_graphs().then_some(Feature::Graph));
         let mut job = job.clone();
-        if trace.has_graphs() && job.profile.is_some() {
-            return Err(RunError::ProfileOfGraph);
-        }
         job.polling.apply(&mut job.mpi, trace.provenance().is_recorded());
         platform.scale_speeds(job.amount_scale(&trace).recip());
         let load_time = started.elapsed();
@@ -275,9 +249,7 @@ impl Simulation {
             trace,
             platform,
             placement,
-            model,
-            epochs,
-            exact_regions,
+            regions,
             region_costs,
             surplus_processes: 0,
             surplus_threads: None,
@@ -290,18 +262,11 @@ impl Simulation {
             event_sink: None,
             unmodelled_warning: OnceLock::new(),
             collectives_warning: OnceLock::new(),
-            orders_files,
+            trace_features,
+            window: OnceLock::new(),
         };
-        simulation.check_profile()?;
+        simulation.execution(1).check()?;
         Ok(simulation)
-    }
-
-    /// Checks before the run that its profile is possible.
-    fn check_profile(&self) -> Result<(), RunError> {
-        if self.job.profile.is_some() && self.job.epoch == Epoch::Exact && self.model.capabilities.windows {
-            self.window_plan_for(PROFILED_THREADS).map_err(|why| RunError::NoWindows(why.to_string()))?;
-        }
-        Ok(())
     }
 
     /// Loads `ranks` of an archive.
@@ -363,13 +328,53 @@ impl Simulation {
         &self.stop
     }
 
+    /// Returns how several processes, or one, execute the replay, and why not as the job asks for.
+    pub fn execution(&self, processes: usize) -> Execution {
+        self.execution_with(Feature::Processes, processes > 1)
+    }
+
+    /// Returns how the replay is executed if a feature is asked for that the job does not tell.
+    pub(crate) fn execution_with(&self, feature: Feature, is_asked: bool) -> Execution {
+        let job = &self.job;
+        let asked = [
+            (feature, is_asked),
+            (Feature::Threads, job.threads > 1),
+            (Feature::Epochs, job.epoch != Epoch::Exact),
+            (Feature::Checkpoints, job.checkpoints.is_some()),
+            (Feature::FastForward, job.fast_forward),
+            (Feature::LinkLoads, job.links == Some(true)),
+            (Feature::CriticalPath, job.critical_path),
+            (Feature::Timeline, job.timeline.is_some()),
+            (Feature::Profile, job.profile.is_some()),
+            (Feature::Partition, job.partition != PartitionSource::Blocks),
+            (Feature::RegionCosts, job.region_costs.is_some()),
+        ];
+        let asked = asked.into_iter().filter_map(|(feature, is_asked)| is_asked.then_some(feature));
+        let features = asked.chain(self.trace_features.iter().copied()).collect();
+        let regions = self.regions.as_ref().map_or(0, |plan| plan.regions.count());
+        Execution::of(job.model, &features, regions, || self.window())
+    }
+
+    /// Returns the length of the windows in which threads share exact contention, or why they cannot.
+    pub(crate) fn window(&self) -> Result<SimDuration, WindowError> {
+        *self.window.get_or_init(|| window(&self.platform, &self.job.network))
+    }
+
+    /// Cuts the hosts into regions for this number of threads, with about the same number of ranks.
+    pub(crate) fn window_plan(&self, window: SimDuration, threads: usize) -> WindowPlan {
+        let ranks = self.trace.ranks();
+        let mut residents = vec![0_u64; self.platform.hosts().len()];
+        (0..ranks).for_each(|rank| residents[self.placement.host(Rank::new(rank)).index()] += 1);
+        let regions = (threads as u32).saturating_mul(REGIONS_PER_THREAD).min(ranks);
+        let before =
+            residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
+        let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
+        WindowPlan { window, hosts: before.map(|before| home(before) as RegionIndex).collect(), regions }
+    }
+
     /// Returns whether iterations that repeat are skipped, on one process.
     pub(crate) fn fast_forwards(&self) -> bool {
-        self.job.fast_forward
-            && match self.model.execution {
-                Execution::Uncontended => !self.job.observes_every_action(),
-                _ => self.fast_forward_obstacle().is_none(),
-            }
+        self.job.fast_forward && self.execution(1).obstacle(Feature::FastForward).is_none()
     }
 
     /// Returns the job.
@@ -395,19 +400,14 @@ impl Simulation {
         self.load_time
     }
 
-    /// Returns the network model.
-    pub fn model(&self) -> &'static Model {
-        self.model
+    /// Returns the network of a replay in the order of time.
+    pub(crate) fn network(&self) -> &'static OrderedNetwork {
+        self.job.model.network(self.epochs().is_some()).expect("a job is for traces")
     }
 
     /// Returns the epochs of the network model, if it has any.
     pub(crate) fn epochs(&self) -> Option<&EpochPlan> {
-        self.epochs.as_ref()
-    }
-
-    /// Returns the regions of the platform, with epochs or without contention.
-    pub(crate) fn region_plan(&self) -> Option<&EpochPlan> {
-        self.epochs.as_ref().or(self.exact_regions.as_ref())
+        self.regions.as_ref().filter(|_| self.job.model.with_epochs.is_some())
     }
 
     /// Returns whether the wait states of ranks are analysed.
@@ -419,12 +419,12 @@ impl Simulation {
     /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MAX_RECORDED_LINKS;
-        self.model.capabilities.links && self.job.links.unwrap_or(are_few)
+        self.network().capabilities.links && self.job.links.unwrap_or(are_few)
     }
 
     /// Returns whether ranks access files on storage devices.
     pub(crate) fn uses_storage(&self) -> bool {
-        !self.platform.storage().is_empty() && self.trace.has_file_calls()
+        self.trace_features.contains(&Feature::Files)
     }
 
     /// Returns what is decided about files before a run.
@@ -437,32 +437,6 @@ impl Simulation {
         let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
         let engine = self.batch.map_or(engine.clone(), |tokens| engine.batch(tokens));
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
-    }
-
-    /// Returns the windows of an exact replay on several threads, or the reason why there are none.
-    pub(super) fn window_plan(&self) -> Result<WindowPlan, WindowObstacle> {
-        match self.job.threads {
-            1 => Err(WindowObstacle::OneThread),
-            threads => self.window_plan_for(threads),
-        }
-    }
-
-    /// Returns the windows of this number of threads, or the reason why there are none.
-    pub(crate) fn window_plan_for(&self, threads: usize) -> Result<WindowPlan, WindowObstacle> {
-        if self.orders_files {
-            return Err(WindowObstacle::Files);
-        }
-        if self.fast_forwards() && self.uses_storage() {
-            return Err(WindowObstacle::ForwardedFiles);
-        }
-        if self.job.checkpoints.is_some() {
-            return Err(WindowObstacle::Checkpoints);
-        }
-        if !self.model.capabilities.windows {
-            return Err(WindowObstacle::Model);
-        }
-        let window = window(&self.platform, &self.job.network)?;
-        Ok(WindowPlan::new(window, &self.platform, &self.placement, self.trace.ranks(), threads))
     }
 
     /// Creates the engine for a replay region by region.

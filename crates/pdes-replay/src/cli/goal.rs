@@ -9,7 +9,9 @@ use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, si
 use anyhow::{Context, Result, bail};
 use netmodel::quantity::{Nanoseconds, Size};
 use outputs::is_stdout;
-use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
+use pdes_replay::{
+    Config, ConfigError, Execution, Feature, Model, RankEnd, available_threads, peak_rss_bytes, write_json,
+};
 use serde::Serialize;
 
 use super::{Misuse, large_pages, summary};
@@ -37,6 +39,20 @@ fn has_platform(config: &Config) -> bool {
     config.section("platform").is_some_and(|platform| !platform.is_empty())
 }
 
+/// Refuses what the model does not do.
+pub(crate) fn check_features(config: &Config, processes: usize) -> Result<()> {
+    let asked = [
+        (Feature::Processes, processes > 1),
+        (Feature::Checkpoints, config.section("checkpoint").is_some()),
+        (Feature::Timeline, config.section("timeline").is_some()),
+        (Feature::Profile, config.text("output", "profile").is_some()),
+    ];
+    let features = asked.into_iter().filter_map(|(feature, is_asked)| is_asked.then_some(feature)).collect();
+    let model = Model::find(MODEL).expect("it is in the registry");
+    let execution = Execution::of(model, &features, 0, || unreachable!("a schedule has no windows"));
+    execution.obstacles.first().map_or(Ok(()), |(_, why)| Err(Misuse(why.to_string()).into()))
+}
+
 /// Replays a schedule as configured and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
@@ -51,14 +67,6 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     }
     if config.section("trace").is_some_and(|trace| trace.contains_key("speed")) {
         tracing::warn!("trace.speed has no effect with the model loggops, whose computations are times");
-    }
-    if config.section("checkpoint").is_some() {
-        let hint = "the model loggops writes no checkpoints of GOAL schedules: leave --checkpoint out, or set --model flow and a platform";
-        return Err(Misuse(hint.to_owned()).into());
-    }
-    if config.section("timeline").is_some() {
-        let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
-        return Err(Misuse(hint.to_owned()).into());
     }
     let parameters = section(config).map_err(|error| config.locate(error))?;
     let threads = config.threads()?;

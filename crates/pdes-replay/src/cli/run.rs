@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use outputs::{FileRoles, is_stdout};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, ConfigError, Epoch, Job, Outcome, Report, RunError, Simulation, StopHandle};
-
+use pdes_replay::{
+    Config, ConfigError, Execution, ExecutionMode, Feature, Job, Outcome, Report, RunError, Simulation,
+    StopHandle,
+};
 use toml::Value;
 
 use super::arguments::RunArguments;
@@ -25,9 +27,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     files::add_run(&mut roles, &config);
     agree(cluster, roles.check().map_err(|conflict| Misuse::from(conflict).into()))?;
     if goal::is_loggops(&config) {
-        let hint =
-            "the model loggops runs on one process: run without mpirun, or set --model flow and a platform";
-        refuse_several(cluster, hint)?;
+        agree(cluster, if is_first { goal::check_features(&config, processes) } else { Ok(()) })?;
         return goal::run(&config, quiet);
     }
     let trace = config.text("trace", "path").map(PathBuf::from);
@@ -38,12 +38,11 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     });
     let job = agree(cluster, resolved)?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
-    if job.profile.is_some() {
-        let hint = "a profile comes from one process, on any number of threads: run without mpirun";
-        refuse_several(cluster, hint)?;
-    }
     let simulation = load(&job, |actions| Simulation::load_on(cluster, &job, actions))?;
-    log_start(&simulation, processes);
+    let execution = simulation.execution(processes);
+    let checked = execution.check().map_err(|why| Misuse(why.to_string()).into());
+    agree(cluster, if is_first { checked } else { Ok(()) })?;
+    log_start(&simulation, &execution, processes);
     let simulation = stop_at_signals(simulation)?;
     let outcome = replay(&simulation, |counters| simulation.run(cluster, counters))?;
     let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
@@ -56,18 +55,12 @@ fn unreadable(trace: PathBuf) -> Option<anyhow::Error> {
     Some(anyhow::Error::from(error).context(trace.display().to_string()))
 }
 
-/// Refuses several processes; the first one reports the error.
-fn refuse_several(cluster: &mut Cluster, hint: &str) -> Result<()> {
-    let is_wrong = cluster.members() > 1 && cluster.member() == 0;
-    agree(cluster, if is_wrong { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })
-}
-
 /// Writes the profile, prints the result, and removes the checkpoint.
 fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
     let job = simulation.job();
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
-        let written = if simulation.model().distributes_ranks() {
+        let written = if simulation.execution(1).mode == ExecutionMode::Uncontended {
             replay(simulation, |counters| simulation.profile(outcome, counters))?.write(path)
         } else {
             replay(simulation, |counters| simulation.profile_regions(counters))?.write(path)
@@ -99,7 +92,7 @@ fn stop_at_signals(simulation: Simulation) -> Result<Simulation> {
 }
 
 /// Logs the warnings, the size of a run, and hints about its distribution.
-fn log_start(simulation: &Simulation, processes: usize) {
+fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
     for warning in simulation.warnings() {
         tracing::warn!("{warning}");
     }
@@ -125,18 +118,14 @@ fn log_start(simulation: &Simulation, processes: usize) {
         job.reading_threads
     );
     tracing::debug!("parameters {}", simulation.describe_parameters());
-    if processes > 1 && !simulation.model().distributes_ranks() {
-        match simulation.processes_of_regions() {
-            Some(busy) if busy < processes - surplus => tracing::warn!(
-                "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
-                processes - surplus - busy
-            ),
-            Some(_) => {}
-            None => tracing::info!(
-                "messages share links in the order of time: all ranks and the network stay on one process; for {processes} \
-                 processes take epoch_s = \"auto\" and two regions or more"
-            ),
-        }
+    if let Some(why) = execution.obstacle(Feature::Processes) {
+        tracing::info!("all ranks and the network stay on one process: {why}");
+    }
+    if let Some(busy) = simulation.processes_of_regions().filter(|busy| *busy < processes - surplus) {
+        tracing::warn!(
+            "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
+            processes - surplus - busy
+        );
     }
     if processes > 1 && trace.is_in_memory() {
         tracing::info!(
@@ -223,13 +212,6 @@ fn check_outputs(job: &Job) -> Result<()> {
         directory
             .map_or(Ok(()), std::fs::create_dir_all)
             .with_context(|| format!("the directory of the {what} {}", path.display()))?;
-    }
-    let capabilities = &job.model.capabilities;
-    let is_parallel = capabilities.threads || capabilities.windows || job.epoch != Epoch::Exact;
-    if job.profile.is_some() && !is_parallel {
-        return Err(
-            Misuse(format!("the model {:?} runs on one thread, and has no profile", job.model.key)).into()
-        );
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use super::sections::{
 use super::value_schemas::read_seconds_or_auto;
 use crate::file_kind::other_suffix;
 use crate::job::{Job, LinkScale, PlatformSource, Polling};
-use crate::models::{Execution, MODELS, Model};
+use crate::models::{MODELS, Model};
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::presets::{NetworkPreset, OWN_DEFAULT, SIMGRID_DEFAULT};
@@ -83,9 +83,6 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let epoch = epochs::epoch(&network, model)?;
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
-    if checkpoints.is_some() {
-        checkpoints::check_model(model)?;
-    }
     let timeline = timeline::timeline(timeline)?;
     Ok(Job {
         trace: path,
@@ -156,7 +153,7 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
 
 fn model(section: &NetworkSection) -> Result<&'static Model, ConfigError> {
     let model = section.model.unwrap_or(&MODELS[0]);
-    if matches!(model.execution, Execution::Schedules) {
+    if model.network.is_none() {
         let names = Model::names_with(|_| true);
         let message = format!("found {:?}, which is for GOAL schedules: a trace needs {names}", model.key);
         return Err(value_error("network", "model", message));

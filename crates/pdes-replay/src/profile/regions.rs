@@ -5,16 +5,16 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pdes_core::{Cluster, Progress, RegionBlocks, RegionalLevel, RegionalTiming, measure_token_latency};
+use pdes_core::{Cluster, Progress, RegionalLevel, RegionalTiming, measure_token_latency};
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
-use crate::job::Epoch;
+use crate::execution::{ExecutionMode, Feature, Obstacle};
 use crate::report::write_json;
-use crate::simulation::{RunError, Simulation, WindowObstacle};
+use crate::simulation::{RunError, Simulation};
 
 /// Number of threads whose regions a profile of exact contention has.
-pub(crate) const PROFILED_THREADS: usize = 64;
+const PROFILED_THREADS: usize = 64;
 
 const FORMAT: &str = "pdes-replay region profile";
 /// Version of the format.
@@ -126,33 +126,31 @@ impl Simulation {
     /// # Errors
     /// As [`replay`](Simulation::replay). Also returns an error if the platform is one region, if a rank depends on the global event
     /// order, and if there are neither epochs nor windows.
+    ///
+    /// # Panics
+    /// Panics if the replay is [uncontended](ExecutionMode::Uncontended): it has no regions.
     pub fn profile_regions(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
-        if self.job().epoch == Epoch::Exact {
-            return self.profile_windows(progress);
-        }
-        let plan = self.epochs().ok_or(RunError::NoRegions)?;
-        let blocks = RegionBlocks::new(plan.homes(self.placement(), self.trace().ranks()), plan.regions(), 1);
+        let execution = self.execution_with(Feature::Profile, true);
+        execution.check()?;
+        assert_ne!(execution.mode, ExecutionMode::Uncontended, "ranks without a network have no regions");
         let engine = self.regional_engine().timed();
-        let (outcome, timing) =
-            match self.run_regions(&mut Cluster::alone(), &engine, &blocks, None, progress) {
-                Ok((Some(outcome), Some(timing))) => (outcome, timing),
-                Err(RunError::Unordered(_)) | Ok(_) => return Err(RunError::NoRegions),
-                Err(error) => return Err(error),
-            };
-        Ok(RegionProfile::new(plan.epoch().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
-    }
-}
-
-impl Simulation {
-    fn profile_windows(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
-        let no_windows = |why: WindowObstacle| RunError::NoWindows(why.to_string());
-        let plan = self.window_plan_for(PROFILED_THREADS).map_err(no_windows)?;
-        let engine = self.regional_engine().timed();
-        let Some((outcome, Some(timing))) = self.run_windows(&plan, &engine, (false, false), progress)?
-        else {
-            return Err(RunError::NoRegions);
+        let (length, regions, done) = if let Some(plan) = self.epochs() {
+            let blocks = self.partition_regions(&[true])?;
+            let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, None, progress);
+            let done = done.map(|(outcome, timing)| outcome.map(|outcome| (outcome, timing)));
+            (plan.epoch, plan.regions.count(), done)
+        } else {
+            let window = self.window().map_err(Obstacle::from)?;
+            let plan = self.window_plan(window, PROFILED_THREADS);
+            (plan.window, plan.regions, self.run_windows(&plan, &engine, (false, false), progress))
         };
-        Ok(RegionProfile::new(plan.window().as_secs_f64(), plan.regions(), &timing, outcome.replay_time))
+        match done {
+            Ok(Some((outcome, Some(timing)))) => {
+                Ok(RegionProfile::new(length.as_secs_f64(), regions, &timing, outcome.replay_time))
+            }
+            Err(RunError::Unordered(_)) | Ok(_) => Err(RunError::NoRegions),
+            Err(error) => Err(error),
+        }
     }
 }
 

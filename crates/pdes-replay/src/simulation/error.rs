@@ -13,6 +13,7 @@ use trace_mmap::{RecordingNote, TraceError};
 use crate::checkpoint::CheckpointError;
 use crate::config::PlatformFileError;
 use crate::deadlock::Deadlock;
+use crate::execution::Obstacle;
 use crate::partition::PartitionError;
 use crate::placement::PlacementError;
 use crate::profile::RegionCostsError;
@@ -25,11 +26,9 @@ pub enum RunError {
         "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
     )]
     NoRegions,
-    /// A profile of exact contention is asked for where threads cannot share it; the reason.
-    #[error(
-        "a profile of exact contention needs what several threads need, and {0}; or set network.epoch_s = \"auto\""
-    )]
-    NoWindows(String),
+    /// Something that was asked for cannot be had.
+    #[error(transparent)]
+    Refused(#[from] Obstacle),
     /// The trace cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),
@@ -42,16 +41,6 @@ pub enum RunError {
     /// The epoch does not suit the regions.
     #[error("network.epoch_s: {0}")]
     Epoch(#[from] EpochError),
-    /// Files on devices of other hosts are accessed in a replay with epochs.
-    #[error(
-        "the trace has calls on files on devices of other hosts, or at shared pointers, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
-    )]
-    FilesWithEpochs,
-    /// A profile is asked for of programs that are graphs.
-    #[error(
-        "the trace is a GOAL schedule: output.profile counts actions that follow each other; leave it out"
-    )]
-    ProfileOfGraph,
     /// A client cannot reach a file system, or the other way round.
     #[error("the file system {directory:?}: {source}")]
     FileSystemRoute {

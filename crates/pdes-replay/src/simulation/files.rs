@@ -7,11 +7,15 @@ use pdes_core::Rank;
 use trace_mmap::{FileName, Trace};
 
 use super::RunError;
+use crate::execution::Feature;
 use crate::placement::Placement;
 
-/// Returns whether some accesses to files have effects on other hosts at once.
-pub(super) fn orders_files(trace: &Trace, platform: &Platform, placement: &Placement) -> bool {
+/// Returns the kinds of files that ranks access on a storage.
+pub(super) fn file_features(trace: &Trace, platform: &Platform, placement: &Placement) -> BTreeSet<Feature> {
     let storage = platform.storage();
+    if storage.is_empty() || !trace.has_file_calls() {
+        return BTreeSet::new();
+    }
     let is_elsewhere = |host, file: &FileName| match storage.find(host, file.as_str()) {
         Some(StoragePlace::Device(device)) => storage.host(device) != host,
         // A file that no storage has is an error of the program, which its replay finds.
@@ -23,9 +27,13 @@ pub(super) fn orders_files(trace: &Trace, platform: &Platform, placement: &Place
         // A damaged rank ends the run on the process that replays it.
         found.unwrap_or(false)
     };
-    !storage.is_empty()
-        && trace.has_file_calls()
-        && (trace.has_shared_file_accesses() || (0..trace.ranks()).map(Rank::new).any(are_elsewhere))
+    let found = [
+        (Feature::Files, true),
+        (Feature::FileSystems, !storage.file_systems().is_empty()),
+        (Feature::RemoteFiles, (0..trace.ranks()).map(Rank::new).any(are_elsewhere)),
+        (Feature::SharedPointers, trace.has_shared_file_accesses()),
+    ];
+    found.into_iter().filter_map(|(feature, is_found)| is_found.then_some(feature)).collect()
 }
 
 /// Checks that clients and servers of all file systems reach each other.

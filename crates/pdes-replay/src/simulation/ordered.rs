@@ -41,7 +41,7 @@ impl<'a> OrderedReplay<'a> {
 
     /// Returns the epochs, which a model with epochs has.
     pub(crate) fn epochs(&self) -> &'a EpochPlan {
-        self.simulation.epochs.as_ref().expect("the model was chosen because there are epochs")
+        self.simulation.epochs().expect("the model was chosen because there are epochs")
     }
 
     /// Replays all ranks on an idle network, and returns it with the outcome.

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use mpi_model::{Completion, Machine, RankProcess, Replay, ReplayError};
-use netmodel::{ContentionFree, NetworkRegion, RouteError, UncontendedMachine};
+use netmodel::epoch::EpochMachine;
+use netmodel::{ContentionFree, NetworkRegion, RouteError, UncontendedMachine, WindowMachine};
 use pdes_core::{
     Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionIndex,
     RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
@@ -17,28 +18,17 @@ use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather};
 use super::{Outcome, RunError, ServerUse, Simulation};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
-use crate::contention::{SharedMachine, WindowPlan};
+use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
+use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ContendedRun, FreeFastForward, run_contended};
-use crate::models::Execution;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::region_adapter::{InRegions, InWindows, RegionAdapter};
 use crate::report::peak_rss_bytes;
 use crate::storage::{FileRules, RegionStorage};
 
 type Failure = Box<ReplayError<RouteError>>;
-
-/// The regions of a replay, and how they are run.
-#[derive(Clone, Copy)]
-struct RegionalSources<'r> {
-    engine: &'r RegionalEngine,
-    blocks: &'r RegionBlocks,
-    /// Region of each host.
-    hosts: &'r [RegionIndex],
-    checkpoints: Option<&'r CheckpointPlan>,
-    epoch: SimDuration,
-}
 
 /// The result of a replay on regions.
 struct RegionalReplay<'r, N> {
@@ -78,35 +68,19 @@ impl Simulation {
             let own = if cluster.member() == 0 { Err(RunError::RecordedDeadlock(calls)) } else { Ok(()) };
             agree(cluster, own)?;
         }
-        let outcome = match &self.model.execution {
-            Execution::Uncontended => self.run_uncontended(cluster, progress)?,
-            Execution::ByRegions(_) if self.orders_files => {
-                return Err(RunError::FilesWithEpochs);
-            }
-            Execution::InTimeOrder(_)
-                if self.exact_regions.is_none() || cluster.members() * self.job.threads == 1 =>
-            {
-                self.run_on_first(cluster, |simulation| simulation.run_exactly(started, progress))?
-            }
-            Execution::ByRegions(_) | Execution::InTimeOrder(_) => match self.blocks(cluster)? {
-                Some(blocks) => {
-                    let checkpoints = self.job.checkpoints.as_ref();
-                    match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
-                        Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
-                            if let RunError::Unordered(unordered) = error {
-                                self.warn_sequential(unordered);
-                            }
-                            progress.continue_after(0);
-                            self.run_on_first(cluster, |simulation| {
-                                simulation.run_in_order(started, progress)
-                            })?
-                        }
-                        done => done?.0,
-                    }
+        let execution = self.execution(cluster.members());
+        let outcome = if execution.obstacle(Feature::Processes).is_some() {
+            self.run_on_first(cluster, |simulation| simulation.replay(progress))?
+        } else {
+            match execution.mode {
+                ExecutionMode::Uncontended => self.run_uncontended(cluster, progress)?,
+                ExecutionMode::InTimeOrder => Some(self.run_in_order(started, progress)?),
+                ExecutionMode::Windows(window) => Some(self.run_exactly(window, started, progress)?),
+                ExecutionMode::Epochs | ExecutionMode::Regions => {
+                    self.run_by_regions(cluster, started, progress)?
                 }
-                None => self.run_on_first(cluster, |simulation| simulation.replay(progress))?,
-            },
-            Execution::Schedules => unreachable!("a job is for traces"),
+                ExecutionMode::Schedule => unreachable!("a job is for traces"),
+            }
         };
         let peaks = cluster.gather(peak_rss_bytes())?;
         let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.into_iter().flatten().max());
@@ -130,33 +104,57 @@ impl Simulation {
         agree(cluster, own.transpose())
     }
 
-    /// Replays with exact contention: in windows where several threads can share it, else in time order.
-    fn run_exactly(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
-        if let Ok(plan) = self.window_plan() {
-            // Tests that perturb the schedule are for windows.
-            let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
-            let in_windows = self.forwarding(progress, |forwards| {
-                self.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
-            })?;
-            if let Some((outcome, _)) = in_windows {
-                return Ok(outcome);
-            }
+    /// Replays with exact contention in windows; in time order if that cannot be done, or takes longer.
+    fn run_exactly(
+        &self,
+        window: SimDuration,
+        started: Instant,
+        progress: &Progress,
+    ) -> Result<Outcome, RunError> {
+        let plan = self.window_plan(window, self.job.threads);
+        // Tests that perturb the schedule are for windows.
+        let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
+        let in_windows = self.forwarding(progress, |forwards| {
+            self.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
+        })?;
+        match in_windows {
+            Some((outcome, _)) => Ok(outcome),
+            None => self.run_in_order(started, progress),
         }
-        self.run_in_order(started, progress)
     }
 
-    /// Replays with contention on one thread, in time order.
-    fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
-        match self.model.execution {
-            Execution::InTimeOrder(run) | Execution::ByRegions(run) => {
-                let mut checkpoints = self.job.checkpoints.as_ref();
-                self.forwarding(progress, |forwards| {
-                    let checkpoints = checkpoints.take();
-                    run(OrderedReplay { simulation: self, started, progress, forwards, checkpoints })
-                })
+    /// Replays region by region; on the first process in time order if a rank depends on the global event order.
+    fn run_by_regions(
+        &self,
+        cluster: &mut Cluster,
+        started: Instant,
+        progress: &Progress,
+    ) -> Result<Option<Outcome>, RunError> {
+        let blocks = match &self.region_blocks {
+            Some(blocks) => blocks.clone(),
+            None => agree(cluster, self.partition_regions(&vec![true; cluster.members()]))?,
+        };
+        let checkpoints = self.job.checkpoints.as_ref();
+        match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
+            Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
+                if let RunError::Unordered(unordered) = error {
+                    self.warn_sequential(unordered);
+                }
+                progress.continue_after(0);
+                self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))
             }
-            Execution::Uncontended | Execution::Schedules => unreachable!("there is no contention"),
+            done => Ok(done?.0),
         }
+    }
+
+    /// Replays on one thread, in time order.
+    fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
+        let mut checkpoints = self.job.checkpoints.as_ref();
+        self.forwarding(progress, |forwards| {
+            let checkpoints = checkpoints.take();
+            let replay = OrderedReplay { simulation: self, started, progress, forwards, checkpoints };
+            (self.network().replay)(replay)
+        })
     }
 
     /// Replays with contention, and skips iterations if this was requested and no rank fails.
@@ -173,18 +171,6 @@ impl Simulation {
                 replay(false)
             }
             done => done,
-        }
-    }
-
-    /// Returns the assignment of regions to the processes; `None` if one process takes all although there are several.
-    fn blocks(&self, cluster: &mut Cluster) -> Result<Option<RegionBlocks>, RunError> {
-        match (&self.region_blocks, self.region_plan()) {
-            (Some(blocks), _) => Ok(Some(blocks.clone())),
-            (None, Some(plan)) if cluster.members() == 1 => {
-                let homes = plan.homes(&self.placement, self.trace.ranks());
-                Ok(Some(RegionBlocks::new(homes, plan.regions(), 1)))
-            }
-            _ => agree(cluster, self.partition_regions(&vec![true; cluster.members()])),
         }
     }
 
@@ -241,19 +227,20 @@ impl Simulation {
         checkpoints: Option<&CheckpointPlan>,
         progress: &Progress,
     ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
-        let plan = self.region_plan().expect("where there are regions there is a plan");
-        let hosts = plan.homes_of_hosts(&self.platform);
+        let EpochPlan { regions, hosts, epoch } = self.regions.as_ref().expect("regions have a plan");
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
-        let sources = RegionalSources { engine, blocks, hosts: &hosts, checkpoints, epoch: plan.epoch() };
-        if self.exact_regions.is_some() {
-            let network = UncontendedMachine::new(&self.platform, &self.job.network, &hosts, plan.epoch());
+        let (platform, parameters) = (&self.platform, &self.job.network);
+        let sources = (engine, blocks, checkpoints);
+        if self.epochs().is_none() {
+            let network = UncontendedMachine::new(platform, parameters, hosts, *epoch);
             let own = network.make_regions(blocks.regions(cluster.member()));
             let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
             return Ok((done.outcome, done.timing));
         }
         let machine = machine.with_compute_run_ahead(self.trace.ranks());
-        let epoch_machine = plan.machine(&self.platform, &self.job.network).map_err(RunError::from);
-        let epoch_machine = agree(cluster, epoch_machine)?.with_link_loads(self.records_links());
+        let epoch_machine = EpochMachine::new(platform, parameters, regions.clone(), *epoch);
+        let epoch_machine =
+            agree(cluster, epoch_machine.map_err(RunError::from))?.with_link_loads(self.records_links());
         let numbers = blocks.regions(cluster.member());
         let own = epoch_machine.make_regions(numbers.clone());
         let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
@@ -276,14 +263,14 @@ impl Simulation {
         &'r self,
         cluster: &mut Cluster,
         (machine, own): (&'r SharedMachine<'m>, Vec<N>),
-        sources: RegionalSources<'r>,
+        (engine, blocks, checkpoints): (&RegionalEngine, &'r RegionBlocks, Option<&CheckpointPlan>),
         progress: &Progress,
     ) -> Result<RegionalReplay<'r, N>, RunError>
     where
         N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
     {
         let started = Instant::now();
-        let RegionalSources { engine, blocks, hosts, checkpoints, epoch } = sources;
+        let EpochPlan { hosts, epoch, .. } = self.regions.as_ref().expect("regions have a plan");
         let me = cluster.member();
         let spool = self.spool();
         let mine: Vec<Rank> = blocks.ranks(me).collect();
@@ -294,7 +281,7 @@ impl Simulation {
         let storage = |index| self.region_storage(&rules, (hosts, index));
         let (first, homes) = (blocks.regions(me).start, blocks.region_of_rank());
         let adapters = RegionAdapter::adapt_all(first, own, &self.placement, homes, storage);
-        let mut regions = InRegions::new(engine.clone(), epoch, blocks, adapters, &world);
+        let mut regions = InRegions::new(engine.clone(), *epoch, blocks, adapters, &world);
         let sources = (&world, spool.as_ref(), &*mine);
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
         let exchange_counts = regions.exchange_counts(cluster)?;
@@ -318,14 +305,17 @@ impl Simulation {
         let started = Instant::now();
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let spool = self.spool();
-        let blocks = plan.blocks(&self.placement, self.trace.ranks());
+        let homes = self.placement.regions(&plan.hosts, self.trace.ranks());
+        let blocks = RegionBlocks::new(homes, plan.regions, 1);
         let mine: Vec<Rank> = blocks.ranks(0).collect();
         let world = self.world(&machine, &mine, spool.as_ref());
         let world = if forwards { world.stopping_at_iterations() } else { world };
-        let windows = plan.machine(&self.platform, &self.job.network, self.records_links());
+        let (platform, parameters) = (&self.platform, &self.job.network);
+        let regions = (&*plan.hosts, plan.regions);
+        let windows = WindowMachine::new(platform, parameters, plan.window, regions, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let (hosts, rules) = (plan.homes_of_hosts(), self.file_rules());
-        let storage = |index| self.region_storage(&rules, (hosts, index));
+        let rules = self.file_rules();
+        let storage = |index| self.region_storage(&rules, (&plan.hosts, index));
         let (regions, homes) = (windows.make_regions(), blocks.region_of_rank());
         let adapters = RegionAdapter::adapt_all(0, regions, &self.placement, homes, storage);
         let mut in_windows = InWindows::new(engine.clone(), windows.window(), &blocks, adapters);

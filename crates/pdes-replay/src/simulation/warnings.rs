@@ -6,8 +6,8 @@ use trace_mmap::{Trace, UnmodelledCalls, check_collectives};
 
 use super::Simulation;
 use crate::acquisition_warnings;
+use crate::execution::{Feature, Obstacle};
 use crate::models::Model;
-use crate::partition::PartitionSource;
 
 impl Simulation {
     /// Returns warnings that a user should know before trusting the result, one sentence each.
@@ -23,40 +23,35 @@ impl Simulation {
         }
         warnings.extend(acquisition_warnings::warnings(&self.trace.provenance()));
         warnings.extend(self.memory_warning());
-        let Model { key, capabilities, .. } = self.model;
         if let Some((bandwidth, latency)) = self.first_route() {
             warnings.extend(self.job.preset.mismatches(bandwidth, latency));
         }
         warnings.extend(self.job.replaced_factors.iter().cloned());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
-        if !self.model.distributes_ranks() && self.job.partition != PartitionSource::Blocks {
-            let names = Model::names_with(|other| other.threads && !other.regions);
-            warnings.push(format!(
-                "a partition helps {names} only: the model {key:?} keeps ranks with their regions, or on one thread"
-            ));
-        }
-        warnings.extend(self.fast_forward_obstacle().map(|why| format!("nothing is fast-forwarded: {why}")));
-        if !capabilities.links && self.job.links == Some(true) {
-            let names = Model::names_with(|other| other.links);
-            warnings.push(format!(
-                "analysis.links: the model {key:?} knows no links; take network.model = {names}"
-            ));
-        }
-        if !capabilities.threads
-            && self.exact_regions.is_none()
-            && self.job.threads > 1
-            && let Err(why) = self.window_plan()
-        {
-            let (threads, setting) = (self.job.threads, self.model.setting_for_threads());
-            // No other setting helps files.
-            let advice = match self.uses_storage() {
-                true => String::new(),
-                false => format!("; for {threads} threads take {setting}"),
-            };
-            warnings.push(format!("the exact model {key:?} runs on one thread: {why}{advice}"));
-        }
+        let execution = self.execution(1);
+        warnings.extend(execution.obstacles.iter().map(|(feature, why)| self.describe(*feature, why)));
         warnings
+    }
+
+    /// Returns the warning that the replay goes on without a feature.
+    fn describe(&self, feature: Feature, why: &Obstacle) -> String {
+        match feature {
+            Feature::Threads => {
+                let (model, threads) = (self.job.model, self.job.threads);
+                let advice = match model.with_epochs {
+                    // No other setting helps files.
+                    _ if self.uses_storage() => String::new(),
+                    Some(_) => format!("; for {threads} threads take epoch_s = \"auto\""),
+                    None => {
+                        format!("; for {threads} threads take network.model = {:?}", Model::uncontended())
+                    }
+                };
+                format!("the exact model {model:?} runs on one thread: {why}{advice}")
+            }
+            Feature::FastForward => format!("nothing is fast-forwarded: {why}"),
+            _ => why.to_string(),
+        }
     }
 
     /// Returns the bandwidth \[B/s\] of the narrowest link between rank 0 and the first rank on another host, and the latency \[s\].
@@ -106,9 +101,9 @@ impl Simulation {
         let (host, ranks) = self.placement.overcommitted(&self.platform)?;
         let (host, hosts) = (self.platform.host(host), self.platform.hosts().len());
         let cores = count(host.cores.into(), "core");
-        let effect = match self.model.capabilities.cores {
+        let effect = match self.network().capabilities.cores {
             true => "computations at the same time share cores".to_owned(),
-            false => format!("the model {:?} gives each rank a core of its own", self.model.key),
+            false => format!("the model {:?} gives each rank a core of its own", self.job.model.key),
         };
         let cause = match &self.job.hosts {
             Some(_) => String::new(),
@@ -120,30 +115,6 @@ impl Simulation {
             ),
         };
         Some(format!("{} has {ranks} ranks for {cores}, {effect}{cause}", host.name))
-    }
-
-    /// Returns the reason why no iteration is fast-forwarded although this was requested.
-    pub(super) fn fast_forward_obstacle(&self) -> Option<String> {
-        let key = self.model.key;
-        let obstacle = if !self.job.fast_forward {
-            return None;
-        } else if !self.model.capabilities.fast_forward {
-            let epochs = if self.epochs.is_some() { " and epochs" } else { "" };
-            return Some(format!(
-                "with the model {key:?}{epochs} what happens depends on more than how much later"
-            ));
-        } else if self.job.critical_path {
-            "a critical path goes through every iteration (analysis.critical_path)"
-        } else if self.job.timeline.is_some() {
-            "a timeline shows every iteration (timeline.file)"
-        } else if self.trace.is_in_memory() {
-            "only an archive has loops; convert the trace (trace convert)"
-        } else if self.trace.has_shared_file_accesses() && self.uses_storage() {
-            "the positions of pointers that ranks share are not compared"
-        } else {
-            return None;
-        };
-        Some(obstacle.to_owned())
     }
 }
 

@@ -6,7 +6,6 @@ use super::value_error;
 use crate::checkpoint::CheckpointPlan;
 use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
-use crate::models::Model;
 
 /// Default interval between two checkpoints.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
@@ -36,22 +35,5 @@ fn parse_interval(text: &str) -> Result<Duration, ConfigError> {
             "every",
             format!("found {text:?}, expected a time from 1ms, such as 5m or 1h 30m"),
         )),
-    }
-}
-
-fn refuse(message: impl Into<String>) -> Result<(), ConfigError> {
-    Err(value_error("checkpoint", "directory", message))
-}
-
-/// Refuses models and modes whose state cannot be saved.
-pub(super) fn check_model(model: &Model) -> Result<(), ConfigError> {
-    if !model.capabilities.checkpoint {
-        let names = Model::names_with(|other| other.checkpoint);
-        refuse(format!(
-            "the state of the model {:?} is not saved: take network.model = {names}, or no checkpoints",
-            model.key
-        ))
-    } else {
-        Ok(())
     }
 }

@@ -1,0 +1,275 @@
+//! Modes of execution: one function says in which mode a replay runs, and why it cannot have what was asked for. Warnings, refusals and
+//! the table of `docs/limits.md` come from it.
+
+use std::collections::BTreeSet;
+
+use netmodel::flow::windows::WindowError;
+use pdes_core::SimDuration;
+
+use crate::models::{Model, OrderedNetwork, Parallelism};
+
+/// How a replay is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutionMode {
+    /// Ranks run on the threads of all processes: without contention the sender of a message knows its arrival.
+    Uncontended,
+    /// All ranks and the network run on one thread of the first process, in the order of time.
+    InTimeOrder,
+    /// Threads of the first process share exact contention, in windows of this length.
+    Windows(SimDuration),
+    /// Regions run on the threads of all processes, and rates change at epoch boundaries; in the order of time if a rank depends on the
+    /// global event order.
+    Epochs,
+    /// Regions run on the threads of all processes without contention, each in the order of time.
+    Regions,
+    /// A GOAL schedule runs on one thread, with the costs of LogGOPSim.
+    Schedule,
+}
+
+/// What a run may ask for, and properties of its trace, as far as not all combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feature {
+    /// Several threads.
+    Threads,
+    /// Several processes.
+    Processes,
+    /// Epochs.
+    Epochs,
+    /// Checkpoints.
+    Checkpoints,
+    /// Fast-forwarding.
+    FastForward,
+    /// Loads of links.
+    LinkLoads,
+    /// A critical path.
+    CriticalPath,
+    /// A timeline.
+    Timeline,
+    /// A profile of the parallelism.
+    Profile,
+    /// An assignment of ranks to workers other than blocks.
+    Partition,
+    /// Costs of regions from a profile.
+    RegionCosts,
+    /// A trace in text, or in memory.
+    Text,
+    /// A program that is a graph: a GOAL schedule.
+    Graph,
+    /// Files on devices.
+    Files,
+    /// Files on file systems.
+    FileSystems,
+    /// Files on devices of other hosts than that of the rank.
+    RemoteFiles,
+    /// Files with shared pointers.
+    SharedPointers,
+}
+
+/// The reason why a feature cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// The model has no parts that threads could share.
+    #[error("the model has one order of events")]
+    OneOrder,
+    /// Accesses to files have effects on other hosts at once.
+    #[error("accesses to devices of other hosts, or at shared pointers, have one order of events")]
+    OrderedFiles,
+    /// The state of files is compared on one thread.
+    #[error("fast-forwarding compares the state of all files")]
+    ForwardedFiles,
+    /// The state is saved on one thread.
+    #[error("checkpoints are written between two events")]
+    OrderedCheckpoints,
+    /// Messages depend on each other.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// Exact contention has no regions.
+    #[error("messages share links in the order of time; regions with epochs (epoch_s = \"auto\") do not")]
+    SharedLinks,
+    /// There is nothing to distribute.
+    #[error("the platform is one region, so that nothing runs in parallel")]
+    OneRegion,
+    /// The state of the network cannot be saved.
+    #[error("the state of the model {0:?} is not saved: leave checkpoints out")]
+    NotSaved(&'static str),
+    /// The state of the network cannot be compared; with epochs or without.
+    #[error("with the model {0:?}{epochs} what happens depends on more than how much later", epochs = if *.1 { " and epochs" } else { "" })]
+    NotCompared(&'static str, bool),
+    /// Iterations are on the critical path.
+    #[error("a critical path goes through every iteration (analysis.critical_path)")]
+    CriticalPath,
+    /// Iterations are in the timeline.
+    #[error("a timeline shows every iteration (timeline.file)")]
+    Timeline,
+    /// The trace has no loops.
+    #[error("only an archive has loops; convert the trace (trace convert)")]
+    NoLoops,
+    /// Positions of shared pointers grow.
+    #[error("the positions of pointers that ranks share are not compared")]
+    GrowingPointers,
+    /// Messages have links of their own.
+    #[error(
+        "analysis.links: the model {0:?} knows no links; take network.model = {names}",
+        names = Model::names_with(|able| able.links)
+    )]
+    NoLinks(&'static str),
+    /// Ranks are bound to regions or to one thread.
+    #[error(
+        "a partition helps {free:?} only: the model {0:?} keeps ranks with their regions, or on one thread",
+        free = Model::uncontended()
+    )]
+    BoundRanks(&'static str),
+    /// There are no regions whose costs matter.
+    #[error("parallel.region_costs is of no use without epochs (network.epoch_s above 0)")]
+    NoEpochs,
+    /// Accesses to files need an order that epochs do not have.
+    #[error(
+        "the trace has calls on files on devices of other hosts, or at shared pointers, which a replay with epochs cannot order: set network.epoch_s = 0, or network.model = \"contention-free\""
+    )]
+    FilesWithEpochs,
+    /// A profile is measured on one process.
+    #[error("a profile comes from one process, on any number of threads: run without mpirun")]
+    ProfileOnProcesses,
+    /// Actions of a graph do not follow each other.
+    #[error("output.profile counts actions that follow each other: leave it out with GOAL schedules")]
+    ProfileOfGraph,
+    /// A profile needs parts that threads share; the reason why there are none.
+    #[error("a profile needs what several threads need, and {0}; or set network.epoch_s = \"auto\"")]
+    NotProfiled(Box<Obstacle>),
+    /// The first process replays schedules.
+    #[error("the model loggops runs on one process: run without mpirun, or set --model flow and a platform")]
+    ScheduleOnProcesses,
+    /// The state of a schedule is as large as itself.
+    #[error(
+        "the model loggops writes no checkpoints of GOAL schedules: leave --checkpoint out, or set --model flow and a platform"
+    )]
+    ScheduleCheckpoints,
+    /// The states of ranks are not recorded.
+    #[error("the replay of a GOAL schedule writes no timeline: leave --timeline out")]
+    ScheduleTimeline,
+    /// The feature is of traces.
+    #[error("the model loggops replays GOAL schedules only, with options of their own")]
+    ScheduleOnly,
+}
+
+/// How a replay is executed, and why not as it was asked for.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The mode.
+    pub mode: ExecutionMode,
+    /// Features that were asked for and cannot be had, each with the reason.
+    pub obstacles: Vec<(Feature, Obstacle)>,
+}
+
+impl Execution {
+    /// Chooses the mode for features of a run and of its trace. `regions` is the number of regions that depend on each other after a
+    /// lookahead at the earliest, with epochs or without contention; 0 if there are none. `window` returns the length of the windows in
+    /// which threads can share exact contention, or why they cannot; it is called if that matters.
+    pub fn of(
+        model: &'static Model,
+        features: &BTreeSet<Feature>,
+        regions: u32,
+        window: impl FnOnce() -> Result<SimDuration, WindowError>,
+    ) -> Self {
+        let has = |feature| features.contains(&feature);
+        let has_epochs = has(Feature::Epochs) && regions > 0 && model.with_epochs.is_some();
+        let Some(OrderedNetwork { capabilities, .. }) = model.network(has_epochs) else {
+            let obstacles =
+                features.iter().filter_map(|&feature| Some((feature, schedule_obstacle(feature)?)));
+            return Self { mode: ExecutionMode::Schedule, obstacles: obstacles.collect() };
+        };
+        let first = |reasons: &[(bool, Obstacle)]| {
+            reasons.iter().find(|(is_so, _)| *is_so).map(|(_, obstacle)| obstacle.clone())
+        };
+        let stepwise = first(&[
+            (!capabilities.fast_forward, Obstacle::NotCompared(model.key, has_epochs)),
+            (has(Feature::CriticalPath), Obstacle::CriticalPath),
+            (has(Feature::Timeline), Obstacle::Timeline),
+            (has(Feature::Text), Obstacle::NoLoops),
+            (has(Feature::SharedPointers), Obstacle::GrowingPointers),
+        ]);
+        let has_ordered_files = has(Feature::RemoteFiles) || has(Feature::SharedPointers);
+        let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
+        let has_files = has(Feature::Files) || has_queues || has_ordered_files;
+        let is_forwarded = has(Feature::FastForward) && stepwise.is_none();
+        let one_order = first(&[
+            (has_ordered_files, Obstacle::OrderedFiles),
+            (is_forwarded && has_files, Obstacle::ForwardedFiles),
+            (has(Feature::Checkpoints), Obstacle::OrderedCheckpoints),
+        ]);
+        // The mode in which several threads share the replay, or the reason why one has all of it.
+        let shared = match (model.parallelism, one_order) {
+            _ if has_epochs => Ok(ExecutionMode::Epochs),
+            (Parallelism::Uncontended, _) if !has_queues => Ok(ExecutionMode::Uncontended),
+            (_, Some(why)) => Err(why),
+            (Parallelism::Uncontended, _) if regions > 1 => Ok(ExecutionMode::Regions),
+            (Parallelism::Windows, _) if has(Feature::Threads) || has(Feature::Profile) => {
+                window().map(ExecutionMode::Windows).map_err(Obstacle::from)
+            }
+            _ => Err(Obstacle::OneOrder),
+        };
+        let mode = match shared {
+            Ok(mode @ (ExecutionMode::Uncontended | ExecutionMode::Epochs)) => mode,
+            Ok(mode) if has(Feature::Threads) || has(Feature::Processes) => mode,
+            _ => ExecutionMode::InTimeOrder,
+        };
+        let one_process = match (mode, &shared) {
+            (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
+            (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
+            (_, Err(why)) if model.parallelism == Parallelism::Uncontended => Some(why.clone()),
+            _ => Some(Obstacle::SharedLinks),
+        };
+        let not_profiled = match &shared {
+            _ if has(Feature::Graph) => Some(Obstacle::ProfileOfGraph),
+            _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
+            Ok(ExecutionMode::Regions) => Some(Obstacle::NotProfiled(Box::new(Obstacle::OneOrder))),
+            Ok(_) => None,
+            Err(_) if has(Feature::Epochs) => Some(Obstacle::OneRegion),
+            Err(why) => Some(Obstacle::NotProfiled(Box::new(why.clone()))),
+        };
+        let has_bound_ranks = mode != ExecutionMode::Uncontended;
+        let obstacles = [
+            (Feature::Threads, shared.err()),
+            (Feature::Processes, one_process),
+            (Feature::Checkpoints, (!capabilities.checkpoint).then_some(Obstacle::NotSaved(model.key))),
+            (Feature::FastForward, stepwise),
+            (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
+            (Feature::Profile, not_profiled),
+            (Feature::Partition, has_bound_ranks.then_some(Obstacle::BoundRanks(model.key))),
+            (Feature::RegionCosts, (!has_epochs).then_some(Obstacle::NoEpochs)),
+            (Feature::RemoteFiles, has_epochs.then_some(Obstacle::FilesWithEpochs)),
+            (Feature::SharedPointers, has_epochs.then_some(Obstacle::FilesWithEpochs)),
+        ];
+        let asked = obstacles.into_iter().filter(|(feature, _)| has(*feature));
+        Self { mode, obstacles: asked.filter_map(|(feature, why)| Some((feature, why?))).collect() }
+    }
+
+    /// Returns the reason why a feature that was asked for cannot be had.
+    pub fn obstacle(&self, feature: Feature) -> Option<&Obstacle> {
+        self.obstacles.iter().find(|(of, _)| *of == feature).map(|(_, obstacle)| obstacle)
+    }
+
+    /// Checks that the run lacks no result, and has no wrong one. Without other features it takes longer, or lacks an analysis, of which a
+    /// warning tells.
+    ///
+    /// # Errors
+    /// Returns the reason why the run is to be refused.
+    pub fn check(&self) -> Result<(), Obstacle> {
+        let required =
+            [Feature::Checkpoints, Feature::Profile, Feature::RemoteFiles, Feature::SharedPointers];
+        required.iter().find_map(|feature| self.obstacle(*feature)).map_or(Ok(()), |why| Err(why.clone()))
+    }
+}
+
+/// Returns the reason why a feature cannot be had with a GOAL schedule.
+fn schedule_obstacle(feature: Feature) -> Option<Obstacle> {
+    Some(match feature {
+        Feature::Graph => return None,
+        Feature::Threads => Obstacle::OneOrder,
+        Feature::Processes => Obstacle::ScheduleOnProcesses,
+        Feature::Checkpoints => Obstacle::ScheduleCheckpoints,
+        Feature::Timeline => Obstacle::ScheduleTimeline,
+        Feature::Profile => Obstacle::ProfileOfGraph,
+        _ => Obstacle::ScheduleOnly,
+    })
+}
