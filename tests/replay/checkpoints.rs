@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_model::collective::Operation;
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Outcome, RunError, Simulation, StopHandle};
+use pdes_replay::{Config, ExecutionMode, Outcome, RunError, Simulation, StopHandle};
 use proptest::prelude::*;
 use trace_mmap::Item;
 
@@ -139,6 +139,30 @@ fn generated_programs() {
             let stopped =
                 check(&trace, &platform, &[&["network.model=flow", setting], &ANALYSES[..]].concat());
             assert!(stopped > 0, "{generator:?}, {setting}: {stopped}");
+        }
+    }
+}
+
+/// In windows a run has other regions than threads, so that it resumes on any number of them.
+#[test]
+fn exact_contention_in_windows() {
+    let folder = Folder::new();
+    let torus = "[topology]\nkind = 'torus'\ndims = [8, 4, 4]\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
+    let platform = folder.write("torus.toml", torus);
+    let generators: [(&str, &[&str]); 2] = [
+        ("npb-lu", &["--class=S", "--ranks=16", "--steps=1"]),
+        ("halo3d", &["--cells=24,24,24", "--processes=4,4,4", "--iterations=3", "--jitter=0.3"]),
+    ];
+    for generator in generators {
+        let trace = generate(&folder, generator);
+        for protocol in PROTOCOLS {
+            let settings = [&["network.model=flow", "network.preset=raw", protocol], &ANALYSES[..]].concat();
+            let mut config = config(&trace, &platform, &settings[..3]);
+            config.set_path("checkpoint", "directory", &folder.path("unused"));
+            let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+            assert!(matches!(simulation.execution(1).mode, ExecutionMode::Windows(_)));
+            let stopped = check(&trace, &platform, &settings);
+            assert!(stopped > 10, "{generator:?} {protocol}: {stopped}");
         }
     }
 }

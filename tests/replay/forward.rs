@@ -2,6 +2,8 @@
 
 #[path = "forward/contention.rs"]
 pub(crate) mod contention;
+#[path = "forward/epochs.rs"]
+mod epochs;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
 #[path = "forward/windows.rs"]

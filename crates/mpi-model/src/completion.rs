@@ -1,6 +1,6 @@
 //! Completions: messages to ranks that a machine has finished their work.
 
-use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Outbox, Rank, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
@@ -86,30 +86,6 @@ impl Completion {
         }
     }
 
-    /// Writes the completion, with the number of an eager message relative to the last one of its receiver, which is
-    /// [`RankProcess::eager_messages`](crate::RankProcess::eager_messages).
-    pub fn write_state(self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32) {
-        match self.0 {
-            Waiters::Eager { receiver, id } => {
-                state.value(&(u8::MAX, receiver, id.relative_to(eager_messages(receiver))));
-            }
-            Waiters::Rendezvous { receiver, receive, posted, cause, sender, send } => {
-                state.value(&(u8::MAX - 1, receiver, receive, cause, sender, send));
-                state.time(posted);
-            }
-            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Storage { .. }) => {
-                state.value(&waiters)
-            }
-        }
-    }
-
-    /// Shifts the completion in time.
-    pub fn shift_time(&mut self, time: SimDuration) {
-        if let Waiters::Rendezvous { posted, .. } = &mut self.0 {
-            *posted = posted.saturating_add(time);
-        }
-    }
-
     /// Reports to all waiting ranks that the work was done at `at`.
     pub fn deliver<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
         self.deliver_to_some(at, outbox, |_| true);
@@ -141,6 +117,28 @@ impl Completion {
             }
             Waiters::Eager { receiver, id } => send_token(receiver, Token::EagerArrived { id, at }),
             Waiters::Storage { .. } => {}
+        }
+    }
+}
+
+/// Ranks are visited before what they wait for: the number of an eager message counts on those of its receiver.
+impl State for Completion {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
+        }
+        match &mut self.0 {
+            Waiters::Eager { receiver, id } => {
+                visitor.compare(&(u8::MAX, *receiver));
+                id.compare(*receiver, visitor);
+            }
+            Waiters::Rendezvous { receiver, receive, posted, cause, sender, send } => {
+                visitor.compare(&(u8::MAX - 1, receiver, receive, cause, sender, send));
+                visitor.time(posted);
+            }
+            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Storage { .. }) => {
+                visitor.compare(waiters);
+            }
         }
     }
 }

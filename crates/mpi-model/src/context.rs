@@ -31,7 +31,7 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     pub(crate) trace: &'t RankTrace,
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
-    picos_per_flop: f64,
+    pub(crate) picos_per_flop: f64,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
     /// Something is to be done before each action: calls have costs, or data move in calls only.

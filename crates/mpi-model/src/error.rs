@@ -17,6 +17,22 @@ pub struct ReplayError<E: std::error::Error + 'static> {
     pub kind: ReplayErrorKind<E>,
 }
 
+/// Error of a rank that cannot continue from a state.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError<E: std::error::Error + 'static> {
+    /// A rank has no route from another.
+    #[error(transparent)]
+    Replay(#[from] Box<ReplayError<E>>),
+    /// The state is not one of this rank of this trace.
+    #[error("rank {rank}: the state after {actions} actions does not fit the trace")]
+    Foreign {
+        /// Rank.
+        rank: Rank,
+        /// Number of actions done, according to the state.
+        actions: u64,
+    },
+}
+
 /// Kind of failure of a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayErrorKind<E: std::error::Error + 'static> {

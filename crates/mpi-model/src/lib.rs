@@ -72,13 +72,12 @@ mod wait_state;
 pub use breakdown::{Breakdown, Delay, Region, Share, region_name};
 pub use cause::Cause;
 pub use charged_call::ChargedCall;
-pub use collective::runner::OperationBases;
 pub use collective::{Selection, Selector};
 pub use communication_matrix::{CommunicationMatrix, Traffic};
 pub use completion::{Completion, StorageMessage};
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
-pub use error::{ReplayError, ReplayErrorKind};
+pub use error::{ReplayError, ReplayErrorKind, RestoreError};
 pub use machine::{
     DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,
 };
@@ -89,7 +88,7 @@ pub use observer::{
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{CollectiveIo, Outcomes, Parameters, Progress};
 pub use point_to_point::{Awaited, OperationIndex, RequestId};
-pub use rank::{RankAtCut, RankProcess, RankState, Repetition, RestoreError, Snapshot, WaitReason};
+pub use rank::{Interval, RankAtCut, RankProcess, WaitReason};
 pub use replay::Replay;
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};

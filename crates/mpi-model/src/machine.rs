@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateVisitor};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use trace_mmap::FileDirection;
@@ -202,12 +202,11 @@ impl DeviceHistory {
         Self { last: None, cache_empty_at: SimTime::from_picos(u64::MAX) }
     }
 
-    /// Returns everything on which the future depends, relative to now.
-    pub(crate) fn recurrent_state(&self, now: SimTime, has_positions: bool) -> impl Serialize + use<> {
-        (
-            self.last.filter(|_| has_positions),
-            self.cache_empty_at.checked_since(now).map(|left| left.as_picos()),
-        )
+    /// Visits the history of a device; an instant before `past` makes no difference.
+    pub(crate) fn visit(&mut self, has_positions: bool, past: SimTime, visitor: &mut StateVisitor<'_>) {
+        let Self { last, cache_empty_at } = self;
+        visitor.compare(&last.filter(|_| has_positions));
+        visitor.time_from(past, cache_empty_at);
     }
 }
 

@@ -23,9 +23,7 @@ mod request_table;
 mod traffic;
 mod wait_states;
 
-use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use pdes_core::{Bytes, Outbox, Rank, SimTime, StateVisitor};
 use trace_mmap::{LocationId, RankTrace};
 
 use crate::cause::Cause;
@@ -38,7 +36,7 @@ pub use analyses::{Analyses, Findings, RankAnalyses};
 pub use events::{ActionSpan, Match, Sent, SentTime, UncontendedMessages, Wait};
 pub(crate) use rank_observers::RankObservers;
 pub use wait_states::Peer;
-pub(crate) use wait_states::{LateMessage, WaitStates};
+pub(crate) use wait_states::WaitStates;
 
 /// An analysis of a replay: makes the observers of its ranks, and holds what they share.
 ///
@@ -94,20 +92,16 @@ pub struct ObservedRank<'a> {
 /// - A request is posted or sent, then matched, then completed, and then waited for, before it is used again.
 /// - Events of non-blocking operations lie between [`operation_resumed`](Observer::operation_resumed) and
 ///   [`operation_paused`](Observer::operation_paused); their clocks are not that of the program.
-/// - A rank that is [fast-forwarded](crate::RankProcess::fast_forward) reports only
-///   [`iterations_skipped`](Observer::iterations_skipped).
+/// - A rank that is fast-forwarded reports nothing of the iterations that it skips: its state is [repeated](Observer::visit).
 ///
 /// Methods that are called for every message should be `#[inline]`, and pass the parts of an event that they need out of line: an
 /// event whose address escapes has to be built in memory, even where the analysis is switched off.
 pub trait Observer {
-    /// State that is saved with the rank in checkpoints; `()` for an observer that begins anew.
-    type Saved: Serialize + DeserializeOwned;
-
-    /// Returns the state to be saved.
-    fn save(&self) -> Self::Saved;
-
-    /// Continues from a saved state; returns whether it is one of this rank. The observer has seen nothing yet.
-    fn restore(&mut self, saved: Self::Saved) -> bool;
+    /// Visits the state, which is saved with the rank in checkpoints; by default the observer begins anew.
+    #[inline(always)]
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let _ = visitor;
+    }
 
     /// An action of the program has ended.
     #[inline(always)]
@@ -267,17 +261,6 @@ pub trait Observer {
     /// Returns whether the observer counts something of messages that depends on when they were sent.
     fn counts_messages(&self) -> bool {
         false
-    }
-
-    /// Appends the times on which depends what is counted when a request completes.
-    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
-        let _ = (request, begins);
-    }
-
-    /// The rank has skipped iterations, which shifts all later events by this time.
-    #[inline(always)]
-    fn iterations_skipped(&mut self, time: SimDuration) {
-        let _ = time;
     }
 }
 

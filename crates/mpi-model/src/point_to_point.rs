@@ -8,7 +8,6 @@ mod persistent;
 mod probe;
 mod progress;
 mod receive;
-mod recurrence;
 mod request;
 mod send;
 mod settle;
@@ -20,10 +19,10 @@ mod transfer;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pdes_core::{Bytes, Rank, SimDuration};
-use serde::{Deserialize, Serialize};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use trace_mmap::{CommId, Slot, Source};
 
+use crate::collective::runner::{OperationCounts, operations_on};
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, UncontendedTransfer};
@@ -33,12 +32,11 @@ use crate::replay::Replay;
 use crate::token::Token;
 use eager::EagerMessages;
 use mailbox::Mailbox;
-pub(crate) use matching::{Departure, Receive, UnexpectedMessage};
-use matching::{Port, Ports, QueuedItems};
+use matching::{Port, Ports};
+pub(crate) use matching::{Receive, UnexpectedMessage};
 pub(crate) use persistent::Persistent;
 pub(crate) use progress::AwaitedByCall;
 use progress::CallProgress;
-pub(crate) use recurrence::write_peer;
 pub use request::{Awaited, OperationIndex, RequestId};
 pub(crate) use request::{Request, RequestCompletion, Requests};
 pub(crate) use slot_map::SlotMap;
@@ -87,19 +85,6 @@ pub(crate) struct CollectiveMessage {
     pub(crate) tag: u32,
     /// Size of the message, or of the buffer.
     pub(crate) bytes: Bytes,
-}
-
-/// State of the point-to-point messages of a rank between two turns. Routes are looked up again.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SavedMessages {
-    requests: Requests,
-    queued: QueuedItems,
-    mailbox: Option<Box<Mailbox>>,
-    progress: Option<Box<CallProgress>>,
-    slot_map: Option<Box<SlotMap>>,
-    persistent: BTreeMap<RequestId, Persistent>,
-    ignored_announcements: Vec<(usize, u32)>,
-    eager_messages: EagerMessages,
 }
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
@@ -189,80 +174,63 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         self.cold().match_errors.pop_front()
     }
 
-    /// Returns whether all later behaviour follows from requests and from the queues of ports.
-    pub(crate) fn is_simple(&self) -> bool {
-        self.mailbox.is_none()
-            && self.progress.as_ref().is_none_or(|progress| progress.is_simple(self.has_receives()))
-            && self.slot_map.as_ref().is_none_or(|places| places.is_identity())
-            && self
-                .cold
-                .as_ref()
-                .is_none_or(|cold| cold.match_errors.is_empty() && cold.ignored_announcements.is_empty())
-    }
-
-    /// Shifts all requests and queued items in time, and receives by `actions` actions of their rank.
-    pub(crate) fn shift_time(&mut self, time: SimDuration, actions: u64) {
-        self.requests.shift_time(time);
-        self.ports.shift_time(time, actions);
-        if let Some(mailbox) = &mut self.mailbox {
-            mailbox.shift_time(time);
-        }
-        if let Some(progress) = &mut self.progress {
-            progress.shift_time(time, actions);
-        }
-        if let Some(cold) = &mut self.cold {
-            cold.eager_messages.shift_time(time);
-        }
-    }
-
-    /// Returns the state between two turns; `None` where the rank is known to fail.
-    pub(crate) fn save(&self, context: &RankContext<'t, M, A>) -> Option<SavedMessages> {
-        let cold = self.cold.as_deref();
-        if cold.is_some_and(|cold| !cold.match_errors.is_empty()) {
-            return None;
-        }
-        Some(SavedMessages {
-            requests: self.requests.clone(),
-            queued: self.ports.save(context.trace.ports()),
-            mailbox: self.mailbox.clone(),
-            progress: self.progress.clone(),
-            slot_map: self.slot_map.clone(),
-            persistent: cold.map_or_else(BTreeMap::new, |cold| cold.persistent.clone()),
-            ignored_announcements: cold.map_or_else(Vec::new, |cold| cold.ignored_announcements.clone()),
-            eager_messages: cold.map_or_else(EagerMessages::default, |cold| cold.eager_messages.clone()),
-        })
-    }
-
-    /// Restores a state of a rank that has done nothing yet; returns whether it is one of this rank.
-    ///
-    /// # Errors
-    /// A sender of a queued message has no route to the rank.
-    pub(crate) fn restore(&mut self, state: SavedMessages) -> Result<bool, ReplayErrorKind<M::Error>> {
-        let SavedMessages {
+    /// Visits the state; times before `past` make no difference. Returns the requests whose other sides make one, for a visitor that
+    /// observes. A rank that is known to fail refuses.
+    pub(crate) fn visit(
+        &mut self,
+        past: SimTime,
+        counts: &OperationCounts,
+        counts_messages: bool,
+        visitor: &mut StateVisitor<'_>,
+    ) -> Vec<RequestId> {
+        let has_receives = self.has_receives();
+        let Self {
+            replay,
+            me,
             requests,
-            queued,
+            ports,
+            // Routes are looked up again.
+            routes: _,
             mailbox,
             progress,
+            depends_on_time: _,
+            outcomes: _,
+            has_kept_sources: _,
             slot_map,
-            persistent,
-            ignored_announcements,
-            eager_messages,
-        } = state;
-        let (machine, me) = (self.replay.machine, self.me);
-        let is_own = requests.slots() == self.requests.slots()
-            && mailbox.is_some() == self.mailbox.is_some()
-            && progress.is_some() == self.progress.is_some();
-        if !is_own || !self.ports.restore(&queued, |peer| route(machine, peer, me))? {
-            return Ok(false);
+            cold,
+        } = self;
+        let matter = requests.visit(past, visitor);
+        let relative_tag = |tag: u32, id: CommId, visitor: &mut StateVisitor<'_>| {
+            relative_to(tag, visitor.first_on(operations_on(id), counts.on(id)))
+        };
+        // What is counted of a message depends on when it was sent.
+        let past = if counts_messages { SimTime::ZERO } else { past };
+        let of_trace = replay.trace.rank(*me).ports();
+        let path = |peer| route(replay.machine, peer, *me);
+        ports.visit((*me, of_trace, past), relative_tag, path, visitor);
+        visitor.context(mailbox.is_some());
+        mailbox.iter_mut().for_each(|mailbox| mailbox.visit(*me, visitor));
+        visitor.context(progress.is_some());
+        progress.iter_mut().for_each(|progress| progress.visit(has_receives, visitor));
+        visitor.plain(slot_map);
+        let mut is_cold = cold.is_some();
+        visitor.plain(&mut is_cold);
+        if !is_cold {
+            return matter;
         }
-        (self.requests, self.mailbox, self.slot_map) = (requests, mailbox, slot_map);
-        self.progress = progress;
-        if !persistent.is_empty() || !ignored_announcements.is_empty() || eager_messages.started() > 0 {
-            let match_errors = VecDeque::new();
-            self.cold =
-                Some(Box::new(ColdState { eager_messages, match_errors, persistent, ignored_announcements }));
+        let ColdState { eager_messages, match_errors, persistent, ignored_announcements } =
+            &mut **cold.get_or_insert_default();
+        if !match_errors.is_empty() {
+            visitor.refuse();
         }
-        Ok(true)
+        eager_messages.visit(*me, visitor);
+        visitor.plain(persistent);
+        visitor.saved(ignored_announcements);
+        for &mut (port, tag) in ignored_announcements {
+            let tag = ports.collective_of(port).map_or(tag, |id| relative_tag(tag, id, visitor));
+            visitor.compare(&(port, tag));
+        }
+        matter
     }
 
     /// Returns the route of a port, looked up on first use.

@@ -1,6 +1,7 @@
 //! The replay of one rank, as a logical process of the engine: the state of its program.
 
 mod actions;
+mod boundary;
 mod calls;
 mod cancel;
 pub(crate) mod file;
@@ -8,8 +9,6 @@ mod graph;
 mod outcome;
 mod pending;
 mod probe;
-mod recurrence;
-mod snapshot;
 mod state;
 mod test;
 
@@ -27,14 +26,11 @@ use crate::point_to_point::{Awaited, AwaitedByCall, OperationIndex, PointToPoint
 use crate::replay::Replay;
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::Token;
+use boundary::BoundaryAction;
+pub use boundary::{Interval, RankAtCut};
 use file::Files;
 use graph::GraphRunner;
 use pending::Pending;
-use recurrence::BoundaryAction;
-pub use recurrence::RankAtCut;
-pub use snapshot::{Repetition, Snapshot};
-pub(crate) use state::SavedRank;
-pub use state::{RankState, RestoreError};
 
 /// The replay of one rank: a logical process.
 ///

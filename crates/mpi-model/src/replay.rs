@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pdes_core::{Outbox, Rank};
+use pdes_core::{ForeignState, Outbox, Rank, load_state};
 use trace_mmap::{CommId, Communicator, Trace};
 
 use crate::collective::Layout;
-use crate::error::ReplayError;
+use crate::error::{ReplayError, RestoreError};
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
+use crate::rank::RankProcess;
 use crate::rank::file::CollectiveAccesses;
-use crate::rank::{RankProcess, RestoreError, SavedRank};
 use crate::token::Token;
 
 /// A replay: a trace on a machine with the parameters of an MPI library, and the options of the analysis.
@@ -132,8 +132,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
         Self { other_processes, ..self }
     }
 
-    /// Stops ranks at the boundaries of iterations that similar ones follow, so that these can be fast-forwarded: see
-    /// [`RankProcess::snapshot`].
+    /// Stops ranks at the boundaries of iterations that similar ones follow, so that these can be fast-forwarded.
     pub fn stopping_at_iterations(self) -> Self {
         Self { stops_at_iterations: true, ..self }
     }
@@ -190,17 +189,19 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
         ranks.map(|rank| RankProcess::new(self, rank)).collect()
     }
 
-    /// Returns the process of a rank that continues from a [state](RankProcess::save).
+    /// Returns the process of a rank that continues from a [saved](pdes_core::save_state) state.
     ///
     /// # Errors
     /// The rank has no route from a rank that sends to it, or the state is not one of this rank.
     pub fn restore_process(
         &'t self,
         rank: Rank,
-        state: SavedRank<'t, A>,
+        state: &[u8],
     ) -> Result<RankProcess<'t, M, A>, RestoreError<M::Error>> {
         let mut process = RankProcess::new(self, rank)?;
-        process.restore(state)?;
-        Ok(process)
+        match load_state(&mut process, state) {
+            Ok(()) => Ok(process),
+            Err(ForeignState) => Err(RestoreError::Foreign { rank, actions: process.actions() }),
+        }
     }
 }

@@ -3,7 +3,7 @@
 mod events;
 mod kind;
 
-use pdes_core::{Bytes, SimDuration};
+use pdes_core::{Bytes, SimDuration, Total};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Collective;
 
@@ -149,14 +149,14 @@ pub(crate) fn extrapolate_time(now: SimDuration, before: SimDuration, times: u64
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     /// Totals of the first kinds, which make up most of a program.
-    common: [Total; COMMON_KINDS],
+    common: [KindTotal; COMMON_KINDS],
     /// Totals of other kinds, of which most programs use few, in the order of their first occurrence.
-    other: Vec<(ActionKind, Total)>,
+    other: Vec<(ActionKind, KindTotal)>,
 }
 
 /// Totals of a kind of action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Total {
+struct KindTotal {
     time: SimDuration,
     count: u64,
 }
@@ -239,16 +239,16 @@ impl Statistics {
         }
     }
 
-    /// Returns whether both statistics have the same numbers of decided outcomes and of calls whose outcome may depend on time.
-    pub(crate) fn has_outcome_counts_of(&self, other: &Self) -> bool {
+    /// Returns the numbers of decided outcomes, and of calls whose outcome may depend on time.
+    pub(crate) fn outcome_counts(&self) -> impl Serialize + PartialEq + use<> {
         use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};
         let kinds = [Test, Waitany, Waitsome, Probe, Iprobe, Cancel];
-        let counts = |statistics: &Self| OutcomeCount { kept_sources: 0, ..statistics.outcomes() };
-        counts(self) == counts(other) && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
+        (OutcomeCount { kept_sources: 0, ..self.outcomes() }, kinds.map(|kind| self.count(kind)))
     }
+}
 
-    /// Returns the statistics after `times` more repetitions of what was added since `before`; `None` where a sum overflows.
-    pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
+impl Total for Statistics {
+    fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
         let mut totals = self.clone();
         totals.totals = self.totals.extrapolate(&before.totals, times)?;
         totals.messages = extrapolate(self.messages, before.messages, times)?;
@@ -266,7 +266,9 @@ impl Statistics {
         }
         Some(totals)
     }
+}
 
+impl Statistics {
     /// Counts one decided outcome of an action.
     pub(crate) fn add_outcome(&mut self, action: u64, as_recorded: bool) {
         let outcomes = self.outcomes.get_or_insert_default();
@@ -316,35 +318,35 @@ impl Totals {
             let (now, earlier) = (self.of(kind), before.of(kind));
             let time = extrapolate_time(now.time, earlier.time, times)?;
             let count = extrapolate(now.count, earlier.count, times)?;
-            *totals.of_mut(kind) = Total { time, count };
+            *totals.of_mut(kind) = KindTotal { time, count };
         }
         Some(totals)
     }
 
     /// Returns the kinds with a nonzero total, in their order.
     fn kinds(&self) -> impl Iterator<Item = ActionKind> + '_ {
-        ActionKind::ALL.into_iter().filter(|&kind| self.of(kind) != Total::default())
+        ActionKind::ALL.into_iter().filter(|&kind| self.of(kind) != KindTotal::default())
     }
 
-    fn of(&self, kind: ActionKind) -> Total {
+    fn of(&self, kind: ActionKind) -> KindTotal {
         let other = || self.other.iter().find(|(of, _)| *of == kind).map(|&(_, total)| total);
         self.common.get(kind as usize).copied().or_else(other).unwrap_or_default()
     }
 
     #[inline]
-    fn of_mut(&mut self, kind: ActionKind) -> &mut Total {
+    fn of_mut(&mut self, kind: ActionKind) -> &mut KindTotal {
         match self.common.get_mut(kind as usize) {
             Some(total) => total,
             None => Self::other_mut(&mut self.other, kind),
         }
     }
 
-    fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
+    fn other_mut(other: &mut Vec<(ActionKind, KindTotal)>, kind: ActionKind) -> &mut KindTotal {
         let known = other.iter().position(|(of, _)| *of == kind);
         let index = known.unwrap_or_else(|| {
             // Exact capacity: there may be millions of ranks.
             other.reserve_exact(1);
-            other.push((kind, Total::default()));
+            other.push((kind, KindTotal::default()));
             other.len() - 1
         });
         &mut other[index].1
@@ -377,11 +379,11 @@ mod tests {
         add(&mut now, 7);
         let mut expected = now.clone();
         (0..3).for_each(|_| add(&mut expected, 7));
-        assert_eq!(now.extrapolate(&before, 3), Some(expected));
-        assert_eq!(now.extrapolate(&before, u64::MAX / 2), None);
-        assert!(now.has_outcome_counts_of(&before));
+        assert_eq!(now.repeated(&before, 3), Some(expected));
+        assert_eq!(now.repeated(&before, u64::MAX / 2), None);
+        assert!(now.outcome_counts() == before.outcome_counts());
         now.add_action(ActionKind::Test, SimDuration::ZERO);
-        assert!(!now.has_outcome_counts_of(&before));
+        assert!(now.outcome_counts() != before.outcome_counts());
     }
 
     #[test]

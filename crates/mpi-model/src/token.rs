@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{BaseName, Bytes, Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
@@ -127,10 +127,15 @@ pub type Fragment = [u8; 32];
 pub struct EagerMessageId(pub(crate) NonZeroU32);
 
 impl EagerMessageId {
-    /// Returns the difference from the number of the last message.
-    pub(crate) fn relative_to(self, started: u32) -> u32 {
-        started.wrapping_sub(self.0.get())
+    /// Compares the number with others of the same receiver.
+    pub(crate) fn compare(self, receiver: Rank, visitor: &mut StateVisitor<'_>) {
+        visitor.number_on(eager_messages_to(receiver), &mut self.0.get());
     }
+}
+
+/// Returns the base of the numbers of eager messages to a rank.
+pub(crate) fn eager_messages_to(receiver: Rank) -> BaseName {
+    (0, receiver.get())
 }
 
 #[cfg(test)]

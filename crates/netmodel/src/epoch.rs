@@ -49,15 +49,15 @@ mod parallel;
 mod region;
 mod reserve;
 mod route;
-mod saved;
 mod solver;
+mod state;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unit;
 
 use std::ops::Range;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -65,8 +65,7 @@ use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{
-    Capabilities, ForeignState, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions,
-    RouteError,
+    Capabilities, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
 };
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
@@ -201,7 +200,6 @@ fn make_regions<T: Copy>(
 ) -> Vec<Region<T>> {
     let (hosts, links) = (context.regions.hosts_by_region(), context.regions.links_by_region());
     let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
-        let hosts = hosts.iter().map(|&host| context.platform.host(host));
         let links = links.iter().map(|&link| {
             let link = context.platform.link(link);
             (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
@@ -344,7 +342,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 
 impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
     const CAPABILITIES: Capabilities =
-        Capabilities { checkpoint: true, fast_forward: false, links: true, cores: true };
+        Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let Message { at, src, dst, size, tag, .. } = message;
@@ -410,18 +408,20 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
         self.now
     }
 
-    fn save(&self) -> Vec<u8>
+    /// The state recurs after a number of epochs.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
-        T: Serialize,
+        T: State + Serialize + DeserializeOwned,
     {
-        self.to_bytes()
+        self.visit_state(visitor);
     }
 
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        self.restore_bytes(state)
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.regions.iter_mut().for_each(|region| region.watch_period(now, period, repetitions));
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.regions.iter_mut().for_each(|region| region.repeat_loads(now));
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {

@@ -22,22 +22,18 @@ mod pending;
 mod progress;
 mod recorder;
 mod route;
-mod saved;
 mod state;
 mod watched_period;
 pub mod windows;
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{
-    Capabilities, ForeignState, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform,
-    RouteError,
-};
+use crate::{Capabilities, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
 use cpu::Cpus;
 use event_queue::EventQueue;
 use pending::{MessageOrder, PendingId, PendingList, Work};
@@ -102,7 +98,7 @@ pub struct FlowNetwork<'p, T> {
 }
 
 /// An event at a known instant.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 enum ScheduledEvent {
     /// A message or computation begins, or a timer ends.
     Begin(PendingId),
@@ -222,6 +218,60 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             recorder.record_solve(self.now, &self.sharing);
         }
     }
+
+    /// Advances to the next event; takes the tags completed by then, and the routes of those that are messages.
+    #[inline]
+    fn complete_next(&mut self, mut done: impl FnMut(T, Option<u32>)) {
+        let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
+        self.upcoming = None;
+        self.now = now;
+        if let Some(recorder) = &mut self.recorder {
+            // Before any flow ends: the recorder reads what is left of each.
+            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
+        }
+        let end = now.saturating_add(self.precision);
+        self.cpus.finish(now, end, |id| done(self.pending.complete(id), None));
+        let mut due = std::mem::take(&mut self.due);
+        self.progress.pop_before(end, |at, flow| {
+            let ActiveFlow { route, begun, .. } = self.active[flow.index()];
+            due.push((
+                (at, EventOrder::Arrival { ends: self.routes.ends(route), begun }),
+                DueEvent::Arrival(flow),
+            ));
+        });
+        let scheduled = std::iter::from_fn(|| self.events.pop_before(end));
+        due.extend(scheduled.map(|(at, event)| {
+            let order = match event {
+                ScheduledEvent::Begin(_) => EventOrder::Begin,
+                ScheduledEvent::StartFlow(id) => EventOrder::StartFlow(self.pending.order(id)),
+            };
+            ((at, order), DueEvent::Scheduled(event))
+        }));
+        if due.len() > 1 {
+            // Stable: what has no order of its own stays in the order in which it was scheduled.
+            due.sort_by_key(|&(order, _)| order);
+        }
+        for &(_, event) in &due {
+            match event {
+                DueEvent::Arrival(flow) => {
+                    let ActiveFlow { message, route, .. } = self.active[flow.index()];
+                    done(self.pending.complete(message), Some(route));
+                    self.progress.end(self.now, flow);
+                    self.sharing.remove_flow(flow);
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
+                    }
+                }
+                DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
+                DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
+                    Work::Timer => done(self.pending.complete(id), None),
+                    Work::Message { .. } | Work::Compute { .. } => self.begin(id),
+                },
+            }
+        }
+        due.clear();
+        self.due = due;
+    }
 }
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
@@ -257,72 +307,14 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     }
 
     fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
-        self.upcoming = None;
-        self.now = now;
-        if let Some(recorder) = &mut self.recorder {
-            // Before any flow ends: the recorder reads what is left of each.
-            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
-        }
-        let end = now.saturating_add(self.precision);
-        self.cpus.finish(now, end, |id| done.push(self.pending.complete(id)));
-        let mut due = std::mem::take(&mut self.due);
-        self.progress.pop_before(end, |at, flow| {
-            let ActiveFlow { route, begun, .. } = self.active[flow.index()];
-            due.push((
-                (at, EventOrder::Arrival { ends: self.routes.ends(route), begun }),
-                DueEvent::Arrival(flow),
-            ));
-        });
-        let scheduled = std::iter::from_fn(|| self.events.pop_before(end));
-        due.extend(scheduled.map(|(at, event)| {
-            let order = match event {
-                ScheduledEvent::Begin(_) => EventOrder::Begin,
-                ScheduledEvent::StartFlow(id) => EventOrder::StartFlow(self.pending.order(id)),
-            };
-            ((at, order), DueEvent::Scheduled(event))
-        }));
-        if due.len() > 1 {
-            // Stable: what has no order of its own stays in the order in which it was scheduled.
-            due.sort_by_key(|&(order, _)| order);
-        }
-        for &(_, event) in &due {
-            match event {
-                DueEvent::Arrival(flow) => {
-                    done.push(self.pending.complete(self.active[flow.index()].message));
-                    self.progress.end(self.now, flow);
-                    self.sharing.remove_flow(flow);
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
-                    }
-                }
-                DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
-                DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
-                    Work::Timer => done.push(self.pending.complete(id)),
-                    Work::Message { .. } | Work::Compute { .. } => self.begin(id),
-                },
-            }
-        }
-        due.clear();
-        self.due = due;
+        self.complete_next(|tag, _| done.push(tag));
     }
 
-    fn write_state(&self, state: &mut StateWriter, write_tag: impl FnMut(T, &mut StateWriter)) {
-        self.write_all(state, write_tag);
-    }
-
-    fn save(&self) -> Vec<u8>
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
-        T: Serialize,
+        T: State + Serialize + DeserializeOwned,
     {
-        self.to_bytes()
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        self.restore_bytes(state)
+        State::visit(self, visitor);
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
@@ -332,17 +324,10 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
         }
     }
 
-    fn repeat_period(&mut self, now: SimTime, time: SimDuration, shift_tag: impl FnMut(&mut T)) {
+    fn repeat_loads(&mut self, now: SimTime) {
         if let Some(recorder) = &mut self.recorder {
             recorder.repeat(now, &self.routes, |flow, at| self.progress.left(at, flow));
         }
-        self.now += time;
-        self.pending.for_each_tag(shift_tag);
-        self.pending.shift_time(time);
-        self.upcoming = None;
-        self.events.shift_time(time);
-        self.cpus.shift_time(time);
-        self.progress.shift_time(time);
     }
 
     fn now(&self) -> SimTime {
@@ -350,7 +335,7 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.pending.tags()
+        self.pending.items().map(|pending| pending.tag)
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.

@@ -5,7 +5,7 @@ use std::fmt;
 macro_rules! identifier {
     ($(#[$doc:meta])* $visibility:vis $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, pdes_core::State)]
         $visibility struct $name(u32);
 
         impl $name {

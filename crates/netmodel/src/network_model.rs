@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::{HostId, LinkLoads, RouteError};
 /// Abilities of a network model, on which the execution of a replay depends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The state can be [saved](NetworkModel::save) and [restored](NetworkModel::restore).
+    /// The state can be saved and loaded: see [`visit`](NetworkModel::visit).
     pub checkpoint: bool,
-    /// The state can be [written](NetworkModel::write_state), so that iterations which only shift all ranks in time can be counted instead
+    /// The state can be observed and repeated, so that iterations which only shift all ranks in time can be counted instead
     /// of replayed.
     pub fast_forward: bool,
     /// Links have loads, which can be recorded.
@@ -27,21 +27,8 @@ impl Capabilities {
     pub const NONE: Self = Self { checkpoint: false, fast_forward: false, links: false, cores: false };
 }
 
-/// The state of a network does not fit the platform and the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state of the network is not one of this platform")]
-pub struct ForeignState;
-
-/// Reads a state that takes all bytes.
-pub(crate) fn read_state<S: DeserializeOwned>(state: &[u8]) -> Result<S, ForeignState> {
-    match postcard::take_from_bytes(state) {
-        Ok((state, [])) => Ok(state),
-        _ => Err(ForeignState),
-    }
-}
-
 /// A message from one host to another, with its place in the order of messages.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub struct Message<T> {
     /// Sending time.
     pub at: SimTime,
@@ -119,36 +106,22 @@ pub trait NetworkModel<T: Copy> {
         None
     }
 
-    /// Writes everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event), if it can be
-    /// [fast-forwarded](Capabilities::fast_forward); `write_tag` writes a tag.
-    fn write_state(&self, _state: &mut StateWriter, _write_tag: impl FnMut(T, &mut StateWriter)) {}
-
-    /// Returns the state from which [`restore`](NetworkModel::restore) continues, after [`next_event`](NetworkModel::next_event), if it
-    /// can be [saved](Capabilities::checkpoint).
-    fn save(&self) -> Vec<u8>
+    /// Visits everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event). A model whose state
+    /// cannot be [saved](Capabilities::checkpoint), or cannot [recur](Capabilities::fast_forward), refuses; so does one on another
+    /// platform, or with other parameters, than that of the state to be loaded.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
-        T: Serialize,
+        T: State + Serialize + DeserializeOwned,
     {
-        Vec::new()
-    }
-
-    /// Continues from a state of a network on the same platform with the same parameters; this one is idle.
-    ///
-    /// # Errors
-    /// If the bytes are no such state.
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
+        visitor.refuse();
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
     fn watch_period(&mut self, _now: SimTime, _period: SimDuration, _repetitions: u64) {}
 
-    /// Repeats the interval that was [announced](NetworkModel::watch_period) last and ends now: adds its loads, and shifts everything
-    /// that is to come by `time`, that of all repetitions; `shift_tag` shifts a tag.
-    fn repeat_period(&mut self, _now: SimTime, _time: SimDuration, _shift_tag: impl FnMut(&mut T)) {}
+    /// Adds the loads of the interval that was [announced](NetworkModel::watch_period) last and ends now, as often as it is repeated;
+    /// called before the state is repeated.
+    fn repeat_loads(&mut self, _now: SimTime) {}
 }
 
 /// A region of a machine, with the computations and messages of its hosts: a network model for engines with several threads.
@@ -213,24 +186,22 @@ pub trait NetworkRegion<T: Copy>: Send {
     /// Begins the span after a boundary.
     fn begin_span(&mut self, boundary: SimTime);
 
-    /// Returns the state from which [`restore`](NetworkRegion::restore) continues, at the begin of a span, if it can be saved.
-    fn save(&self) -> Vec<u8>
+    /// Counts spans from an instant at which none is in progress.
+    fn count_spans_from(&mut self, _origin: SimTime) {}
+
+    /// Visits everything on which the future of the region depends, at the begin of a span, as [`NetworkModel::visit`] does.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
-        T: Serialize,
+        T: State + Serialize + DeserializeOwned,
     {
-        Vec::new()
+        visitor.refuse();
     }
 
-    /// Continues from a state of the same region on the same platform with the same parameters; this one is idle.
-    ///
-    /// # Errors
-    /// If the bytes are no such state.
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        if state.is_empty() { Ok(()) } else { Err(ForeignState) }
-    }
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    fn watch_period(&mut self, _now: SimTime, _period: SimDuration, _repetitions: u64) {}
+
+    /// Adds the loads of the interval that was announced last and ends now, as [`NetworkModel::repeat_loads`] does.
+    fn repeat_loads(&mut self, _now: SimTime) {}
 
     /// Returns whether work came too late to be simulated in the order of time.
     fn is_late(&self) -> bool {

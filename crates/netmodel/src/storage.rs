@@ -21,14 +21,13 @@ mod usage;
 
 use std::fmt;
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::identifier::{DeviceId, FileSystemId};
-use crate::network_model::read_state;
 use crate::platform::builder::PlatformBuilder;
-use crate::{ForeignState, HostId, PlatformError};
+use crate::{HostId, PlatformError};
 pub use cache::CacheSize;
 pub use devices::Devices;
 pub(crate) use disk::Disk;
@@ -74,10 +73,12 @@ pub type AccessId = u32;
 
 /// A device: a resource to which work is addressed, such as a disk. It is simulated event by event.
 ///
+/// Its [`State`] is everything on which its future depends, but for its parameters. It refuses one of other parameters.
+///
 /// # Laws
 /// 1. Accesses begin, and the device advances, at instants that are not before those of the last call.
 /// 2. Each access ends once. Times and the order of ends depend on the sequence of calls only.
-pub trait Device: fmt::Debug + Send + Sync {
+pub trait Device: fmt::Debug + Send + Sync + State {
     /// Returns an idle device like this one.
     fn idle(&self) -> Box<dyn Device>;
 
@@ -114,18 +115,6 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn has_positions(&self) -> bool {
         true
     }
-
-    /// Writes everything on which the future of the device depends.
-    fn write_state(&self, state: &mut StateWriter);
-
-    /// Returns the state of the device.
-    fn save(&self) -> Vec<u8>;
-
-    /// Continues from a state of a device with the same parameters.
-    ///
-    /// # Errors
-    /// If the bytes are no such state.
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>;
 }
 
 /// State of a device that one client alone uses, after the accesses of this client.

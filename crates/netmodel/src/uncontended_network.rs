@@ -4,15 +4,14 @@ mod region;
 
 use rustc_hash::FxHashMap;
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::flow::event_queue::EventQueue;
-use crate::network_model::read_state;
 use crate::{
-    Capabilities, ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, PathCost,
-    Platform, RouteError,
+    Capabilities, ContentionFree, HostId, Message, NetworkModel, NetworkParameters, PathCost, Platform,
+    RouteError,
 };
 pub use region::{ArrivalMessage, UncontendedMachine, UncontendedRegion};
 
@@ -23,11 +22,6 @@ pub struct UncontendedNetwork<'a, T> {
     model: ContentionFree,
     /// Costs of the routes that messages have taken.
     costs: FxHashMap<(HostId, HostId), PathCost>,
-    state: State<T>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct State<T> {
     ends: EventQueue<T>,
     now: SimTime,
 }
@@ -35,8 +29,13 @@ struct State<T> {
 impl<'a, T> UncontendedNetwork<'a, T> {
     /// Creates an idle network.
     pub fn new(platform: &'a Platform, parameters: &NetworkParameters) -> Self {
-        let state = State { ends: EventQueue::default(), now: SimTime::ZERO };
-        Self { platform, model: ContentionFree::new(parameters), costs: FxHashMap::default(), state }
+        Self {
+            platform,
+            model: ContentionFree::new(parameters),
+            costs: FxHashMap::default(),
+            ends: EventQueue::default(),
+            now: SimTime::ZERO,
+        }
     }
 }
 
@@ -66,67 +65,49 @@ impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let arrival = self.arrival(&message)?;
-        self.state.ends.add(arrival, message.tag);
+        self.ends.add(arrival, message.tag);
         Ok(())
     }
 
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         // As ranks without contention compute.
         let picos_per_flop = 1e12 / self.platform.host(host).speed;
-        self.state.ends.add(end(at, SimDuration::try_from_picos_f64(flops * picos_per_flop)), tag);
+        self.ends.add(end(at, SimDuration::try_from_picos_f64(flops * picos_per_flop)), tag);
     }
 
     fn schedule(&mut self, at: SimTime, tag: T) {
-        self.state.ends.add(at, tag);
+        self.ends.add(at, tag);
     }
 
     fn next_event(&mut self) -> Option<SimTime> {
-        self.state.ends.next()
+        self.ends.next()
     }
 
     fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(now) = self.state.ends.next() else { return };
-        self.state.now = now;
+        let Some(now) = self.ends.next() else { return };
+        self.now = now;
         let after = now.saturating_add(SimDuration::from_picos(1));
-        while let Some((_, tag)) = self.state.ends.pop_before(after) {
+        while let Some((_, tag)) = self.ends.pop_before(after) {
             done.push(tag);
         }
     }
 
     fn now(&self) -> SimTime {
-        self.state.now
+        self.now
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.state.ends.iter().copied()
+        self.ends.iter().copied()
     }
 
-    fn write_state(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
-        state.value(&self.state.ends.len());
-        for (at, tag) in self.state.ends.in_order() {
-            state.time(at);
-            write_tag(*tag, state);
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
+    where
+        T: State + Serialize + DeserializeOwned,
+    {
+        let Self { platform: _, model: _, costs: _, ends, now } = self;
+        ends.visit(visitor);
+        if !visitor.is_observing() {
+            now.visit(visitor);
         }
-    }
-
-    fn repeat_period(&mut self, _: SimTime, time: SimDuration, mut shift_tag: impl FnMut(&mut T)) {
-        self.state.now += time;
-        self.state.ends.shift_time(time);
-        self.state.ends.for_each(&mut shift_tag);
-    }
-
-    fn save(&self) -> Vec<u8>
-    where
-        T: Serialize,
-    {
-        postcard::to_allocvec(&self.state).expect("memory takes all")
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        self.state = read_state(state)?;
-        Ok(())
     }
 }

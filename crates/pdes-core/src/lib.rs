@@ -68,6 +68,9 @@
 //! ```
 #![deny(unsafe_code)]
 
+// The macros name this crate as others do.
+extern crate self as pdes_core;
+
 mod barrier;
 mod cluster;
 mod engine;
@@ -80,7 +83,7 @@ mod progress;
 mod quantity;
 mod regional;
 mod resource_run_queue;
-mod state_writer;
+mod state;
 mod time;
 
 pub use barrier::Barrier;
@@ -90,6 +93,7 @@ pub use cluster::{Cluster, ClusterError, RunParameters};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use interrupt::Interrupt;
 pub use ordered::OrderedEngine;
+pub use pdes_core_derive::State;
 pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};
@@ -99,5 +103,8 @@ pub use regional::{
     ExchangeCounts, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalMemberRun,
     RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,
 };
-pub use state_writer::StateWriter;
+pub use state::{
+    BaseName, Counter, ForeignState, Observation, Repetition, State, StateVisitor, Total, load_state,
+    save_state,
+};
 pub use time::{SimDuration, SimTime};

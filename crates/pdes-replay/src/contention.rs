@@ -6,11 +6,10 @@ use mpi_model::{
 };
 use netmodel::epoch::EpochError;
 use netmodel::{
-    ContentionFree, ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions,
-    RouteError,
+    ContentionFree, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
 };
 use pdes_core::{
-    Bytes, Fault, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, StateWriter, SubmittedWork,
+    Bytes, Fault, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, State, StateVisitor, SubmittedWork,
 };
 
 use crate::Placement;
@@ -206,40 +205,9 @@ impl<'a, N> Contention<'a, N> {
         Self { network, storage, placement: machine.placement, completions: Vec::new() }
     }
 
-    /// Writes the state of network and storage at a cut; `eager_messages` returns the number of eager messages to a rank. Returns false
-    /// where the storage cannot recur.
-    pub(crate) fn write_state(&self, state: &mut StateWriter, eager_messages: impl Fn(Rank) -> u32) -> bool
-    where
-        N: NetworkModel<Completion>,
-    {
-        let write_tag =
-            |completion: Completion, state: &mut StateWriter| completion.write_state(state, &eager_messages);
-        self.network.write_state(state, write_tag);
-        self.storage.as_ref().is_none_or(|storage| storage.write_state(state, write_tag))
-    }
-
     /// Returns the use of each I/O server.
     pub(crate) fn server_use(&self) -> Vec<ServerUse> {
         self.storage.iter().flat_map(StorageResources::server_use).collect()
-    }
-
-    /// Returns the states of the network and of the storage at a cut.
-    pub(crate) fn save(&self) -> (Vec<u8>, Vec<u8>)
-    where
-        N: NetworkModel<Completion>,
-    {
-        (self.network.save(), self.storage.as_ref().map_or_else(Vec::new, StorageResources::save))
-    }
-
-    /// Continues from states of the network and of the storage.
-    pub(crate) fn restore(&mut self, (network, storage): &(Vec<u8>, Vec<u8>)) -> Result<(), ForeignState>
-    where
-        N: NetworkModel<Completion>,
-    {
-        if let Some(own) = &mut self.storage {
-            own.restore(storage)?;
-        }
-        self.network.restore(network)
     }
 
     /// Advances the storage or the network to its next event, whichever comes first; returns the instant, and the reads that fail.
@@ -276,18 +244,28 @@ impl<'a, N> Contention<'a, N> {
         self.storage.iter_mut().for_each(|storage| storage.watch_period(now, period, repetitions));
     }
 
-    /// Repeats the interval that was announced and ends now; `time` is that of all repetitions.
-    pub(crate) fn repeat_period(&mut self, now: SimTime, time: SimDuration)
+    /// Adds the loads of the interval that was announced and ends now, as often as it is repeated.
+    pub(crate) fn repeat_loads(&mut self, now: SimTime)
     where
         N: NetworkModel<Completion>,
     {
-        self.network.repeat_period(now, time, |completion| completion.shift_time(time));
-        self.storage.iter_mut().for_each(|storage| storage.repeat_period(now));
+        self.network.repeat_loads(now);
+        self.storage.iter_mut().for_each(|storage| storage.repeat_loads(now));
     }
 
     /// Returns the network.
     pub fn into_network(self) -> N {
         self.network
+    }
+}
+
+/// At a cut, no completion is left to be delivered.
+impl<N: NetworkModel<Completion>> State for Contention<'_, N> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { network, storage, placement: _, completions: _ } = self;
+        network.visit(visitor);
+        visitor.context(storage.is_some());
+        storage.iter_mut().for_each(|storage| storage.visit(visitor));
     }
 }
 

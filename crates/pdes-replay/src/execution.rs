@@ -74,12 +74,6 @@ pub enum Obstacle {
     /// Accesses to files have effects on other hosts at once.
     #[error("accesses to devices of other hosts, or at shared pointers, have one order of events")]
     OrderedFiles,
-    /// The state of files is compared on one thread.
-    #[error("fast-forwarding compares the state of all files")]
-    ForwardedFiles,
-    /// The state is saved on one thread.
-    #[error("checkpoints are written between two events")]
-    OrderedCheckpoints,
     /// Messages depend on each other.
     #[error(transparent)]
     Window(#[from] WindowError),
@@ -92,9 +86,9 @@ pub enum Obstacle {
     /// The state of the network cannot be saved.
     #[error("the state of the model {0:?} is not saved: leave checkpoints out")]
     NotSaved(&'static str),
-    /// The state of the network cannot be compared; with epochs or without.
-    #[error("with the model {0:?}{epochs} what happens depends on more than how much later", epochs = if *.1 { " and epochs" } else { "" })]
-    NotCompared(&'static str, bool),
+    /// The state of the network cannot be compared.
+    #[error("with the model {0:?} what happens depends on more than how much later")]
+    NotCompared(&'static str),
     /// Iterations are on the critical path.
     #[error("a critical path goes through every iteration (analysis.critical_path)")]
     CriticalPath,
@@ -182,7 +176,7 @@ impl Execution {
             reasons.iter().find(|(is_so, _)| *is_so).map(|(_, obstacle)| obstacle.clone())
         };
         let stepwise = first(&[
-            (!capabilities.fast_forward, Obstacle::NotCompared(model.key, has_epochs)),
+            (!capabilities.fast_forward, Obstacle::NotCompared(model.key)),
             (has(Feature::CriticalPath), Obstacle::CriticalPath),
             (has(Feature::Timeline), Obstacle::Timeline),
             (has(Feature::Text), Obstacle::NoLoops),
@@ -190,27 +184,22 @@ impl Execution {
         ]);
         let has_ordered_files = has(Feature::RemoteFiles) || has(Feature::SharedPointers);
         let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
-        let has_files = has(Feature::Files) || has_queues || has_ordered_files;
-        let is_forwarded = has(Feature::FastForward) && stepwise.is_none();
-        let one_order = first(&[
-            (has_ordered_files, Obstacle::OrderedFiles),
-            (is_forwarded && has_files, Obstacle::ForwardedFiles),
-            (has(Feature::Checkpoints), Obstacle::OrderedCheckpoints),
-        ]);
+        // A run that resumes from a checkpoint may have another number of threads.
+        let has_parts = has(Feature::Threads) || has(Feature::Checkpoints);
         // The mode in which several threads share the replay, or the reason why one has all of it.
-        let shared = match (model.parallelism, one_order) {
+        let shared = match model.parallelism {
             _ if has_epochs => Ok(ExecutionMode::Epochs),
-            (Parallelism::Uncontended, _) if !has_queues => Ok(ExecutionMode::Uncontended),
-            (_, Some(why)) => Err(why),
-            (Parallelism::Uncontended, _) if regions > 1 => Ok(ExecutionMode::Regions),
-            (Parallelism::Windows, _) if has(Feature::Threads) || has(Feature::Profile) => {
+            Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
+            _ if has_ordered_files => Err(Obstacle::OrderedFiles),
+            Parallelism::Uncontended if regions > 1 => Ok(ExecutionMode::Regions),
+            Parallelism::Windows if has(Feature::Profile) || has_parts => {
                 window().map(ExecutionMode::Windows).map_err(Obstacle::from)
             }
             _ => Err(Obstacle::OneOrder),
         };
         let mode = match shared {
             Ok(mode @ (ExecutionMode::Uncontended | ExecutionMode::Epochs)) => mode,
-            Ok(mode) if has(Feature::Threads) || has(Feature::Processes) => mode,
+            Ok(mode) if has_parts || has(Feature::Processes) => mode,
             _ => ExecutionMode::InTimeOrder,
         };
         let one_process = match (mode, &shared) {

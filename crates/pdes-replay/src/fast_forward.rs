@@ -1,29 +1,34 @@
-//! Fast-forward: counts iterations that only shift all ranks in time instead of replaying them.
+//! Fast-forward: counts iterations that only shift the whole simulation in time instead of replaying them.
 //!
-//! The replay runs in segments. A segment ends when every rank has stopped at the boundary of an iteration, has ended, or waits
-//! for a rank that has stopped. If all ranks have the states of some iterations before, except for one common shift in time, the
-//! next iterations repeat them (see `mpi_model::Snapshot`).
+//! The replay runs from cut to cut. At a cut, ranks and network are observed as one, relative to the present instant, and the hash of the
+//! observation is kept. The whole observation of the last cut is kept, too: if the next one is equal, the iterations between do the
+//! same again, later. Where a hash comes again, the observation is kept from there on, and one more period is replayed: then it is
+//! certain. What links and servers carry in a period has to be watched from its begin, so that where it is recorded, periods are
+//! announced before they are compared.
+//!
+//! Without contention all ranks stop at the boundaries of their iterations, each at its own clock, with no message in transit: a
+//! consistent cut. With contention a cut is an instant, between two events or two windows, after one of the ranks, the pacemaker, has
+//! passed an iteration boundary.
 
-mod recurrence;
-
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::convert::Infallible;
 
-use mpi_model::{Findings, Machine, RankProcess, Repetition, Replay, Snapshot};
-use netmodel::{ForeignState, RouteError};
-use pdes_core::{Cluster, Ending, Engine, Interrupt, Progress, Run, SimDuration};
+use mpi_model::{Interval, Machine, RankAtCut, RankProcess, Replay};
+use netmodel::RouteError;
+use pdes_core::{
+    Cluster, Ending, Engine, ForeignState, Interrupt, Observation, Progress, Run, SimDuration, SimTime,
+    State, StateVisitor,
+};
 use serde::{Deserialize, Serialize};
+use timeline::Spool;
 
-use crate::checkpoint::Segmented;
-use crate::simulation::{MemberRun, RunError, sum};
-pub(crate) use recurrence::{ContendedRun, Cuttable, run_contended};
+use crate::checkpoint::{CheckpointPlan, CheckpointSummary, FreeRunning, Segmented, run_to_end};
+use crate::simulation::{MemberRun, RunError, Simulation, sum};
 
-/// Longest period that is detected \[segments\].
-const MAX_PERIOD: usize = 8;
-/// Number of segments without a match after which segments become twice as long, so that loops that never repeat take little longer.
-const MAX_FRUITLESS_SEGMENTS: u32 = 8;
-/// Largest number of snapshots kept, of all ranks together: some 400 MB.
-const MAX_SNAPSHOTS: usize = 1 << 20;
+/// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
+/// it comes to rest, but a program that never repeats should not be compared forever.
+const MAX_FRUITLESS_CUTS: u32 = 32;
 
 /// Iterations that were counted instead of replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,187 +39,291 @@ pub struct FastForward {
     pub skipped_actions: u64,
     /// Iterations after which the states of all ranks repeat; of several periods the longest.
     pub period: u64,
-    /// Number of iteration boundaries at which all ranks stopped and were compared.
+    /// Number of cuts at which the simulation was compared.
     pub iteration_boundaries: u64,
 }
 
-impl FastForward {
-    /// Encodes the counts for a checkpoint.
-    fn save(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("memory takes all")
+/// A replay that can be cut: it stops where the whole simulation can be compared, and shifted in time.
+///
+/// # Laws
+/// 1. What happens after a cut depends on the ranks and on what [`visit`](Cuttable::visit) shows alone, wherever in time it lies.
+/// 2. All events before a cut have taken place, and no others.
+pub(crate) trait Cuttable<'t, M: Machine>: Segmented<'t, M> {
+    /// All ranks stop at the boundaries of their iterations, or the pacemaker does.
+    const STOPS_ALL: bool = false;
+    /// Events that depend on the order of time in other parts of the simulation do not recur.
+    const COMPARES_DECISIONS: bool = false;
+
+    /// Runs the ranks of this process from a cut, if there was one, to the first cut after one of them has come to an iteration boundary
+    /// at which it stops, to their end, or until the interrupt. Returns the instant of the cut, if there is one.
+    fn run_to_cut(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, M>>,
+        from: Option<SimTime>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<(MemberRun<'t, M>, Option<SimTime>), RunError>;
+
+    /// Shows the state of everything but the ranks at a cut.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let _ = visitor;
     }
 
-    /// Decodes the counts of a checkpoint.
-    fn restore(state: &[u8]) -> Result<Self, ForeignState> {
-        postcard::from_bytes(state).map_err(|_| ForeignState)
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        let _ = (now, period, repetitions);
+    }
+
+    /// Adds the loads of the interval that was announced last and ends now, as often as it is repeated.
+    fn repeat_loads(&mut self, now: SimTime) {
+        let _ = now;
     }
 }
 
-/// A repetition that was found.
-struct Recurrence {
-    /// Index of its first boundary in the history.
-    start: usize,
-    /// Findings after its repetitions, of the ranks of this process.
-    findings: Findings,
-    interval: Interval,
+/// The part of a simulation on this process.
+struct Simulated<'a, 't, M: Machine, S> {
+    replay: &'a Replay<'t, M>,
+    processes: &'a mut [RankProcess<'t, M>],
+    rest: &'a mut S,
 }
 
-/// An interval between two boundaries that can be repeated.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Interval {
-    /// Time by which ranks are shifted; `None` if all have ended.
-    time: Option<SimDuration>,
-    /// Number of times it is to be repeated.
-    repetitions: u64,
-    /// Iterations of the rank that has most.
-    iterations: u64,
+impl<'t, M: Machine, S: Cuttable<'t, M>> State for Simulated<'_, 't, M, S> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { replay, processes, rest } = self;
+        replay.visit(processes, visitor);
+        for process in &mut **processes {
+            if S::COMPARES_DECISIONS {
+                process.visit_decisions(visitor);
+            }
+            process.visit(visitor);
+            if visitor.is_refused() {
+                return;
+            }
+        }
+        rest.visit(visitor);
+    }
 }
 
-/// The state of the ranks of this process at an iteration boundary, and the findings until then.
-struct Boundary {
-    ranks: Vec<Snapshot>,
-    findings: Findings,
+impl<'t, M: Machine, S: Cuttable<'t, M>> Simulated<'_, 't, M, S> {
+    /// Observes the simulation; `None` where a part of it cannot recur.
+    fn observe(&mut self, now: SimTime) -> Option<Observation> {
+        let mut visitor = StateVisitor::observing(now);
+        self.visit(&mut visitor);
+        visitor.into_observation()
+    }
+
+    fn ranks(&self) -> Vec<RankAtCut> {
+        self.processes.iter().map(RankProcess::at_cut).collect()
+    }
 }
 
-/// The last iteration boundaries at which all ranks stopped.
-struct SnapshotHistory {
-    boundaries: VecDeque<Boundary>,
-    capacity: usize,
-    /// Iterations per segment, and the number of segments of this length without a match.
+/// The cuts so far, and what was found.
+struct RecurrenceSearch {
+    /// Ranks of this process that stop at the boundaries of their iterations, by index, and the loops in which they are.
+    stopping: Vec<usize>,
+    loops: Vec<Option<u64>>,
+    /// Number of iteration boundaries passed until now, and the instant and the boundaries of each cut in these loops, by the hash of the
+    /// observation.
+    boundaries: u64,
+    known: HashMap<blake3::Hash, (SimTime, u64)>,
+    /// Cut with which the next one is compared.
+    candidate: Option<Cut>,
+    /// A period is [announced](Cuttable::watch_period) before it can be repeated.
+    watches: bool,
+    /// Number of boundaries per cut, and number of cuts at this distance without a recurrence.
     stride: u64,
     fruitless: u32,
     found: FastForward,
 }
 
-impl SnapshotHistory {
-    fn new(ranks: usize) -> Self {
-        let most = (MAX_SNAPSHOTS / ranks.max(1)).clamp(1, MAX_PERIOD);
+/// A cut with its whole observation, which may recur after one period.
+struct Cut {
+    at: SimTime,
+    observation: Observation,
+    ranks: Vec<RankAtCut>,
+    /// Period that was announced.
+    watched: Option<WatchedPeriod>,
+}
+
+/// A period that begins at a cut, as it was announced.
+#[derive(Clone, Copy)]
+struct WatchedPeriod {
+    /// Boundaries until its end.
+    boundaries: u64,
+    length: SimDuration,
+    /// Number of repetitions after it.
+    repetitions: u64,
+}
+
+impl RecurrenceSearch {
+    fn new(watches: bool) -> Self {
         Self {
-            boundaries: VecDeque::new(),
-            capacity: most,
+            stopping: Vec::new(),
+            loops: Vec::new(),
+            boundaries: 0,
+            known: HashMap::new(),
+            candidate: None,
+            watches,
             stride: 1,
             fruitless: 0,
             found: FastForward::default(),
         }
     }
 
-    /// Compares ranks that have stopped, skips the iterations that repeat, and sets the length of the next segment.
-    fn examine<'t, M: Machine<WorkRequest = Infallible>>(
+    /// Starts again in another loop, or after iterations were skipped.
+    fn reset(&mut self) {
+        self.known.clear();
+        (self.candidate, self.stride, self.fruitless) = (None, 1, 0);
+    }
+
+    /// Compares a cut with the earlier ones, and repeats the interval since one of them if it is equal. Returns the instant from which the
+    /// run continues.
+    fn examine<'t, M: Machine, S: Cuttable<'t, M>>(
         &mut self,
         cluster: &mut Cluster,
-        world: &Replay<'t, M>,
-        processes: &mut [RankProcess<'t, M>],
-    ) -> Result<(), RunError> {
+        cut: SimTime,
+        simulated: &mut Simulated<'_, 't, M, S>,
+    ) -> Result<SimTime, RunError> {
+        let mut at = cut;
+        let distance = self.compare(cluster, &mut at, simulated)?;
+        self.boundaries += distance;
+        for &stopping in &self.stopping {
+            simulated.processes[stopping].skip_boundaries(distance - 1);
+        }
+        Ok(at)
+    }
+
+    /// Returns the number of boundaries to the next cut.
+    fn compare<'t, M: Machine, S: Cuttable<'t, M>>(
+        &mut self,
+        cluster: &mut Cluster,
+        now: &mut SimTime,
+        simulated: &mut Simulated<'_, 't, M, S>,
+    ) -> Result<u64, RunError> {
+        let loop_id = |&stopping: &usize| simulated.processes[stopping].at_cut().loop_id();
+        let loops: Vec<Option<u64>> = self.stopping.iter().map(loop_id).collect();
+        let is_same = std::mem::replace(&mut self.loops, loops) == self.loops;
+        if common(cluster, is_same.then_some(()))?.is_none() {
+            self.reset();
+        }
         self.fruitless += 1;
-        self.compare(cluster, world, processes)?;
-        if self.fruitless == MAX_FRUITLESS_SEGMENTS {
+        if self.fruitless == MAX_FRUITLESS_CUTS {
             (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
         }
-        processes.iter_mut().for_each(|process| process.skip_boundaries(self.stride - 1));
-        Ok(())
+        let candidate = self.candidate.take();
+        let Some(observation) = common(cluster, simulated.observe(*now))? else { return Ok(self.stride) };
+        self.found.iteration_boundaries += 1;
+        let equal = candidate.filter(|candidate| candidate.observation.equals(&observation));
+        let (at, boundaries) = (*now, self.boundaries);
+        let observation = match common(cluster, equal)? {
+            None => observation,
+            Some(before) => match self.repeat(cluster, now, &before, observation, simulated)? {
+                Repeated::Done(distance) => return Ok(distance),
+                Repeated::Impossible(observation) => observation,
+            },
+        };
+        let hash = common_hash(cluster, blake3::hash(observation.bytes()))?;
+        if let Some((earlier, boundaries_then)) = self.known.insert(hash, (at, boundaries)) {
+            let boundaries = boundaries - boundaries_then;
+            let own = simulated.ranks().iter().filter_map(|rank| rank.repetitions_of(boundaries)).min();
+            // One of them is replayed before the others are skipped.
+            let repetitions = least(cluster, own.unwrap_or(u64::MAX))?.saturating_sub(1);
+            if repetitions > 0 && repetitions < u64::MAX - 1 {
+                let watched = WatchedPeriod { boundaries, length: at - earlier, repetitions };
+                self.begin_period(at, observation, watched, simulated);
+                return Ok(boundaries);
+            }
+        }
+        if !self.watches {
+            self.candidate = Some(Cut { at, observation, ranks: simulated.ranks(), watched: None });
+        }
+        Ok(self.stride)
     }
 
-    /// Starts again, because all ranks have reached another loop.
-    fn reset(&mut self) {
-        self.boundaries.clear();
-        (self.stride, self.fruitless) = (1, 0);
+    /// Announces a period that begins now, and keeps the cut.
+    fn begin_period<'t, M: Machine, S: Cuttable<'t, M>>(
+        &mut self,
+        at: SimTime,
+        observation: Observation,
+        watched: WatchedPeriod,
+        simulated: &mut Simulated<'_, 't, M, S>,
+    ) {
+        simulated.rest.watch_period(at, watched.length, watched.repetitions);
+        self.candidate = Some(Cut { at, observation, ranks: simulated.ranks(), watched: Some(watched) });
     }
 
-    fn compare<'t, M: Machine<WorkRequest = Infallible>>(
+    /// Repeats the interval since an equal cut.
+    fn repeat<'t, M: Machine, S: Cuttable<'t, M>>(
         &mut self,
         cluster: &mut Cluster,
-        world: &Replay<'t, M>,
-        processes: &mut [RankProcess<'t, M>],
-    ) -> Result<(), RunError> {
-        let ranks = processes.iter().map(RankProcess::snapshot).collect::<Option<Vec<_>>>();
-        let Some(ranks) = common(cluster, ranks)? else { return Ok(()) };
-        let now = Boundary { ranks, findings: world.counted_findings(processes) };
-        self.found.iteration_boundaries += 1;
-        let is_of_loop = |before: &Boundary| {
-            now.ranks.iter().zip(&before.ranks).all(|(now, before)| now.is_in_loop_of(before))
-        };
-        let is_of_loop = self.boundaries.back().is_none_or(is_of_loop);
-        if common(cluster, is_of_loop.then_some(()))?.is_none() {
-            self.reset();
-        }
-        if let Some(Recurrence { start, findings, interval }) = self.recurrence(cluster, &now)? {
-            let Interval { repetitions: again, iterations, .. } = interval;
-            let before = &self.boundaries[start].ranks;
-            let mut skipped = 0;
-            for ((process, now), before) in processes.iter_mut().zip(&now.ranks).zip(before) {
-                process.fast_forward(now, before, again);
-                skipped += process.actions() - now.actions();
+        now: &mut SimTime,
+        before: &Cut,
+        observation: Observation,
+        simulated: &mut Simulated<'_, 't, M, S>,
+    ) -> Result<Repeated, RunError> {
+        let at = *now;
+        let ranks = simulated.ranks();
+        let own = common(cluster, interval(&ranks, &before.ranks))?;
+        let Some((repetitions, iterations)) = own else { return Ok(Repeated::Impossible(observation)) };
+        let (repetitions, iterations) = (least(cluster, repetitions)?, greatest(cluster, iterations)?);
+        let length = at - before.at;
+        let time = length.checked_mul(repetitions).filter(|_| iterations > 0 && repetitions > 0);
+        // Events lie not far beyond the present, and must not overflow either.
+        let time =
+            time.filter(|&time| at.checked_add(time).is_some_and(|end| end.checked_add(time).is_some()));
+        let Some(time) = time else { return Ok(Repeated::Impossible(observation)) };
+        let repetition = common(cluster, observation.repetition(&before.observation, repetitions))?;
+        let Some(repetition) = repetition else { return Ok(Repeated::Impossible(observation)) };
+        if let Some(watched) = before.watched
+            && (length, repetitions) != (watched.length, watched.repetitions)
+        {
+            // The network has to know both before the interval, and ranks may not do equally many iterations.
+            let watched = WatchedPeriod { length, repetitions: repetitions - 1, ..watched };
+            if watched.repetitions > 0 {
+                self.begin_period(at, observation, watched, simulated);
             }
-            self.found.skipped_actions += sum(cluster, skipped)?;
-            world.restore_findings(findings);
-            self.found.skipped_iterations += iterations * again;
-            self.found.period = self.found.period.max(iterations);
-            self.reset();
-            return Ok(());
+            return Ok(Repeated::Done(watched.boundaries));
         }
-        if self.boundaries.len() == self.capacity {
-            self.boundaries.pop_front();
-        }
-        self.boundaries.push_back(now);
-        Ok(())
-    }
-
-    /// Finds the latest boundary since which all ranks have been shifted in time and have changed in nothing else.
-    fn recurrence(&self, cluster: &mut Cluster, now: &Boundary) -> Result<Option<Recurrence>, RunError> {
-        for (start, before) in self.boundaries.iter().enumerate().rev() {
-            let own = now.interval_since(before);
-            let Some(interval) = Interval::of_all(cluster, own)? else { continue };
-            if let Some(findings) = common(cluster, now.findings_after(before, interval.repetitions))? {
-                return Ok(Some(Recurrence { start, findings, interval }));
+        let mut skipped = 0;
+        for ((process, now), before) in simulated.processes.iter_mut().zip(&ranks).zip(&before.ranks) {
+            if let Some(Interval::Iterations { count, .. }) = now.interval_since(before) {
+                skipped += process.skip_iterations(count * repetitions);
             }
         }
-        Ok(None)
+        simulated.rest.repeat_loads(at);
+        repetition.repeat(time, simulated);
+        *now = at + time;
+        debug_assert!(
+            simulated.observe(*now).is_some_and(|later| later.equals(&observation)),
+            "the whole state is shifted in time"
+        );
+        self.found.skipped_actions += sum(cluster, skipped)?;
+        self.found.skipped_iterations += iterations * repetitions;
+        self.found.period = self.found.period.max(iterations);
+        self.reset();
+        Ok(Repeated::Done(1))
     }
 }
 
-impl Boundary {
-    /// Returns the interval since an earlier boundary; `None` if more than times differ.
-    fn interval_since(&self, before: &Self) -> Option<Interval> {
-        let mut interval = Interval { time: None, repetitions: u64::MAX, iterations: 0 };
-        for (now, before) in self.ranks.iter().zip(&before.ranks) {
-            if let Repetition::Iterations { count, repeats, time } = now.repetition_since(before)? {
-                let of_rank = Interval { time: Some(time), repetitions: repeats, iterations: count };
-                interval = interval.merged(of_rank)?;
-            }
-        }
-        Some(interval)
-    }
-
-    /// Returns the findings after so many repetitions of the interval since an earlier boundary; `None` if a total overflows.
-    fn findings_after(&self, before: &Self, repetitions: u64) -> Option<Findings> {
-        let mut ranks = self.ranks.iter().zip(&before.ranks);
-        let is_possible = ranks.all(|(now, before)| now.can_fast_forward(before, repetitions));
-        if is_possible { self.findings.repeated(&before.findings, repetitions) } else { None }
-    }
+/// Outcome of the repetition of an interval.
+enum Repeated {
+    /// It was repeated, or will be: number of boundaries to the next cut.
+    Done(u64),
+    /// It cannot be repeated even once.
+    Impossible(Observation),
 }
 
-impl Interval {
-    /// Returns the interval of all processes; `None` if it is none of one of them, or cannot be repeated.
-    fn of_all(cluster: &mut Cluster, own: Option<Self>) -> Result<Option<Self>, RunError> {
-        let all = cluster.gather(own)?;
-        let mut all = all.into_iter().map(|own| own.ok_or(()));
-        let merged = all.try_fold(Self { time: None, repetitions: u64::MAX, iterations: 0 }, |one, other| {
-            one.merged(other?).ok_or(())
-        });
-        let merged = merged.ok().filter(|all| all.iterations > 0 && all.repetitions > 0);
-        Ok(cluster.broadcast((cluster.member() == 0).then_some(merged))?)
+/// Returns how often the interval between two cuts of ranks can be repeated, and the iterations of the rank that has most; `None` if it
+/// cannot be repeated.
+fn interval(ranks: &[RankAtCut], before: &[RankAtCut]) -> Option<(u64, u64)> {
+    let (mut repetitions, mut iterations) = (u64::MAX, 0);
+    for (now, before) in ranks.iter().zip(before) {
+        if let Interval::Iterations { count, repeats, .. } = now.interval_since(before)? {
+            (repetitions, iterations) = (repetitions.min(repeats), iterations.max(count));
+        }
     }
-
-    /// Returns the interval of the ranks of both. There is one shift for all ranks: different shifts would change the order in which
-    /// messages arrive.
-    fn merged(self, other: Self) -> Option<Self> {
-        let time = match (self.time, other.time) {
-            (Some(one), Some(other)) if one != other => return None,
-            (one, other) => one.or(other),
-        };
-        let repetitions = self.repetitions.min(other.repetitions);
-        Some(Self { time, repetitions, iterations: self.iterations.max(other.iterations) })
-    }
+    Some((repetitions, iterations))
 }
 
 /// Returns a value if all processes have one.
@@ -223,31 +332,76 @@ fn common<T>(cluster: &mut Cluster, own: Option<T>) -> Result<Option<T>, RunErro
     Ok(own.filter(|_| is_common))
 }
 
-/// A replay without contention that is fast-forwarded. It fails where one of the ranks fails: the first failure in time order is only
-/// known in a run without stops at iteration boundaries.
-pub(crate) struct FreeFastForward<'w, 't, M> {
-    engine: Engine,
-    world: &'w Replay<'t, M>,
-    /// Number of ranks of all processes.
-    ranks: u32,
-    history: SnapshotHistory,
-}
-
-impl<'w, 't, M: Machine> FreeFastForward<'w, 't, M> {
-    pub(crate) fn new(engine: Engine, world: &'w Replay<'t, M>, ranks: u32) -> Self {
-        Self { engine, world, ranks, history: SnapshotHistory::new(ranks as usize) }
-    }
-
-    /// Returns what was found so far.
-    pub(crate) fn found(&self) -> FastForward {
-        self.history.found
-    }
-}
-
-impl<'t, M> Segmented<'t, M> for FreeFastForward<'_, 't, M>
+/// Returns a function of the values of all processes, in their order.
+fn of_all<T, U>(cluster: &mut Cluster, own: T, of: impl Fn(Vec<T>) -> U) -> Result<U, RunError>
 where
-    M: Machine<WorkRequest = Infallible, Error = RouteError>,
+    T: Serialize + serde::de::DeserializeOwned,
+    U: Serialize + serde::de::DeserializeOwned,
 {
+    let all = cluster.gather(own)?;
+    Ok(cluster.broadcast((cluster.member() == 0).then(|| of(all)))?)
+}
+
+fn least(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
+    of_all(cluster, own, |all| all.into_iter().min().unwrap_or_default())
+}
+
+fn greatest(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
+    of_all(cluster, own, |all| all.into_iter().max().unwrap_or_default())
+}
+
+fn common_hash(cluster: &mut Cluster, own: blake3::Hash) -> Result<blake3::Hash, RunError> {
+    let all = of_all(cluster, *own.as_bytes(), |all| *blake3::hash(&all.concat()).as_bytes())?;
+    Ok(all.into())
+}
+
+/// A replay that is fast-forwarded.
+struct FastForwarded<'a, 't, M, S> {
+    inner: S,
+    replay: &'a Replay<'t, M>,
+    search: RecurrenceSearch,
+    /// Last cut, shifted in time if iterations were skipped there.
+    cut: Option<SimTime>,
+}
+
+/// The end of a replay that may have been fast-forwarded.
+pub(crate) struct ForwardedRun<'t, M: Machine> {
+    pub(crate) run: MemberRun<'t, M>,
+    pub(crate) checkpoints: Option<CheckpointSummary>,
+    /// Iterations that were skipped, if they are.
+    pub(crate) fast_forward: Option<FastForward>,
+}
+
+/// Runs the ranks of this process to their end, and skips iterations that repeat if `forwards` is true.
+pub(crate) fn run_forwarded<'t, M, S>(
+    simulation: &Simulation,
+    cluster: &mut Cluster,
+    checkpoints: Option<&CheckpointPlan>,
+    forwards: bool,
+    inner: &mut S,
+    sources: (&'t Replay<'t, M>, Option<&Spool>, &[pdes_core::Rank]),
+    progress: &Progress,
+) -> Result<ForwardedRun<'t, M>, RunError>
+where
+    M: Machine<Error = RouteError>,
+    S: Cuttable<'t, M>,
+{
+    if !forwards {
+        let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, inner, sources, progress)?;
+        return Ok(ForwardedRun { run, checkpoints, fast_forward: None });
+    }
+    let watches = simulation.records_links() || simulation.uses_storage();
+    let search = RecurrenceSearch::new(watches && !S::STOPS_ALL);
+    let mut forwarded = FastForwarded { inner, replay: sources.0, search, cut: None };
+    let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, &mut forwarded, sources, progress)?;
+    Ok(ForwardedRun { run, checkpoints, fast_forward: Some(forwarded.search.found) })
+}
+
+impl<'t, M: Machine<Error = RouteError>, S: Cuttable<'t, M>> Segmented<'t, M>
+    for FastForwarded<'_, 't, M, &mut S>
+{
+    const IN_TIME_ORDER: bool = S::IN_TIME_ORDER;
+
     fn run(
         &mut self,
         cluster: &mut Cluster,
@@ -255,42 +409,93 @@ where
         interrupt: &Interrupt,
         progress: &Progress,
     ) -> Result<MemberRun<'t, M>, RunError> {
-        let engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let Self { inner, replay, search, cut } = self;
+        search.stopping =
+            if S::STOPS_ALL { (0..processes.len()).collect() } else { pacemaker(cluster, &mut processes)? };
         let before = sum(cluster, processes.iter().map(RankProcess::actions).sum())?;
-        let (mut steps, skipped_before) = (0, self.history.found.skipped_actions);
+        let (mut steps, skipped_before) = (0, search.found.skipped_actions);
         loop {
-            let mut run = engine.run_distributed(cluster, self.ranks, processes, progress)?;
+            let (run, reached) = inner.run_to_cut(cluster, processes, *cut, interrupt, progress)?;
             steps += run.steps;
-            if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
-                return Ok(Run { steps, ..run });
-            }
-            // An interrupt comes after some progress: without, all ranks have stopped.
+            let Some(reached) = reached else { return Ok(Run { steps, ..run }) };
+            *cut = Some(reached);
             let is_interrupted = sum(cluster, interrupt.is_requested().into())? > 0;
-            if is_interrupted && run.steps > 0 {
-                run.processes.iter_mut().for_each(RankProcess::stop_again_at_boundary);
+            if is_interrupted && !S::STOPS_ALL {
                 return Ok(Run { steps, ..run });
             }
             processes = run.processes;
-            self.history.examine(cluster, self.world, &mut processes)?;
+            let mut simulated = Simulated { replay, processes: &mut processes, rest: &mut **inner };
+            *cut = Some(search.examine(cluster, reached, &mut simulated)?);
             if is_interrupted {
                 return Ok(Run { processes, steps, ending: Ending::StoppedAtCheckpoint });
             }
-            let reached = before + steps + self.history.found.skipped_actions - skipped_before;
+            let reached = before + steps + search.found.skipped_actions - skipped_before;
             // The first process counts for all.
             progress.continue_after(if cluster.member() == 0 { reached } else { 0 });
         }
     }
 
-    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        Ok(self.found().save())
+    fn save(&mut self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        let state = (self.search.found, self.inner.save(cluster)?);
+        Ok(postcard::to_allocvec(&state).expect("memory takes all"))
     }
 
     fn skipped_actions(&self) -> u64 {
-        self.found().skipped_actions
+        self.search.found.skipped_actions
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.history.found = FastForward::restore(state)?;
-        Ok(())
+        let (found, inner): (FastForward, Vec<u8>) = postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        self.search.found = found;
+        self.inner.restore(&inner)
+    }
+}
+
+/// Chooses the rank whose boundaries are followed by cuts, and lets all others pass theirs; returns its index on its process. A loop of
+/// the longest program has most of its actions, if any has.
+fn pacemaker<M: Machine>(
+    cluster: &mut Cluster,
+    processes: &mut [RankProcess<'_, M>],
+) -> Result<Vec<usize>, RunError> {
+    let longest = processes.iter().map(|process| (process.program_actions(), Reverse(process.rank()))).max();
+    let longest = of_all(cluster, longest, |all| all.into_iter().max().flatten())?;
+    let is_pacemaker =
+        |process: &RankProcess<'_, M>| longest.is_some_and(|(_, rank)| rank.0 == process.rank());
+    processes.iter_mut().filter(|process| !is_pacemaker(process)).for_each(RankProcess::pass_all_boundaries);
+    Ok(processes.iter().position(is_pacemaker).into_iter().collect())
+}
+
+/// Without contention a replay is cut where all ranks have stopped at the boundary of an iteration, have ended, or wait for a rank
+/// that has stopped. It fails where one of the ranks fails: the first failure in time order is only known in a run without stops.
+impl<'t, M> Cuttable<'t, M> for FreeRunning
+where
+    M: Machine<WorkRequest = Infallible, Error = RouteError>,
+{
+    const STOPS_ALL: bool = true;
+    const COMPARES_DECISIONS: bool = true;
+
+    fn run_to_cut(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, M>>,
+        _: Option<SimTime>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<(MemberRun<'t, M>, Option<SimTime>), RunError> {
+        let engine: Engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let mut run = engine.run_distributed(cluster, self.ranks, processes, progress)?;
+        if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
+            return Ok((run, None));
+        }
+        // An interrupt comes after some progress: without, all ranks have stopped.
+        let is_interrupted = sum(cluster, interrupt.is_requested().into())? > 0;
+        if is_interrupted && run.steps > 0 {
+            run.processes.iter_mut().for_each(RankProcess::stop_again_at_boundary);
+            return Ok((run, None));
+        }
+        let clocks = run.processes.iter().filter(|process| !process.has_ended());
+        let first = clocks.map(|process| pdes_core::Process::clock(process).as_picos()).min();
+        let now = SimTime::from_picos(least(cluster, first.unwrap_or(u64::MAX))?);
+        Ok((run, Some(now)))
     }
 }

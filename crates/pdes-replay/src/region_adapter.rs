@@ -1,15 +1,14 @@
 //! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
-mod windows;
-
 use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{ForeignState, Message, NetworkRegion, RouteError};
+use netmodel::{Message, NetworkRegion, RouteError};
 use pdes_core::{
-    Cluster, ExchangeCounts, Fault, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks, RegionIndex,
-    RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, SubmittedWork,
+    Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks,
+    RegionIndex, RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, State, StateVisitor,
+    SubmittedWork, load_state, save_state,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,9 +16,9 @@ use serde::de::DeserializeOwned;
 use crate::Placement;
 use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
+use crate::fast_forward::Cuttable;
 use crate::simulation::{MemberRun, RunError, ServerUse};
-use crate::storage::{RegionStorage, SavedStorage};
-pub(crate) use windows::InWindows;
+use crate::storage::RegionStorage;
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
@@ -67,21 +66,37 @@ impl<'a, N> RegionAdapter<'a, N> {
     }
 }
 
-/// State of a region, and of its storage.
-type SavedAdapter = (Vec<u8>, Option<SavedStorage>);
+/// Between two spans, no completion is left to be delivered, and no work was late.
+impl<N: NetworkRegion<Completion>> State for RegionAdapter<'_, N> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { index: _, region, placement: _, homes: _, completions: _, storage, late: _ } = self;
+        region.visit(visitor);
+        visitor.context(storage.is_some());
+        storage.iter_mut().for_each(|storage| storage.visit(visitor));
+    }
+}
 
 impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
-    fn save(&self) -> SavedAdapter {
-        (self.region.save(), self.storage.as_ref().map(RegionStorage::save))
+    /// Saves the states of regions.
+    fn save_all(adapters: &mut [Self]) -> Vec<Vec<u8>> {
+        let save = |adapter| save_state(adapter).expect("a model with checkpoints can be saved");
+        adapters.iter_mut().map(save).collect()
     }
 
-    fn restore(&mut self, (region, storage): &SavedAdapter) -> Result<(), ForeignState> {
-        self.region.restore(region)?;
-        match (&mut self.storage, storage) {
-            (Some(own), Some(state)) => own.restore(state),
-            (None, None) => Ok(()),
-            _ => Err(ForeignState),
-        }
+    /// Loads the states of regions, each by its number.
+    fn load_all(adapters: &mut [Self], states: &[Vec<u8>]) -> Result<(), ForeignState> {
+        let state = |index: RegionIndex| states.get(index as usize).ok_or(ForeignState);
+        adapters.iter_mut().try_for_each(|adapter| load_state(adapter, state(adapter.index)?))
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.region.watch_period(now, period, repetitions);
+        self.storage.iter_mut().for_each(|storage| storage.watch_period(now, period, repetitions));
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.region.repeat_loads(now);
+        self.storage.iter_mut().for_each(|storage| storage.repeat_loads(now));
     }
 
     /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
@@ -215,14 +230,16 @@ where
     }
 }
 
-/// A replay in epochs, region by region, which can be interrupted at the end of an epoch.
+/// A replay in epochs or windows, region by region, which can be interrupted and cut between two of them.
 pub(crate) struct InRegions<'r, 'a, 't, 'm, N> {
     engine: RegionalEngine,
-    epoch: SimDuration,
+    span: SimDuration,
     blocks: &'r RegionBlocks,
     /// Regions of this process.
     adapters: Vec<RegionAdapter<'a, N>>,
     world: &'r Replay<'t, SharedMachine<'m>>,
+    /// Last cut, from which windows are counted.
+    cut: Option<SimTime>,
     /// Counts so far, with the messages that carried critical paths since this process has begun.
     counts: ExchangeCounts,
     timing: Option<RegionalTiming>,
@@ -231,12 +248,13 @@ pub(crate) struct InRegions<'r, 'a, 't, 'm, N> {
 impl<'r, 'a, 't, 'm, N> InRegions<'r, 'a, 't, 'm, N> {
     pub(crate) fn new(
         engine: RegionalEngine,
-        epoch: SimDuration,
+        span: SimDuration,
         blocks: &'r RegionBlocks,
         adapters: Vec<RegionAdapter<'a, N>>,
         world: &'r Replay<'t, SharedMachine<'m>>,
     ) -> Self {
-        Self { engine, epoch, blocks, adapters, world, counts: ExchangeCounts::default(), timing: None }
+        let (cut, counts, timing) = (None, ExchangeCounts::default(), None);
+        Self { engine, span, blocks, adapters, world, cut, counts, timing }
     }
 
     /// Returns the counts so far. A single process sends no critical paths between regions: theirs are left out, so that the counts
@@ -263,33 +281,65 @@ where
         interrupt: &Interrupt,
         progress: &Progress,
     ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
-        let engine = self.engine.clone().interrupted_by(interrupt.clone());
-        let adapters = std::mem::take(&mut self.adapters);
-        let done = engine.run_distributed(cluster, self.epoch, processes, self.blocks, adapters, progress)?;
-        let RegionalRun { run, regions, exchange_counts, timing, .. } = done.map_err(RunError::Unordered)?;
+        Ok(self.run_to_cut(cluster, processes, None, interrupt, progress)?.0)
+    }
+
+    fn save(&mut self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        let counts = self.exchange_counts(cluster)?;
+        let own = RegionAdapter::save_all(&mut self.adapters);
+        // The regions of a process follow those of the process before.
+        let regions: Vec<Vec<u8>> = cluster.gather(own)?.into_iter().flatten().collect();
+        Ok(postcard::to_allocvec(&(counts, self.cut, regions)).expect("memory takes all"))
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
+        let regions: Vec<Vec<u8>>;
+        (self.counts, self.cut, regions) = postcard::from_bytes(state).map_err(|_| ForeignState)?;
+        if regions.len() != self.blocks.count() {
+            return Err(ForeignState);
+        }
+        RegionAdapter::load_all(&mut self.adapters, &regions)
+    }
+}
+
+impl<'t, 'm, N> Cuttable<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
+where
+    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+{
+    fn run_to_cut(
+        &mut self,
+        cluster: &mut Cluster,
+        processes: Vec<RankProcess<'t, SharedMachine<'m>>>,
+        from: Option<SimTime>,
+        interrupt: &Interrupt,
+        progress: &Progress,
+    ) -> Result<(MemberRun<'t, SharedMachine<'m>>, Option<SimTime>), RunError> {
+        let mut engine = self.engine.clone().interrupted_by(interrupt.clone());
+        let mut adapters = std::mem::take(&mut self.adapters);
+        self.cut = from.or(self.cut);
+        if let Some(cut) = self.cut {
+            engine = engine.continuing_from(cut);
+            RegionAdapter::regions(&mut adapters).for_each(|region| region.count_spans_from(cut));
+        }
+        let done = engine.run_distributed(cluster, self.span, processes, self.blocks, adapters, progress)?;
+        let RegionalRun { run, regions, cut, exchange_counts, timing } = done.map_err(RunError::Unordered)?;
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
         self.counts.boundaries += boundaries;
         self.counts.rounds += rounds;
         self.counts.messages += messages;
         (self.adapters, self.timing) = (regions, timing);
-        Ok(run)
+        Ok((run, cut))
     }
 
-    fn save(&self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        let counts = self.exchange_counts(cluster)?;
-        let own: Vec<SavedAdapter> = self.adapters.iter().map(RegionAdapter::save).collect();
-        // The regions of a process follow those of the process before.
-        let regions: Vec<SavedAdapter> = cluster.gather(own)?.into_iter().flatten().collect();
-        Ok(postcard::to_allocvec(&(counts, regions)).expect("memory takes all"))
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.adapters.iter_mut().for_each(|adapter| adapter.visit(visitor));
     }
 
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        let state = postcard::from_bytes(state).map_err(|_| ForeignState)?;
-        let (counts, regions): (ExchangeCounts, Vec<SavedAdapter>) = state;
-        if regions.len() != self.blocks.count() {
-            return Err(ForeignState);
-        }
-        self.counts = counts;
-        self.adapters.iter_mut().try_for_each(|adapter| adapter.restore(&regions[adapter.index as usize]))
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.adapters.iter_mut().for_each(|adapter| adapter.watch_period(now, period, repetitions));
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.adapters.iter_mut().for_each(|adapter| adapter.repeat_loads(now));
     }
 }

@@ -46,6 +46,8 @@ const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;
 
 /// Number of regions for each thread in windows, so that threads can share the work evenly.
 const REGIONS_PER_THREAD: u32 = 4;
+/// Number of regions of a run with checkpoints.
+const SAVED_REGIONS: u32 = 32;
 
 /// Largest number of links whose loads are recorded by default: a record takes a kilobyte for each link.
 const MAX_RECORDED_LINKS: usize = 1 << 16;
@@ -365,7 +367,12 @@ impl Simulation {
         let ranks = self.trace.ranks();
         let mut residents = vec![0_u64; self.platform.hosts().len()];
         (0..ranks).for_each(|rank| residents[self.placement.host(Rank::new(rank)).index()] += 1);
-        let regions = (threads as u32).saturating_mul(REGIONS_PER_THREAD).min(ranks);
+        // A run that resumes from a checkpoint has the same regions, whatever the number of threads.
+        let regions = match self.job.checkpoints {
+            Some(_) => SAVED_REGIONS,
+            None => (threads as u32).saturating_mul(REGIONS_PER_THREAD),
+        };
+        let regions = regions.min(ranks);
         let before =
             residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
         let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);

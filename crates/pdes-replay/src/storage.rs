@@ -12,7 +12,7 @@ use netmodel::{
 };
 
 pub(crate) use file_rules::FileRules;
-pub(crate) use region_storage::{RegionStorage, SavedStorage};
+pub(crate) use region_storage::RegionStorage;
 pub(crate) use resources::StorageResources;
 
 /// Returns the place of a file as a host sees it; `None` if the platform has no storage. `route` returns the route between two hosts.

@@ -5,7 +5,7 @@ use pdes_replay::{Config, Simulation};
 
 use super::{FREE, config, run};
 use crate::checkpoints::replay_in_parts;
-use crate::command_line::Folder;
+use crate::command_line::{DONE, Folder, command};
 use crate::matrix::digest;
 
 /// A fat tree of 128 hosts with a file system on its last leaf, whose servers have all abilities.
@@ -81,6 +81,44 @@ fn file_systems_are_simulated_by_regions() {
     let (in_parts, stops) = replay_in_parts(with(&["network.epoch_s='auto'"]), &folder);
     let in_parts = in_parts.unwrap();
     assert!(stops > 0 && digest(&in_parts) == one.0 && in_parts.file_servers == one.1, "in {stops} parts");
+}
+
+/// Loops with accesses to files are fast-forwarded on several threads, too, without contention and with it.
+#[test]
+fn iterations_with_files_are_fast_forwarded_on_threads() {
+    let folder = Folder::new();
+    let platform = folder.write("servers.toml", SERVERS);
+    let of_rank = |rank: u32| {
+        let (next, last) = ((rank + 1) % 12, (rank + 11) % 12);
+        let iteration = format!(
+            "R compute 1e6\nR io-open /fs/x\nR io-write_at /fs/x {rank}00000 100000\nR send {next} 0 1000\nR recv {last} 0 1000\n\
+             R io-read_at /fs/x {rank}00000 70000\nR io-close /fs/x\nR barrier\n"
+        );
+        format!("R init\n{}R finalize\n", iteration.repeat(100)).replace("R ", &format!("{rank} "))
+    };
+    let text = folder.write("loop.txt", &(0..12).map(of_rank).collect::<String>());
+    let trace = folder.path("loop.pdt");
+    command().args(["trace", "convert"]).arg(text).arg("-o").arg(&trace).assert().code(DONE);
+    let replay = |settings: &[&str]| {
+        let config = config(
+            &trace,
+            &platform,
+            &[&["network.preset='raw'", "parallel.oversubscribe=true"], settings].concat(),
+        );
+        let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(7));
+        assert!(!simulation.warnings().iter().any(|warning| warning.contains("one thread")));
+        let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
+        (digest(&outcome), outcome.file_servers, outcome.fast_forward)
+    };
+    for model in [FREE, "network.model='flow'"] {
+        let one = replay(&[model]);
+        for threads in ["engine.threads=1", "engine.threads=3"] {
+            let found = replay(&[model, threads, "engine.fast_forward=true"]);
+            assert!((&found.0, &found.1) == (&one.0, &one.1), "{model} {threads}");
+            let skipped = found.2.expect("it was asked for").skipped_iterations;
+            assert!(skipped > 30, "{model} {threads}: {skipped} iterations skipped");
+        }
+    }
 }
 
 /// A read beyond the end fails at the client, wherever the servers are; what is missing of a part may be a hole of the file.

@@ -7,7 +7,6 @@ mod counts;
 mod operation;
 mod plan;
 mod polls;
-mod recurrence;
 mod state;
 mod step;
 
@@ -20,12 +19,9 @@ use crate::point_to_point::{
     Awaited, OperationIndex, PointToPoint, Request, RequestCompletion, RequestId, Requests,
 };
 use crate::statistics::ActionKind;
-pub(crate) use counts::OperationCounts;
+pub(crate) use counts::{OperationCounts, operations_on};
 use operation::{RunningOperation, Wait};
 pub(crate) use plan::Origin;
-pub use recurrence::OperationBases;
-pub(crate) use recurrence::RelativeTags;
-pub(crate) use state::SavedOperations;
 
 /// The collective operations of a rank that are in progress.
 #[derive(Default)]

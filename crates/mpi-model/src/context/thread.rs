@@ -1,6 +1,6 @@
 //! Threads of control of a rank: its program, and non-blocking operations.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 /// State of a thread of control.
@@ -40,19 +40,6 @@ impl Thread {
         Self { clock, action: operation.into(), last_post: clock, posts: 0, first_round: operation }
     }
 
-    /// Writes the clock, and the posts at this instant; those at earlier ones do not matter. Nor does the action.
-    pub(crate) fn write_state(&self, state: &mut StateWriter) {
-        state.time(self.clock);
-        let posts = if self.last_post == self.clock { self.posts } else { 0 };
-        state.value(&(posts, self.first_round));
-    }
-
-    /// Shifts the thread in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        self.clock += time;
-        self.last_post = self.last_post.saturating_add(time);
-    }
-
     /// Returns the number of the next post at the present instant, from 1. SimGrid lets ranks take turns: each makes one call, then
     /// each that can makes its next one. Flows that start at one instant start in that order.
     #[inline]
@@ -62,5 +49,21 @@ impl Thread {
         }
         self.posts += 1;
         self.first_round + self.posts
+    }
+}
+
+/// The posts at earlier instants make no difference, nor does the action, which is for messages to the user.
+impl State for Thread {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let clock_before = self.clock;
+        let Self { clock, action, last_post, posts, first_round } = self;
+        visitor.time(clock);
+        visitor.saved(action);
+        visitor.compare(&if *last_post == clock_before { *posts } else { 0 });
+        if !visitor.is_observing() {
+            visitor.time(last_post);
+        }
+        visitor.saved(posts);
+        visitor.plain(first_round);
     }
 }

@@ -2,20 +2,19 @@
 
 use std::cmp::Reverse;
 
-use pdes_core::{Rank, SimTime};
+use pdes_core::{Rank, StateVisitor, Total};
 use serde::{Deserialize, Serialize};
 
 use super::composition::forward_events;
-use super::critical_path::{CriticalPathTracker, PathStores, SavedPaths};
-use super::distributions::{Sampler, Samples};
-use super::recorder::{EventRecorder, SavedEvents};
-use super::traffic::{Counts, TrafficCounter};
+use super::critical_path::{CriticalPathTracker, PathStores};
+use super::distributions::Sampler;
+use super::recorder::EventRecorder;
+use super::traffic::TrafficCounter;
 use super::{Analysis, ObservedRank, Observer};
 use crate::communication_matrix::{CommunicationMatrix, SharedMatrix};
 use crate::critical_path::CriticalPath;
 use crate::distribution::{Distributions, SharedHistograms};
 use crate::machine::Machine;
-use crate::point_to_point::RequestId;
 use crate::rank::RankProcess;
 use crate::replay::Replay;
 use crate::timeline::Recording;
@@ -58,10 +57,9 @@ impl Findings {
     }
 }
 
-impl Findings {
-    /// Returns the sums after `times` more repetitions of their growth since earlier findings; `None` where one overflows. Critical
-    /// paths are no sums, and stay out.
-    pub fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
+/// Critical paths are no sums, and stay out.
+impl Total for Findings {
+    fn repeated(&self, before: &Self, times: u64) -> Option<Self> {
         let distributions = match (&self.distributions, &before.distributions) {
             (Some(now), Some(before)) => Some(now.repeated(before, times)?),
             _ => None,
@@ -130,8 +128,8 @@ impl<'t, M: Machine> Replay<'t, M> {
 
     /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
     ///
-    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded. Events that the consumer has are
-    /// not part of the [state](RankProcess::save) of a rank.
+    /// Iterations over which a rank is [fast-forwarded](RankProcess::skip_iterations) are not recorded. Events that the consumer has are
+    /// not part of the state of a rank.
     pub fn with_recording(mut self, recording: Option<Recording<'t>>) -> Self {
         self.analysis.recording = recording;
         self
@@ -146,10 +144,15 @@ impl<'t, M: Machine> Replay<'t, M> {
         }
     }
 
-    /// Returns the sums that these processes have counted so far, all of it; critical paths are no sums, and stay out.
-    pub fn counted_findings(&self, processes: &mut [RankProcess<'_, M>]) -> Findings {
+    /// Visits what ranks share, for comparison and repetition: the prices of polls, and the sums that these processes have counted.
+    pub fn visit(&self, processes: &mut [RankProcess<'_, M>], visitor: &mut StateVisitor<'_>) {
         processes.iter_mut().for_each(RankProcess::publish);
-        self.findings(&[])
+        visitor.compare(&self.poll_prices());
+        let mut findings = self.findings(&[]);
+        visitor.total(&mut findings);
+        if visitor.is_repeating() {
+            self.restore_findings(findings);
+        }
     }
 
     /// Continues with findings of ranks that are [restored](Self::restore_process).
@@ -213,40 +216,19 @@ impl<'t> Analysis for Analyses<'t> {
     }
 }
 
-/// State of the observers of a rank; each is `None` if it was not requested.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct SavedAnalyses {
-    critical_path: Option<Box<SavedPaths>>,
-    samples: Option<Box<Samples>>,
-    counts: Option<Box<Counts>>,
-    events: Option<Box<SavedEvents>>,
-}
-
-/// Restores the state of an observer, if there is one; returns whether both are there, or none, and the state is one of the rank.
-fn restore<O: Observer>(observer: Option<&mut O>, saved: Option<Box<O::Saved>>) -> bool {
-    match (observer, saved) {
-        (Some(observer), Some(saved)) => observer.restore(*saved),
-        (observer, saved) => observer.is_none() && saved.is_none(),
-    }
+/// Visits an observer, which is there in all states of a rank, or in none.
+fn visit<O: Observer>(observer: &mut Option<Box<O>>, visitor: &mut StateVisitor<'_>) {
+    visitor.context(observer.is_some());
+    observer.iter_mut().for_each(|observer| observer.visit(visitor));
 }
 
 impl Observer for RankAnalyses<'_> {
-    type Saved = SavedAnalyses;
-
-    fn save(&self) -> SavedAnalyses {
-        SavedAnalyses {
-            critical_path: self.critical_path.as_ref().map(|tracker| Box::new(tracker.save())),
-            samples: self.sampler.as_ref().map(|sampler| Box::new(sampler.save())),
-            counts: self.traffic.as_ref().map(|traffic| Box::new(traffic.save())),
-            events: self.recorder.as_ref().map(|recorder| Box::new(recorder.save())),
-        }
-    }
-
-    fn restore(&mut self, saved: SavedAnalyses) -> bool {
-        restore(self.critical_path.as_deref_mut(), saved.critical_path)
-            && restore(self.sampler.as_deref_mut(), saved.samples)
-            && restore(self.traffic.as_deref_mut(), saved.counts)
-            && restore(self.recorder.as_deref_mut(), saved.events)
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { critical_path, sampler, traffic, recorder } = self;
+        visit(critical_path, visitor);
+        visit(sampler, visitor);
+        visit(traffic, visitor);
+        visit(recorder, visitor);
     }
 
     fn is_active(&self) -> bool {
@@ -255,15 +237,6 @@ impl Observer for RankAnalyses<'_> {
 
     fn counts_messages(&self) -> bool {
         self.sampler.is_some() || self.traffic.is_some()
-    }
-
-    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
-        if let Some(sampler) = &self.sampler {
-            sampler.append_begins(request, begins);
-        }
-        if let Some(traffic) = &self.traffic {
-            traffic.append_begins(request, begins);
-        }
     }
 
     forward_events!(all self => [

@@ -1,9 +1,8 @@
 //! Composition of observers: none, and pairs.
 
-use pdes_core::SimTime;
+use pdes_core::StateVisitor;
 
 use super::{Analysis, ObservedRank, Observer};
-use crate::point_to_point::RequestId;
 
 /// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out those of waits.
 macro_rules! forward_events {
@@ -68,7 +67,6 @@ macro_rules! forward_events {
             operation_dropped(operation: $crate::OperationIndex)(operation);
             data_received(from: pdes_core::Rank, fragment: $crate::token::Fragment)(from, fragment);
             publish()();
-            iterations_skipped(time: pdes_core::SimDuration)(time);
         }
     };
     (@each $vis:vis $this:ident $observers:tt;
@@ -98,14 +96,6 @@ impl Analysis for () {
 }
 
 impl Observer for () {
-    type Saved = ();
-
-    fn save(&self) {}
-
-    fn restore(&mut self, (): ()) -> bool {
-        true
-    }
-
     fn is_active(&self) -> bool {
         false
     }
@@ -135,14 +125,9 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
 }
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
-    type Saved = (A::Saved, B::Saved);
-
-    fn save(&self) -> Self::Saved {
-        (self.0.save(), self.1.save())
-    }
-
-    fn restore(&mut self, (one, other): Self::Saved) -> bool {
-        self.0.restore(one) && self.1.restore(other)
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.0.visit(visitor);
+        self.1.visit(visitor);
     }
 
     fn is_active(&self) -> bool {
@@ -151,11 +136,6 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn counts_messages(&self) -> bool {
         self.0.counts_messages() || self.1.counts_messages()
-    }
-
-    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
-        self.0.append_begins(request, begins);
-        self.1.append_begins(request, begins);
     }
 
     forward_events!(all self => [Some(&mut self.0), Some(&mut self.1)]);

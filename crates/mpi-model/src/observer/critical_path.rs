@@ -9,7 +9,7 @@ mod store;
 mod tracker;
 mod transfer_times;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use trace_mmap::PortId;
 
 use super::{ActionSpan, Carrier, Match, Network, Observer, Sent, SentTime, UncontendedMessages, Wait};
@@ -20,8 +20,8 @@ use crate::statistics::ActionKind;
 use crate::token::{Fragment, Message, ReceiveQueue};
 pub(crate) use store::PathStores;
 use store::{PathKey, join, split};
+pub(super) use tracker::CriticalPathTracker;
 use tracker::DataFlow;
-pub(super) use tracker::{CriticalPathTracker, SavedPaths};
 
 impl UncontendedMessages {
     /// Adds the time of the data to a path.
@@ -33,14 +33,16 @@ impl UncontendedMessages {
 }
 
 impl Observer for CriticalPathTracker<'_> {
-    type Saved = SavedPaths;
-
-    fn save(&self) -> SavedPaths {
-        self.saved()
-    }
-
-    fn restore(&mut self, saved: SavedPaths) -> bool {
-        self.continue_from(saved).is_some()
+    /// The sums that paths share are saved once. Paths are no sums: they are not compared.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if !(visitor.is_saving() || visitor.is_loading()) {
+            return;
+        }
+        let mut saved = self.saved();
+        visitor.saved(&mut saved);
+        if visitor.is_loading() && self.continue_from(saved).is_none() {
+            visitor.refuse();
+        }
     }
 
     #[inline(always)]

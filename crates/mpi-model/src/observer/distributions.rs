@@ -1,6 +1,6 @@
 //! Sampler of messages and waits, for histograms.
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
@@ -18,11 +18,13 @@ pub(super) struct Sampler<'a> {
 }
 
 /// Samples of a rank that are not in the shared histograms yet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Samples {
+#[derive(Clone, Debug, Serialize, Deserialize, State)]
+#[state(in_place)]
+struct Samples {
     /// Time at which the message of each receive was sent, until it arrives.
     sent: RequestTable<Option<SimTime>>,
     /// Values of each quantity.
+    #[state(saved = "they are in the shared histograms before they are compared")]
     values: [Vec<u64>; 3],
 }
 
@@ -62,16 +64,8 @@ impl<'a> Sampler<'a> {
 }
 
 impl Observer for Sampler<'_> {
-    type Saved = Samples;
-
-    fn save(&self) -> Samples {
-        self.samples.clone()
-    }
-
-    fn restore(&mut self, saved: Samples) -> bool {
-        let is_own = self.samples.sent.has_slots_of(&saved.sent);
-        self.samples = saved;
-        is_own
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.samples.visit(visitor);
     }
 
     #[inline(always)]
@@ -106,13 +100,5 @@ impl Observer for Sampler<'_> {
 
     fn publish(&mut self) {
         Quantity::ALL.into_iter().for_each(|quantity| self.flush(quantity));
-    }
-
-    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
-        begins.extend(self.samples.sent.get(request).copied().flatten());
-    }
-
-    fn iterations_skipped(&mut self, time: SimDuration) {
-        self.samples.sent.for_each(|sent| *sent = sent.map(|sent| sent.saturating_add(time)));
     }
 }

@@ -1,11 +1,11 @@
 //! Everything that observes one rank.
 
-use pdes_core::SimTime;
+use pdes_core::{SimTime, StateVisitor};
 
 use super::composition::forward_events;
 use super::{ActionSpan, Analysis, Network, ObservedRank, Observer, UncontendedMessages, Wait, WaitStates};
 use crate::cause::Cause;
-use crate::point_to_point::RequestId;
+use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::{ActionKind, Statistics};
 
 /// Statistics and observers of a rank.
@@ -32,6 +32,25 @@ impl<O: Observer> RankObservers<O> {
             has_others: others.is_active(),
             others,
         }
+    }
+
+    /// Visits the statistics and the observers; times before `past` make no difference. Wait states are compared of those requests and
+    /// operations that matter.
+    pub(crate) fn visit(
+        &mut self,
+        past: SimTime,
+        requests: &[RequestId],
+        operations: impl Iterator<Item = OperationIndex>,
+        visitor: &mut StateVisitor<'_>,
+    ) {
+        let Self { statistics, wait_states, others, has_others: _ } = self;
+        visitor.compare(&statistics.current_region());
+        visitor.total(statistics);
+        visitor.context(wait_states.is_some());
+        if let Some(wait_states) = wait_states {
+            wait_states.visit(past, requests, operations, visitor);
+        }
+        others.visit(visitor);
     }
 
     forward_events!(some pub(crate) self => [

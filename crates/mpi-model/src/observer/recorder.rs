@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimTime};
+use pdes_core::{Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, LocationId};
 
@@ -23,12 +23,12 @@ pub(super) struct EventRecorder<'a> {
     recording: Recording<'a>,
     /// Records the states of the rank, too, not only messages from ranks whose states are recorded.
     records_states: bool,
-    events: SavedEvents,
+    events: RankEvents,
 }
 
 /// Buffered events of a rank, and messages in flight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SavedEvents {
+struct RankEvents {
     /// Present call site or region.
     site: Option<LocationId>,
     /// Matched messages that have not arrived.
@@ -41,7 +41,7 @@ pub(super) struct SavedEvents {
 impl<'a> EventRecorder<'a> {
     pub(super) fn new(recording: Recording<'a>, me: Rank) -> Self {
         let records_states = recording.excerpt.includes(me);
-        Self { me, recording, records_states, events: SavedEvents::default() }
+        Self { me, recording, records_states, events: RankEvents::default() }
     }
 
     fn push(&mut self, event: Event) {
@@ -103,15 +103,9 @@ impl<'a> EventRecorder<'a> {
 }
 
 impl Observer for EventRecorder<'_> {
-    type Saved = SavedEvents;
-
-    fn save(&self) -> SavedEvents {
-        self.events.clone()
-    }
-
-    fn restore(&mut self, saved: SavedEvents) -> bool {
-        self.events = saved;
-        true
+    /// Events are recorded once: they are not compared.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        visitor.saved(&mut self.events);
     }
 
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! Table with an entry for each request of a rank.
 
+use pdes_core::{State, StateVisitor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ObservedRank;
@@ -55,9 +57,28 @@ impl<T: Default> RequestTable<T> {
         self.of_program.len() == other.of_program.len()
     }
 
-    /// Calls a function for all entries.
-    pub(super) fn for_each(&mut self, change: impl FnMut(&mut T)) {
-        self.of_program.iter_mut().chain(&mut self.of_parts).for_each(change);
+    /// Returns all entries.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.of_program.iter_mut().chain(&mut self.of_parts)
+    }
+}
+
+/// An entry that makes no difference is the default one.
+impl<T: State + Default + PartialEq + Serialize + DeserializeOwned> State for RequestTable<T> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let slots = self.of_program.len();
+        if visitor.saves_whole(self) {
+            if self.of_program.len() != slots {
+                visitor.refuse();
+            }
+            return;
+        }
+        let none = T::default();
+        for (number, entry) in (0_usize..).zip(self.iter_mut()).filter(|(_, entry)| **entry != none) {
+            visitor.compare(&number);
+            entry.visit(visitor);
+        }
+        visitor.compare(&usize::MAX);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimDuration, SimTime};
+use pdes_core::{Rank, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::request_table::RequestTable;
@@ -22,8 +22,10 @@ pub(super) struct TrafficCounter<'a> {
 }
 
 /// Messages of a rank that are not in the shared matrix yet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Counts {
+#[derive(Clone, Debug, Serialize, Deserialize, State)]
+#[state(in_place)]
+struct Counts {
+    #[state(saved = "they are in the shared matrix before they are compared")]
     received: BTreeMap<u32, Traffic>,
     /// Group of the sender and begin of the transfer of the message of each receive, until it arrives.
     transfers: RequestTable<Option<(u32, SimTime)>>,
@@ -55,16 +57,8 @@ impl<'a> TrafficCounter<'a> {
 }
 
 impl Observer for TrafficCounter<'_> {
-    type Saved = Counts;
-
-    fn save(&self) -> Counts {
-        self.counts.clone()
-    }
-
-    fn restore(&mut self, saved: Counts) -> bool {
-        let is_own = self.counts.transfers.has_slots_of(&saved.transfers);
-        self.counts = saved;
-        is_own
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.counts.visit(visitor);
     }
 
     #[inline(always)]
@@ -93,14 +87,5 @@ impl Observer for TrafficCounter<'_> {
 
     fn publish(&mut self) {
         self.matrix.collect(self.group, &mut self.counts.received);
-    }
-
-    fn append_begins(&self, request: RequestId, begins: &mut Vec<SimTime>) {
-        begins.extend(self.counts.transfers.get(request).copied().flatten().map(|(_, begin)| begin));
-    }
-
-    fn iterations_skipped(&mut self, time: SimDuration) {
-        let later = |(from, begin): (u32, SimTime)| (from, begin.saturating_add(time));
-        self.counts.transfers.for_each(|transfer| *transfer = transfer.map(later));
     }
 }

@@ -1,6 +1,6 @@
 //! Wait states: separates waiting for a rank from waiting for data (transfer), by the time at which the peer was ready.
 
-use pdes_core::{Rank, SimDuration, SimTime};
+use pdes_core::{Rank, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
@@ -30,7 +30,7 @@ pub(crate) struct WaitStates {
 }
 
 /// Wait for a message that has been sent late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
 pub(crate) struct LateMessage {
     /// The sender.
     pub(crate) from: Rank,
@@ -39,6 +39,7 @@ pub(crate) struct LateMessage {
     /// Time at which this message was sent, or the first one that is known to have been sent before.
     pub(crate) sent: SimTime,
     /// Kind of the action that waited.
+    #[state(plain)]
     pub(crate) kind: ActionKind,
     /// Index of its region in the breakdown.
     pub(crate) region: usize,
@@ -82,7 +83,43 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// Visits a peer: one that was ready before `past` is not waited for. The cause may also be that of a post.
+    fn visit(&mut self, past: SimTime, visitor: &mut StateVisitor<'_>) {
+        let Self { ready, state, rank, cause } = self;
+        visitor.compare(cause);
+        if visitor.time_from(past, ready) {
+            visitor.compare(&(state, rank));
+        }
+    }
+}
+
 impl WaitStates {
+    /// Visits the state; times before `past` make no difference. Compared are the peers of those requests and operations that matter.
+    pub(super) fn visit(
+        &mut self,
+        past: SimTime,
+        requests: &[RequestId],
+        operations: impl Iterator<Item = OperationIndex>,
+        visitor: &mut StateVisitor<'_>,
+    ) {
+        if visitor.is_saving() || visitor.is_loading() {
+            visitor.saved(self);
+            return;
+        }
+        let Self { peers, of_operations, operation: _, last: _, late, activity } = self;
+        visitor.compare(activity);
+        late.visit(visitor);
+        if visitor.is_repeating() {
+            peers.iter_mut().chain(of_operations).for_each(|peer| peer.visit(past, visitor));
+            return;
+        }
+        requests.iter().for_each(|&request| peers.get_mut(request).visit(past, visitor));
+        for operation in operations {
+            self.of_operation(operation).visit(past, visitor);
+        }
+    }
+
     pub(super) fn new(rank: &ObservedRank<'_>, needs_causes: bool) -> Self {
         Self {
             peers: RequestTable::new(rank),
@@ -96,14 +133,8 @@ impl WaitStates {
 
     /// Returns the last late messages, whose order matters for what is to come.
     #[inline]
-    pub(crate) fn late(&self) -> &[LateMessage] {
+    pub(super) fn late(&self) -> &[LateMessage] {
         &self.late
-    }
-
-    /// Returns the activity that makes the rank late, where that is needed.
-    #[inline]
-    pub(crate) fn activity(&self) -> Option<Activity> {
-        self.activity
     }
 
     /// Returns the cause of the lateness of the current thread of control, where that is needed.
@@ -156,7 +187,7 @@ impl WaitStates {
     }
 
     /// Returns the last peer for which a non-blocking operation waited.
-    pub(crate) fn of_operation(&self, operation: OperationIndex) -> Peer {
+    fn of_operation(&self, operation: OperationIndex) -> Peer {
         self.of_operations.get(operation.index()).copied().unwrap_or_default()
     }
 
@@ -221,17 +252,6 @@ impl WaitStates {
 }
 
 impl Observer for WaitStates {
-    type Saved = Self;
-
-    fn save(&self) -> Self {
-        self.clone()
-    }
-
-    fn restore(&mut self, saved: Self) -> bool {
-        *self = saved;
-        true
-    }
-
     #[inline]
     fn action_ended(&mut self, action: &ActionSpan) {
         if let Some(activity) = &mut self.activity {
@@ -313,14 +333,5 @@ impl Observer for WaitStates {
 
     fn operation_ended(&mut self, operation: OperationIndex, request: RequestId) {
         *self.peers.get_mut(request) = self.of_operations[operation.index()];
-    }
-
-    fn iterations_skipped(&mut self, time: SimDuration) {
-        let shift = |peer: &mut Peer| peer.ready = peer.ready.saturating_add(time);
-        self.peers.for_each(shift);
-        self.of_operations.iter_mut().for_each(shift);
-        for late in &mut self.late {
-            (late.begin, late.sent) = (late.begin.saturating_add(time), late.sent.saturating_add(time));
-        }
     }
 }

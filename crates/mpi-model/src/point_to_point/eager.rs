@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::completion::Completion;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::{Machine, Work};
 use crate::observer::Analysis;
-use crate::token::{EagerMessageId, Message};
+use crate::token::{EagerMessageId, Message, eager_messages_to};
 
 /// Eager messages to a rank that have not both arrived and been received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,35 +34,26 @@ enum State {
 }
 
 impl EagerMessages {
-    /// Returns the number of messages so far, on which their numbers count.
-    pub(super) fn started(&self) -> u32 {
-        self.started
-    }
-
-    /// Writes the messages with their numbers relative to the last one.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        let mut messages: Vec<_> = self.states.iter().collect();
-        messages.sort_by_key(|(id, _)| id.0);
-        state.value(&messages.len());
-        for (id, message) in messages {
-            state.value(&id.relative_to(self.started));
-            match message {
-                State::Unexpected => state.value(&0_u8),
-                State::Expected { receive, received } => state.value(&(1_u8, receive, received)),
-                State::Arrived(at) => {
-                    state.value(&2_u8);
-                    state.time(*at);
-                }
-                State::Unwanted => state.value(&3_u8),
-            }
+    /// Visits the messages to a rank in the order of their numbers.
+    pub(super) fn visit(&mut self, me: Rank, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
         }
-    }
-
-    /// Shifts all arrivals in time.
-    pub(super) fn shift_time(&mut self, time: SimDuration) {
-        for state in self.states.values_mut() {
-            if let State::Arrived(at) = state {
-                *at = at.saturating_add(time);
+        let Self { states, started } = self;
+        visitor.number_on(eager_messages_to(me), started);
+        let mut messages: Vec<_> = states.iter_mut().collect();
+        messages.sort_by_key(|(id, _)| id.0);
+        visitor.compare(&messages.len());
+        for (id, message) in messages {
+            id.compare(me, visitor);
+            match message {
+                State::Unexpected => visitor.variant(0),
+                State::Expected { receive, received } => visitor.compare(&(1_u8, receive, received)),
+                State::Arrived(at) => {
+                    visitor.variant(2);
+                    visitor.time(at);
+                }
+                State::Unwanted => visitor.variant(3),
             }
         }
     }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
@@ -80,33 +80,25 @@ impl Mailbox {
         Self { awaits_time, ..Self::default() }
     }
 
-    /// Writes the messages and the receives in their order.
-    pub(super) fn write_state(&self, eager_messages: u32, state: &mut StateWriter) {
-        state.value(&(self.unexpected.len(), self.receives.len()));
-        for (sent, unexpected) in &self.unexpected {
-            state.time(sent.at);
-            state.value(&sent.from);
-            let Message { bytes, tag, communicator, reply, round, .. } = unexpected.message;
-            state.value(&(bytes, tag, communicator, reply, round));
-            unexpected.departure.write_state(eager_messages, state);
+    /// Visits the messages to a rank and its receives in their order.
+    pub(super) fn visit(&mut self, me: Rank, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
         }
-        for posted in &self.receives {
-            let Receive { posted: at, request, round, capacity, wanted: tag, .. } = posted.receive;
-            state.time(at);
-            state.value(&(request, round, capacity, tag, posted.wanted, posted.recorded));
-        }
-    }
-
-    /// Shifts all messages and receives in time.
-    pub(super) fn shift_time(&mut self, time: SimDuration) {
-        let later = |(sent, mut unexpected): (SendOrder, UnexpectedMessage)| {
-            let at = sent.at.saturating_add(time);
-            unexpected.message.posted = at;
-            (SendOrder { at, ..sent }, unexpected)
-        };
-        self.unexpected = std::mem::take(&mut self.unexpected).into_iter().map(later).collect();
-        for posted in &mut self.receives {
-            posted.receive.posted = posted.receive.posted.saturating_add(time);
+        let Self { awaits_time: _, unexpected, receives } = self;
+        visitor.compare(&(unexpected.len(), receives.len()));
+        let visited =
+            std::mem::take(unexpected).into_iter().map(|(SendOrder { at: _, round, from }, mut message)| {
+                visitor.compare(&from);
+                // They are ordered by the times of their sends, however long ago these were.
+                let tag = message.message.tag;
+                message.visit(me, (SimTime::ZERO, tag), visitor);
+                (SendOrder { at: message.message.posted, round, from }, message)
+            });
+        *unexpected = visited.collect();
+        for PostedReceive { receive, wanted, recorded } in receives {
+            visitor.compare(&(*wanted, *recorded));
+            receive.visit({ receive.wanted }.tag(), visitor);
         }
     }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
@@ -61,14 +61,44 @@ pub(crate) enum Departure {
     InFlight(EagerMessageId),
 }
 
-impl Departure {
-    /// Writes the departure, with the number of an eager message relative to the last one.
-    pub(crate) fn write_state(self, eager_messages: u32, state: &mut StateWriter) {
-        state.value(&match self {
-            Self::OnMatch => (0, 0),
-            Self::OnSend => (1, 0),
-            Self::InFlight(id) => (2, id.relative_to(eager_messages)),
-        });
+impl UnexpectedMessage {
+    /// Visits a message to a rank, with its tag as it is compared. A post before `past` makes no difference to a message that moves when
+    /// it is matched.
+    pub(super) fn visit(&mut self, me: Rank, (past, tag): (SimTime, u32), visitor: &mut StateVisitor<'_>) {
+        let Self { message, departure } = self;
+        let Message { posted, bytes, tag: _, communicator, reply, round, cause } = message;
+        let past = match *departure {
+            Departure::OnMatch => {
+                visitor.variant(0);
+                past
+            }
+            Departure::OnSend => {
+                visitor.variant(1);
+                SimTime::ZERO
+            }
+            Departure::InFlight(id) => {
+                visitor.variant(2);
+                id.compare(me, visitor);
+                past
+            }
+        };
+        visitor.compare(&(tag, bytes, communicator, reply, cause));
+        // Posts of one instant have an order.
+        if visitor.time_from(past, posted) {
+            visitor.compare(round);
+        }
+    }
+}
+
+impl Receive {
+    /// Visits a posted receive, with the tag that it wants as it is compared.
+    pub(super) fn visit(&mut self, wanted: Option<u32>, visitor: &mut StateVisitor<'_>) {
+        let Self { mut posted, request, round, mut action, capacity, wanted: _ } = *self;
+        visitor.compare(&(request, round, capacity, wanted));
+        visitor.time(&mut posted);
+        // Only messages to the user name the action.
+        visitor.counter(&mut action);
+        (self.posted, self.action) = (posted, action);
     }
 }
 
@@ -223,26 +253,63 @@ impl<Route: Copy> Ports<Route> {
         })
     }
 
-    /// Shifts all queued items in time, and receives by `actions` actions of their rank.
-    pub(crate) fn shift_time(&mut self, time: SimDuration, actions: u64) {
-        self.slabs.unexpected.for_each(|unexpected| {
-            unexpected.message.posted = unexpected.message.posted.saturating_add(time);
-        });
-        self.slabs.posted.for_each(|receive| {
-            receive.posted = receive.posted.saturating_add(time);
-            receive.action += actions;
-        });
+    /// Visits all queued items of a rank, port by port; the first `of_trace` ones are those of the trace. `relative_tag` returns a tag of
+    /// the operations of a communicator as it is compared.
+    pub(super) fn visit<E>(
+        &mut self,
+        (me, of_trace, past): (Rank, u32, SimTime),
+        relative_tag: impl Fn(u32, CommId, &mut StateVisitor<'_>) -> u32,
+        path: impl Fn(Rank) -> Result<Route, E>,
+        visitor: &mut StateVisitor<'_>,
+    ) {
+        if visitor.is_saving() {
+            visitor.saved(&mut self.save(of_trace));
+            return;
+        }
+        if visitor.is_loading() {
+            let mut queued = QueuedItems::default();
+            visitor.saved(&mut queued);
+            if !matches!(self.restore(&queued, path), Ok(true)) {
+                visitor.refuse();
+            }
+            return;
+        }
+        visitor.compare(&self.are_empty());
+        if self.are_empty() {
+            return;
+        }
+        let by_index = self.contexts();
+        let Self { table, slabs: Slabs { unexpected: messages, posted: receives }, by_context: _ } = self;
+        for (index, Port { peer: _, route: _, unexpected, posted }) in (0_u32..).zip(table) {
+            let relative = |tag, visitor: &mut StateVisitor<'_>| match by_index.get(&index) {
+                Some(Context::Collective(id) | Context::Times(id)) => relative_tag(tag, *id, visitor),
+                Some(Context::Mailbox) | None => tag,
+            };
+            unexpected.for_each(messages, |message| {
+                visitor.compare(&(1_u8, index));
+                let tag = relative(message.message.tag, visitor);
+                message.visit(me, (past, tag), visitor);
+            });
+            posted.for_each(receives, |receive| {
+                visitor.compare(&(2_u8, index));
+                let wanted = { receive.wanted }.tag().map(|tag| relative(tag, visitor));
+                receive.visit(wanted, visitor);
+            });
+        }
     }
 
-    /// Returns the contexts of the ports after the first `of_trace` ones, which are those of the trace.
-    pub(crate) fn contexts(&self, of_trace: u32) -> Vec<Option<Context>> {
-        let mut contexts = vec![None; self.table.len().saturating_sub(of_trace as usize)];
-        for (&(context, _), &index) in self.by_context.iter().flat_map(|contexts| contexts.iter()) {
-            if let Some(place) = index.checked_sub(of_trace) {
-                contexts[place as usize] = Some(context);
-            }
+    /// Returns the communicator of a port for operations.
+    pub(super) fn collective_of(&self, port: usize) -> Option<CommId> {
+        match self.contexts().get(&(port as u32)) {
+            Some(Context::Collective(id) | Context::Times(id)) => Some(*id),
+            Some(Context::Mailbox) | None => None,
         }
-        contexts
+    }
+
+    /// Returns the contexts of ports that are not of the trace.
+    fn contexts(&self) -> BTreeMap<u32, Context> {
+        let contexts = self.by_context.iter().flat_map(|contexts| contexts.iter());
+        contexts.map(|(&(context, _), &index)| (index, context)).collect()
     }
 
     /// Returns whether a posted receive is queued.
@@ -256,10 +323,8 @@ impl<Route: Copy> Ports<Route> {
     }
 
     /// Returns all queued items, and the ports after the first `of_trace` ones, which are those of the trace.
-    pub(crate) fn save(&self, of_trace: u32) -> QueuedItems {
-        let contexts = self.by_context.iter().flat_map(|contexts| contexts.iter());
-        let by_index: BTreeMap<u32, Context> =
-            contexts.map(|(&(context, _), &index)| (index, context)).collect();
+    fn save(&self, of_trace: u32) -> QueuedItems {
+        let by_index = self.contexts();
         let further = self.table.iter().enumerate().skip(of_trace as usize);
         let further = further.filter_map(|(index, port)| {
             Some((*by_index.get(&(index as u32))?, port.peer, port.route.is_some()))
@@ -275,7 +340,7 @@ impl<Route: Copy> Ports<Route> {
     }
 
     /// Restores queued items into empty queues; returns whether they fit the ports.
-    pub(crate) fn restore<E>(
+    fn restore<E>(
         &mut self,
         queued: &QueuedItems,
         path: impl Fn(Rank) -> Result<Route, E>,
@@ -316,8 +381,8 @@ impl<Route: Copy> Ports<Route> {
 }
 
 /// Queued items of all ports, by the index of their port.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct QueuedItems {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct QueuedItems {
     /// Ports after those of the trace, in their order; and whether their routes were looked up.
     other_ports: Vec<(Context, Rank, bool)>,
     unexpected: Vec<(u32, UnexpectedMessage)>,

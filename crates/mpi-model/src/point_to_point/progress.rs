@@ -7,7 +7,7 @@
 //! decided when the rank begins its next action. The call may also wait, directly or not, for its sender. So the rank has a conditional
 //! event at the time of the send: when that is granted, nothing can end the call before.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CallId;
 
@@ -29,18 +29,21 @@ pub(crate) struct CallProgress {
     delayed: Vec<MatchedMessage>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct InCall {
     begin: SimTime,
     /// Cause of the lateness of the rank at its begin.
+    #[state(plain)]
     cause: Cause,
+    #[state(plain)]
     awaits: AwaitedByCall,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct EndedCall {
     begin: SimTime,
     end: SimTime,
+    #[state(plain)]
     cause: Cause,
 }
 
@@ -86,36 +89,18 @@ impl CallProgress {
         self.call.and_then(|_| self.delayed.iter().map(|delayed| delayed.message.posted).min())
     }
 
-    /// Returns whether no earlier call matters, and no message is delayed.
-    pub(super) fn is_simple(&self, has_receives: bool) -> bool {
-        self.delayed.is_empty() && (self.ended.is_empty() || !has_receives)
-    }
-
-    /// Writes everything on which the future depends. Without unmatched receives, no earlier call matters.
-    pub(super) fn write_state(&self, has_receives: bool, state: &mut StateWriter) {
-        let ended = if has_receives { &*self.ended } else { &[] };
-        state.value(&(ended.len(), self.delayed.len()));
-        state.value(&self.call.map(|call| (call.awaits, call.cause)));
-        if let Some(call) = self.call {
-            state.time(call.begin);
+    /// Visits the calls. Without unmatched receives, no earlier call makes a difference.
+    pub(super) fn visit(&mut self, has_receives: bool, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
         }
-        for ended in ended {
-            state.time(ended.begin);
-            state.time(ended.end);
-            state.value(&ended.cause);
+        let Self { call, ended, delayed } = self;
+        call.visit(visitor);
+        if has_receives || !visitor.is_observing() {
+            ended.visit(visitor);
         }
-        self.delayed.iter().for_each(|delayed| delayed.write_state(state));
-    }
-
-    /// Shifts all times, and receives by `actions` actions of their rank.
-    pub(super) fn shift_time(&mut self, time: SimDuration, actions: u64) {
-        let shift = |at: &mut SimTime| *at = at.saturating_add(time);
-        self.call.iter_mut().for_each(|call| shift(&mut call.begin));
-        for ended in &mut self.ended {
-            shift(&mut ended.begin);
-            shift(&mut ended.end);
-        }
-        self.delayed.iter_mut().for_each(|delayed| delayed.shift_time(time, actions));
+        visitor.compare(&delayed.len());
+        delayed.iter_mut().for_each(|matched| matched.visit(visitor));
     }
 }
 
@@ -138,6 +123,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             progress.ended.clear();
         }
         Ok(())
+    }
+
+    /// Returns whether earlier calls, or messages, are kept because receives are not matched.
+    pub(crate) fn keeps_calls(&self) -> bool {
+        let keeps = |progress: &CallProgress| {
+            !progress.delayed.is_empty() || (!progress.ended.is_empty() && self.has_receives())
+        };
+        self.progress.as_deref().is_some_and(keeps)
     }
 
     /// Returns whether some receive is not matched.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
@@ -75,6 +75,28 @@ pub(crate) enum Request {
     Complete(RequestCompletion),
 }
 
+impl Request {
+    /// Visits the state; returns whether the other side makes a difference. The time of a completion before `past` makes none.
+    fn visit(&mut self, past: SimTime, visitor: &mut StateVisitor<'_>) -> bool {
+        match self {
+            Self::Inactive => {
+                visitor.variant(0);
+                false
+            }
+            Self::Pending(awaited) => {
+                visitor.variant(1);
+                visitor.plain(awaited);
+                true
+            }
+            Self::Complete(RequestCompletion { at, received }) => {
+                visitor.variant(2);
+                visitor.plain(received);
+                visitor.time_from(past, at)
+            }
+        }
+    }
+}
+
 /// Event for which a pending request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
@@ -105,12 +127,6 @@ pub(crate) struct RequestCompletion {
     pub(crate) at: SimTime,
     /// Size of a received detached message, for which the receiver pays when it completes the request.
     pub(crate) received: Option<Bytes>,
-}
-
-impl RequestCompletion {
-    fn later(self, time: SimDuration) -> Self {
-        Self { at: self.at.saturating_add(time), ..self }
-    }
 }
 
 /// Index of a collective operation among those of a rank that are in progress.
@@ -293,18 +309,34 @@ impl Requests {
         (used.map(|((number, part), _)| (RequestId::part(number), part.state)), vacant)
     }
 
-    /// Shifts all completions in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        for request in &mut self.table {
-            if let Request::Complete(completion) = (*request).into() {
-                *request = Request::Complete(completion.later(time)).into();
+    /// Visits all requests. Those of operations are compared while they are in use, with the numbers for the next ones. Returns the
+    /// requests whose other sides make a difference, for a visitor that observes.
+    pub(crate) fn visit(&mut self, past: SimTime, visitor: &mut StateVisitor<'_>) -> Vec<RequestId> {
+        let (slots, mut matter) = (self.slots(), Vec::new());
+        if visitor.saves_whole(self) {
+            if self.slots() != slots {
+                visitor.refuse();
+            }
+            return matter;
+        }
+        let used: Vec<RequestId> = self.parts().0.map(|(request, _)| request).collect();
+        let Self { table, parts } = self;
+        for (number, packed) in table.iter_mut().enumerate() {
+            let mut request = Request::from(*packed);
+            if request.visit(past, visitor) {
+                matter.push(RequestId::new(number));
+            }
+            *packed = request.into();
+        }
+        let Some(Parts { table, vacant, pending: _ }) = parts.as_deref_mut() else { return matter };
+        for request in used {
+            visitor.compare(&request);
+            if table[request.index()].state.visit(past, visitor) {
+                matter.push(request);
             }
         }
-        for part in self.parts.iter_mut().flat_map(|parts| &mut parts.table) {
-            if let Request::Complete(completion) = &mut part.state {
-                *completion = completion.later(time);
-            }
-        }
+        visitor.compare(vacant);
+        matter
     }
 
     /// Returns the operation that made a request, if one did.

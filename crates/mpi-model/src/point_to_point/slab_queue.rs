@@ -46,11 +46,6 @@ impl<T> Slab<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.items == 0
     }
-
-    /// Applies `change` to all items, and to the stale contents of free nodes.
-    pub(crate) fn for_each(&mut self, change: impl FnMut(&mut T)) {
-        self.nodes.iter_mut().map(|node| &mut node.item).for_each(change);
-    }
 }
 
 impl<T: Copy> Slab<T> {
@@ -134,6 +129,18 @@ impl Queue {
             (index != last).then(|| slab.nodes[index as usize].next)
         });
         places.map(|index| &slab.nodes[index as usize].item)
+    }
+
+    /// Applies `change` to all items, in their order.
+    pub(crate) fn for_each<T>(&self, slab: &mut Slab<T>, mut change: impl FnMut(&mut T)) {
+        let mut index = self.last;
+        while let Some(node) = slab.nodes.get(index as usize) {
+            index = node.next;
+            change(&mut slab.nodes[index as usize].item);
+            if index == self.last {
+                break;
+            }
+        }
     }
 
     /// Removes and returns the first item that `accepts`. O(1) where that is the head, O(n) otherwise.

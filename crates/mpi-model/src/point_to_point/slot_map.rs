@@ -22,11 +22,6 @@ impl SlotMap {
         self.table.get(slot.index()).map_or(slot, |&mapped| Slot::new(mapped))
     }
 
-    /// Returns whether no slots have ever been swapped.
-    pub(crate) fn is_identity(&self) -> bool {
-        self.table.is_empty()
-    }
-
     /// Swaps the requests of two slots of the trace.
     pub(crate) fn swap(&mut self, one: Slot, other: Slot) {
         let needed = one.index().max(other.index()) as u32 + 1;

@@ -1,6 +1,6 @@
 //! Transfers of matched messages: eager, detached and rendezvous.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::eager::order_number;
@@ -26,22 +26,13 @@ pub(super) struct MatchedMessage {
 }
 
 impl MatchedMessage {
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        let Message { posted, bytes, tag, communicator, reply, round, cause } = self.message;
-        let Receive { posted: ready, request, round: receive_round, .. } = self.receive;
-        state.value(&(self.port, bytes, tag, communicator, (reply, round, cause)));
-        state.value(&(request, receive_round, self.cause));
-        state.time(posted);
-        state.time(ready);
-    }
-
-    /// Shifts the message in time, and the receive by `actions` actions of its rank.
-    pub(super) fn shift_time(&mut self, time: SimDuration, actions: u64) {
-        for at in [&mut self.message.posted, &mut self.ready] {
-            *at = at.saturating_add(time);
-        }
-        self.receive.posted = self.receive.posted.saturating_add(time);
-        self.receive.action += actions;
+    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { port, message, receive, ready, cause } = self;
+        let Message { posted, bytes, tag, communicator, reply, round, cause: of_sender } = message;
+        visitor.compare(&(port, bytes, tag, communicator, (reply, round, of_sender), cause));
+        visitor.time(posted);
+        visitor.time(ready);
+        receive.visit({ receive.wanted }.tag(), visitor);
     }
 }
 

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use pdes_core::{Bytes, Rank};
+use pdes_core::{Bytes, Rank, StateVisitor, Total};
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{
@@ -32,11 +32,12 @@ use crate::statistics::ActionKind;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Files {
     files: BTreeMap<Box<str>, File>,
-    collective_accesses: FileAccessCounts,
+    /// Number of collective accesses on each communicator.
+    collective_accesses: AccessCounts,
 }
 
-/// Number of collective accesses to files on each communicator.
-pub(super) type FileAccessCounts = BTreeMap<CommId, u32>;
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct AccessCounts(BTreeMap<CommId, u32>);
 
 /// A file as a rank sees it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -133,38 +134,37 @@ impl Files {
         self.files.get_mut(file).expect("the file is there")
     }
 
-    /// Returns everything on which the future depends where iterations recur: of numbers that only grow none, and of individual pointers
-    /// those that matter.
+    /// Visits the files. Numbers that only grow are not compared, and of individual pointers those that matter are.
     ///
     /// Iterations are the same for all ranks, so that collective accesses have the same parts again. A pointer matters if times depend on
     /// positions, or if a view or a collective access has it.
-    pub(super) fn recurrent_state(&self, has_positions: bool) -> impl Serialize + '_ {
-        let has_positions = has_positions || !self.collective_accesses.is_empty();
-        let state = self.files.iter().map(move |(name, file)| {
-            let matters = has_positions || file.calls.view.is_some();
-            (name, file.state, file.calls, matters.then_some(file.pointer))
-        });
-        state.collect::<Vec<_>>()
-    }
-
-    /// Returns the number of collective accesses on each communicator.
-    pub(super) fn counts(&self) -> FileAccessCounts {
-        self.collective_accesses.clone()
-    }
-
-    /// Repeats the collective accesses since an earlier count `times` more times.
-    pub(super) fn repeat_accesses(&mut self, before: &FileAccessCounts, times: u64) {
-        for (communicator, count) in &mut self.collective_accesses {
-            let counted = *count - before.get(communicator).copied().unwrap_or(0);
-            *count = count.wrapping_add(counted.wrapping_mul(times as u32));
+    pub(super) fn visit(&mut self, has_positions: bool, visitor: &mut StateVisitor<'_>) {
+        let Self { files, collective_accesses } = self;
+        visitor.total(collective_accesses);
+        visitor.saved(files);
+        let has_positions = has_positions || !collective_accesses.0.is_empty();
+        for (name, File { state, pointer, phase: _, calls }) in files {
+            let matters = has_positions || calls.view.is_some();
+            visitor.compare(&(name, state, calls, matters.then_some(pointer)));
         }
     }
 
     /// Counts a collective access on a communicator; returns its number there, from 0.
     fn next_collective_access(&mut self, communicator: CommId) -> u32 {
-        let count = self.collective_accesses.entry(communicator).or_default();
+        let count = self.collective_accesses.0.entry(communicator).or_default();
         *count += 1;
         *count - 1
+    }
+}
+
+/// Counts wrap around.
+impl Total for AccessCounts {
+    fn repeated(&self, Self(before): &Self, times: u64) -> Option<Self> {
+        let repeated = self.0.iter().map(|(&communicator, &count)| {
+            let counted = count.wrapping_sub(before.get(&communicator).copied().unwrap_or(0));
+            (communicator, count.wrapping_add(counted.wrapping_mul(times as u32)))
+        });
+        Some(Self(repeated.collect()))
     }
 }
 

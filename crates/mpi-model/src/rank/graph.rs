@@ -10,7 +10,7 @@ mod activity;
 
 use std::cmp::Reverse;
 
-use pdes_core::{Bytes, Pause, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Pause, Rank, SimDuration, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, GraphMessage, GraphOperation, OperationGraph};
 
@@ -33,7 +33,7 @@ pub(super) struct GraphRunner<'t> {
 
 /// Progress of a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct GraphProgress {
+struct GraphProgress {
     /// Number of unresolved dependencies of each operation.
     open: Box<[u32]>,
     /// Start of each operation, as far as it is known, and last the end of the rank.
@@ -67,24 +67,20 @@ impl<'t> GraphRunner<'t> {
         self.progress.started
     }
 
-    /// Returns the progress, to be restored by [`Self::restore`].
-    pub(super) fn save(&self) -> GraphProgress {
-        self.progress.clone()
-    }
-
-    /// Restores a progress; returns whether it is one of this graph.
-    pub(super) fn restore(&mut self, progress: GraphProgress) -> bool {
-        let len = self.progress.open.len();
+    /// Visits the progress of a graph, which has no iterations.
+    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { graph, progress } = self;
+        visitor.saved(progress);
+        let len = graph.operations().len();
         let is_own = progress.open.len() == len
             && progress.starts.len() == len + 1
             && progress.activity.is_valid(progress.starts[len].at)
             && progress.ready.iter().all(|&operation| (operation as usize) < len)
             && progress.ended <= progress.started
             && progress.started <= len as u64;
-        if is_own {
-            self.progress = progress;
+        if !is_own {
+            visitor.refuse();
         }
-        is_own
     }
 
     /// Returns the number of operations, which stands for the end of the rank where operations have theirs.

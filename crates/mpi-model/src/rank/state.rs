@@ -1,127 +1,109 @@
-//! Checkpoint state of a rank between two turns, from which it continues in another process of the operating system.
+//! State of a rank between two turns, with no token in transit to it: everything that does not follow from the trace, the machine
+//! and the parameters.
+//!
+//! At a cut a rank stands anywhere in an iteration. It skips iterations when it comes to the next boundary, where its program and
+//! its columns of amounts can continue later; its times move on at the cut itself.
 
-use std::collections::BTreeMap;
-
-use pdes_core::{Rank, SimTime};
-use serde::{Deserialize, Serialize};
-use trace_mmap::CursorPosition;
+use pdes_core::{SimTime, State, StateVisitor};
 
 use super::RankProcess;
-use super::file::Files;
-use super::graph::GraphProgress;
-use super::pending::Pending;
-use super::recurrence::BoundaryAction;
-use crate::collective::runner::{CollectiveRunner, SavedOperations};
-use crate::context::Thread;
-use crate::error::ReplayError;
-use crate::machine::{DeviceHistory, Machine};
-use crate::observer::{Analysis, Observer, WaitStates};
-use crate::point_to_point::{RequestId, SavedMessages};
-use crate::statistics::Statistics;
+use super::boundary::BoundaryAction;
+use crate::context::RankContext;
+use crate::machine::Machine;
+use crate::observer::{Analysis, Observer, RankObservers};
 
-/// State of a rank between two turns, with no token in transit to it: everything that does not follow from the trace, the
-/// machine and the parameters.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct RankState<S = ()> {
-    mark: CursorPosition,
-    boundary_action: BoundaryAction,
-    thread: Thread,
-    action_begin: SimTime,
-    pending: Pending,
-    awaited: Option<RequestId>,
-    compute_factor: f64,
-    computations_ahead: u8,
-    granted_events: u64,
-    messages: SavedMessages,
-    operations: SavedOperations,
-    statistics: Statistics,
-    wait_states: Option<Box<WaitStates>>,
-    observer: S,
-    files: Files,
-    device_histories: BTreeMap<u32, DeviceHistory>,
-    graph: Option<GraphProgress>,
-}
-
-/// Error of a rank that cannot continue from a state.
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError<E: std::error::Error + 'static> {
-    /// A rank has no route from another.
-    #[error(transparent)]
-    Replay(#[from] Box<ReplayError<E>>),
-    /// The state is not one of this rank of this trace.
-    #[error("rank {rank}: the state after {actions} actions does not fit the trace")]
-    Foreign {
-        /// Rank.
-        rank: Rank,
-        /// Number of actions done, according to the state.
-        actions: u64,
-    },
-}
-
-/// State of a rank with this analysis.
-pub(crate) type SavedRank<'t, A> = RankState<<<A as Analysis>::Observer<'t> as Observer>::Saved>;
-
-impl<S> RankState<S> {
-    /// Returns the number of actions that the rank had begun.
-    pub fn actions(&self) -> u64 {
-        self.mark.position()
-    }
-}
-
-impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
-    /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, and where it is known to
-    /// fail.
-    pub fn save(&self) -> Option<SavedRank<'t, A>> {
-        let observers = &self.context.observers;
-        Some(RankState {
-            mark: self.cursor.saved_position()?,
-            boundary_action: self.boundary_action,
-            thread: self.context.thread,
-            action_begin: self.action_begin,
-            pending: self.pending,
-            awaited: self.awaited,
-            compute_factor: self.compute_factor,
-            computations_ahead: self.computations_ahead,
-            granted_events: self.granted_events,
-            messages: self.point_to_point.save(&self.context)?,
-            operations: self.collectives.save(),
-            statistics: observers.statistics.clone(),
-            wait_states: observers.wait_states.clone(),
-            observer: observers.others.save(),
-            files: self.files.clone(),
-            device_histories: self.context.device_histories.clone(),
-            graph: self.graph.as_ref().map(|graph| graph.save()),
-        })
-    }
-
-    /// Restores a state into a rank that has done nothing yet.
-    pub(crate) fn restore(&mut self, state: SavedRank<'t, A>) -> Result<(), RestoreError<M::Error>> {
-        let foreign = RestoreError::Foreign { rank: self.context.me, actions: state.actions() };
-        let fail = |kind| Box::new(ReplayError { rank: self.context.me, action: 0, kind });
-        let is_own = state.wait_states.is_some() == self.context.observers.wait_states.is_some()
-            && self.point_to_point.restore(state.messages).map_err(fail)?;
-        let collectives = CollectiveRunner::restore(&self.context, state.operations);
-        let is_own = is_own
-            && match (&mut self.graph, state.graph) {
-                (Some(graph), Some(progress)) => graph.restore(progress),
-                (graph, progress) => graph.is_none() && progress.is_none(),
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+    /// Visits the place in the program, but for the number of iterations to come; returns whether more of the rank is to be visited:
+    /// one that has ended has no future. Outside of equal iterations no state recurs.
+    fn visit_place(&mut self, visitor: &mut StateVisitor<'_>) -> bool {
+        let has_ended = self.has_ended();
+        let Self { cursor, boundary_action, .. } = self;
+        if visitor.is_saving() || visitor.is_loading() {
+            let Some(mut place) = cursor.saved_position() else {
+                visitor.refuse();
+                return false;
             };
-        let is_own = is_own && self.context.observers.others.restore(state.observer);
-        let (true, Some(collectives)) = (is_own, collectives) else { return Err(foreign) };
-        self.cursor.resume_at(&state.mark);
-        let equal =
-            self.cursor.iteration_in_progress().map_or(0, |iteration| iteration.boundary.upcoming_equal);
-        if !state.boundary_action.is_possible_before(equal) {
-            return Err(foreign);
+            visitor.saved(&mut place);
+            visitor.saved(boundary_action);
+            if visitor.is_loading() && !visitor.is_refused() {
+                cursor.resume_at(&place);
+                let equal =
+                    cursor.iteration_in_progress().map_or(0, |iteration| iteration.boundary.upcoming_equal);
+                if !boundary_action.is_possible_before(equal) {
+                    visitor.refuse();
+                }
+            }
+            return !visitor.is_refused();
         }
-        self.boundary_action = state.boundary_action;
-        (self.context.thread, self.collectives) = (state.thread, collectives);
-        (self.action_begin, self.pending, self.awaited) = (state.action_begin, state.pending, state.awaited);
-        (self.compute_factor, self.granted_events) = (state.compute_factor, state.granted_events);
-        (self.computations_ahead, self.files) = (state.computations_ahead, state.files);
-        self.context.device_histories = state.device_histories;
-        let observers = &mut self.context.observers;
-        (observers.statistics, observers.wait_states) = (state.statistics, state.wait_states);
-        Ok(())
+        let Some(iteration) = cursor.iteration_in_progress() else {
+            visitor.compare(&has_ended);
+            if !has_ended {
+                visitor.refuse();
+            }
+            return false;
+        };
+        // Equal iterations have the same actions, so that their number tells the position.
+        visitor.compare(&(false, iteration.boundary.loop_id, iteration.actions_read));
+        true
+    }
+}
+
+/// A rank refuses that is known to fail, or whose trace is damaged.
+impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if !self.visit_place(visitor) {
+            return;
+        }
+        let Self {
+            context,
+            point_to_point,
+            collectives,
+            cursor: _,
+            action_begin,
+            pending,
+            awaited,
+            computations_ahead,
+            compute_factor,
+            granted_events,
+            boundary_action: BoundaryAction { .. },
+            files,
+            graph,
+        } = self;
+        collectives.visit(context, visitor);
+        let RankContext {
+            replay,
+            me: _,
+            trace: _,
+            thread,
+            picos_per_flop: _,
+            charges_calls: _,
+            prepares_actions: _,
+            observers,
+            device_histories,
+        } = context;
+        // Nothing that is to come depends on when something was before the earliest clock, because waits begin at a clock.
+        let past: SimTime =
+            collectives.earliest_clock().map_or(thread.clock, |clock| clock.min(thread.clock));
+        thread.visit(visitor);
+        visitor.time(action_begin);
+        visitor.plain(pending);
+        visitor.saved(awaited);
+        // Whether a wait that has ended was one for something to come depends on the schedule.
+        visitor.compare(&awaited.filter(|_| pending.is_some()));
+        visitor.plain(computations_ahead);
+        compute_factor.visit(visitor);
+        visitor.saved(granted_events);
+        let has_positions = replay.machine.has_file_positions();
+        files.visit(has_positions, visitor);
+        visitor.saved(device_histories);
+        for (device, history) in device_histories {
+            visitor.compare(device);
+            history.visit(has_positions, past, visitor);
+        }
+        let RankObservers { others, .. } = observers;
+        let matter = point_to_point.visit(past, &collectives.counts, others.counts_messages(), visitor);
+        observers.visit(past, &matter, collectives.in_progress(), visitor);
+        visitor.context(graph.is_some());
+        graph.iter_mut().for_each(|graph| graph.visit(visitor));
     }
 }

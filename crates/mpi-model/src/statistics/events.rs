@@ -8,17 +8,6 @@ use crate::observer::{ActionSpan, Carrier, Network, Observer, Peer, Sent, Uncont
 use crate::wait_state::WaitState;
 
 impl Observer for Statistics {
-    type Saved = Self;
-
-    fn save(&self) -> Self {
-        self.clone()
-    }
-
-    fn restore(&mut self, saved: Self) -> bool {
-        *self = saved;
-        true
-    }
-
     #[inline(always)]
     fn action_ended(&mut self, action: &ActionSpan) {
         self.add_action(action.kind, action.end - action.begin);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use mpi_model::{
     ActionSpan, Analysis, Carrier, Network, ObservedRank, Observer, RankProcess, Replay, Sent, Wait,
 };
-use pdes_core::{Ending, Engine, Process, Rank};
+use pdes_core::{Ending, Engine, Process, Rank, StateVisitor, save_state};
 use trace_mmap::Trace;
 
 use crate::runs::{Simple, program, reenact};
@@ -44,17 +44,10 @@ impl Analysis for PeerSums {
 
 impl Observer for RankSums<'_> {
     /// The pairs with this rank, and the end of its last action.
-    type Saved = (Vec<(u32, u64, u64)>, u64);
-
-    fn save(&self) -> Self::Saved {
-        (self.pairs.iter().map(|(&(_, peer), &(bytes, waiting))| (peer, bytes, waiting)).collect(), self.end)
-    }
-
-    fn restore(&mut self, (pairs, end): Self::Saved) -> bool {
-        let me = self.me.get();
-        self.pairs = pairs.into_iter().map(|(peer, bytes, waiting)| ((me, peer), (bytes, waiting))).collect();
-        self.end = end;
-        true
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { all: _, me: _, pairs, end } = self;
+        visitor.saved(pairs);
+        visitor.saved(end);
     }
 
     fn message_sent(&mut self, sent: &Sent, _: &mut dyn Carrier) {
@@ -149,10 +142,11 @@ fn observers_are_saved_and_restored_with_their_ranks() {
     let first = replay();
     let run = Engine::new(1).run(first.processes().unwrap());
     // The sums of a rank that has ended lie with those of the others; the end of its last action does not.
-    let states: Vec<_> = run.processes.iter().map(|process| process.save().unwrap()).collect();
+    let mut processes = run.processes;
+    let states: Vec<_> = processes.iter_mut().map(|process| save_state(process).unwrap()).collect();
     let again = replay();
     for (rank, state) in (0..).map(Rank::new).zip(states) {
-        let restored: RankProcess<'_, _, _> = again.restore_process(rank, state).unwrap();
+        let restored: RankProcess<'_, _, _> = again.restore_process(rank, &state).unwrap();
         assert_eq!(restored.observer().end, ns(restored.clock().as_picos()));
         assert!(restored.observer().end > 0);
     }

@@ -89,14 +89,6 @@ impl Analysis for Log {
 }
 
 impl Observer for RankObserver<'_> {
-    type Saved = ();
-
-    fn save(&self) {}
-
-    fn restore(&mut self, (): ()) -> bool {
-        true
-    }
-
     fn message_matched(&mut self, matched: &Match<'_>, _: &mut dyn mpi_model::Carrier) {
         self.2.received.push((matched.request, matched.message.posted, matched.posted, None));
     }

@@ -106,7 +106,9 @@ impl<T: Copy> Region<T> {
         if self.cross_region_states.len() <= flow as usize {
             self.cross_region_states.resize_with(flow as usize + 1, CrossRegionState::default);
         }
-        self.cross_region_states[flow as usize].offer = self.routes.route(route).bound;
+        let state = &mut self.cross_region_states[flow as usize];
+        state.adverts.clear();
+        (state.advertised, state.offer) = (UNLIMITED, self.routes.route(route).bound);
         self.arrivals.push((key, flow));
     }
 

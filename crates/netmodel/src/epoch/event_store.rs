@@ -1,11 +1,12 @@
 //! Storage of a region's scheduled events.
 
+use pdes_core::State;
 use serde::{Deserialize, Serialize};
 
 use super::message::{FlowKey, MessageSpec};
 
 /// A scheduled event of a region.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(super) enum RegionEvent<T> {
     /// A message is sent.
     Send(MessageSpec<T>),
@@ -18,11 +19,17 @@ pub(super) enum RegionEvent<T> {
 }
 
 /// Identifier of a stored event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
 pub(super) struct EventSlot(u32);
 
+impl EventSlot {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The scheduled events of a region, stored apart from the event queues, which move their entries.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(super) struct EventStore<T> {
     list: Vec<Option<RegionEvent<T>>>,
     free_slots: Vec<EventSlot>,
@@ -52,6 +59,23 @@ impl<T: Copy> EventStore<T> {
     pub(super) fn take(&mut self, slot: EventSlot) -> RegionEvent<T> {
         self.free_slots.push(slot);
         self.list[slot.0 as usize].take().expect("an event is taken once")
+    }
+
+    /// Returns a stored event.
+    pub(super) fn get(&self, slot: EventSlot) -> Option<&RegionEvent<T>> {
+        self.list.get(slot.0 as usize)?.as_ref()
+    }
+
+    /// Puts all events into the order of a list of their slots; returns the new slots by the old ones.
+    pub(super) fn reorder(&mut self, slots: &[EventSlot]) -> Vec<EventSlot> {
+        let (mut list, mut moved) = (std::mem::take(&mut self.list), Vec::new());
+        moved.resize(list.len(), EventSlot(0));
+        for &EventSlot(slot) in slots {
+            moved[slot as usize] = EventSlot(self.list.len() as u32);
+            self.list.push(list[slot as usize].take());
+        }
+        self.free_slots.clear();
+        moved
     }
 
     /// Returns all stored events.

@@ -1,6 +1,6 @@
 //! Measurement of a link's load beyond its capacity.
 
-use pdes_core::SimTime;
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::{WINDOW_EPOCHS, unit};
@@ -8,7 +8,7 @@ use super::{WINDOW_EPOCHS, unit};
 /// Integrates the load of a link, by epochs and by windows of epochs, and its excess over the capacity.
 ///
 /// All sums are in units of load times picoseconds.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
     /// Instant up to which the load is counted [ps].
     counted_until: u64,
@@ -96,9 +96,18 @@ impl Meter {
         if last - self.window_end >= window {
             self.worst = self.worst.max(volume(load.saturating_sub(capacity), window));
         }
-        let first = last / window * window;
+        let first = self.window_end + (last - self.window_end) / window * window;
         self.of_window = volume(load, last - first);
         self.window_end = first + window;
+    }
+
+    /// Counts the load up to now. What was expected in an epoch that is over does not matter any more.
+    pub(super) fn settle(&mut self, load: u64, capacity: u64, now: SimTime, epoch: u64) {
+        let now = now.as_picos().max(self.counted_until);
+        self.count(load, capacity, SimTime::from_picos(now), epoch);
+        if self.coming_change.0 < now {
+            self.coming_change = (now, 0);
+        }
     }
 
     /// Returns the debt as a mean load over an epoch, at a boundary up to which the load has been counted.
@@ -143,6 +152,25 @@ impl Meter {
         let all = volume(capacity, epoch * WINDOW_EPOCHS);
         let unfinished = (self.of_window + self.carried).saturating_sub(all);
         self.worst.max(unfinished) as f64 / all as f64
+    }
+}
+
+impl State for Meter {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { counted_until, end, window_end, carried, debt, of_window, worst, forecast, coming_change } =
+            self;
+        [counted_until, end].into_iter().for_each(|at| unit::visit_instant(at, visitor));
+        visitor.plain(carried);
+        visitor.plain(debt);
+        visitor.plain(forecast);
+        unit::visit_instant(&mut coming_change.0, visitor);
+        visitor.plain(&mut coming_change.1);
+        // Windows are reported only, and begin at any epoch after a repetition.
+        if !visitor.is_observing() {
+            unit::visit_instant(window_end, visitor);
+        }
+        visitor.saved(of_window);
+        visitor.saved(worst);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ use super::{EpochError, link_totals, make_context, make_regions};
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{ForeignState, HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
+use crate::{HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
 pub struct EpochMachine<'p> {
     pub(super) context: NetworkContext<'p>,
-    epoch: SimDuration,
+    pub(super) epoch: SimDuration,
     records_loads: bool,
 }
 
@@ -46,15 +46,15 @@ pub struct EpochRegion<'g, 'p, T> {
     pub(super) upcoming: Option<SimTime>,
     /// Tags completed at the boundary that the region crossed last.
     pub(super) done: Vec<T>,
-    outbox: Outbox<T>,
+    pub(super) outbox: Outbox<T>,
     pub(super) solves: u64,
 }
 
 /// Message between regions.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub struct RegionMessage<T>(MessageKind<T>);
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 enum MessageKind<T> {
     /// A remote rank sends a message from a host of the receiving region.
     Request(Message<T>),
@@ -64,10 +64,10 @@ enum MessageKind<T> {
 }
 
 /// A request whose message must be announced to other regions.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(super) struct PendingRequest<T> {
-    request: Message<T>,
-    route: u32,
+    pub(super) request: Message<T>,
+    pub(super) route: u32,
     /// Begin of its flow.
     begin: SimTime,
 }
@@ -248,12 +248,7 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
                 self.now = boundary;
                 self.upcoming = None;
                 self.region.finish(boundary, &mut self.done);
-                // Stable: those of one rank stay in the order of submission.
-                self.requests.sort_by_key(
-                    |&PendingRequest {
-                         request: Message { at, order: place, submitter: from, .. }, ..
-                     }| { (at, place, from) },
-                );
+                self.sort_requests();
                 for PendingRequest { request, route, begin } in self.requests.drain(..) {
                     let Message { at, src, dst, size, tag, .. } = request;
                     self.region.schedule_announcement(
@@ -288,18 +283,20 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
         self.region.begin_epoch(boundary);
     }
 
-    fn save(&self) -> Vec<u8>
+    /// The state recurs after a number of epochs.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
-        T: Serialize,
+        T: State + Serialize + DeserializeOwned,
     {
-        self.to_bytes()
+        self.visit_state(visitor);
     }
 
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        self.restore_bytes(state)
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.region.watch_period(now, period, repetitions);
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.region.repeat_loads(now);
     }
 
     fn unfinished(&self) -> Vec<T> {
@@ -322,6 +319,13 @@ impl<T: Copy + Send> EpochRegion<'_, '_, T> {
             self.requests.push(PendingRequest { request, route, begin });
         }
         Ok(())
+    }
+
+    /// Sorts requests into the order in which they get their keys: stable, so that those of one rank stay in the order of submission.
+    pub(super) fn sort_requests(&mut self) {
+        self.requests.sort_by_key(
+            |PendingRequest { request: Message { at, order, submitter, .. }, .. }| (*at, *order, *submitter),
+        );
     }
 
     /// Processes the events of an instant.

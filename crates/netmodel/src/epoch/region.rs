@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pdes_core::{Bytes, SimDuration, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, State};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::flow::cpu::Cpus;
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::LinkTotals;
 use crate::region::RegionId;
-use crate::{Host, HostId, LinkId, RouteError};
+use crate::{HostId, LinkId, RouteError};
 
 /// State of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
@@ -68,14 +68,14 @@ pub(super) struct Region<T> {
     /// Announced flows of one link; a buffer.
     pub(super) arrivals_on_link: Vec<Arrival>,
     pub(super) forecast: Forecast,
-    /// Number of messages that each host has sent; wraps around.
-    pub(super) messages_sent: Vec<u32>,
-    latency_factors: LatencyFactors,
+    /// Number of messages that each host of the region has sent; wraps around.
+    pub(super) messages_sent: Vec<(HostId, u32)>,
+    pub(super) latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
 }
 
 /// A flow: the data of a message in transit.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(super) struct Transfer<T> {
     pub(super) key: FlowKey,
     pub(super) tag: T,
@@ -85,7 +85,8 @@ pub(super) struct Transfer<T> {
     pub(super) since: SimTime,
     /// Rate since then; zero before the flow begins.
     pub(super) rate: u64,
-    end: SimTime,
+    /// End at that rate; the begin before the flow begins.
+    pub(super) end: SimTime,
     /// This region reports the end of the flow to the caller.
     pub(super) is_reported: bool,
     pub(super) is_cross_region: bool,
@@ -117,11 +118,11 @@ pub(super) struct CrossRegionState {
 }
 
 impl<T: Copy> Region<T> {
-    pub(super) fn new<'h>(
+    pub(super) fn new(
         id: RegionId,
         epoch: SimDuration,
         context: &NetworkContext<'_>,
-        hosts: impl ExactSizeIterator<Item = &'h Host>,
+        hosts: &[HostId],
         links: impl Iterator<Item = (f64, bool)>,
     ) -> Self {
         Self {
@@ -139,8 +140,8 @@ impl<T: Copy> Region<T> {
             prepared: None,
             events: EventQueue::default(),
             event_store: EventStore::default(),
-            messages_sent: vec![0; hosts.len()],
-            cpus: Cpus::new(hosts),
+            messages_sent: hosts.iter().map(|&host| (host, 0)).collect(),
+            cpus: Cpus::new(hosts.iter().map(|&host| context.platform.host(host))),
             unannounced: BinaryHeap::new(),
             cross_region_flows: FxHashMap::default(),
             cross_region_states: Vec::new(),
@@ -437,7 +438,7 @@ impl<T: Copy> Region<T> {
     }
 
     fn make_key(&mut self, context: &NetworkContext<'_>, begin: SimTime, src: HostId) -> FlowKey {
-        let sent = &mut self.messages_sent[context.regions.host_slot(src).slot as usize];
+        let (_, sent) = &mut self.messages_sent[context.regions.host_slot(src).slot as usize];
         *sent = sent.wrapping_add(1);
         FlowKey { begin, src, count: *sent }
     }
@@ -476,7 +477,7 @@ impl<T: Copy> Region<T> {
             left: self.volumes.of(spec.size),
             since: key.begin,
             rate: 0,
-            end: SimTime::MAX,
+            end: key.begin,
             is_reported: is_told,
             is_cross_region: is_crossing,
             is_announced: false,

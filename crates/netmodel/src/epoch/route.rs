@@ -128,6 +128,11 @@ impl RouteCache {
         ends.into_iter().map(|(_, ends)| ends).collect()
     }
 
+    /// Returns whether there is a route with a number.
+    pub(super) fn has(&self, route: u32) -> bool {
+        (route as usize) < self.routes.len()
+    }
+
     #[inline]
     pub(super) fn route(&self, route: u32) -> &RegionRoute {
         &self.routes[route as usize]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pdes_core::SimTime;
+use pdes_core::{SimTime, State};
 use serde::{Deserialize, Serialize};
 
 use super::meter::Meter;
@@ -17,11 +17,11 @@ use crate::link_load::load_integrator::LoadIntegrator;
 /// defines it, the *fixed point*, is that of [`crate::epoch`]; `fixed_point.rs` solves it.
 ///
 /// The *open* flows of a link are those that it is the bottleneck of, and new ones: the link may change their rates.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct RegionSolver {
     pub(super) links: Vec<Link>,
     pub(super) flows: Vec<Flow>,
-    free_slots: Vec<u32>,
+    pub(super) free_slots: Vec<u32>,
     /// Flows that began since the last solve, some of which may have ended.
     pub(super) new_flows: Vec<u32>,
     /// Number of those that have not ended.
@@ -35,7 +35,6 @@ pub(super) struct RegionSolver {
     pub(super) changed_flows: Vec<u32>,
     /// Links whose levels changed since the last exchange, each once.
     pub(super) changed_links: Vec<u32>,
-    #[serde(skip)]
     pub(super) candidates: Vec<super::fixed_point::Candidate>,
     /// Present time, for the meters.
     pub(super) now: SimTime,
@@ -49,10 +48,13 @@ pub(super) struct RegionSolver {
     pub(super) evaluations: u64,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, State)]
+#[state(in_place)]
 pub(super) struct Link {
     /// Capacity, in 1/20 of a rate, as all loads.
+    #[state(skip = "a parameter")]
     pub(super) capacity: u64,
+    #[state(skip = "a parameter")]
     pub(super) is_fat_pipe: bool,
     /// Least level at which something changed since the last evaluation; [`UNLIMITED`] if nothing did.
     pub(super) dirty_from: u64,
@@ -68,6 +70,7 @@ pub(super) struct Link {
     /// Sums over all flows of their weights, and of their shares times their weights.
     pub(super) weights: u64,
     pub(super) shares: u64,
+    #[state(plain)]
     pub(super) members: Vec<Member>,
     pub(super) meter: Meter,
     /// Recorder of the load, if enabled; not for fat pipes.
@@ -315,6 +318,7 @@ impl RegionSolver {
         }
         let flow = &mut self.flows[index as usize];
         (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, ceiling, UNLIMITED);
+        (flow.level, flow.rate) = (0, 0);
         // Not `New` before it begins, because `new_flows` may still hold the number.
         (flow.is_alive, flow.bottleneck) = (true, Bottleneck::Bound);
         index

@@ -9,6 +9,7 @@ use super::*;
 use crate::Preset;
 
 mod exchange;
+mod state;
 
 /// A whole unit of share, as of the routes with the least penalty.
 const SHARE: u64 = 1 << 32;

@@ -12,7 +12,7 @@
 //!
 //! Parameters are doubles and are rounded once, when a network or a route is made; all later arithmetic is exact.
 
-use pdes_core::{Bytes, SimDuration, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, StateVisitor};
 
 use crate::{NetworkParameters, Platform};
 
@@ -85,6 +85,13 @@ pub(super) fn mean_rate(volume: u128, picos: u64) -> u64 {
         Ok(volume) => volume / picos,
         Err(_) => u64::try_from(volume / u128::from(picos)).unwrap_or(u64::MAX),
     }
+}
+
+/// Visits an instant [ps].
+pub(crate) fn visit_instant(picos: &mut u64, visitor: &mut StateVisitor<'_>) {
+    let mut at = SimTime::from_picos(*picos);
+    visitor.time(&mut at);
+    *picos = at.as_picos();
 }
 
 /// Rounds a factor to 2^-32.

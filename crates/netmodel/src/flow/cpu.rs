@@ -1,6 +1,7 @@
 //! Computations that share the cores of hosts.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::event_queue::IndexedEventHeap;
@@ -25,7 +26,7 @@ struct Cores<I> {
     since: SimTime,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct Computation<I> {
     id: I,
     /// Work left at the last change [flop].
@@ -69,36 +70,7 @@ impl<I: Copy> Cpus<I> {
         self.next_ends.next()
     }
 
-    /// Writes the computations of each host in their order; `write_id` writes what identifies one.
-    pub(crate) fn write_state(&self, state: &mut StateWriter, mut write_id: impl FnMut(I, &mut StateWriter)) {
-        for cores in &self.hosts {
-            state.value(&cores.running.len());
-            if cores.running.is_empty() {
-                continue;
-            }
-            state.time(cores.since);
-            state.float(cores.rate);
-            for computation in &cores.running {
-                state.float(computation.left);
-                state.time(computation.end);
-                write_id(computation.id, state);
-            }
-        }
-    }
-
-    /// Shifts all computations in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        for cores in &mut self.hosts {
-            cores.since = cores.since.saturating_add(time);
-            cores
-                .running
-                .iter_mut()
-                .for_each(|computation| computation.end = computation.end.saturating_add(time));
-        }
-        self.next_ends.shift_time(time);
-    }
-
-    /// Returns the computations that are in progress.
+    /// Returns the computations that are in progress, host by host.
     pub(crate) fn running(&self) -> impl Iterator<Item = I> + '_ {
         self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.id))
     }
@@ -122,6 +94,28 @@ impl<I: Copy> Cpus<I> {
             cores.divide();
             let earliest = cores.earliest();
             self.next_ends.set(host, earliest);
+        }
+    }
+}
+
+impl<I: Copy + State + Serialize + DeserializeOwned> State for Cpus<I> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { hosts, next_ends } = self;
+        visitor.parts(hosts.iter_mut());
+        if visitor.is_loading() || visitor.is_repeating() {
+            (0..).zip(&*hosts).for_each(|(host, cores)| next_ends.set(host, cores.earliest()));
+        }
+    }
+}
+
+impl<I: State + Serialize + DeserializeOwned> State for Cores<I> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { speed: _, cores: _, running, rate, since } = self;
+        running.visit(visitor);
+        // The next computation of an idle host sets both.
+        if !running.is_empty() {
+            rate.visit(visitor);
+            since.visit(visitor);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 /// A time and a number in one integer, for fast comparison by both.
@@ -22,21 +22,29 @@ impl EventKey {
     fn number(self) -> u64 {
         self.0 as u64
     }
+}
 
-    fn later(self, time: SimDuration) -> Self {
-        Self::new(self.at().saturating_add(time), self.number())
+/// The number is saved only: it is that of an event, or of a group.
+impl State for EventKey {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if !visitor.saves_whole(self) {
+            let mut at = self.at();
+            visitor.time(&mut at);
+            *self = Self::new(at, self.number());
+        }
     }
 }
 
 /// Queue of events at fixed instants, ordered by time and then by insertion.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(crate) struct EventQueue<P> {
     queue: BinaryHeap<Reverse<Entry<P>>>,
+    #[state(saved = "numbers only have an order")]
     added: u64,
 }
 
 /// Ordered by its key, which is unique.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct Entry<P> {
     key: EventKey,
     event: P,
@@ -85,34 +93,11 @@ impl<P> EventQueue<P> {
         self.queue.iter().map(|entry| &entry.0.event)
     }
 
-    /// Returns the number of queued events.
-    pub(crate) fn len(&self) -> usize {
-        self.queue.len()
-    }
-
     /// Returns the queued events in their order. `O(n log n)`.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (SimTime, &P)> {
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &P> {
         let mut entries: Vec<&Entry<P>> = self.queue.iter().map(|entry| &entry.0).collect();
         entries.sort();
-        entries.into_iter().map(|entry| (entry.key.at(), &entry.event))
-    }
-
-    /// Changes all events, which keep their times. `O(n)`.
-    pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut P)) {
-        let entries = std::mem::take(&mut self.queue).into_iter();
-        let changed = entries.map(|Reverse(mut entry)| {
-            change(&mut entry.event);
-            Reverse(entry)
-        });
-        self.queue = changed.collect();
-    }
-
-    /// Shifts all events in time. `O(n)`.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        let entries = std::mem::take(&mut self.queue).into_iter();
-        let later =
-            entries.map(|Reverse(Entry { key, event })| Reverse(Entry { key: key.later(time), event }));
-        self.queue = later.collect();
+        entries.into_iter().map(|entry| &entry.event)
     }
 
     /// Returns the time of the first event.
@@ -127,6 +112,20 @@ impl<P> EventQueue<P> {
             return None;
         }
         self.pop_before(end)
+    }
+
+    /// Changes all events, which keep their times. `O(n)`.
+    pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut P)) {
+        let mut entries = std::mem::take(&mut self.queue).into_vec();
+        entries.iter_mut().for_each(|Reverse(entry)| change(&mut entry.event));
+        self.queue = entries.into();
+    }
+
+    /// Returns, for each event in order, whether it is one of the first `added` that were added. `O(n log n)`.
+    pub(crate) fn are_early(&self, added: u64) -> Vec<bool> {
+        let mut keys: Vec<EventKey> = self.queue.iter().map(|entry| entry.0.key).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key.number() <= added).collect()
     }
 
     /// Removes the first event if its time is before `end`. `O(log n)`.
@@ -149,6 +148,15 @@ pub(crate) struct IndexedEventHeap {
 }
 
 const NO_POSITION: u32 = u32::MAX;
+
+/// Not compared: what is earliest follows from the groups.
+impl State for IndexedEventHeap {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if !visitor.saves_whole(self) && visitor.is_repeating() {
+            self.heap.iter_mut().for_each(|event| event.visit(visitor));
+        }
+    }
+}
 
 impl IndexedEventHeap {
     /// Makes room for this many groups.
@@ -225,11 +233,6 @@ impl IndexedEventHeap {
     pub(crate) fn of_group(&self, group: u32) -> Option<SimTime> {
         let position = *self.positions.get(group as usize)?;
         self.heap.get(position as usize).map(|event| event.at())
-    }
-
-    /// Shifts all events in time.
-    pub(crate) fn shift_time(&mut self, time: SimDuration) {
-        self.heap.iter_mut().for_each(|event| *event = event.later(time));
     }
 
     /// Returns the time of the earliest event.

@@ -47,13 +47,19 @@ impl<T: Copy> FlowNetwork<'_, T> {
         self.sharing.flow_count()
     }
 
-    /// Advances until an instant, and reports what arrives before.
-    pub(super) fn advance_until(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, T)) {
-        let mut done = Vec::new();
-        while self.next_event().is_some_and(|at| at < end) {
-            self.advance(&mut done);
-            done.drain(..).for_each(|tag| arrives(self.now, tag));
+    /// Advances until an instant; reports what arrives before, and on which routes.
+    pub(super) fn advance_until(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, T, Option<u32>)) {
+        while let Some(at) = self.next_event().filter(|&at| at < end) {
+            self.complete_next(|tag, route| arrives(at, tag, route));
         }
+    }
+
+    /// Returns the routes of all messages that have not arrived.
+    pub(super) fn routes_in_use(&self) -> impl Iterator<Item = u32> {
+        self.pending.items().filter_map(|pending| match pending.work {
+            Work::Message { route, .. } => Some(route),
+            Work::Compute { .. } | Work::Timer => None,
+        })
     }
 
     /// Returns the totals of links up to an instant, as far as they were recorded.

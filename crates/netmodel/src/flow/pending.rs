@@ -1,13 +1,13 @@
 //! Submitted messages, computations and timers that are not complete.
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use crate::{HostId, Message};
 
 /// Identifier of a pending item, until its completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PendingId(u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
+pub(super) struct PendingId(#[state(saved = "a number that is reused")] u32);
 
 /// A pending item and the tag of the caller.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -16,10 +16,15 @@ pub(super) struct Pending<T> {
     pub(super) tag: T,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(super) enum Work {
     /// A message of this size on a route, and its place in the order of messages.
-    Message { route: u32, size: Bytes, order: MessageOrder },
+    Message {
+        route: u32,
+        size: Bytes,
+        #[state(saved = "visited until the flow begins")]
+        order: MessageOrder,
+    },
     /// A computation.
     Compute { host: HostId, flops: f64 },
     /// A timer.
@@ -27,7 +32,7 @@ pub(super) enum Work {
 }
 
 /// Order of messages whose flows begin at one instant: by the sending time, the order number and the submitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
 pub(super) struct MessageOrder {
     sent: SimTime,
     number: u64,
@@ -37,11 +42,6 @@ pub(super) struct MessageOrder {
 impl MessageOrder {
     pub(super) fn of<T>(message: &Message<T>) -> Self {
         Self { sent: message.at, number: message.order, submitter: message.submitter }
-    }
-
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        state.time(self.sent);
-        state.value(&(self.number, self.submitter));
     }
 }
 
@@ -73,12 +73,27 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
-    /// Returns the tags of all pending items, in the order of their numbers.
-    pub(super) fn tags(&self) -> impl Iterator<Item = T> + '_ {
+    /// Returns all pending items, in the order of their numbers.
+    pub(super) fn items(&self) -> impl Iterator<Item = &Pending<T>> {
         let mut is_pending = vec![true; self.list.len()];
         self.free_slots.iter().for_each(|id| is_pending[id.0 as usize] = false);
         let pending = self.list.iter().zip(is_pending).filter(|(_, is_pending)| *is_pending);
-        pending.map(|(pending, _)| pending.tag)
+        pending.map(|(pending, _)| pending)
+    }
+
+    /// Visits an item where it is used. Its order among messages matters until its flow begins.
+    pub(super) fn visit_item(&mut self, id: PendingId, is_flow: bool, visitor: &mut StateVisitor<'_>)
+    where
+        T: State,
+    {
+        let Pending { work, tag } = &mut self.list[id.0 as usize];
+        work.visit(visitor);
+        tag.visit(visitor);
+        if let Work::Message { order, .. } = work
+            && !is_flow
+        {
+            order.visit(visitor);
+        }
     }
 
     #[inline]
@@ -94,22 +109,10 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
-    /// Shifts all items in time.
-    pub(super) fn shift_time(&mut self, time: SimDuration) {
-        for pending in &mut self.list {
-            if let Work::Message { order, .. } = &mut pending.work {
-                order.sent = order.sent.saturating_add(time);
-            }
-        }
-    }
-
-    /// Calls a function for the tags of all items, and for those of vacant places.
-    pub(super) fn for_each_tag(&mut self, change: impl FnMut(&mut T)) {
+    /// Changes all tags, to test that they show in the state.
+    #[cfg(test)]
+    pub(super) fn change_tags(&mut self, change: impl FnMut(&mut T)) {
         self.list.iter_mut().map(|pending| &mut pending.tag).for_each(change);
-    }
-
-    pub(super) fn tag(&self, id: PendingId) -> T {
-        self.list[id.0 as usize].tag
     }
 
     /// Completes an item; returns its tag. Its number may be reused.

@@ -6,7 +6,7 @@
 //! Processor Sharing Approach to Flow Control", IEEE/ACM TON 1(3), 1993, section III). A flow at its bound is tracked
 //! individually.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::event_queue::IndexedEventHeap;
@@ -28,7 +28,7 @@ pub(super) struct Progress {
 }
 
 /// The flows of one bottleneck.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 struct FlowGroup {
     /// Level: growth rate of the virtual time [1/ps].
     level: f64,
@@ -43,15 +43,16 @@ struct FlowGroup {
     has_first_left: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct Member {
+    #[state(saved = "a number that is reused")]
     flow: FlowIndex,
     /// Virtual time at which the flow arrives.
     virtual_finish: f64,
 }
 
 /// Progress of a flow.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 enum FlowProgress {
     /// Member of a link's group, at this position.
     Grouped { link: u32, place: u32 },
@@ -66,6 +67,25 @@ fn group_key(link: u32) -> u32 {
 
 fn single_key(flow: FlowIndex) -> u32 {
     (flow.index() as u32) << 1 | 1
+}
+
+/// Once the next arrival is known. The progress of each flow is [visited](Progress::visit_flow) apart.
+impl State for Progress {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
+        }
+        let Self { groups, flows: _, arrivals, changed: _ } = self;
+        // An empty group begins anew.
+        for (link, group) in (0_u32..).zip(groups).filter(|(_, group)| !group.members.is_empty()) {
+            visitor.compare(&link);
+            group.visit(visitor);
+            // Rounding may have moved the arrival since it was computed.
+            arrivals.of_group(group_key(link)).visit(visitor);
+        }
+        visitor.compare(&u32::MAX);
+        arrivals.visit(visitor);
+    }
 }
 
 impl Progress {
@@ -118,35 +138,9 @@ impl Progress {
         }
     }
 
-    /// Writes the groups of flows, once the next arrival is known. An empty group begins anew.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        for (link, group) in (0_u32..).zip(&self.groups).filter(|(_, group)| !group.members.is_empty()) {
-            state.value(&(link, group.members.len()));
-            state.value(&(group.has_changed, group.has_first_left));
-            state.time(group.since);
-            [group.level, group.virtual_time, group.least_finish]
-                .into_iter()
-                .for_each(|number| state.float(number));
-            group.members.iter().for_each(|member| state.float(member.virtual_finish));
-            // Rounding may have moved the arrival since it was computed.
-            let arrival = self.arrivals.of_group(group_key(link));
-            state.value(&arrival.is_some());
-            arrival.into_iter().for_each(|at| state.time(at));
-        }
-        state.value(&u32::MAX);
-    }
-
-    /// Writes the progress of a flow: its own, or its place in a group.
-    pub(super) fn write_flow(&self, flow: FlowIndex, state: &mut StateWriter) {
-        match self.flows[flow.index()] {
-            FlowProgress::Grouped { link, place } => state.value(&Some((link, place))),
-            FlowProgress::Single { left, since, level } => {
-                state.value(&None::<(u32, u32)>);
-                state.float(left);
-                state.time(since);
-                state.float(level);
-            }
-        }
+    /// Visits the progress of a flow: its own, or its place in a group.
+    pub(super) fn visit_flow(&mut self, flow: FlowIndex, visitor: &mut StateVisitor<'_>) {
+        self.flows[flow.index()].visit(visitor);
     }
 
     /// Changes the arrival of a flow, to test that it shows in the state; returns false where there is none.
@@ -154,19 +148,6 @@ impl Progress {
     pub(super) fn change_a_finish(&mut self) -> bool {
         let member = self.groups.iter_mut().flat_map(|group| &mut group.members).next();
         member.map(|member| member.virtual_finish = member.virtual_finish.next_up()).is_some()
-    }
-
-    /// Shifts all flows in time.
-    pub(super) fn shift_time(&mut self, time: SimDuration) {
-        for group in &mut self.groups {
-            group.since = group.since.saturating_add(time);
-        }
-        for flow in &mut self.flows {
-            if let FlowProgress::Single { since, .. } = flow {
-                *since = since.saturating_add(time);
-            }
-        }
-        self.arrivals.shift_time(time);
     }
 
     /// Moves the flows of a component to another network, where links and flows have other indices. The next arrival of both is

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pdes_core::StateVisitor;
 use rustc_hash::FxHashMap;
 
 use crate::maxmin::{FlowIndex, LinkIndex};
@@ -97,9 +98,17 @@ impl<'p> RouteCache<'p> {
         self.routes[route as usize].ends
     }
 
-    /// Returns the hosts at the ends of all routes, in the order of their numbers.
-    pub(super) fn all_ends(&self) -> impl Iterator<Item = (HostId, HostId)> + '_ {
-        self.routes.iter().map(|route| route.ends)
+    /// Saves routes by their ends, in the order of their numbers, and finds them again: links get their indices in this order.
+    pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
+        let mut all_ends: Vec<(HostId, HostId)> = self.routes.iter().map(|route| route.ends).collect();
+        visitor.saved(&mut all_ends);
+        let hosts = self.platform.hosts().len();
+        for (number, (src, dst)) in (0..).zip(all_ends) {
+            let is_known = src.index() < hosts && dst.index() < hosts;
+            if !is_known || self.find(src, dst, sharing).ok() != Some(number) {
+                visitor.refuse();
+            }
+        }
     }
 
     /// Returns the latency of a route [s].

@@ -2,75 +2,86 @@
 //!
 //! It is invariant under a shift in time: instants are integers, and only their differences become floating-point numbers.
 
-use pdes_core::StateWriter;
+use pdes_core::{State, StateVisitor};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::pending::{PendingId, Work};
 use super::{ActiveFlow, FlowNetwork, ScheduledEvent};
 
-impl<T: Copy> FlowNetwork<'_, T> {
-    /// Writes flows with the solver, then their progress, scheduled events and computations. Numbers of flows and of pending items
-    /// are left out: they are reused. Routes, and links of the solver, have fixed numbers from their first use on.
-    pub(super) fn write_all(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
+/// The solver, the progress of flows, scheduled events and computations, and then what these are about, where it is used: numbers of
+/// flows and of pending items are reused. Routes, and links of the solver, have fixed numbers from their first use on.
+impl<T: Copy + State + Serialize + DeserializeOwned> State for FlowNetwork<'_, T> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self {
+            factors: _,
+            precision: _,
+            routes,
+            sharing,
+            progress,
+            active,
+            begun,
+            pending,
+            events,
+            cpus,
+            now,
+            upcoming,
+            due: _,
+            recorder,
+        } = self;
+        *upcoming = None;
+        routes.visit(sharing, visitor);
+        sharing.visit(visitor);
+        progress.visit(visitor);
+        events.visit(visitor);
+        cpus.visit(visitor);
+        visitor.saved(active);
+        visitor.saved(begun);
+        visitor.context(recorder.is_some());
+        visitor.saved(recorder);
         // Work for the present instant begins at once, or later by an event; an instant before has no effect.
-        state.value(&(self.now == state.now()));
-        let mut write_item = |id: PendingId, state: &mut StateWriter| {
-            match self.pending.work(id) {
-                Work::Message { route, size, .. } => state.value(&(0_u8, route, size)),
-                Work::Compute { host, flops } => {
-                    state.value(&(1_u8, host));
-                    state.float(flops);
-                }
-                Work::Timer => state.value(&2_u8),
-            }
-            write_tag(self.pending.tag(id), state);
-        };
-        self.sharing.write_state(state, |flow, state| {
-            let ActiveFlow { message, begun, .. } = self.active[flow.index()];
-            write_item(message, state);
-            state.number(self.begun - begun);
-            self.progress.write_flow(flow, state);
-        });
-        self.progress.write_state(state);
-        state.value(&self.events.len());
-        for (at, event) in self.events.in_order() {
-            state.time(at);
-            let (starts_flow, id) = match *event {
-                ScheduledEvent::Begin(id) => (false, id),
-                ScheduledEvent::StartFlow(id) => (true, id),
-            };
-            state.value(&starts_flow);
-            if let Work::Message { order, .. } = self.pending.work(id) {
-                order.write_state(state);
-            }
-            write_item(id, state);
+        visitor.time_from(visitor.now(), now);
+        if visitor.saves_whole(pending) {
+            return;
         }
-        self.cpus.write_state(state, &mut write_item);
+        for flow in sharing.flows_in_order() {
+            let ActiveFlow { message, route: _, begun: number } = active[flow.index()];
+            visitor.compare(&(*begun - number));
+            progress.visit_flow(flow, visitor);
+            pending.visit_item(message, true, visitor);
+        }
+        let scheduled =
+            events.in_order().map(|&(ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id))| id);
+        scheduled.chain(cpus.running()).for_each(|id| pending.visit_item(id, false, visitor));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pdes_core::{Bytes, SimDuration, SimTime};
+    use pdes_core::{Bytes, Observation, SimDuration, SimTime, load_state, save_state};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+    use crate::{ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
 
     const HOSTS: u32 = 6;
+
+    /// A number, and the instant of submission.
+    type Tag = (u32, SimTime);
+
+    /// A platform with fewer hosts.
+    const SMALL: &str = "[topology]\nkind = \"cluster\"\nhosts = 2\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
 
     fn platform() -> Platform {
         let text = "[topology]\nkind = \"torus\"\ndims = [3, 2]\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\nloopback = { bandwidth = \"2GBps\", latency = \"100ns\" }\n";
         Platform::from_toml(text, "torus.toml").unwrap()
     }
 
-    fn state(network: &FlowNetwork<'_, u32>) -> Vec<u8> {
-        let mut state = StateWriter::at(network.now);
-        network.write_all(&mut state, |tag, state| state.value(&tag));
-        state.into_bytes()
+    fn state(network: &mut FlowNetwork<'_, Tag>) -> Observation {
+        Observation::of(network.now, network)
     }
 
     /// Ends all work that ends within some events; returns what ended, and when.
-    fn advance(network: &mut FlowNetwork<'_, u32>, events: usize) -> Vec<(SimTime, Vec<u32>)> {
+    fn advance(network: &mut FlowNetwork<'_, Tag>, events: usize) -> Vec<(SimTime, Vec<Tag>)> {
         let next = |_| {
             let at = network.next_event()?;
             let mut done = Vec::new();
@@ -82,12 +93,12 @@ mod tests {
         ended
     }
 
-    fn start(network: &mut FlowNetwork<'_, u32>, work: &[(u32, u32, u64)]) {
+    fn start(network: &mut FlowNetwork<'_, Tag>, work: &[(u32, u32, u64)]) {
         for (tag, &(from, to, amount)) in (0..).zip(work) {
             let (from, to, now) = (HostId::new(from), HostId::new(to), network.now());
             match tag % 4 {
-                3 => network.compute(now, from, amount as f64, tag),
-                _ => network.send(Message::new(now, from, to, Bytes::new(amount), tag)).unwrap(),
+                3 => network.compute(now, from, amount as f64, (tag, now)),
+                _ => network.send(Message::new(now, from, to, Bytes::new(amount), (tag, now))).unwrap(),
             }
         }
         network.next_event();
@@ -118,14 +129,15 @@ mod tests {
                 start(network, &work);
                 advance(network, events);
             }
-            prop_assert_eq!(state(&first), state(&later));
+            let same = state(&mut first);
+            prop_assert!(same.equals(&state(&mut later)));
             let (before, time) = (first.now, SimDuration::from_picos(123_456_789));
-            let same = state(&first);
-            first.repeat_period(before, time, |_| {});
+            same.repetition(&same, 1).unwrap().repeat(time, &mut first);
             first.next_event();
-            prop_assert_eq!(state(&first), same);
-            let shift = |now: SimTime, events: Vec<(SimTime, Vec<u32>)>| -> Vec<_> {
-                events.into_iter().map(|(at, done)| (at - now, done)).collect()
+            prop_assert!(same.equals(&state(&mut first)));
+            let shift = |now: SimTime, events: Vec<(SimTime, Vec<Tag>)>| -> Vec<_> {
+                let tags = |done: Vec<Tag>| done.into_iter().map(|(tag, sent)| (tag, now - sent)).collect();
+                events.into_iter().map(|(at, done)| (at - now, tags(done))).collect::<Vec<(_, Vec<_>)>>()
             };
             let (at, other) = (first.now, later.now);
             prop_assert_eq!(at - before, time);
@@ -142,7 +154,7 @@ mod tests {
             let mut network = FlowNetwork::new(&platform, &NetworkParameters::preset(Preset::Raw));
             start(&mut network, &work);
             advance(&mut network, events);
-            let before = state(&network);
+            let before = state(&mut network);
             let picosecond = SimDuration::from_picos(1);
             let changes = match part {
                 0 => network.sharing.change_a_level(),
@@ -150,28 +162,65 @@ mod tests {
                 2 => network.sharing.change_the_order_of_members(),
                 3 => network.progress.change_a_finish(),
                 4 => {
-                    network.events.shift_time(picosecond);
-                    network.events.len() > 0
+                    before.repetition(&before, 1).unwrap().repeat(picosecond, &mut network.events);
+                    network.events.next().is_some()
                 }
                 5 => {
-                    network.cpus.shift_time(picosecond);
+                    before.repetition(&before, 1).unwrap().repeat(picosecond, &mut network.cpus);
                     network.cpus.running().next().is_some()
                 }
                 6 => {
-                    network.pending.for_each_tag(|tag| *tag += 1);
-                    network.pending.tags().next().is_some()
+                    network.pending.change_tags(|(tag, _)| *tag += 1);
+                    network.pending.items().next().is_some()
                 }
                 7 => network.sharing.change_patience(),
                 _ => {
                     network.now += picosecond;
-                    let is_idle = network.pending.tags().next().is_none();
-                    let mut later = StateWriter::at(network.now);
-                    network.write_all(&mut later, |tag, state| state.value(&tag));
-                    prop_assert_eq!(later.into_bytes() == before, is_idle);
+                    let is_idle = network.pending.items().next().is_none();
+                    prop_assert_eq!(state(&mut network).equals(&before), is_idle);
                     return Ok(());
                 }
             };
-            prop_assert_eq!(state(&network) != before, changes, "part {}", part);
+            prop_assert_eq!(!state(&mut network).equals(&before), changes, "part {}", part);
+        }
+
+        /// A network that was saved and loaded has the same state, the same future and the same loads of links. One on another platform,
+        /// or that records no loads, refuses the state; damage is refused, or makes another state.
+        #[test]
+        fn a_loaded_network_has_the_same_future(
+            work in work(),
+            events in 0_usize..30,
+            is_smpi: bool,
+            damage in (any::<prop::sample::Index>(), 1_u8..),
+        ) {
+            let platform = platform();
+            let parameters = NetworkParameters::preset(if is_smpi { Preset::Smpi } else { Preset::Raw });
+            let mut network = FlowNetwork::new(&platform, &parameters).with_link_loads();
+            start(&mut network, &work);
+            advance(&mut network, events);
+            let bytes = save_state(&mut network).unwrap();
+            let idle = || FlowNetwork::<Tag>::new(&platform, &parameters).with_link_loads();
+            let small = Platform::from_toml(SMALL, "small.toml").unwrap();
+            let mut foreign = [
+                FlowNetwork::<Tag>::new(&platform, &parameters),
+                FlowNetwork::new(&small, &parameters).with_link_loads(),
+            ];
+            for network in &mut foreign {
+                prop_assert_eq!(load_state(network, &bytes), Err(ForeignState));
+            }
+            let mut damaged = bytes.clone();
+            damaged[damage.0.index(bytes.len())] ^= damage.1;
+            let mut other = idle();
+            if load_state(&mut other, &damaged).is_ok() {
+                save_state(&mut other).unwrap();
+            }
+            let mut loaded = idle();
+            prop_assert_eq!(load_state(&mut loaded, &bytes), Ok(()));
+            prop_assert_eq!(save_state(&mut loaded).unwrap(), bytes.clone());
+            prop_assert!(state(&mut loaded).equals(&state(&mut network)));
+            prop_assert_eq!(advance(&mut loaded, usize::MAX), advance(&mut network, usize::MAX));
+            let end = network.now;
+            prop_assert_eq!(loaded.link_loads(end), network.link_loads(end));
         }
     }
 }

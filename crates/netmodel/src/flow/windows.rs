@@ -20,7 +20,6 @@
 
 mod components;
 mod gather;
-mod recurrence;
 mod region;
 mod trial;
 
@@ -30,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, State};
 use serde::{Deserialize, Serialize};
 
 use super::{FlowNetwork, MIN_SEPARATE_HOSTS};
@@ -73,20 +72,22 @@ struct Pocket<'p, T> {
 }
 
 /// A flow that begins soon.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize, State)]
 struct StartingFlow<T> {
     begin: SimTime,
     message: Message<RoutedTag<T>>,
     /// Links that it uses.
+    #[serde(skip)]
+    #[state(skip = "found again")]
     links: Arc<[LinkId]>,
 }
 
-/// A tag, the regions of both ends of a message, that which submitted it first, and its route there.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// A tag, and the regions of both ends of a message, that which submitted it first.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub struct RoutedTag<T> {
     tag: T,
+    #[state(plain)]
     regions: [u32; 2],
-    route: u32,
 }
 
 /// Reason why threads cannot share an exact simulation.

@@ -13,7 +13,7 @@
 //! If the order is far off, all links fill from the least to the highest level: every link begins with the level that it
 //! would have alone, a lower bound, and moves towards the end whenever it proves higher than the next.
 
-use pdes_core::StateWriter;
+use pdes_core::{State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::group::{GroupIndex, LinkState};
@@ -56,7 +56,7 @@ pub(super) struct Filling {
 }
 
 /// Level of the flows of a bottleneck: a term of the sums over groups.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 #[repr(align(16))]
 pub(super) struct FrozenLevel {
     /// Level of the flows if the link is full; else zero.
@@ -66,7 +66,7 @@ pub(super) struct FrozenLevel {
 }
 
 /// Entry of the fill order: a link and the level at which it fills.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct FillEntry {
     level: f64,
     link: u32,
@@ -85,25 +85,42 @@ impl FrozenLevel {
     }
 }
 
-impl Filling {
-    /// Writes the state between solves; the groups only while there are any.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        state.value(&(self.is_grouped, self.misfit_solves));
-        if !self.is_grouped {
+/// Between solves; the groups only while there are any.
+impl State for Filling {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
             return;
         }
-        state.value(&(self.is_complete, &self.removed, self.fill_order.len()));
-        for entry in &self.fill_order {
-            state.value(&entry.link);
-            state.float(entry.level);
-        }
-        for (link_state, frozen) in self.link_states.iter().zip(&self.frozen_levels) {
-            link_state.write_state(state);
-            state.float(frozen.level);
-            state.float(frozen.rising);
+        let Self {
+            is_grouped,
+            never_groups: _,
+            link_states,
+            group_index: _,
+            frozen_levels,
+            fill_order,
+            is_complete,
+            growth: _,
+            headrooms: _,
+            bottlenecks: _,
+            rising_flows: _,
+            with_room: _,
+            removed,
+            first_change: _,
+            misfit_solves,
+        } = self;
+        is_grouped.visit(visitor);
+        misfit_solves.visit(visitor);
+        if *is_grouped {
+            is_complete.visit(visitor);
+            removed.visit(visitor);
+            fill_order.visit(visitor);
+            link_states.visit(visitor);
+            frozen_levels.visit(visitor);
         }
     }
+}
 
+impl Filling {
     #[cfg(test)]
     pub(super) fn change_patience(&mut self) {
         self.misfit_solves += 1;

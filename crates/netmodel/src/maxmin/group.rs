@@ -5,14 +5,14 @@
 //! has far fewer groups than flows, and a flow is handled individually only when its bottleneck changes. Flows at their
 //! own limits have no group: they come first among the members of a link.
 
-use pdes_core::StateWriter;
+use pdes_core::State;
 use serde::{Deserialize, Serialize};
 
 use super::filling::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
 /// A group: the flows of a link whose bottleneck is another link.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(super) struct Group {
     /// Sum of their shares.
     pub(super) share: f64,
@@ -21,7 +21,7 @@ pub(super) struct Group {
 }
 
 /// Compensation and number of terms of a running sum of shares.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, State)]
 struct Compensation {
     /// Rounding error of the sum. Without the compensation, a flow that takes 1/27,000 of what a former one took
     /// would inherit 27,000 times its error.
@@ -43,7 +43,7 @@ pub(super) struct GroupIndex {
 const MAX_INDEXED_LINKS: usize = 4096;
 
 /// Flows of a link while flows are grouped.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(super) struct LinkState {
     /// Number of members at their own limits; these come first.
     pub(super) at_ceiling: u32,
@@ -133,19 +133,6 @@ impl LinkState {
         *self = Self { groups, compensations: tallies, ..Self::default() };
         self.groups.clear();
         self.compensations.clear();
-    }
-
-    /// Writes the groups in their order, in which they are summed up.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        state.value(&(self.at_ceiling, self.is_in_order, self.own_compensation.flows, self.groups.len()));
-        [self.own_share, self.own_compensation.error, self.least_ceiling]
-            .into_iter()
-            .for_each(|number| state.float(number));
-        for (group, compensation) in self.groups.iter().zip(&self.compensations) {
-            state.value(&(group.bottleneck, compensation.flows));
-            state.float(group.share);
-            state.float(compensation.error);
-        }
     }
 
     /// Returns whether the link is the bottleneck of any flow.

@@ -1,44 +1,61 @@
 //! The state of the solver between solves, on which later allocations depend to the last bit.
 
-use pdes_core::StateWriter;
+use pdes_core::{State, StateVisitor};
 
-use super::{Flow, FlowIndex, MaxMin};
+use super::{Flow, FlowIndex, Link, MaxMin};
 
-impl MaxMin {
-    /// Writes the state after a solve. A flow is written where it is a member of its first link, without its number, which is
-    /// reused; `of_flow` writes what the caller knows of it.
-    ///
-    /// Left out are numbers of sweeps and rounds, which the next solve counts on, and bounds on room and growth, which only save
-    /// tests whose outcome is known.
-    pub(crate) fn write_state(
-        &self,
-        state: &mut StateWriter,
-        mut of_flow: impl FnMut(FlowIndex, &mut StateWriter),
-    ) {
-        for (number, link) in (0_u32..).zip(&self.links).filter(|(_, link)| !link.members.is_empty()) {
-            state.value(&(number, link.members.len()));
-            state.float(link.level);
-            for member in link.members.iter().filter(|member| member.place == 0) {
-                self.write_flow(member.flow, state);
-                of_flow(FlowIndex(member.flow), state);
+/// Visited after a solve, without the numbers of flows, which are reused: a flow is compared where it is a member of its first link.
+///
+/// Not compared are numbers of sweeps and rounds, which the next solve counts on, and bounds on room and growth, which only save
+/// tests whose outcome is known.
+impl State for MaxMin {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        visitor.context(self.links.len());
+        if visitor.saves_whole(self) {
+            return;
+        }
+        let Self {
+            links,
+            flows,
+            limits,
+            free_slots: _,
+            new_flows: _,
+            dirty_links: _,
+            sweep: _,
+            filling,
+            modified,
+            solves: _,
+        } = self;
+        for (index, link) in (0_u32..).zip(links).filter(|(_, link)| !link.members.is_empty()) {
+            let Link { number: _, capacity: _, sharing: _, level, members, bottlenecked: _, sweep_state: _ } =
+                link;
+            visitor.compare(&(index, members.len(), *level));
+            for member in members.iter().filter(|member| member.place == 0) {
+                let flow = member.flow as usize;
+                let Flow {
+                    penalty,
+                    ceiling,
+                    bottleneck,
+                    bottleneck_place,
+                    moved_sweep: _,
+                    frozen_sweep: _,
+                    uses,
+                } = &flows[flow];
+                // While flows are grouped, links have no lists of the flows that they limit.
+                let place = bottleneck.filter(|_| !filling.is_grouped).map(|_| bottleneck_place);
+                visitor.compare(&(penalty, ceiling, limits[flow], bottleneck, place, uses));
             }
         }
-        state.value(&u32::MAX);
-        state.value(&(&self.modified.skipped, &self.modified.unmarked));
-        self.filling.write_state(state);
+        visitor.compare(&(u32::MAX, &modified.skipped, &modified.unmarked));
+        filling.visit(visitor);
     }
+}
 
-    fn write_flow(&self, index: u32, state: &mut StateWriter) {
-        let Flow { penalty, ceiling, bottleneck, bottleneck_place, ref uses, .. } =
-            self.flows[index as usize];
-        [penalty, ceiling, self.limits[index as usize]].into_iter().for_each(|number| state.float(number));
-        // While flows are grouped, links have no lists of the flows that they limit.
-        let place = bottleneck.filter(|_| !self.filling.is_grouped).map(|_| bottleneck_place);
-        state.value(&(bottleneck, place, uses.len()));
-        for used in uses {
-            state.value(&(used.link, used.place));
-            state.float(used.share);
-        }
+impl MaxMin {
+    /// Returns the flows in the order in which they are compared.
+    pub(crate) fn flows_in_order(&self) -> impl Iterator<Item = FlowIndex> + '_ {
+        let members = self.links.iter().flat_map(|link| &link.members);
+        members.filter(|member| member.place == 0).map(|member| FlowIndex(member.flow))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pdes_core::StateWriter;
-use serde::{Deserialize, Serialize};
+use pdes_core::{State, StateVisitor};
 
 /// Sizes of a cache, all in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub struct CacheSize {
 }
 
 /// Parts of files that a cache holds, the least recently used of which leave when it is full.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     /// End and last use of each part, by its file and begin. No two of them touch.
     parts: BTreeMap<(u32, u64), (u64, u64)>,
@@ -66,14 +65,6 @@ impl Cache {
         }
     }
 
-    /// Writes the parts in the order of their use.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        state.value(&self.by_use.len());
-        for &(_, file, begin) in &self.by_use {
-            state.value(&(file, begin, self.parts.get(&(file, begin)).map(|(end, _)| end)));
-        }
-    }
-
     fn insert(&mut self, file: u32, begin: u64, end: u64, used: u64) {
         if begin < end {
             self.parts.insert((file, begin), (end, used));
@@ -86,6 +77,28 @@ impl Cache {
         self.parts.remove(&(file, begin));
         self.by_use.remove(&(used, file, begin));
         self.bytes -= end - begin;
+    }
+}
+
+impl State for Cache {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { parts, by_use, bytes, uses } = self;
+        visitor.saved(parts);
+        visitor.saved(uses);
+        if visitor.is_loading() {
+            *by_use = parts.iter().map(|(&(file, begin), &(_, used))| (used, file, begin)).collect();
+            let mut sizes = parts.iter().map(|(&(_, begin), &(end, _))| end.checked_sub(begin));
+            let sum = sizes.try_fold(0, |sum: u64, size| sum.checked_add(size?));
+            *bytes = sum.unwrap_or_else(|| {
+                visitor.refuse();
+                0
+            });
+        }
+        if visitor.is_observing() {
+            // The order of uses matters, not their number.
+            let ends = by_use.iter().map(|&(_, file, begin)| (file, begin, parts[&(file, begin)].0));
+            visitor.compare(&ends.collect::<Vec<_>>());
+        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! The devices of a machine, with the accesses in progress and to come.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
-use pdes_core::{SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessId, Device, read_state};
+use super::{Access, AccessId, Device};
+use crate::DeviceId;
 use crate::flow::event_queue::IndexedEventHeap;
-use crate::{DeviceId, ForeignState};
 
 /// Devices with their accesses; `T` is the tag that the caller attaches to an access, and gets back on its end.
 ///
@@ -41,15 +41,27 @@ pub struct Devices<T> {
 }
 
 /// The accesses in progress and to come.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 struct Accesses<T> {
     /// Tags by the numbers of accesses; `None` for a free number.
     tags: Vec<Option<T>>,
     /// Accesses to come, in the order of submission at one instant.
-    upcoming: BinaryHeap<Reverse<(SimTime, u64, AccessId)>>,
+    upcoming: BinaryHeap<Reverse<Scheduled>>,
     /// Accesses to come by their numbers, with their devices.
+    #[state(plain)]
     requests: Vec<Option<(DeviceId, Access)>>,
+    #[state(saved = "the order of accesses matters, not their number")]
     submitted: u64,
+}
+
+/// The begin or the end of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
+pub(super) struct Scheduled {
+    pub(super) at: SimTime,
+    /// Order among those of one instant.
+    #[state(saved = "the order matters, not the number")]
+    pub(super) order: u64,
+    pub(super) id: AccessId,
 }
 
 impl<T: Copy> Devices<T> {
@@ -75,13 +87,13 @@ impl<T: Copy> Devices<T> {
             requests.push(None);
         }
         (tags[id], requests[id]) = (Some(tag), Some((device, access)));
-        upcoming.push(Reverse((at, *submitted, id as AccessId)));
+        upcoming.push(Reverse(Scheduled { at, order: *submitted, id: id as AccessId }));
         *submitted += 1;
     }
 
     /// Returns the time of the next begin or end of an access.
     pub fn next_event(&mut self) -> Option<SimTime> {
-        let begin = self.accesses.upcoming.peek().map(|Reverse((at, ..))| *at);
+        let begin = self.accesses.upcoming.peek().map(|Reverse(begin)| begin.at);
         [begin, self.next_ends.next()].into_iter().flatten().min()
     }
 
@@ -96,7 +108,7 @@ impl<T: Copy> Devices<T> {
             // A forged state may have accesses that nobody has submitted.
             ended.extend(self.ended.drain(..).filter_map(|id| tags.get_mut(id as usize)?.take()));
         }
-        while let Some(Reverse((at, _, id))) = self.accesses.upcoming.peek().copied()
+        while let Some(Reverse(Scheduled { at, order: _, id })) = self.accesses.upcoming.peek().copied()
             && at <= now
         {
             self.accesses.upcoming.pop();
@@ -113,56 +125,34 @@ impl<T: Copy> Devices<T> {
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.accesses.tags.iter().filter_map(|tag| *tag)
     }
+}
 
-    /// Writes everything on which the future of the devices depends; `write_tag` writes a tag.
-    pub fn write_state(&self, state: &mut StateWriter, mut write_tag: impl FnMut(T, &mut StateWriter)) {
-        let Accesses { tags, upcoming, requests, .. } = &self.accesses;
-        let mut upcoming: Vec<_> = upcoming.iter().map(|Reverse(access)| *access).collect();
-        upcoming.sort_unstable();
-        state.value(&upcoming.len());
-        for (at, _, id) in upcoming {
-            state.time(at);
-            state.value(&(id, requests[id as usize]));
-        }
-        for (id, tag) in (0_u32..).zip(tags) {
-            let Some(tag) = tag else { continue };
-            state.value(&id);
-            write_tag(*tag, state);
-        }
-        self.devices.iter().for_each(|device| device.write_state(state));
+impl<T> Accesses<T> {
+    /// Returns whether each access to come is one of so many devices, and comes once.
+    fn fits(&self, devices: usize) -> bool {
+        let Self { tags, upcoming, requests, submitted: _ } = self;
+        let is_known = |id: AccessId| {
+            let request = requests.get(id as usize).copied().flatten();
+            request.is_some_and(|(device, _)| device.index() < devices)
+        };
+        let ids: BTreeSet<AccessId> = upcoming.iter().map(|Reverse(begin)| begin.id).collect();
+        requests.len() == tags.len() && ids.len() == upcoming.len() && ids.into_iter().all(is_known)
     }
+}
 
-    /// Returns the state of the devices and of all accesses.
-    pub fn save(&self) -> Vec<u8>
-    where
-        T: Serialize,
-    {
-        let devices: Vec<Vec<u8>> = self.devices.iter().map(|device| device.save()).collect();
-        postcard::to_allocvec(&(devices, &self.accesses)).expect("memory takes all")
-    }
-
-    /// Continues from a state of the same devices.
-    ///
-    /// # Errors
-    /// If the bytes are no such state.
-    pub fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        let (devices, accesses): (Vec<Vec<u8>>, Accesses<T>) = read_state(state)?;
-        let are_known = accesses.requests.len() == accesses.tags.len()
-            && accesses.upcoming.iter().all(|Reverse((.., id))| {
-                let request = accesses.requests.get(*id as usize).copied().flatten();
-                request.is_some_and(|(device, _)| device.index() < self.devices.len())
-            });
-        if devices.len() != self.devices.len() || !are_known {
-            return Err(ForeignState);
+impl<T: State + Serialize + DeserializeOwned> State for Devices<T> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { devices, next_ends, accesses, ended: _ } = self;
+        let mut parts: Vec<&mut dyn Device> = devices.iter_mut().map(|device| &mut **device).collect();
+        visitor.parts(parts.iter_mut());
+        accesses.visit(visitor);
+        if visitor.is_loading() && !accesses.fits(devices.len()) {
+            visitor.refuse();
         }
-        for (number, (device, state)) in (0..).zip(self.devices.iter_mut().zip(&devices)) {
-            device.restore(state)?;
-            self.next_ends.set(number, device.next_event());
+        if visitor.is_loading() || visitor.is_repeating() {
+            for (number, device) in (0..).zip(devices) {
+                next_ends.set(number, device.next_event());
+            }
         }
-        self.accesses = accesses;
-        Ok(())
     }
 }

@@ -1,10 +1,9 @@
 //! SimGrid's disk (`kernel/resource/DiskImpl.cpp`): simultaneous accesses share its bandwidths, without latency or seeks.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessId, Device, Direction, read_parameters, read_state};
-use crate::ForeignState;
+use super::{Access, AccessId, Device, Direction, read_parameters};
 use crate::flow::{PICOS, later};
 use crate::quantity::Bandwidth;
 
@@ -32,15 +31,16 @@ pub(crate) struct Disk {
     state: DiskState,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct DiskState {
     running: Vec<Transfer>,
     since: SimTime,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct Transfer {
     id: AccessId,
+    #[state(plain)]
     direction: Direction,
     /// Amount left at the last change \[B\].
     left: f64,
@@ -147,26 +147,15 @@ impl Device for Disk {
     fn has_positions(&self) -> bool {
         false
     }
+}
 
-    fn write_state(&self, state: &mut StateWriter) {
-        state.value(&self.state.running.len());
-        if !self.state.running.is_empty() {
-            state.time(self.state.since);
+impl State for Disk {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { read: _, write: _, both: _, efficiency: _, state: DiskState { running, since } } = self;
+        running.visit(visitor);
+        // It does not matter since when a disk is idle.
+        if !(visitor.is_observing() && running.is_empty()) {
+            since.visit(visitor);
         }
-        for &Transfer { id, direction, left, rate, end } in &self.state.running {
-            state.value(&(id, direction));
-            state.float(left);
-            state.float(rate);
-            state.time(end);
-        }
-    }
-
-    fn save(&self) -> Vec<u8> {
-        postcard::to_allocvec(&self.state).expect("memory takes all")
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.state = read_state(state)?;
-        Ok(())
     }
 }

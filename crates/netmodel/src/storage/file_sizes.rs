@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::StateWriter;
 use serde::{Deserialize, Serialize};
 
 /// Ends of the parts of files that a server has \[B\], by the numbers of files; `None` if a part existed before the run, and its size is
@@ -14,11 +13,6 @@ impl PartSizes {
     /// Sets the size of a part that exists before the run.
     pub(super) fn set(&mut self, file: u32, size: u64) {
         self.0.insert(file, Some(size));
-    }
-
-    /// Writes all sizes.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        state.value(&self.0);
     }
 
     /// Returns the size of a part: `Some(None)` if it is not known, `None` if there are no data of the file.

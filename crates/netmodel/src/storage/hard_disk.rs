@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessHistory, AccessId, Device, read_parameters, read_state};
-use crate::ForeignState;
+use super::{Access, AccessHistory, AccessId, Device, read_parameters};
 use crate::flow::{PICOS, later};
 use crate::quantity::{Bandwidth, Time};
 
@@ -32,18 +31,23 @@ fn default_nearness() -> u64 {
 /// A hard disk that serves its accesses in the order of their begin. An access that begins where the last one ended takes the time of
 /// its data; one near to it in the same file, half a rotation and a seek to a neighbouring track more; any other one, half a rotation
 /// and an average seek more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
+#[state(in_place)]
 struct HardDisk {
     /// Rate [B/s].
+    #[state(skip = "a parameter")]
     bandwidth: f64,
     /// Times to reach another place, near or not \[s\].
+    #[state(skip = "a parameter")]
     near_seek: f64,
+    #[state(skip = "a parameter")]
     far_seek: f64,
+    #[state(skip = "a parameter")]
     near_bytes: u64,
     state: HardDiskState,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, State)]
 struct HardDiskState {
     /// Accesses in progress, the one that is served first, with their ends.
     queue: VecDeque<(AccessId, SimTime)>,
@@ -119,22 +123,5 @@ impl Device for HardDisk {
             self.state.queue.pop_front();
             ended.push(id);
         }
-    }
-
-    fn write_state(&self, state: &mut StateWriter) {
-        state.value(&(self.state.last, self.state.queue.len()));
-        for &(id, end) in &self.state.queue {
-            state.value(&id);
-            state.time(end);
-        }
-    }
-
-    fn save(&self) -> Vec<u8> {
-        postcard::to_allocvec(&self.state).expect("memory takes all")
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.state = read_state(state)?;
-        Ok(())
     }
 }

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pdes_core::StateWriter;
 use serde::{Deserialize, Serialize};
 
 use super::packet::Client;
@@ -73,15 +72,6 @@ pub(super) struct ServerLocks {
 }
 
 impl ServerLocks {
-    /// Writes the locks that clients have, in the order of their grants, while no message about them is under way.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        for (file, FileLocks { granted, .. }) in &self.files {
-            let granted = granted.iter().filter_map(|id| self.locks.get(*id));
-            let granted: Vec<_> = granted.map(|lock| (lock.client.host, lock.extent)).collect();
-            state.value(&(file, granted));
-        }
-    }
-
     /// Takes a request.
     pub(super) fn request(&mut self, file: u32, request: LockRequest, effects: &mut Vec<LockEffect>) {
         self.files.entry(file).or_default().waiting.push_back(request);

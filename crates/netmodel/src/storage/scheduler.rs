@@ -15,9 +15,10 @@ use super::Access;
 pub type Pick = fn(queue: &mut VecDeque<Queued>, last: Option<(u32, u64)>) -> Vec<Queued>;
 
 /// An access in the queue of a server, in the order of arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, pdes_core::State)]
 pub struct Queued {
     /// The access, with its position in the part of the file that the server has.
+    #[state(plain)]
     pub access: Access,
     /// Number that the server gives it.
     pub number: u64,

@@ -1,8 +1,9 @@
 //! An I/O server: its queue, its cache, and what it has on its device.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem::take;
 
-use pdes_core::{SimTime, StateWriter};
+use pdes_core::{SimTime, State};
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
@@ -15,18 +16,22 @@ use crate::HostId;
 pub(super) type TransferId = u32;
 
 /// An I/O server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, State)]
+#[state(in_place)]
 pub(super) struct Server {
+    #[state(skip = "a parameter")]
     pub(super) host: HostId,
     /// Accesses that wait for the device.
     queue: VecDeque<Queued>,
     /// Purposes of accesses in the queue or on the device, by their numbers.
+    #[state(plain)]
     purposes: BTreeMap<u64, Purpose>,
     /// Accesses on the device and their begin, by the number of the access that they make up.
     running: Vec<Option<(SimTime, Vec<Queued>)>>,
     busy: u32,
     numbers: u64,
     /// File and position at which the last access on the device ends.
+    #[state(plain)]
     last: Option<(u32, u64)>,
     cache: Cache,
     /// Amount that is in the cache or on its way there, and not yet on the device \[B\].
@@ -34,6 +39,7 @@ pub(super) struct Server {
     /// Writes that wait for room in the cache.
     waiting: VecDeque<(TransferId, u64)>,
     /// Numbers of the writes of each file that are not yet on the device.
+    #[state(plain)]
     unwritten: BTreeMap<u32, BTreeSet<u64>>,
     /// Transfers that wait until the writes of a file before a number are on the device.
     syncs: Vec<(TransferId, u32, u64)>,
@@ -228,26 +234,20 @@ impl Server {
         self.usage.queued(now, self.queue.len() as u64);
     }
 
-    /// Writes everything on which the future of the server depends while no transfer is in progress: all that is on its way to the
-    /// device are data that were acknowledged.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        let write_all = |all: &[Queued], state: &mut StateWriter| {
-            let relative = |queued: &Queued| (queued.access, self.numbers.wrapping_sub(queued.number));
-            state.value(&all.iter().map(relative).collect::<Vec<_>>());
-        };
-        write_all(&self.queue.iter().copied().collect::<Vec<_>>(), state);
-        for running in &self.running {
-            state.value(&running.is_some());
-            if let Some((begin, accesses)) = running {
-                state.time(*begin);
-                write_all(accesses, state);
-            }
+    /// Gives one form to states with one future: the order of accesses matters, not their number.
+    pub(super) fn settle(&mut self, now: SimTime) {
+        self.usage.settle(now, self.busy == 0);
+        let Self { queue, purposes, running, numbers, unwritten, syncs, .. } = self;
+        let first = purposes.first_key_value().map_or(*numbers, |(number, _)| *number);
+        let less = |number: u64| number.wrapping_sub(first);
+        let running = running.iter_mut().flatten().flat_map(|(_, accesses)| accesses);
+        queue.iter_mut().chain(running).for_each(|queued| queued.number = less(queued.number));
+        *purposes = take(purposes).into_iter().map(|(number, purpose)| (less(number), purpose)).collect();
+        for numbers in unwritten.values_mut() {
+            *numbers = take(numbers).into_iter().map(less).collect();
         }
-        if self.busy > 0 {
-            self.usage.write_ends(state);
-        }
-        state.value(&(self.last, self.dirty, &self.read_to));
-        self.cache.write_state(state);
+        syncs.iter_mut().for_each(|(.., before)| *before = less(*before));
+        *numbers = less(*numbers);
     }
 
     /// Takes the end of an access on the device.

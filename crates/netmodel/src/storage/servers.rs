@@ -26,7 +26,7 @@ mod server_process;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ use super::packet::{Client, Content, Packet, ServerMessage};
 use super::server::Server;
 use super::systems::Systems;
 use super::usage::ServerUsage;
-use super::{Devices, Storage, Striping, read_state};
-use crate::{DeviceId, FileSystemId, ForeignState, HostId};
+use super::{Devices, Storage, Striping};
+use crate::{DeviceId, FileSystemId, HostId};
 use client::{ClientEffects, ClientProcess};
 use server_process::{ServerContext, ServerEffects, ServerProcess};
 
@@ -46,7 +46,7 @@ pub struct FileServers<'a, T> {
     systems: Systems<'a>,
     /// Devices of the servers, with the number of the server and of the access there.
     devices: Devices<(u32, u32)>,
-    state: State<T>,
+    state: Progress<T>,
     /// Reads end at the end of their file; otherwise they may go beyond.
     checks_sizes: bool,
     client_effects: ClientEffects<T>,
@@ -54,17 +54,27 @@ pub struct FileServers<'a, T> {
     accesses_ended: Vec<(u32, u32)>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct State<T> {
+#[derive(Debug)]
+struct Progress<T> {
     clients: BTreeMap<HostId, ClientProcess<T>>,
     /// Servers by their numbers, each with that of its device.
     servers: BTreeMap<u32, (u32, ServerProcess)>,
     /// Operations to come, by their begin, their rank, and the number of those before.
     upcoming: BTreeMap<(SimTime, Rank, u64), (FileRequest, T)>,
     submitted: u64,
-    events: BinaryHeap<Reverse<(SimTime, HostId, Event)>>,
+    events: BinaryHeap<Reverse<ScheduledEvent>>,
     /// Instant from which each metadata server is free.
     metadata_free_from: Vec<SimTime>,
+}
+
+/// An event at a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
+struct ScheduledEvent {
+    at: SimTime,
+    #[state(plain)]
+    host: HostId,
+    #[state(plain)]
+    event: Event,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -112,7 +122,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 devices.push(system.device.idle());
             }
         }
-        let state = State {
+        let state = Progress {
             clients: BTreeMap::new(),
             servers,
             upcoming: BTreeMap::new(),
@@ -147,7 +157,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
     /// Returns the time of the next event, unless a message arrives before.
     pub fn next_event(&mut self) -> Option<SimTime> {
         let begin = self.state.upcoming.first_key_value().map(|((at, ..), _)| *at);
-        let event = self.state.events.peek().map(|Reverse((at, ..))| *at);
+        let event = self.state.events.peek().map(|Reverse(event)| event.at);
         [self.devices.next_event(), begin, event].into_iter().flatten().min()
     }
 
@@ -168,10 +178,10 @@ impl<'a, T: Copy> FileServers<'a, T> {
                     process.begin(systems, request, tag, effects);
                 });
             }
-            while let Some(Reverse((at, ..))) = self.state.events.peek()
-                && *at <= now
-                && let Some(Reverse((_, host, event))) = self.state.events.pop()
+            while let Some(Reverse(ScheduledEvent { at, host, event })) = self.state.events.peek().copied()
+                && at <= now
             {
+                self.state.events.pop();
                 self.take(now, host, event, found);
             }
         }
@@ -188,8 +198,13 @@ impl<'a, T: Copy> FileServers<'a, T> {
 
     /// Takes the arrival of a message at one of the hosts.
     pub fn arrived(&mut self, now: SimTime, client: Client, packet: Packet) {
-        let at = self.destination(client, &packet);
-        self.state.events.extend(at.map(|host| Reverse((now, host, Event::Arrival(client, packet)))));
+        if let Some(host) = self.destination(client, &packet) {
+            self.schedule(now, host, Event::Arrival(client, packet));
+        }
+    }
+
+    fn schedule(&mut self, at: SimTime, host: HostId, event: Event) {
+        self.state.events.push(Reverse(ScheduledEvent { at, host, event }));
     }
 
     fn take(&mut self, now: SimTime, host: HostId, event: Event, found: &mut Consequences<T>) {
@@ -211,8 +226,8 @@ impl<'a, T: Copy> FileServers<'a, T> {
                 let Some((_, time)) = self.systems.get(system).metadata else { return };
                 let free_from = &mut self.state.metadata_free_from[system.index()];
                 *free_from = now.max(*free_from).saturating_add(time);
-                let opened = Event::Opened { client, system, operation };
-                self.state.events.push(Reverse((*free_from, host, opened)));
+                let at = *free_from;
+                self.schedule(at, host, Event::Opened { client, system, operation });
             }
             _ if content.is_to_server() => self.at_server(server, now, found, |process, context, effects| {
                 process.take(context, now, (client, content), effects);
@@ -285,7 +300,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
         found: &mut Consequences<T>,
     ) {
         if from == to {
-            return self.state.events.push(Reverse((now, to, Event::Arrival(client, packet))));
+            return self.schedule(now, to, Event::Arrival(client, packet));
         }
         let bytes = match packet.content {
             Content::Data { bytes, .. } | Content::Reply { bytes, .. } => Bytes::new(bytes),
@@ -311,64 +326,66 @@ impl<'a, T: Copy> FileServers<'a, T> {
         })
     }
 
-    /// Writes everything on which the future of the servers depends; returns false while an operation is in progress, and with it perhaps
-    /// a message.
-    pub fn write_state(&self, state: &mut StateWriter) -> bool {
-        if self.unfinished().next().is_some() {
-            return false;
-        }
-        self.devices.write_state(state, |tag, state| state.value(&tag));
-        self.state.servers.values().for_each(|(_, process)| process.write_state(state));
-        self.state.metadata_free_from.iter().for_each(|free| state.time((*free).max(state.now())));
-        true
-    }
-
-    /// Announces that the interval which begins now may be repeated.
-    pub fn watch_period(&mut self, now: SimTime) {
-        self.state.servers.values_mut().for_each(|(_, process)| process.server.usage.watch(now));
-    }
-
-    /// Adds the use of the interval that was announced last, and ends now, so many times. The servers stay at this time.
-    pub fn repeat_period(&mut self, now: SimTime, period: SimDuration, times: u64) {
+    /// Announces that the period which begins now may be repeated so many times.
+    pub fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
         let servers = self.state.servers.values_mut();
-        servers.for_each(|(_, process)| process.server.usage.repeat(now, period, times));
+        servers.for_each(|(_, process)| process.server.usage.watch(now, period, repetitions));
     }
 
-    /// Returns the state of all servers and operations.
-    pub fn save(&self) -> Vec<u8>
-    where
-        T: Serialize,
-    {
-        postcard::to_allocvec(&(self.devices.save(), &self.state)).expect("memory takes all")
+    /// Adds the repetitions of the period that was announced last, and ends now, to what servers have done over time. The state
+    /// is repeated after that.
+    pub fn repeat_loads(&mut self, now: SimTime) {
+        self.state.servers.values_mut().for_each(|(_, process)| process.server.usage.repeat(now));
     }
 
-    /// Continues from a state of the same servers.
-    ///
-    /// # Errors
-    /// If the bytes are no such state.
-    pub fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState>
-    where
-        T: DeserializeOwned,
-    {
-        let (devices, state): (Vec<u8>, State<T>) = read_state(state)?;
-        let servers = |state: &State<T>| -> Vec<(u32, u32, HostId)> {
-            let servers = state.servers.iter();
-            servers.map(|(number, (device, process))| (*number, *device, process.server.host)).collect()
-        };
+    /// Returns whether all that is in progress is of these file systems.
+    fn fits(&self) -> bool {
+        let Progress { clients, upcoming, events, .. } = &self.state;
         let knows = |system: FileSystemId| system.index() < self.state.metadata_free_from.len();
-        let is_same = servers(&state) == servers(&self.state)
-            && state.metadata_free_from.len() == self.state.metadata_free_from.len()
-            && state.clients.values().all(|process| process.fits(&self.systems))
-            && state.upcoming.values().all(|(request, _)| knows(request.system))
-            && state.events.iter().all(|Reverse((.., event))| match event {
-                Event::Opened { system, .. } => knows(*system),
+        clients.values().all(|process| process.fits(&self.systems))
+            && upcoming.values().all(|(request, _)| knows(request.system))
+            && events.iter().all(|Reverse(scheduled)| match scheduled.event {
+                Event::Opened { system, .. } => knows(system),
                 Event::Arrival(..) => true,
+            })
+    }
+}
+
+impl<T: State + Copy + Serialize + DeserializeOwned> State for FileServers<'_, T> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self {
+            systems: _,
+            devices,
+            state,
+            checks_sizes: _,
+            client_effects: _,
+            server_effects: _,
+            accesses_ended: _,
+        } = self;
+        let Progress { clients, servers, upcoming, submitted, events, metadata_free_from } = state;
+        devices.visit(visitor);
+        clients.visit(visitor);
+        visitor.parts(servers.values_mut().map(|(_, process)| process));
+        if !visitor.saves_whole(upcoming) {
+            visitor.compare(&upcoming.len());
+            let visited = std::mem::take(upcoming).into_iter().map(|(key, (request, mut tag))| {
+                let (mut at, rank, order) = key;
+                at.visit(visitor);
+                visitor.compare(&(rank, request));
+                tag.visit(visitor);
+                ((at, rank, order), (request, tag))
             });
-        if !is_same {
-            return Err(ForeignState);
+            *upcoming = visited.collect();
         }
-        self.devices.restore(&devices)?;
-        self.state = state;
-        Ok(())
+        // The order of operations matters, not their number.
+        visitor.saved(submitted);
+        events.visit(visitor);
+        let later = visitor.now().saturating_add(SimDuration::from_picos(1));
+        for free_from in metadata_free_from {
+            visitor.time_from(later, free_from);
+        }
+        if visitor.is_loading() && !self.fits() {
+            visitor.refuse();
+        }
     }
 }

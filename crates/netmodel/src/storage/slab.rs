@@ -1,12 +1,13 @@
 //! Values with numbers that are used again.
 
+use pdes_core::State;
 use serde::{Deserialize, Serialize};
 
 /// Values by their numbers; a new value gets the number that became free last, and the first one if there are no others: numbers depend
 /// on what has happened since there were none.
 ///
 /// The crate `slab` forgets the order of free numbers when it is stored, so that a resumed run would number transfers differently.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(super) struct Slab<V> {
     values: Vec<Option<V>>,
     free: Vec<u32>,

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
-use super::{Access, AccessHistory, AccessId, Device, Direction, read_parameters, read_state};
-use crate::ForeignState;
+use super::devices::Scheduled;
+use super::{Access, AccessHistory, AccessId, Device, Direction, read_parameters};
 use crate::flow::{PICOS, later};
 use crate::quantity::{Bandwidth, Size, Time};
 
@@ -62,12 +62,13 @@ struct Ssd {
     state: SsdState,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, State)]
 struct SsdState {
     /// Instant from which each channel is free.
     free_from: Vec<SimTime>,
-    /// Ends of accesses in progress, with the order of their begin.
-    ends: BinaryHeap<Reverse<(SimTime, u64, AccessId)>>,
+    /// Ends of accesses in progress, in the order of their begin at one instant.
+    ends: BinaryHeap<Reverse<Scheduled>>,
+    #[state(saved = "the order of accesses matters, not their number")]
     begun: u64,
     /// Amount in the write cache at an instant \[B\].
     cached: f64,
@@ -138,6 +139,18 @@ impl Ssd {
         self.state.cached_at = now;
         fits
     }
+
+    /// Gives one form to states with one future: which channel is free does not matter, nor since when, but for what the cache has
+    /// given to it.
+    fn settle(&mut self, now: SimTime) {
+        let now = now.max(self.state.cached_at);
+        if self.cached_at(now) == 0.0 {
+            (self.state.cached, self.state.cached_at) = (0.0, now);
+        }
+        let since = self.state.cached_at;
+        self.state.free_from.iter_mut().for_each(|free| *free = since.max(*free));
+        self.state.free_from.sort_unstable();
+    }
 }
 
 impl Device for Ssd {
@@ -189,17 +202,17 @@ impl Device for Ssd {
             });
             ends.max().unwrap_or(now)
         };
-        self.state.ends.push(Reverse((end, self.state.begun, id)));
+        self.state.ends.push(Reverse(Scheduled { at: end, order: self.state.begun, id }));
         self.state.begun += 1;
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.state.ends.peek().map(|Reverse((end, ..))| *end)
+        self.state.ends.peek().map(|Reverse(end)| end.at)
     }
 
     fn advance(&mut self, now: SimTime, ended: &mut Vec<AccessId>) {
-        while let Some(Reverse((end, _, id))) = self.state.ends.peek().copied()
-            && end <= now
+        while let Some(Reverse(Scheduled { at, order: _, id })) = self.state.ends.peek().copied()
+            && at <= now
         {
             self.state.ends.pop();
             ended.push(id);
@@ -210,43 +223,21 @@ impl Device for Ssd {
         false
     }
 
-    fn write_state(&self, state: &mut StateWriter) {
-        let now = state.now().max(self.state.cached_at);
-        let is_empty = self.cached_at(now) == 0.0;
-        // Which channel is free does not matter, nor since when, but for what the cache has given to it.
-        let since = if is_empty { state.now() } else { self.state.cached_at };
-        let mut free_from: Vec<SimTime> =
-            self.state.free_from.iter().map(|free| (*free).max(since)).collect();
-        free_from.sort_unstable();
-        free_from.into_iter().for_each(|free| state.time(free));
-        let mut ends: Vec<_> = self.state.ends.iter().map(|Reverse(end)| *end).collect();
-        ends.sort_unstable();
-        state.value(&ends.len());
-        for (end, _, id) in ends {
-            state.time(end);
-            state.value(&id);
-        }
-        state.value(&is_empty);
-        if !is_empty {
-            state.float(self.state.cached);
-            state.time(self.state.cached_at);
-        }
-    }
-
     fn concurrency(&self) -> u32 {
         self.channels() as u32
     }
+}
 
-    fn save(&self) -> Vec<u8> {
-        postcard::to_allocvec(&self.state).expect("memory takes all")
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        let state: SsdState = read_state(state)?;
-        if state.free_from.len() != self.channels() || state.cached.is_nan() || state.cached < 0.0 {
-            return Err(ForeignState);
+impl State for Ssd {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let channels = self.channels();
+        if visitor.is_observing() {
+            self.settle(visitor.now());
         }
-        self.state = state;
-        Ok(())
+        let Self { read: _, write: _, latency: _, page: _, write_cache: _, state } = self;
+        state.visit(visitor);
+        if visitor.is_loading() && !(state.free_from.len() == channels && state.cached >= 0.0) {
+            visitor.refuse();
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Use of I/O servers: amounts, queues, hits of caches, and amounts over time.
 
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use pdes_core::{Counter, SimDuration, SimTime, State};
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Direction};
@@ -9,42 +9,46 @@ use super::{Access, Direction};
 const MAX_INTERVALS: usize = 256;
 
 /// Use of an I/O server up to an instant.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, State)]
 pub struct ServerUsage {
     /// Amounts read from and written to the device \[B\], what was merged or read ahead included.
-    pub read_bytes: u64,
+    pub read_bytes: Counter,
     /// See `read_bytes`.
-    pub written_bytes: u64,
+    pub written_bytes: Counter,
     /// Number of requests to the device.
-    pub requests: u64,
+    pub requests: Counter,
     /// Amounts that reads found in the cache, and did not find there \[B\].
-    pub hit_bytes: u64,
+    pub hit_bytes: Counter,
     /// See `hit_bytes`.
-    pub missed_bytes: u64,
+    pub missed_bytes: Counter,
     /// Largest number of requests that waited for the device.
+    #[state(saved = "a maximum")]
     pub longest_queue: u64,
     /// Integral of the number of waiting requests over time [ps].
+    #[state(saved = "a watched period is repeated before")]
     queue_ps: u128,
     queue: u64,
     queue_since: SimTime,
     /// The last instant at which accesses ended, and the one before.
-    ends: [SimTime; 2],
+    ends: (SimTime, SimTime),
     /// Amounts read and written over time.
+    #[state(saved = "a watched period is repeated before")]
     pub read: Series,
     /// See `read`.
+    #[state(saved = "a watched period is repeated before")]
     pub written: Series,
-    /// Difference of the times above from those of the server, because intervals were repeated.
-    shift: SimDuration,
-    /// Interval that may be repeated.
+    /// Period that may be repeated.
     #[serde(skip)]
+    #[state(skip = "it is announced anew")]
     watched: Option<WatchedUsage>,
 }
 
-/// Use in an interval that may be repeated.
+/// Use in a period that may be repeated.
 #[derive(Clone, Debug, PartialEq)]
 struct WatchedUsage {
-    /// Sums at its begin: what was read, written, requested, found and missed, and the queue over time.
-    sums: [u64; 5],
+    period: SimDuration,
+    repetitions: u64,
+    /// Integral of the queue at its begin [ps].
     queue_ps: u128,
     /// Accesses that ended in it: the times over which they are counted, directions and amounts.
     accesses: Vec<(SimTime, SimTime, Direction, u64)>,
@@ -53,7 +57,6 @@ struct WatchedUsage {
 impl ServerUsage {
     /// Notes the number of requests that wait from now on.
     pub(super) fn queued(&mut self, now: SimTime, queue: u64) {
-        let now = now.saturating_add(self.shift);
         self.queue_ps = self.queue_until(now);
         (self.queue, self.queue_since) = (queue, now);
         self.longest_queue = self.longest_queue.max(queue);
@@ -68,15 +71,14 @@ impl ServerUsage {
     /// Notes an access from its begin to its end. Its amount is counted since the last end of another one: devices do not tell when
     /// they come to an access.
     pub(super) fn accessed(&mut self, (begin, end): (SimTime, SimTime), access: &Access) {
-        let [begin, end] = [begin, end].map(|at| at.saturating_add(self.shift));
-        if self.ends[0] != end {
-            self.ends = [end, self.ends[0]];
+        if self.ends.0 != end {
+            self.ends = (end, self.ends.0);
         }
-        let begin = begin.max(self.ends[1]);
-        self.requests += 1;
+        let begin = begin.max(self.ends.1);
+        self.requests.0 += 1;
         match access.direction {
-            Direction::Read => self.read_bytes += access.bytes,
-            Direction::Write => self.written_bytes += access.bytes,
+            Direction::Read => self.read_bytes.0 += access.bytes,
+            Direction::Write => self.written_bytes.0 += access.bytes,
         }
         self.series(access.direction).add_over((begin, end), access.bytes);
         if let Some(watched) = &mut self.watched {
@@ -88,49 +90,39 @@ impl ServerUsage {
         if direction == Direction::Read { &mut self.read } else { &mut self.written }
     }
 
-    /// Writes the last ends, on which the times of accesses in progress depend.
-    pub(super) fn write_ends(&self, state: &mut StateWriter) {
-        let now = state.now().saturating_add(self.shift);
-        state.value(&self.ends.map(|end| now.as_picos().wrapping_sub(end.as_picos())));
-    }
-
-    fn sums(&mut self) -> [&mut u64; 5] {
-        let Self { read_bytes, written_bytes, requests, hit_bytes, missed_bytes, .. } = self;
-        [read_bytes, written_bytes, requests, hit_bytes, missed_bytes]
-    }
-
-    /// Announces that the interval which begins now may be repeated.
-    pub(super) fn watch(&mut self, now: SimTime) {
-        let queue_ps = self.queue_until(now.saturating_add(self.shift));
-        let sums = self.sums().map(|sum| *sum);
-        self.watched = Some(WatchedUsage { sums, queue_ps, accesses: Vec::new() });
-    }
-
-    /// Repeats the interval that was watched last, and ends now.
-    pub(super) fn repeat(&mut self, now: SimTime, period: SimDuration, times: u64) {
-        let Some(WatchedUsage { sums, queue_ps, accesses }) = self.watched.take() else { return };
-        for (sum, before) in self.sums().into_iter().zip(sums) {
-            *sum = sum.saturating_add((*sum - before).saturating_mul(times));
+    /// Counts the queue up to now; if no access is in progress, it does not matter any more when the last ones ended.
+    pub(super) fn settle(&mut self, now: SimTime, is_idle: bool) {
+        self.queued(now, self.queue);
+        if is_idle {
+            self.ends = (now, now);
         }
-        let now = now.saturating_add(self.shift);
-        self.queue_ps = self.queue_until(now);
-        self.queue_ps += (self.queue_ps - queue_ps) * u128::from(times);
-        self.queue_since = now;
+    }
+
+    /// Announces that the period which begins now may be repeated so many times.
+    pub(super) fn watch(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        let queue_ps = self.queue_until(now);
+        self.watched = Some(WatchedUsage { period, repetitions, queue_ps, accesses: Vec::new() });
+    }
+
+    /// Adds the repetitions of the period that was watched last, and ends now, to what is not a [`Counter`].
+    pub(super) fn repeat(&mut self, now: SimTime) {
+        let Some(WatchedUsage { period, repetitions, queue_ps, accesses }) = self.watched.take() else {
+            return;
+        };
+        self.queued(now, self.queue);
+        self.queue_ps += (self.queue_ps - queue_ps) * u128::from(repetitions);
         let mut time = SimDuration::ZERO;
-        for _ in 0..times {
+        for _ in 0..repetitions {
             time += period;
             for &(begin, end, direction, bytes) in &accesses {
                 self.series(direction).add_over((begin + time, end + time), bytes);
             }
         }
-        self.shift += time;
-        let instants = self.ends.iter_mut().chain([&mut self.queue_since]);
-        instants.for_each(|at| *at = at.saturating_add(time));
     }
 
     /// Notes a look for an amount in the cache.
     pub(super) fn looked_up(&mut self, bytes: u64, is_hit: bool) {
-        *(if is_hit { &mut self.hit_bytes } else { &mut self.missed_bytes }) += bytes;
+        (if is_hit { &mut self.hit_bytes } else { &mut self.missed_bytes }).0 += bytes;
     }
 
     /// Returns the mean number of requests that waited, from the begin to an instant.

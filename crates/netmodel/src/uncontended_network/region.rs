@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::UncontendedNetwork;
@@ -43,6 +44,7 @@ impl<'p> UncontendedMachine<'p> {
             arrivals: Vec::new(),
             first_arrival: None,
             is_late: false,
+            origin: SimTime::ZERO,
         };
         numbers.map(region).collect()
     }
@@ -59,10 +61,12 @@ pub struct UncontendedRegion<'m, 'p, T> {
     /// The earliest of them.
     first_arrival: Option<SimTime>,
     is_late: bool,
+    /// Begin of a window, from which windows are counted.
+    origin: SimTime,
 }
 
 /// Message between regions: something arrives.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub struct ArrivalMessage<T> {
     at: SimTime,
     tag: T,
@@ -71,14 +75,15 @@ pub struct ArrivalMessage<T> {
 impl<T: Copy> UncontendedRegion<'_, '_, T> {
     /// Returns the begin of the window of an instant.
     fn window_of(&self, at: SimTime) -> SimTime {
-        let window = self.machine.window.as_picos();
-        SimTime::from_picos(at.as_picos() / window * window)
+        let (origin, window) = (self.origin.as_picos(), self.machine.window.as_picos());
+        SimTime::from_picos(origin + at.as_picos().saturating_sub(origin) / window * window)
     }
 }
 
 impl<T: Copy + Send> NetworkRegion<T> for UncontendedRegion<'_, '_, T> {
     type Message = ArrivalMessage<T>;
     const MAX_ROUNDS: &'static [u32] = &[1];
+    const BEGINS_ANYWHERE: bool = true;
 
     fn send(&mut self, message: Message<T>, _: &mut Vec<(u32, Self::Message)>) -> Result<(), RouteError> {
         let Message { at, src, dst, tag, .. } = message;
@@ -144,6 +149,26 @@ impl<T: Copy + Send> NetworkRegion<T> for UncontendedRegion<'_, '_, T> {
     }
 
     fn begin_span(&mut self, _: SimTime) {}
+
+    fn count_spans_from(&mut self, origin: SimTime) {
+        self.origin = origin;
+    }
+
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
+    where
+        T: State + Serialize + DeserializeOwned,
+    {
+        let Self { machine, id: _, network, arrivals, first_arrival, is_late, origin } = self;
+        network.visit(visitor);
+        arrivals.visit(visitor);
+        first_arrival.visit(visitor);
+        is_late.visit(visitor);
+        // After a cut, windows are counted from there.
+        visitor.saved(origin);
+        if arrivals.iter().any(|&(region, _)| !machine.homes.contains(&region)) {
+            visitor.refuse();
+        }
+    }
 
     /// Work is late if its message takes less than a window to another region, or for an instant that this region has passed, because a
     /// rank of another region woke its rank without delay.

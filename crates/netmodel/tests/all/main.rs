@@ -9,6 +9,7 @@ mod link_loads;
 mod maxmin;
 mod routes;
 mod storage;
+mod storage_state;
 mod support;
 mod toml;
 mod xml;

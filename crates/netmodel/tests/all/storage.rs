@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use netmodel::storage::AccessId;
-use netmodel::{
-    Access, AccessHistory, Device, DeviceId, Devices, Direction, ForeignState, HostId, Platform, StoragePlace,
-};
-use pdes_core::{SimDuration, SimTime, StateWriter};
+use netmodel::{Access, AccessHistory, Device, DeviceId, Devices, Direction, HostId, Platform, StoragePlace};
+use pdes_core::{ForeignState, SimDuration, SimTime, State, load_state, save_state};
 
 use crate::support::xml;
 
@@ -201,7 +199,7 @@ fn a_hard_disk_seeks_once_for_sequential_accesses() {
 }
 
 /// A tape: a second for each access, whatever its size, one after the other. The seam of devices: this file, and a row.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize, State)]
 struct Tape {
     queue: Vec<(AccessId, SimTime)>,
 }
@@ -227,39 +225,22 @@ impl Device for Tape {
     fn advance(&mut self, _: SimTime, ended: &mut Vec<AccessId>) {
         ended.push(self.queue.remove(0).0);
     }
-
-    fn write_state(&self, state: &mut StateWriter) {
-        state.value(&self.queue.len());
-        for &(id, end) in &self.queue {
-            state.value(&id);
-            state.time(end);
-        }
-    }
-
-    fn save(&self) -> Vec<u8> {
-        postcard::to_allocvec(&self.queue).unwrap()
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.queue = postcard::from_bytes(state).map_err(|_| ForeignState)?;
-        Ok(())
-    }
 }
 
-fn tape_and_disk() -> Devices<char> {
+fn tape_and_disk() -> Devices<u32> {
     let disk = with_device("read = '10MBps', write = '10MBps'").storage().idle_devices().remove(0);
     Devices::new(vec![Box::<Tape>::default(), disk])
 }
 
-fn mixed_accesses() -> Vec<(f64, u32, Access, char)> {
+fn mixed_accesses() -> Vec<(f64, u32, Access, u32)> {
     let [small, large] = [10, 15_000_000].map(|bytes| access(WRITE, bytes));
-    vec![(0.5, 0, small, 'a'), (0.0, 0, large, 'b'), (0.25, 1, large, 'c'), (3.0, 0, small, 'd')]
+    vec![(0.5, 0, small, 1), (0.0, 0, large, 2), (0.25, 1, large, 3), (3.0, 0, small, 4)]
 }
 
 #[test]
 fn a_device_is_a_file_and_a_row() {
     let ends = ends(tape_and_disk(), &mixed_accesses());
-    assert_eq!(ends, BTreeMap::from([('b', 1.0), ('a', 2.0), ('c', 1.75), ('d', 4.0)]));
+    assert_eq!(ends, BTreeMap::from([(2, 1.0), (1, 2.0), (3, 1.75), (4, 4.0)]));
 }
 
 /// Devices continue from a state at any event, and refuse any other state.
@@ -271,22 +252,38 @@ fn devices_continue_from_a_state() {
     }
     let (mut ended, mut events) = (Vec::new(), 0);
     while let Some(now) = devices.next_event() {
-        let state = devices.save();
+        let state = save_state(&mut devices).unwrap();
         devices = tape_and_disk();
-        devices.restore(&state).unwrap();
+        load_state(&mut devices, &state).unwrap();
         assert_eq!(devices.next_event(), Some(now));
-        assert_eq!(tape_and_disk().restore(&state[..state.len() - 1]), Err(ForeignState));
+        assert_eq!(load_state(&mut tape_and_disk(), &state[..state.len() - 1]), Err(ForeignState));
         devices.advance(now, &mut ended);
         events += 1;
     }
-    assert_eq!((ended, events), (vec!['b', 'c', 'a', 'd'], 8));
-    for byte in 0..=u8::MAX {
-        let mut state = tape_and_disk();
-        // Whatever is accepted ends without a panic.
-        if state.restore(&[2, 1, 0, 2, 0, 0, byte, 0, 0, 0]).is_ok() {
-            ends(state, &[]);
+    assert_eq!((ended, events), (vec![2, 3, 1, 4], 8));
+}
+
+/// Whatever is accepted ends without a panic.
+#[test]
+fn devices_refuse_what_is_no_state() {
+    let mut devices = tape_and_disk();
+    for (begin, device, access, tag) in mixed_accesses() {
+        devices.submit(at(begin), DeviceId::new(device), access, tag);
+    }
+    devices.advance(SimTime::ZERO, &mut Vec::new());
+    let state = save_state(&mut devices).unwrap();
+    let mut refused = 0;
+    for place in 0..state.len() {
+        for byte in 0..8 {
+            let (mut devices, mut forged) = (tape_and_disk(), state.clone());
+            forged[place] = byte;
+            match load_state(&mut devices, &forged) {
+                Ok(()) => drop(ends(devices, &[])),
+                Err(ForeignState) => refused += 1,
+            }
         }
     }
+    assert!(refused > 0);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 16;
+const VERSION: u32 = 17;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].
@@ -168,13 +168,12 @@ impl CheckpointReader {
         for (rank, place) in (0..).map(Rank::new).zip(place_of) {
             let bytes = frames.bytes()?;
             let Some(place) = place else { continue };
-            let process =
-                world.restore_process(rank, frames.decode(&bytes)?).map_err(|error| match error {
-                    RestoreError::Replay(error) => locate(error),
-                    RestoreError::Foreign { rank, actions } => {
-                        CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
-                    }
-                })?;
+            let process = world.restore_process(rank, &bytes).map_err(|error| match error {
+                RestoreError::Replay(error) => locate(error),
+                RestoreError::Foreign { rank, actions } => {
+                    CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
+                }
+            })?;
             processes[place] = Some(process);
         }
         match frames.remaining {

@@ -7,9 +7,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
 
 use mpi_model::{Completion, Machine, RankProcess, Replay};
-use netmodel::{ForeignState, NetworkModel, RouteError};
+use netmodel::{NetworkModel, RouteError};
 use pdes_core::{
-    Cluster, Ending, Engine, Interrupt, OrderedEngine, Progress, Rank, SimDuration, SimTime, StateWriter,
+    Cluster, Ending, Engine, ForeignState, Interrupt, OrderedEngine, Progress, Rank, SimDuration, SimTime,
+    State as _, StateVisitor, load_state, save_state,
 };
 use timeline::{SavedSpool, Spool};
 use trace_mmap::TraceError;
@@ -36,7 +37,7 @@ pub(crate) trait Segmented<'t, M: Machine> {
     ) -> Result<MemberRun<'t, M>, RunError>;
 
     /// Returns the state of the network between two segments; on several processes the first one gets the whole.
-    fn save(&self, _cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
+    fn save(&mut self, _cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
         Ok(Vec::new())
     }
 
@@ -94,16 +95,16 @@ impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>
         Ok(on_cluster(engine.run(processes, self.contention, progress)))
     }
 
-    fn save(&self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        Ok(postcard::to_allocvec(&self.contention.save()).expect("memory takes all"))
+    fn save(&mut self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
+        Ok(save_state(self.contention).expect("a model with checkpoints can be saved"))
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        self.contention.restore(&postcard::from_bytes(state).map_err(|_| ForeignState)?)
+        load_state(self.contention, state)
     }
 }
 
-impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, 'm> for InTimeOrder<'_, 'm, N> {
+impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
     fn run_to_cut(
         &mut self,
         _: &mut Cluster,
@@ -118,16 +119,16 @@ impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, 'm> for InTimeOrde
         Ok((on_cluster(run), cut))
     }
 
-    fn write_state(&self, state: &mut StateWriter, eager_messages: &dyn Fn(Rank) -> u32) -> bool {
-        self.contention.write_state(state, eager_messages)
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.contention.visit(visitor);
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
         self.contention.watch_period(now, period, repetitions);
     }
 
-    fn repeat_period(&mut self, now: SimTime, time: SimDuration) {
-        self.contention.repeat_period(now, time);
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.contention.repeat_loads(now);
     }
 }
 
@@ -229,7 +230,7 @@ where
             let is_last = sum(cluster, self.simulation.stop_handle().is_requested().into())? > 0;
             let actions = reached.saturating_sub(self.segmented.skipped_actions());
             let replayed_s = self.summary.replayed_before_s + started.elapsed().as_secs_f64();
-            let written = self.write(cluster, &processes, actions, replayed_s);
+            let written = self.write(cluster, &mut processes, actions, replayed_s);
             match agree(cluster, written) {
                 Ok(()) if is_last && is_first => {
                     return Err(RunError::Stopped { actions, checkpoint: self.plan.path() });
@@ -317,7 +318,7 @@ where
     fn write(
         &mut self,
         cluster: &mut Cluster,
-        processes: &[RankProcess<'t, M>],
+        processes: &mut [RankProcess<'t, M>],
         actions: u64,
         replayed_s: f64,
     ) -> Result<(), RunError> {
@@ -329,14 +330,13 @@ where
         let events = gather(cluster, events)?;
         let network = self.segmented.save(cluster)?;
         let findings = gather(cluster, Some(self.world.findings(&[])))?;
-        let encode = |process: &RankProcess<'t, M>| {
-            let state = process.save().expect("a rank that has stopped can be saved");
-            postcard::to_stdvec(&state).expect("memory takes all")
+        let encode = |process: &mut RankProcess<'t, M>| {
+            save_state(process).expect("a rank that has stopped can be saved")
         };
         let is_first = cluster.member() == 0;
         let sent: Vec<(Rank, Vec<u8>)> = match is_first {
             true => Vec::new(),
-            false => processes.iter().map(|process| (process.rank(), encode(process))).collect(),
+            false => processes.iter_mut().map(|process| (process.rank(), encode(process))).collect(),
         };
         let received = cluster.gather(sent)?;
         if !is_first {
@@ -344,7 +344,7 @@ where
         }
         let mut others = vec![None; self.simulation.trace().ranks() as usize];
         received.into_iter().flatten().for_each(|(rank, state)| others[rank.index()] = Some(state));
-        let mut own: Vec<&RankProcess<'t, M>> = processes.iter().collect();
+        let mut own: Vec<&mut RankProcess<'t, M>> = processes.iter_mut().collect();
         own.sort_unstable_by_key(|process| process.rank());
         let mut own = own.into_iter();
         // One rank at a time, so that the peak memory does not grow.

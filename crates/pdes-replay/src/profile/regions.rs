@@ -136,7 +136,7 @@ impl Simulation {
         let engine = self.regional_engine().timed();
         let (length, regions, done) = if let Some(plan) = self.epochs() {
             let blocks = self.partition_regions(&[true])?;
-            let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, None, progress);
+            let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, (None, false), progress);
             let done = done.map(|(outcome, timing)| outcome.map(|outcome| (outcome, timing)));
             (plan.epoch, plan.regions.count(), done)
         } else {

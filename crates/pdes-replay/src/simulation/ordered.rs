@@ -9,7 +9,7 @@ use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
 use crate::contention::{Contention, EpochPlan, SharedMachine};
-use crate::fast_forward::{ContendedRun, run_contended};
+use crate::fast_forward::{ForwardedRun, run_forwarded};
 
 /// A replay in time order that lacks its network only.
 #[derive(Debug)]
@@ -63,8 +63,9 @@ impl<'a> OrderedReplay<'a> {
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, contention: &mut contention };
         let sources = (&world, spool.as_ref(), &*ranks);
-        let ContendedRun { run, checkpoints, fast_forward } =
-            run_contended(simulation, checkpoints, forwards, &mut in_order, sources, progress)?;
+        let alone = &mut Cluster::alone();
+        let ForwardedRun { run, checkpoints, fast_forward } =
+            run_forwarded(simulation, alone, checkpoints, forwards, &mut in_order, sources, progress)?;
         let file_servers = contention.server_use();
         if let Some((plan, spool)) = simulation.job.timeline.as_ref().zip(spool.as_ref()) {
             plan.add_servers(spool, &simulation.platform, &file_servers);

@@ -15,20 +15,34 @@ use timeline::Spool;
 use trace_mmap::{NoteKind, TraceError};
 
 use super::ordered::OrderedReplay;
-use super::outcome::{RankResults, agree, gather};
+use super::outcome::{RankResults, agree, gather, sum};
 use super::{Outcome, RunError, ServerUse, Simulation};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
-use crate::fast_forward::{ContendedRun, FreeFastForward, run_contended};
+use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::partition::{PartitionSource, RankAssignment};
-use crate::region_adapter::{InRegions, InWindows, RegionAdapter};
+use crate::region_adapter::{InRegions, RegionAdapter};
 use crate::report::peak_rss_bytes;
 use crate::storage::{FileRules, RegionStorage};
 
 type Failure = Box<ReplayError<RouteError>>;
+
+/// The regions of a replay, and how they are run.
+#[derive(Clone, Copy)]
+struct RegionalSources<'r> {
+    engine: &'r RegionalEngine,
+    blocks: &'r RegionBlocks,
+    /// Region of each host.
+    hosts: &'r [RegionIndex],
+    checkpoints: Option<&'r CheckpointPlan>,
+    /// Skips iterations that repeat.
+    forwards: bool,
+    /// Length of epochs or windows.
+    span: SimDuration,
+}
 
 /// The result of a replay on regions.
 struct RegionalReplay<'r, N> {
@@ -134,8 +148,16 @@ impl Simulation {
             Some(blocks) => blocks.clone(),
             None => agree(cluster, self.partition_regions(&vec![true; cluster.members()]))?,
         };
-        let checkpoints = self.job.checkpoints.as_ref();
-        match self.run_regions(cluster, &self.regional_engine(), &blocks, checkpoints, progress) {
+        let (checkpoints, forwards) = (self.job.checkpoints.as_ref(), self.fast_forwards());
+        let engine = self.regional_engine();
+        let mut done = self.run_regions(cluster, &engine, &blocks, (checkpoints, forwards), progress);
+        let has_failed = matches!(done, Err(RunError::Replay { .. } | RunError::Deadlock(_)));
+        if forwards && sum(cluster, has_failed.into())? > 0 {
+            // Only a replay of all tells the index of an action before which iterations were to be skipped.
+            progress.continue_after(0);
+            done = self.run_regions(cluster, &engine, &blocks, (None, false), progress);
+        }
+        match done {
             Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
                 if let RunError::Unordered(unordered) = error {
                     self.warn_sequential(unordered);
@@ -194,14 +216,13 @@ impl Simulation {
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
         let elsewhere: Vec<Rank> = elsewhere.collect();
+        let mut free = FreeRunning { engine, ranks };
         if self.fast_forwards() {
             let world = self.world(&machine, &mine, None).with_other_processes(elsewhere.clone());
             let world = world.stopping_at_iterations();
-            let mut forwarded = FreeFastForward::new(engine.clone(), &world, ranks);
-            let sources = (&world, None, &*mine);
-            let (run, checkpoints) =
-                run_to_end(self, cluster, checkpoints.take(), &mut forwarded, sources, progress)?;
-            let fast_forward = Some(forwarded.found());
+            let (checkpoints, sources) = (checkpoints.take(), (&world, None, &*mine));
+            let done = run_forwarded(self, cluster, checkpoints, true, &mut free, sources, progress)?;
+            let ForwardedRun { run, checkpoints, fast_forward } = done;
             if !matches!(run.ending, Ending::Failed(..)) {
                 let outcome = self.collect(cluster, started, (&world, None, mine), run)?;
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
@@ -212,7 +233,6 @@ impl Simulation {
         let spool = self.spool();
         let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere);
         let sources = (&world, spool.as_ref(), &*mine);
-        let mut free = FreeRunning { engine: engine.clone(), ranks };
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
         Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
@@ -224,13 +244,13 @@ impl Simulation {
         cluster: &mut Cluster,
         engine: &RegionalEngine,
         blocks: &RegionBlocks,
-        checkpoints: Option<&CheckpointPlan>,
+        (checkpoints, forwards): (Option<&CheckpointPlan>, bool),
         progress: &Progress,
     ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
         let EpochPlan { regions, hosts, epoch } = self.regions.as_ref().expect("regions have a plan");
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let (platform, parameters) = (&self.platform, &self.job.network);
-        let sources = (engine, blocks, checkpoints);
+        let sources = RegionalSources { engine, blocks, hosts, checkpoints, forwards, span: *epoch };
         if self.epochs().is_none() {
             let network = UncontendedMachine::new(platform, parameters, hosts, *epoch);
             let own = network.make_regions(blocks.regions(cluster.member()));
@@ -263,33 +283,35 @@ impl Simulation {
         &'r self,
         cluster: &mut Cluster,
         (machine, own): (&'r SharedMachine<'m>, Vec<N>),
-        (engine, blocks, checkpoints): (&RegionalEngine, &'r RegionBlocks, Option<&CheckpointPlan>),
+        sources: RegionalSources<'r>,
         progress: &Progress,
     ) -> Result<RegionalReplay<'r, N>, RunError>
     where
         N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
     {
         let started = Instant::now();
-        let EpochPlan { hosts, epoch, .. } = self.regions.as_ref().expect("regions have a plan");
+        let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;
         let me = cluster.member();
         let spool = self.spool();
         let mine: Vec<Rank> = blocks.ranks(me).collect();
         let others = (0..blocks.members()).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
         let world = self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let world = if forwards { world.stopping_at_iterations() } else { world };
         let rules = self.file_rules();
         let storage = |index| self.region_storage(&rules, (hosts, index));
         let (first, homes) = (blocks.regions(me).start, blocks.region_of_rank());
         let adapters = RegionAdapter::adapt_all(first, own, &self.placement, homes, storage);
-        let mut regions = InRegions::new(engine.clone(), *epoch, blocks, adapters, &world);
+        let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &world);
         let sources = (&world, spool.as_ref(), &*mine);
-        let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut regions, sources, progress)?;
+        let done = run_forwarded(self, cluster, checkpoints, forwards, &mut regions, sources, progress)?;
+        let ForwardedRun { run, checkpoints, fast_forward } = done;
         let exchange_counts = regions.exchange_counts(cluster)?;
         let (regions, timing) = regions.into_parts();
         let file_servers =
             self.gather_server_use(cluster, RegionAdapter::server_use(&regions), spool.as_ref())?;
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
-        let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, ..outcome });
+        let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, fast_forward, ..outcome });
         Ok(RegionalReplay { outcome, regions, exchange_counts, timing })
     }
 
@@ -302,26 +324,18 @@ impl Simulation {
         (forwards, is_on_trial): (bool, bool),
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
-        let started = Instant::now();
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
-        let spool = self.spool();
         let homes = self.placement.regions(&plan.hosts, self.trace.ranks());
         let blocks = RegionBlocks::new(homes, plan.regions, 1);
-        let mine: Vec<Rank> = blocks.ranks(0).collect();
-        let world = self.world(&machine, &mine, spool.as_ref());
-        let world = if forwards { world.stopping_at_iterations() } else { world };
         let (platform, parameters) = (&self.platform, &self.job.network);
         let regions = (&*plan.hosts, plan.regions);
         let windows = WindowMachine::new(platform, parameters, plan.window, regions, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let rules = self.file_rules();
-        let storage = |index| self.region_storage(&rules, (&plan.hosts, index));
-        let (regions, homes) = (windows.make_regions(), blocks.region_of_rank());
-        let adapters = RegionAdapter::adapt_all(0, regions, &self.placement, homes, storage);
-        let mut in_windows = InWindows::new(engine.clone(), windows.window(), &blocks, adapters);
-        let sources = (&world, spool.as_ref(), &*mine);
-        let done = run_contended(self, None, forwards, &mut in_windows, sources, progress);
-        let ContendedRun { run, fast_forward, .. } = match done {
+        let (hosts, checkpoints) = (&*plan.hosts, self.job.checkpoints.as_ref());
+        let span = windows.window();
+        let sources = RegionalSources { engine, blocks: &blocks, hosts, checkpoints, forwards, span };
+        let alone = &mut Cluster::alone();
+        let done = match self.run_on_regions(alone, (&machine, windows.make_regions()), sources, progress) {
             Ok(done) => done,
             Err(RunError::Unordered(unordered)) => {
                 if windows.is_futile() {
@@ -335,17 +349,15 @@ impl Simulation {
                 progress.continue_after(0);
                 return Ok(None);
             }
+            // It was written by a run in which windows had failed.
+            Err(RunError::InTimeOrder) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let (mut regions, timing) = in_windows.into_parts();
-        let alone = &mut Cluster::alone();
-        let file_servers =
-            self.gather_server_use(alone, RegionAdapter::server_use(&regions), spool.as_ref())?;
-        let outcome = self.collect(alone, started, (&world, spool.as_ref(), mine), run)?;
+        let RegionalReplay { outcome, mut regions, timing, .. } = done;
         let outcome = outcome.expect("the first process gets the outcome");
         let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
         let links = windows.link_loads(regions, outcome.simulated_time());
-        Ok(Some((Outcome { links, file_servers, fast_forward, ..outcome }, timing)))
+        Ok(Some((Outcome { links, ..outcome }, timing)))
     }
 
     /// Returns the storage of a region, if ranks access any.

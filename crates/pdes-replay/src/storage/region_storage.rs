@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, StorageKind};
 use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
-use netmodel::{DeviceId, Devices, FileServers, ForeignState, Message, NetworkRegion, Storage};
-use pdes_core::{Rank, RegionIndex, SimTime};
+use netmodel::{DeviceId, Devices, FileServers, Message, NetworkRegion, Storage};
+use pdes_core::{Rank, RegionIndex, SimDuration, SimTime, State};
 
 use super::{FileRules, addressed, file_request};
 use crate::Placement;
@@ -15,25 +15,29 @@ use crate::simulation::ServerUse;
 const TIMER: [u64; 4] = [0xfe, 0, 0, 0];
 
 /// The devices, clients and servers of the hosts of a region. They act after all events of the network of the same instant.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(in_place)]
 pub(crate) struct RegionStorage<'a> {
+    #[state(skip = "context")]
     index: RegionIndex,
     /// Region of each host.
+    #[state(skip = "context")]
     hosts: &'a [RegionIndex],
+    #[state(skip = "context")]
     placement: &'a Placement,
     devices: Devices<Completion>,
     /// Numbers in the set of devices by those in the platform.
+    #[state(skip = "context")]
     numbers: BTreeMap<u32, DeviceId>,
     servers: FileServers<'a, Completion>,
+    #[state(skip = "empty between two events")]
     consequences: Consequences<Completion>,
     /// Instant of the earliest timer of the region, without which it might advance beyond an event here.
     timer: Option<SimTime>,
     /// Accesses that read beyond the end of their file, with its size.
+    #[state(skip = "empty between two events")]
     pub(crate) failed: Vec<(Completion, u64)>,
 }
-
-/// State of devices, of clients and servers, and of the timer.
-pub(crate) type SavedStorage = (Vec<u8>, Vec<u8>, Option<SimTime>);
 
 impl<'a> RegionStorage<'a> {
     /// Creates the idle storage of a region.
@@ -61,16 +65,14 @@ impl<'a> RegionStorage<'a> {
         }
     }
 
-    /// Returns the state of the storage.
-    pub(crate) fn save(&self) -> SavedStorage {
-        (self.devices.save(), self.servers.save(), self.timer)
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.servers.watch_period(now, period, repetitions);
     }
 
-    /// Continues from a state of the same storage.
-    pub(crate) fn restore(&mut self, (devices, servers, timer): &SavedStorage) -> Result<(), ForeignState> {
-        self.timer = *timer;
-        self.servers.restore(servers)?;
-        self.devices.restore(devices)
+    /// Adds the use of the interval that was announced last, and ends now, as often as it is repeated.
+    pub(crate) fn repeat_loads(&mut self, now: SimTime) {
+        self.servers.repeat_loads(now);
     }
 
     /// Returns the use of each I/O server of the region, with its number.

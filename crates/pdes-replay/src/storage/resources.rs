@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
 use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
-use netmodel::{Devices, FileServers, ForeignState, HostId, Message, NetworkModel, Platform};
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateWriter};
+use netmodel::{Devices, FileServers, HostId, Message, NetworkModel, Platform};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::shared_pointers::{SharedAccess, SharedPointers};
@@ -17,7 +17,7 @@ use crate::simulation::ServerUse;
 const SHARED: u64 = 0xff;
 
 /// Waiter for an access to a device or a file system.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 enum Waiter {
     /// A rank, or an operation of it.
     Rank(Completion),
@@ -51,26 +51,17 @@ pub(crate) struct StorageResources<'a> {
     placement: &'a Placement,
     devices: Devices<Waiter>,
     servers: FileServers<'a, Waiter>,
-    state: State,
+    pointers: SharedPointers,
+    /// Accesses at shared pointers, by their numbers.
+    running: BTreeMap<u32, RunningAccess>,
+    /// Number of the next access.
+    next: u32,
     consequences: Consequences<Waiter>,
     device_ends: Vec<Waiter>,
     /// Completions of accesses that have ended.
     pub(crate) ended: Vec<Completion>,
     /// Accesses that read beyond the end of their file, with its size.
     pub(crate) failed: Vec<(Completion, u64)>,
-    /// Length of the interval that may be repeated, and number of its repetitions.
-    watched: Option<(SimDuration, u64)>,
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct State {
-    pointers: SharedPointers,
-    /// Accesses at shared pointers, by their numbers.
-    running: BTreeMap<u32, RunningAccess>,
-    /// Number of the next access.
-    next: u32,
-    /// Time by which the clock of devices and servers is behind that of the machine, because intervals were repeated.
-    behind: SimDuration,
 }
 
 impl<'a> StorageResources<'a> {
@@ -82,18 +73,14 @@ impl<'a> StorageResources<'a> {
             placement,
             devices: storage.idle(),
             servers: rules.servers(storage, |_| true),
-            state: State::default(),
+            pointers: SharedPointers::default(),
+            running: BTreeMap::new(),
+            next: 0,
             consequences: Consequences::default(),
             device_ends: Vec::new(),
             ended: Vec::new(),
             failed: Vec::new(),
-            watched: None,
         })
-    }
-
-    /// Returns an instant on the clock of devices and servers.
-    fn own_time(&self, at: SimTime) -> SimTime {
-        SimTime::from_picos(at.as_picos() - self.state.behind.as_picos())
     }
 
     /// Submits an access that begins at an instant.
@@ -108,16 +95,15 @@ impl<'a> StorageResources<'a> {
         if access.shared_pointer.is_none() {
             return self.start(at, &access, tag.owner(), Waiter::Rank(tag));
         }
-        let number = self.state.next;
-        self.state.next = number.wrapping_add(1);
+        let number = self.next;
+        self.next = number.wrapping_add(1);
         let running = RunningAccess { shared: SharedAccess { access, tag, number }, step: Step::Begin };
-        self.state.running.insert(number, running);
+        self.running.insert(number, running);
         network.schedule(at, of_shared(tag, number));
     }
 
     /// Starts an access on its device, or in its file system.
     fn start(&mut self, at: SimTime, access: &FileAccess, rank: Rank, waiter: Waiter) {
-        let at = self.own_time(at);
         if access.storage == StorageKind::Device {
             let (device, access) = addressed(access);
             return self.devices.submit(at, device, access, waiter);
@@ -129,18 +115,16 @@ impl<'a> StorageResources<'a> {
     /// Returns the next event, if it comes before that of the network.
     pub(crate) fn next_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
         let at = [self.devices.next_event(), self.servers.next_event()].into_iter().flatten().min()?;
-        let at = at.saturating_add(self.state.behind);
         of_network.is_none_or(|other| at < other).then_some(at)
     }
 
     /// Advances to the next event.
     pub(crate) fn advance<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
-        let own_time = self.own_time(now);
-        self.devices.advance(own_time, &mut self.device_ends);
+        self.devices.advance(now, &mut self.device_ends);
         for waiter in std::mem::take(&mut self.device_ends) {
             self.access_ended(network, now, waiter);
         }
-        self.servers.advance(own_time, &mut self.consequences);
+        self.servers.advance(now, &mut self.consequences);
         self.follow(network, now);
     }
 
@@ -156,7 +140,7 @@ impl<'a> StorageResources<'a> {
             (Some(packet), _) => {
                 let rank = completion.owner();
                 let client = Client { rank, host: self.placement.host(rank) };
-                self.servers.arrived(self.own_time(now), client, packet);
+                self.servers.arrived(now, client, packet);
             }
             (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
             _ => {}
@@ -166,10 +150,10 @@ impl<'a> StorageResources<'a> {
 
     /// Continues an access at a shared pointer.
     fn continue_shared<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, number: u32) {
-        let Some(RunningAccess { shared, step }) = self.state.running.get(&number).copied() else { return };
+        let Some(RunningAccess { shared, step }) = self.running.get(&number).copied() else { return };
         match step {
             Step::Begin => {
-                if let Some(first) = self.state.pointers.submit(shared) {
+                if let Some(first) = self.pointers.submit(shared) {
                     self.begin_shared(network, now, first);
                 }
             }
@@ -195,7 +179,7 @@ impl<'a> StorageResources<'a> {
     fn tag(&self, waiter: Waiter) -> Completion {
         match waiter {
             Waiter::Rank(tag) => tag,
-            Waiter::Shared(number) => self.state.running[&number].shared.tag,
+            Waiter::Shared(number) => self.running[&number].shared.tag,
         }
     }
 
@@ -204,10 +188,10 @@ impl<'a> StorageResources<'a> {
             Waiter::Rank(tag) => return self.ended.push(tag),
             Waiter::Shared(number) => number,
         };
-        let Some(RunningAccess { shared, .. }) = self.state.running.get(&number).copied() else { return };
+        let Some(RunningAccess { shared, .. }) = self.running.get(&number).copied() else { return };
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Read) {
             Some((client, owner)) => {
-                self.state.running.insert(number, RunningAccess { shared, step: Step::TransferAfter });
+                self.running.insert(number, RunningAccess { shared, step: Step::TransferAfter });
                 let bytes = Bytes::new(shared.access.bytes);
                 send(network, now, (owner, client), (bytes, 0), of_shared(shared.tag, number));
             }
@@ -234,7 +218,7 @@ impl<'a> StorageResources<'a> {
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Write) {
             Some(hosts) => {
                 let running = RunningAccess { shared, step: Step::TransferBefore };
-                self.state.running.insert(shared.number, running);
+                self.running.insert(shared.number, running);
                 let tag = of_shared(shared.tag, shared.number);
                 send(network, now, hosts, (Bytes::new(shared.access.bytes), 0), tag);
             }
@@ -243,7 +227,7 @@ impl<'a> StorageResources<'a> {
     }
 
     fn access_shared(&mut self, now: SimTime, shared: SharedAccess) {
-        self.state.running.insert(shared.number, RunningAccess { shared, step: Step::Access });
+        self.running.insert(shared.number, RunningAccess { shared, step: Step::Access });
         self.start(now, &shared.access, shared.tag.owner(), Waiter::Shared(shared.number));
     }
 
@@ -254,9 +238,9 @@ impl<'a> StorageResources<'a> {
         now: SimTime,
         shared: SharedAccess,
     ) {
-        self.state.running.remove(&shared.number);
+        self.running.remove(&shared.number);
         self.ended.push(shared.tag);
-        if let Some(next) = self.state.pointers.end(&shared.access) {
+        if let Some(next) = self.pointers.end(&shared.access) {
             self.begin_shared(network, now, next);
         }
     }
@@ -268,7 +252,7 @@ impl<'a> StorageResources<'a> {
             Waiter::Rank(tag) => Some(tag),
             Waiter::Shared(_) => None,
         });
-        of_ranks.chain(self.state.running.values().map(|running| running.shared.tag))
+        of_ranks.chain(self.running.values().map(|running| running.shared.tag))
     }
 
     /// Returns the use of each I/O server.
@@ -277,48 +261,41 @@ impl<'a> StorageResources<'a> {
         usage.map(|(_, system, host, usage)| ServerUse { system, host, usage: usage.clone() })
     }
 
-    /// Writes everything on which the future of the storage depends, where nothing is accessed at shared pointers; returns false while an
-    /// operation of a file system is in progress. `write_tag` writes a completion.
-    pub(crate) fn write_state(
-        &self,
-        state: &mut StateWriter,
-        mut write_tag: impl FnMut(Completion, &mut StateWriter),
-    ) -> bool {
-        let mut own = StateWriter::at(self.own_time(state.now()));
-        let is_written = self.servers.write_state(&mut own);
-        self.devices.write_state(&mut own, |waiter, state| write_tag(self.tag(waiter), state));
-        state.value(&own.into_bytes());
-        is_written
-    }
-
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
     pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
-        self.watched = Some((period, repetitions));
-        self.servers.watch_period(self.own_time(now));
+        self.servers.watch_period(now, period, repetitions);
     }
 
-    /// Repeats the interval that was announced last, and ends now.
-    pub(crate) fn repeat_period(&mut self, now: SimTime) {
-        let Some((period, repetitions)) = self.watched.take() else { return };
-        self.servers.repeat_period(self.own_time(now), period, repetitions);
-        self.state.behind =
-            SimDuration::from_picos(self.state.behind.as_picos() + period.as_picos() * repetitions);
+    /// Adds the use of the interval that was announced last, and ends now, as often as it is repeated.
+    pub(crate) fn repeat_loads(&mut self, now: SimTime) {
+        self.servers.repeat_loads(now);
     }
+}
 
-    /// Returns the state of all accesses.
-    pub(crate) fn save(&self) -> Vec<u8> {
-        let state = (self.devices.save(), self.servers.save(), &self.state);
-        postcard::to_allocvec(&state).expect("memory takes all")
-    }
-
-    /// Continues from a state of the same storage.
-    pub(crate) fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        let (devices, servers, state): (Vec<u8>, Vec<u8>, State) =
-            postcard::from_bytes(state).map_err(|_| ForeignState)?;
-        self.devices.restore(&devices)?;
-        self.servers.restore(&servers)?;
-        self.state = state;
-        Ok(())
+/// Accesses at shared pointers do not recur.
+impl State for StorageResources<'_> {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self {
+            platform: _,
+            placement: _,
+            devices,
+            servers,
+            pointers,
+            running,
+            next,
+            consequences: _,
+            device_ends: _,
+            ended: _,
+            failed: _,
+        } = self;
+        if visitor.is_observing() && !running.is_empty() {
+            visitor.refuse();
+        }
+        devices.visit(visitor);
+        servers.visit(visitor);
+        visitor.plain(pointers);
+        visitor.saved(running);
+        visitor.saved(next);
     }
 }
 

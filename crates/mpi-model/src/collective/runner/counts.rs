@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pdes_core::{BaseName, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
@@ -38,37 +39,33 @@ impl OperationCounts {
         next(&mut self.nonblocking)
     }
 
-    pub(super) fn nonblocking(&self) -> u32 {
-        self.nonblocking
-    }
-
     /// Returns the number of operations begun on a communicator.
-    pub(super) fn on(&self, communicator: CommId) -> u32 {
+    pub(crate) fn on(&self, communicator: CommId) -> u32 {
         match communicator {
             CommId::WORLD => self.on_world,
             id => self.on_others.as_ref().and_then(|counts| counts.get(&id)).copied().unwrap_or_default(),
         }
     }
 
-    /// Returns the number of operations begun on each communicator.
-    pub(super) fn by_communicator(&self) -> impl Iterator<Item = (CommId, u32)> + '_ {
-        let on_others =
-            self.on_others.iter().flat_map(|counts| counts.iter().map(|(&id, &count)| (id, count)));
-        std::iter::once((CommId::WORLD, self.on_world)).chain(on_others)
-    }
-
-    /// Repeats the growth since earlier counts `times` more times.
-    pub(crate) fn extrapolate(&mut self, before: &Self, times: u64) {
-        let more = |now: &mut u32, before: u32| {
-            *now = now.wrapping_add(now.wrapping_sub(before).wrapping_mul(times as u32));
-        };
-        more(&mut self.on_world, before.on_world);
-        more(&mut self.nonblocking, before.nonblocking);
-        for (id, count) in self.on_others.iter_mut().flat_map(|counts| counts.iter_mut()) {
-            let known = before.on_others.as_ref().and_then(|counts| counts.get(id));
-            more(count, known.copied().unwrap_or_default());
+    /// Visits the counts: of those on a communicator only differences between ranks matter, and the number of non-blocking operations
+    /// does while some are in progress.
+    pub(super) fn visit(&mut self, is_idle: bool, visitor: &mut StateVisitor<'_>) {
+        if visitor.saves_whole(self) {
+            return;
+        }
+        let Self { on_world, nonblocking, on_others } = self;
+        visitor.compare(&if is_idle { 0 } else { *nonblocking });
+        visitor.number_on(operations_on(CommId::WORLD), on_world);
+        for (id, count) in on_others.iter_mut().flat_map(|counts| counts.iter_mut()) {
+            visitor.compare(id);
+            visitor.number_on(operations_on(*id), count);
         }
     }
+}
+
+/// Returns the base of the numbers of operations on a communicator.
+pub(crate) fn operations_on(communicator: CommId) -> BaseName {
+    (1, communicator.get())
 }
 
 fn next(count: &mut u32) -> u32 {

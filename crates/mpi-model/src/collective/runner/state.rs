@@ -1,108 +1,76 @@
-//! State of the collective operations of a rank between two turns.
+//! State of the collective operations of a rank.
 //!
 //! The steps of an operation in progress are not saved: on restart its schedule is created anew and replayed with the recorded
 //! answers; later steps depend on nothing else (the law of [`Steps`]).
 //!
 //! [`Steps`]: crate::collective::Steps
 
-use serde::{Deserialize, Serialize};
+use pdes_core::{SimTime, State as _, StateVisitor};
 
-use super::operation::{RunningOperation, Wait};
-use super::plan::{OperationPlan, Origin, plan};
-use super::{CollectiveRunner, OperationCounts};
+use super::operation::RunningOperation;
+use super::plan::{Origin, plan};
+use super::{CollectiveRunner, operations_on};
 use crate::collective::{Answer, Step, Steps as _};
 use crate::context::{RankContext, Thread};
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::point_to_point::{OperationIndex, RequestId};
-
-/// State of the operations of a rank that does not follow from the trace.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SavedOperations {
-    operations: Vec<Option<SavedOperation>>,
-    counts: OperationCounts,
-}
-
-/// State of an operation in progress.
-#[derive(Debug, Serialize, Deserialize)]
-struct SavedOperation {
-    origin: Origin,
-    tag: u32,
-    steps_taken: u64,
-    answers: Vec<Answer>,
-    answer: Answer,
-    thread: Thread,
-    requests: Vec<RequestId>,
-    wait: Wait,
-    failed_polls: u32,
-    request: Option<RequestId>,
-}
+use crate::point_to_point::{OperationIndex, relative_to};
 
 impl<'t> CollectiveRunner<'t> {
-    pub(crate) fn save(&self) -> SavedOperations {
-        let save = |operation: &Option<Box<_>>| operation.as_deref().map(SavedOperation::of);
-        SavedOperations {
-            operations: self.operations.iter().map(save).collect(),
-            counts: self.counts.clone(),
-        }
+    /// Returns the earliest clock of an operation in progress.
+    pub(crate) fn earliest_clock(&self) -> Option<SimTime> {
+        self.operations.iter().flatten().map(|operation| operation.thread.clock).min()
     }
 
-    /// Restores a state; `None` where the trace has no such operation.
-    pub(crate) fn restore<M: Machine, A: Analysis>(
+    /// Returns the operations in progress.
+    pub(crate) fn in_progress(&self) -> impl Iterator<Item = OperationIndex> {
+        self.operations.iter().flatten().map(|operation| operation.index)
+    }
+
+    /// Visits the operations of a rank.
+    pub(crate) fn visit<M: Machine, A: Analysis>(
+        &mut self,
         context: &RankContext<'t, M, A>,
-        SavedOperations { operations, counts }: SavedOperations,
-    ) -> Option<Self> {
-        let restore = |(index, state): (usize, Option<SavedOperation>)| match state {
-            Some(state) => Some(Some(Box::new(state.restore(context, OperationIndex(index as u32))?))),
-            None => Some(None),
-        };
-        let operations = operations.into_iter().enumerate().map(restore).collect::<Option<Vec<_>>>()?;
-        let polls = operations.iter().flatten().filter(|operation| operation.is_polling()).count() as u32;
-        Some(Self { operations, polls, counts })
+        visitor: &mut StateVisitor<'_>,
+    ) {
+        let is_idle = self.is_idle();
+        let Self { operations, polls, counts } = self;
+        counts.visit(is_idle, visitor);
+        let mut origins: Vec<Option<Origin>> =
+            operations.iter().map(|operation| operation.as_ref().map(|operation| operation.origin)).collect();
+        visitor.plain(&mut origins);
+        if visitor.is_loading() {
+            operations.clear();
+            for (index, origin) in (0..).map(OperationIndex).zip(origins) {
+                let plan = origin.map(|origin| Some((origin, plan(context, origin)?)));
+                let Some(plan) = plan.map_or(Some(None), |plan| plan.map(Some)) else {
+                    return visitor.refuse();
+                };
+                operations.push(plan.map(|(origin, plan)| {
+                    Box::new(RunningOperation::new(index, origin, plan, 0, Thread::main(), None))
+                }));
+            }
+        }
+        for operation in operations.iter_mut().flatten() {
+            let id = operation.communicator.id;
+            let base = visitor.first_on(operations_on(id), counts.on(id));
+            operation.visit(base, visitor);
+        }
+        *polls = operations.iter().flatten().filter(|operation| operation.is_polling()).count() as u32;
+        visitor.compare(polls);
     }
 }
 
-impl SavedOperation {
-    fn of(operation: &RunningOperation<'_>) -> Self {
-        Self {
-            origin: operation.origin,
-            tag: operation.tag,
-            steps_taken: operation.steps_taken,
-            answers: operation.answers.clone(),
-            answer: operation.answer,
-            thread: operation.thread,
-            requests: operation.requests.clone(),
-            wait: operation.wait,
-            failed_polls: operation.failed_polls,
-            request: operation.request,
-        }
-    }
-
-    fn restore<'t, M: Machine, A: Analysis>(
-        self,
-        context: &RankContext<'t, M, A>,
-        index: OperationIndex,
-    ) -> Option<RunningOperation<'t>> {
-        let Self { origin, tag, steps_taken, answers, answer, thread, requests, wait, failed_polls, request } =
-            self;
-        let OperationPlan { kind, communicator, mut schedule, .. } = plan(context, origin)?;
-        let (mut given, mut next) = (answers.iter(), Answer::Nothing);
-        for step in 1..=steps_taken {
-            let is_asking = matches!(
-                schedule.next_step(next)?,
-                Step::PollAnnouncement { .. } | Step::RecvOutOfBand { .. }
-            );
-            // The answer to the last step may be still to come.
-            let is_answered = is_asking && step < steps_taken;
-            next = if is_answered { *given.next()? } else { Answer::Nothing };
-        }
-        Some(RunningOperation {
-            index,
-            kind,
+impl RunningOperation<'_> {
+    /// Visits an operation, whose number counts on a base. Its schedule follows from the steps taken, and the answers to them.
+    fn visit(&mut self, base: u32, visitor: &mut StateVisitor<'_>) {
+        let Self {
+            index: _,
+            kind: _,
             tag,
-            communicator,
-            origin,
-            schedule,
+            communicator: _,
+            origin: _,
+            schedule: _,
             steps_taken,
             answers,
             answer,
@@ -111,6 +79,34 @@ impl SavedOperation {
             wait,
             failed_polls,
             request,
-        })
+        } = self;
+        visitor.saved(tag);
+        visitor.compare(&relative_to(*tag, base));
+        visitor.plain(steps_taken);
+        visitor.plain(answers);
+        visitor.plain(answer);
+        visitor.plain(requests);
+        visitor.plain(wait);
+        visitor.plain(failed_polls);
+        visitor.plain(request);
+        thread.visit(visitor);
+        if visitor.is_loading() && self.repeat_steps().is_none() {
+            visitor.refuse();
+        }
+    }
+
+    /// Takes those steps again that have been taken; `None` where the schedule has no such steps.
+    fn repeat_steps(&mut self) -> Option<()> {
+        let (mut given, mut next) = (self.answers.iter(), Answer::Nothing);
+        for step in 1..=self.steps_taken {
+            let is_asking = matches!(
+                self.schedule.next_step(next)?,
+                Step::PollAnnouncement { .. } | Step::RecvOutOfBand { .. }
+            );
+            // The answer to the last step may be still to come.
+            let is_answered = is_asking && step < self.steps_taken;
+            next = if is_answered { *given.next()? } else { Answer::Nothing };
+        }
+        Some(())
     }
 }

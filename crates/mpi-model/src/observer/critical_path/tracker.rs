@@ -19,7 +19,6 @@ use crate::observer::request_table::RequestTable;
 use crate::point_to_point::RequestId;
 use crate::statistics::ActionKind;
 use endpoints::ChannelEndpoints;
-pub(in crate::observer) use saved::SavedPaths;
 
 /// Critical paths of a rank.
 pub(in crate::observer) struct CriticalPathTracker<'t> {

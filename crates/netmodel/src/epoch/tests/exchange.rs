@@ -5,12 +5,12 @@ use pdes_core::Bytes;
 
 use crate::Message;
 
-fn platform(text: &str) -> Platform {
+pub(super) fn platform(text: &str) -> Platform {
     let text = format!("[topology]\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n{text}");
     Platform::from_toml(&text, "test.toml").expect("the platform is valid")
 }
 
-const SHAPES: [&str; 4] = [
+pub(super) const SHAPES: [&str; 4] = [
     "kind = \"fat_tree\"\nlevels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }]",
     "kind = \"torus\"\ndims = [4, 4]\nlimiter = \"1.5GBps\"",
     "kind = \"dragonfly\"\ngroups = 4\nchassis = 1\nblades = 4\nnodes = 1",

@@ -137,16 +137,16 @@ impl Components {
     }
 
     /// Counts a flow that is assigned to a pocket.
-    pub(super) fn begin_flow(&self, links: &[LinkId], pocket: u32) {
-        for &link in links {
+    pub(super) fn begin_flow(&self, links: impl Iterator<Item = LinkId>, pocket: u32) {
+        for link in links {
             self.set_pocket(link, pocket);
             self.link(link).flows.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts a flow that has arrived.
-    pub(super) fn end_flow(&self, links: &[LinkId]) {
-        for &link in links {
+    pub(super) fn end_flow(&self, links: impl Iterator<Item = LinkId>) {
+        for link in links {
             self.link(link).flows.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -236,9 +236,9 @@ mod tests {
     fn a_link_has_a_pocket_while_it_has_flows() {
         let components = Components::new(2);
         let [one, other] = [0, 1].map(LinkId::new);
-        components.begin_flow(&[one, other], 4);
-        components.begin_flow(&[other], 4);
-        components.end_flow(&[one, other]);
+        components.begin_flow([one, other].into_iter(), 4);
+        components.begin_flow([other].into_iter(), 4);
+        components.end_flow([one, other].into_iter());
         assert_eq!((components.pocket(one), components.pocket(other)), (None, Some(4)));
     }
 }

@@ -1,10 +1,13 @@
 //! A region of a machine that is simulated in windows: hosts with their cores and loopbacks.
 
+mod state;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::components::Target;
@@ -16,22 +19,22 @@ use crate::{HostId, LinkId, Message, NetworkModel, NetworkRegion, RouteError};
 /// A region of a [`WindowMachine`], and the pocket of the same number.
 #[derive(Debug)]
 pub struct WindowRegion<'g, 'p, T> {
-    pub(super) machine: &'g WindowMachine<'p, T>,
-    pub(super) index: u32,
+    machine: &'g WindowMachine<'p, T>,
+    index: u32,
     /// Cores, loopbacks and timers.
-    pub(super) local: FlowNetwork<'p, T>,
+    local: FlowNetwork<'p, T>,
     /// Links of the routes to other hosts, by route.
     links: Vec<Option<Arc<[LinkId]>>>,
     /// Messages to other hosts whose flows have not begun, and the first begin of a flow.
-    pub(super) starting: Vec<StartingFlow<T>>,
-    pub(super) first_begin: Option<SimTime>,
+    starting: Vec<StartingFlow<T>>,
+    first_begin: Option<SimTime>,
     /// Messages that arrive in the present window; up to `arrived` they have.
-    pub(super) arrivals: Vec<(SimTime, T)>,
-    pub(super) arrived: usize,
-    pub(super) now: SimTime,
+    arrivals: Vec<(SimTime, T)>,
+    arrived: usize,
+    now: SimTime,
     is_late: bool,
     /// Begin of a window, from which windows are counted.
-    pub(super) origin: SimTime,
+    origin: SimTime,
 }
 
 /// Message between regions.
@@ -41,8 +44,8 @@ pub enum WindowMessage<T> {
     Call,
     /// A flow begins in the pocket of the region.
     Begin(SimTime, Message<RoutedTag<T>>),
-    /// A message arrives, on a route of the region if it submitted the message.
-    Arrival(SimTime, T, Option<u32>),
+    /// A message arrives.
+    Arrival(SimTime, T),
 }
 
 impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
@@ -60,6 +63,11 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             is_late: false,
             origin: SimTime::ZERO,
         }
+    }
+
+    /// Returns the pocket of the same number.
+    fn pocket(&self) -> &'g Pocket<'p, T> {
+        &self.machine.pockets[self.index as usize]
     }
 
     /// Returns the begin of the window of an instant.
@@ -126,11 +134,10 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         let begins = machine.begins[self.index as usize].lock();
         for StartingFlow { begin, message, links } in &*begins {
             let target = machine.components.target(links[0]).expect("each flow has proposed a pocket");
-            machine.components.begin_flow(links, target);
+            machine.components.begin_flow(links.iter().copied(), target);
             messages.push((target, WindowMessage::Begin(*begin, *message)));
         }
-        if !begins.is_empty() || machine.pockets[self.index as usize].next_event().is_some_and(|at| at < end)
-        {
+        if !begins.is_empty() || self.pocket().next_event().is_some_and(|at| at < end) {
             messages.push((self.index, WindowMessage::Call));
         }
     }
@@ -140,14 +147,17 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         for StartingFlow { links, .. } in machine.begins[self.index as usize].lock().drain(..) {
             machine.components.separate(&links);
         }
-        let pocket = &machine.pockets[self.index as usize];
+        let pocket = self.pocket();
         let mut network = pocket.network.lock();
-        network.advance_until(end, |at, RoutedTag { tag, regions: [submitter, other], route }| {
-            messages.push((submitter, WindowMessage::Arrival(at, tag, Some(route))));
+        let mut routes = Vec::new();
+        network.advance_until(end, |at, RoutedTag { tag, regions: [submitter, other] }, route| {
+            messages.push((submitter, WindowMessage::Arrival(at, tag)));
             if other != submitter {
-                messages.push((other, WindowMessage::Arrival(at, tag, None)));
+                messages.push((other, WindowMessage::Arrival(at, tag)));
             }
+            routes.extend(route);
         });
+        routes.into_iter().for_each(|route| machine.components.end_flow(network.links_of(route)));
         pocket.update(&mut network);
     }
 }
@@ -173,7 +183,7 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
             regions => regions,
         };
         debug_assert_eq!(regions[0], self.index, "a rank of the region sends or receives the message");
-        let tag = RoutedTag { tag, regions, route };
+        let tag = RoutedTag { tag, regions };
         let message = Message { at, order, submitter, src, dst, size, tag };
         let links = self.links_of(route);
         self.starting.push(StartingFlow { begin, message, links });
@@ -221,7 +231,7 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     }
 
     fn unfinished(&self) -> Vec<T> {
-        let pocket = self.machine.pockets[self.index as usize].network.lock();
+        let pocket = self.pocket().network.lock();
         let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
         let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
         let arriving = self.arrivals[self.arrived..].iter().map(|&(_, tag)| tag);
@@ -229,21 +239,16 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
-        earlier(self.first_begin, self.machine.pockets[self.index as usize].next_event())
-            .map(|at| self.window_of(at))
+        earlier(self.first_begin, self.pocket().next_event()).map(|at| self.window_of(at))
     }
 
     fn receive(&mut self, message: WindowMessage<T>) {
         match message {
             WindowMessage::Call => {}
             WindowMessage::Begin(at, message) => {
-                self.machine.pockets[self.index as usize].network.lock().schedule_flow(at, message);
+                self.pocket().network.lock().schedule_flow(at, message);
             }
-            WindowMessage::Arrival(at, tag, route) => {
-                self.arrivals.push((at, tag));
-                let links = route.and_then(|route| self.links[route as usize].as_deref());
-                links.into_iter().for_each(|links| self.machine.components.end_flow(links));
-            }
+            WindowMessage::Arrival(at, tag) => self.arrivals.push((at, tag)),
         }
     }
 
@@ -268,6 +273,27 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
             (_, 0) => self.send_flows(end, messages),
             _ => self.advance_pocket(end, messages),
         }
+    }
+
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
+    where
+        T: State + Serialize + DeserializeOwned,
+    {
+        State::visit(self, visitor);
+    }
+
+    fn count_spans_from(&mut self, origin: SimTime) {
+        self.origin = origin;
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.local.watch_period(now, period, repetitions);
+        self.pocket().network.lock().watch_period(now, period, repetitions);
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.local.repeat_loads(now);
+        self.pocket().network.lock().repeat_loads(now);
     }
 }
 

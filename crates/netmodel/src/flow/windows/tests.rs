@@ -1,6 +1,6 @@
 //! Regions that advance window by window find the arrivals of the whole network.
 
-use pdes_core::{Bytes, Rank};
+use pdes_core::{Bytes, Observation, Rank, load_state, save_state};
 use proptest::prelude::*;
 
 use super::*;
@@ -34,8 +34,29 @@ fn whole(platform: &Platform, parameters: &NetworkParameters, messages: &[Messag
     (arrivals, network.link_loads(network.now()))
 }
 
-/// Does what the engine does, on one thread; regions are called in ascending or descending order.
-fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], is_reversed: bool) -> Found {
+/// Loads the states of regions into those of another machine.
+fn load<'g, 'p>(
+    machine: &'g WindowMachine<'p, usize>,
+    regions: &mut [WindowRegion<'g, 'p, usize>],
+    now: SimTime,
+) -> Vec<WindowRegion<'g, 'p, usize>> {
+    let mut loaded = machine.make_regions();
+    for (region, loaded) in regions.iter_mut().zip(&mut loaded) {
+        load_state(loaded, &save_state(region).unwrap()).unwrap();
+        assert!(Observation::of(now, loaded).equals(&Observation::of(now, region)));
+    }
+    loaded
+}
+
+/// Does what the engine does, on one thread; regions are called in ascending or descending order. At a boundary the regions of a second
+/// machine continue: in the window if `later` is zero, as after an interruption, else that much later, as after a cut.
+fn in_windows(
+    [mut machine, other]: [&WindowMachine<'_, usize>; 2],
+    messages: &[Message<usize>],
+    is_reversed: bool,
+    (pause, later): (usize, SimDuration),
+) -> Found {
+    let (mut boundaries, mut shift) = (0, SimTime::ZERO);
     let mut regions = machine.make_regions();
     let count = regions.len();
     // Those whose sender and receiver live in two regions are submitted by the latter.
@@ -53,6 +74,19 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
         match (event, boundary) {
             (None, None) => break,
             (_, Some(boundary)) if is_boundary => {
+                boundaries += 1;
+                if boundaries == pause && later > SimDuration::ZERO {
+                    (machine, regions) = (other, load(other, &mut regions, boundary));
+                    shift += later;
+                    for region in &mut regions {
+                        let now = Observation::of(boundary, region);
+                        region.watch_period(boundary, later, 0);
+                        region.repeat_loads(boundary);
+                        now.repetition(&now, 1).unwrap().repeat(later, region);
+                        assert!(Observation::of(boundary + later, region).equals(&now));
+                    }
+                    continue;
+                }
                 for (exchange, &rounds) in (0..).zip(<WindowRegion<'_, '_, usize>>::MAX_ROUNDS) {
                     let mut called: Vec<bool> = vec![true; count];
                     for round in 0..rounds {
@@ -78,6 +112,9 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
                     }
                 }
                 regions.iter_mut().for_each(|region| region.begin_span(boundary));
+                if boundaries == pause {
+                    (machine, regions) = (other, load(other, &mut regions, boundary));
+                }
             }
             _ => {
                 for (index, region) in (0..).zip(&mut regions) {
@@ -85,7 +122,9 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
                         region.advance(&mut done);
                         let now = region.now();
                         let is_own = |&tag: &usize| machine.home(messages[tag].dst) == index;
-                        arrivals.extend(done.drain(..).filter(is_own).map(|tag| (now, tag)));
+                        arrivals.extend(
+                            done.drain(..).filter(is_own).map(|tag| (SimTime::ZERO + (now - shift), tag)),
+                        );
                     }
                 }
             }
@@ -97,13 +136,14 @@ fn in_windows(machine: &WindowMachine<'_, usize>, messages: &[Message<usize>], i
 }
 
 proptest! {
-    /// Whatever the number of regions, and the order in which they run.
+    /// Whatever the number of regions, and the order in which they run, also if they are saved and loaded.
     #[test]
     fn windows_find_the_arrivals_of_the_whole_network(
         shape in 0..PLATFORMS.len(),
         is_smpi: bool,
         regions in 1_u32..7,
         is_reversed: bool,
+        (pause, later) in (1_usize..40, 0_u64..3),
         work in prop::collection::vec((0_u32..128, 0_u32..128, 0_u64..20_000, 1_u64..60_000), 1..120),
     ) {
         let platform = platform(PLATFORMS[shape]);
@@ -121,7 +161,11 @@ proptest! {
         }).collect();
         let window = window(&platform, &parameters).unwrap();
         let homes: Vec<u32> = (0..128).map(|host| host * regions / 128).collect();
-        let machine = WindowMachine::new(&platform, &parameters, window, (&homes, regions), true);
-        prop_assert_eq!(in_windows(&machine, &messages, is_reversed), whole(&platform, &parameters, &messages));
+        let machines = [(); 2].map(|()| WindowMachine::new(&platform, &parameters, window, (&homes, regions), true));
+        let later = window.checked_mul(later).unwrap();
+        let (arrivals, loads) = in_windows(machines.each_ref(), &messages, is_reversed, (pause, later));
+        let (expected, expected_loads) = whole(&platform, &parameters, &messages);
+        prop_assert_eq!(arrivals, expected);
+        prop_assert!(loads == expected_loads || later > SimDuration::ZERO);
     }
 }

@@ -1,5 +1,6 @@
 //! The clients of a host: their operations, and the transfers of which these consist.
 
+use pdes_core::State;
 use serde::{Deserialize, Serialize};
 
 use super::Sent;
@@ -11,10 +12,12 @@ use crate::storage::slab::Slab;
 use crate::storage::systems::Systems;
 
 /// The logical process of the clients of a host; `T` is the tag of an operation.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 pub(super) struct ClientProcess<T> {
     operations: Slab<Operation<T>>,
+    #[state(plain)]
     transfers: Slab<Transfer>,
+    #[state(plain)]
     locks: ClientLocks,
 }
 
@@ -24,10 +27,12 @@ impl<T> Default for ClientProcess<T> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, State)]
 struct Operation<T> {
+    #[state(plain)]
     request: FileRequest,
     tag: T,
+    #[state(plain)]
     shares: Vec<Share>,
     /// Number of shares, or of sizes, that have not come.
     left: u32,

@@ -1,6 +1,6 @@
 //! An I/O server as a logical process: its queue, the transfers that it knows, the sizes of its parts of files, and its locks.
 
-use pdes_core::{SimTime, StateWriter};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::Sent;
@@ -12,7 +12,7 @@ use crate::storage::slab::Slab;
 use crate::storage::{Access, Direction, FileSystem};
 
 /// The logical process of an I/O server.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct ServerProcess {
     pub(super) server: Server,
     transfers: Slab<ServerTransfer>,
@@ -170,12 +170,18 @@ impl ServerProcess {
         let bytes = if has_data { bytes } else { context.system.request.get() };
         context.send(client, Content::Reply { transfer: number, bytes, is_short }, effects);
     }
+}
 
-    /// Writes everything on which the future of the server depends while no transfer is in progress.
-    pub(super) fn write_state(&self, state: &mut StateWriter) {
-        self.server.write_state(state);
-        self.locks.write_state(state);
-        self.sizes.write_state(state);
+impl State for ServerProcess {
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { server, transfers, sizes, locks } = self;
+        if visitor.is_observing() {
+            server.settle(visitor.now());
+        }
+        server.visit(visitor);
+        visitor.plain(transfers);
+        visitor.plain(sizes);
+        visitor.plain(locks);
     }
 }
 
