@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
-use pdes_replay::{Config, Presentation, SavedReport, Sweep};
+use pdes_replay::{Config, Presentation, Report, SavedReport, Sweep};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ fn run(py: Python<'_>, path: Option<PathBuf>, sections: &str, settings: Vec<Stri
     }
     let job = config.resolve().map_err(misuse)?;
     py.detach(|| {
-        let report = job.replay().map_err(failed)?;
+        let report = Report::of(&job).map_err(failed)?;
         serde_json::to_string(&report).map_err(failed)
     })
 }

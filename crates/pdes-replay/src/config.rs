@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use replay::file_kind::{self, FileKind};
+use replay::names::{self, FileMismatch, Mismatch, Origin};
+use replay::{Job, LogGopsSection, PlatformSource};
 use serde::de::DeserializeOwned;
 
-use crate::file_kind::{self, FileKind};
-use crate::job::{Job, PlatformSource};
 use sections::Sections;
 
-mod loggops;
-pub(crate) mod names;
-mod platforms;
+mod registries;
 mod resolve;
 pub(crate) mod schema;
 mod sections;
 mod value_schemas;
 
-pub use loggops::LogGopsSection;
-pub use names::{Mismatch, MismatchKind, Origin, nearest};
-pub use platforms::{PlatformFileError, read_platform};
 pub use resolve::available_threads;
 
 /// A configuration under construction.
@@ -109,6 +105,12 @@ pub enum ConfigError {
         /// Cause.
         error: Box<ConfigError>,
     },
+}
+
+impl From<FileMismatch> for ConfigError {
+    fn from(FileMismatch { origin, mismatch }: FileMismatch) -> Self {
+        Self::Mismatch { origin, mismatch }
+    }
 }
 
 impl ConfigError {

@@ -19,15 +19,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use mpi_model::WaitState;
+use outputs::write_json;
 use pdes_core::{Cluster, Progress, Rank};
+use replay::{Job, Outcome, RunError, Simulation, run_all};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
 
-use crate::concurrent::run_all;
 use crate::config::ConfigError;
-use crate::job::Job;
-use crate::report::{site_name, write_json};
-use crate::simulation::{Outcome, RunError, Simulation};
+use crate::report::site_name;
 use delays::{Delay, Member};
 use gain::{MendedPlaces, Mending};
 pub use pop::{Pop, RegionEfficiency, Scaling};

@@ -36,73 +36,46 @@
 //! - `otf2`: timelines in OTF2; needs its library.
 #![forbid(unsafe_code)]
 
-mod acquisition_warnings;
-mod checkpoint;
-mod concurrent;
 mod config;
-mod contention;
-mod contention_free;
-mod deadlock;
 mod diagnosis;
-mod digest;
-mod execution;
-mod fast_forward;
-mod file_kind;
-mod job;
-mod models;
-mod partition;
-mod placement;
-mod presets;
-mod profile;
-mod recorded_speed;
-mod region_adapter;
 mod report;
-mod simulation;
-mod storage;
 mod sweep;
-mod timeline;
 mod validation;
 mod what_if;
 
-pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
-pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
-pub use config::schema::{config_schema, platform_schema};
-pub use config::{
-    Config, ConfigError, LogGopsSection, Mismatch, MismatchKind, Origin, PlatformFileError,
-    available_threads, nearest, read_platform,
-};
-pub use contention::{Contention, HostPair, SharedMachine, WorkRequest};
-pub use contention_free::ContentionFreeMachine;
-pub use deadlock::{Deadlock, WaitingRank};
+pub use config::schema::config_schema;
+pub use config::{Config, ConfigError, available_threads};
 pub use diagnosis::{
     ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
     Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
-pub use digest::Digest;
-pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
-pub use fast_forward::FastForward;
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
-pub use file_kind::{FileKind, other_suffix, recognize};
-pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling};
-pub use models::{MODELS, Model, ModelSection, OrderedNetwork, Parallelism, Replayer};
-pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment};
-pub use placement::{Placement, PlacementError, PlacementPolicy};
-pub use presets::{NetworkPreset, PRESETS};
-pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
+pub use outputs::write_json;
+pub use replay::file_kind::{FileKind, other_suffix, recognize};
+pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
+pub use replay::schema::platform_schema;
+pub use replay::{
+    CheckpointError, CheckpointPlan, CheckpointSummary, Contention, ContentionFreeMachine, Deadlock, Digest,
+    Epoch, Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
+    Measured, Model, ModelSection, NetworkPreset, Obstacle, OrderedNetwork, OrderedReplay, Outcome, PRESETS,
+    ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
+    PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, RankAssignment,
+    RegionCostsError, RegionProfile, Replayer, RunError, ServerUse, SharedMachine, Simulation, StopHandle,
+    TimelineError, TimelineFormat, TimelinePlan, TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes,
+    read_platform,
+};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
     CriticalPath, CsvTable, Epochs, FileServers, Fractions, Histogram, Histograms, Imbalance, Links,
     Parameters, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts,
-    Report, ReportError, SavedActionTotal, SavedReport, Sections, TableRow, peak_rss_bytes, write_json,
+    Report, ReportError, SavedActionTotal, SavedReport, Sections, TableRow,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};
-pub use simulation::{OrderedReplay, Outcome, RunError, ServerUse, Simulation};
 #[cfg(feature = "parquet")]
 pub use sweep::write_parquet;
 pub use sweep::{RunResult, Sweep, SweepError, SweepResults, SweepRow, sweep_schema, write_csv};
-pub use timeline::TimelinePlan;
 pub use validation::{
     CallFit, Prediction, Residual, Share, TimeComparison, Validation, ValidationError, fit_calls,
     measured_computations,

@@ -18,24 +18,20 @@ mod topology;
 mod verdict;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use mpi_model::collective::{Bounds, Operation, Selection};
 use mpi_model::{ActionKind, OutcomeCount};
 use netmodel::{NetworkParameters, RoutingRule};
-use outputs::AtomicFile;
+use outputs::write_json;
+use pdes_core::Progress;
+use replay::{
+    CheckpointSummary, Digest, FastForward, Job, NetworkPreset, Outcome, PartitionCut, PlacementPolicy,
+    RecordedSpeed, RunError, Simulation,
+};
 use serde::Serialize;
 
-use crate::checkpoint::CheckpointSummary;
-use crate::digest::Digest;
-use crate::fast_forward::FastForward;
-use crate::partition::PartitionCut;
-use crate::placement::PlacementPolicy;
-use crate::presets::NetworkPreset;
-use crate::recorded_speed::RecordedSpeed;
-use crate::simulation::{Outcome, Simulation};
 use saved::flat;
 
 pub(crate) use breakdown::site_name;
@@ -271,6 +267,16 @@ pub struct TableRow {
 }
 
 impl Report {
+    /// Replays the trace of a job on this process, and returns the report.
+    ///
+    /// # Errors
+    /// If an input is invalid, or as [`Simulation::replay`].
+    pub fn of(job: &Job) -> Result<Self, RunError> {
+        let simulation = Simulation::load(job)?;
+        let outcome = simulation.replay(&Progress::new(job.threads))?;
+        Ok(Self::new(&simulation, &outcome))
+    }
+
     /// Assembles the report from a simulation and its outcome.
     pub fn new(simulation: &Simulation, outcome: &Outcome) -> Self {
         let job = simulation.job();
@@ -326,17 +332,6 @@ impl Report {
     }
 }
 
-/// Writes a value as JSON to a file, completely or not at all.
-///
-/// # Errors
-/// Returns an error if the file cannot be written.
-pub fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    serde_json::to_writer_pretty(&mut file, value)?;
-    file.write_all(b"\n")?;
-    file.commit().map(drop)
-}
-
 fn rate(actions: u64, time: Duration) -> f64 {
     actions as f64 / time.as_secs_f64().max(1e-9)
 }
@@ -368,16 +363,14 @@ fn outcomes(outcome: &Outcome) -> Outcomes {
     }
 }
 
-impl Simulation {
-    /// Returns everything that can change the result, as in the parameters of a report, in one line.
-    pub fn describe_parameters(&self) -> String {
-        let parameters = serde_json::to_value(Parameters::new(self)).unwrap_or_default();
+impl Parameters {
+    /// Returns everything that can change the result of a simulation, in one line.
+    pub fn describe(simulation: &Simulation) -> String {
+        let parameters = serde_json::to_value(Self::new(simulation)).unwrap_or_default();
         let described = flat(&parameters).into_iter().map(|(key, value)| format!("{key}: {value}"));
         described.collect::<Vec<_>>().join(", ")
     }
-}
 
-impl Parameters {
     fn new(simulation: &Simulation) -> Self {
         let job = simulation.job();
         let speed = RecordedSpeed::of(simulation);
@@ -445,12 +438,4 @@ fn table(selection: &Selection) -> BTreeMap<&'static str, Vec<TableRow>> {
     let operations =
         Operation::ALL.into_iter().filter(|&operation| selection.rows(operation).next().is_some());
     operations.map(|operation| (operation.name(), rows(operation))).collect()
-}
-
-/// Returns the largest resident memory of the process so far \[B\]; `None` if it cannot be read from `/proc` (Linux).
-pub fn peak_rss_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }

@@ -16,11 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use netmodel::quantity::{Bandwidth, Seconds, Speed};
+use replay::{Job, run_all};
 use serde::{Deserialize, Serialize};
 
-use crate::concurrent::run_all;
 use crate::config::ConfigError;
-use crate::job::Job;
 use crate::report::Report;
 pub use csv_table::write_csv;
 use journal::Journal;
@@ -259,7 +258,7 @@ impl Sweep {
         let run = |(point, known): &(&Point, Option<RunResult>)| -> Result<SweepRow, SweepError> {
             let found = match known {
                 Some(found) => Ok(found.clone()),
-                None => point.job.replay().map(RunResult::new).map_err(|error| error.to_string()),
+                None => Report::of(&point.job).map(RunResult::new).map_err(|error| error.to_string()),
             };
             if let (None, Ok(found)) = (known, &found) {
                 journal.add(&point.key, found)?;

@@ -13,13 +13,12 @@ mod trust;
 use std::path::Path;
 
 use mpi_model::ActionKind;
+use outputs::write_json;
 use pdes_core::{Progress, SimTime};
+use replay::{Job, Outcome, RunError, Simulation};
 use serde::Serialize;
 use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, write_with_measured_times};
 
-use crate::job::Job;
-use crate::report::write_json;
-use crate::simulation::{Outcome, RunError, Simulation};
 pub use calls::{CallFit, Prediction, fit_calls};
 pub use computations::measured_computations;
 use measurement::{Class, Sum, Times};

@@ -21,14 +21,13 @@ use std::sync::atomic::AtomicU64;
 
 use mpi_model::{Outcomes, Parameters};
 use netmodel::RouteError;
+use outputs::write_json;
+use replay::{Job, RunError, run_all};
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
-use crate::concurrent::run_all;
 use crate::config::{Config, ConfigError};
-use crate::job::Job;
-use crate::report::write_json;
-use crate::simulation::RunError;
+use crate::report::Report;
 
 /// A program, and the programs that hypotheses make of it, ready to be replayed.
 ///
@@ -335,7 +334,7 @@ impl Run {
     /// depend on time.
     fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<(HypothesisResult, bool), WhatIfError> {
         let job = Job { mpi: Parameters { outcomes, ..self.job.mpi.clone() }, ..self.job.clone() };
-        match job.replay() {
+        match Report::of(&job) {
             Ok(mut report) => {
                 // Changed traces and hosts are in temporary files.
                 if self.job.trace != self.source {

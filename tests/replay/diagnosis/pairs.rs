@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pdes_core::Cluster;
-use pdes_replay::{Diagnosis, Rule};
+use pdes_replay::{Diagnosis, Report, Rule};
 
 use super::{CLUSTER, TREE, compute, config, diagnose, program};
 use crate::command_line::{DONE, Folder, command};
@@ -464,7 +464,7 @@ fn other_routing_gains_what_the_configuration_does() {
     found.simulate_gains(&config).unwrap();
     let routing = found.problems.iter().find(|found| found.name == "links contended by routing").unwrap();
     config.set("platform.routing=random").unwrap();
-    let other = config.resolve().unwrap().replay().unwrap();
+    let other = Report::of(&config.resolve().unwrap()).unwrap();
     let saved = found.simulated_time_s - other.simulated_time_s;
     assert!(saved > 9e-3 && routing.gain_s == Some(saved), "saved {saved} s, found {routing:?}");
 }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use outputs::{FileRoles, is_stdout};
 use pdes_core::{Cluster, Progress};
 use pdes_replay::{
-    Config, ConfigError, Execution, ExecutionMode, Feature, Job, Outcome, Report, RunError, Simulation,
-    StopHandle,
+    Config, ConfigError, Execution, ExecutionMode, Feature, Job, Outcome, Parameters, Report, RunError,
+    Simulation, StopHandle,
 };
 use toml::Value;
 
@@ -117,7 +117,7 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
         simulation.load_time().as_secs_f64(),
         job.reading_threads
     );
-    tracing::debug!("parameters {}", simulation.describe_parameters());
+    tracing::debug!("parameters {}", Parameters::describe(simulation));
     if let Some(why) = execution.obstacle(Feature::Processes) {
         tracing::info!("all ranks and the network stay on one process: {why}");
     }

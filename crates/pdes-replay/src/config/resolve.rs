@@ -12,6 +12,11 @@ use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Pa
 use netmodel::quantity::{Bandwidth, Seconds, Size, Speed};
 use netmodel::{FactorTable, NetworkParameters, Platform};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
+use replay::file_kind::other_suffix;
+use replay::{
+    Job, LinkScale, MODELS, Model, NetworkPreset, OWN_DEFAULT, PartitionSource, PlacementPolicy,
+    PlatformSource, Polling, SIMGRID_DEFAULT,
+};
 
 use super::ConfigError;
 use super::sections::{
@@ -19,12 +24,6 @@ use super::sections::{
     OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
-use crate::file_kind::other_suffix;
-use crate::job::{Job, LinkScale, PlatformSource, Polling};
-use crate::models::{MODELS, Model};
-use crate::partition::PartitionSource;
-use crate::placement::PlacementPolicy;
-use crate::presets::{NetworkPreset, OWN_DEFAULT, SIMGRID_DEFAULT};
 
 /// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;

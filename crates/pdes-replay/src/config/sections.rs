@@ -13,13 +13,11 @@ use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size, Speed};
 use netmodel::storage::{FileSystemDescription, StorageDescription};
 use netmodel::{FactorTable, FatPipes, PlatformDescription, RoutingRule};
+use replay::{MODELS, Model, NetworkPreset, PlacementPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::value_schemas;
-use crate::models::{self, Model};
-use crate::placement::PlacementPolicy;
-use crate::presets::{self, NetworkPreset};
+use super::{registries, value_schemas};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -49,7 +47,7 @@ pub(super) struct Sections {
     /// Output files.
     pub(super) output: OutputSection,
     /// Sections of single models, which are checked, and no others.
-    #[serde(flatten, deserialize_with = "models::deserialize_sections")]
+    #[serde(flatten, deserialize_with = "registries::read_model_sections")]
     #[schemars(skip)]
     pub(super) of_models: BTreeMap<String, toml::Table>,
 }
@@ -113,12 +111,12 @@ pub(super) struct PlatformSection {
 pub(super) struct NetworkSection {
     /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`contention-free`); `loggops` is for
     /// GOAL schedules.
-    #[serde(deserialize_with = "models::deserialize")]
-    #[schemars(schema_with = "models::schema", extend("default" = models::MODELS[0].key, "x-page" = "model.md"))]
+    #[serde(deserialize_with = "registries::read_model")]
+    #[schemars(schema_with = "registries::models", extend("default" = MODELS[0].key, "x-page" = "model.md"))]
     pub(super) model: Option<&'static Model>,
     /// Default values of the parameters below, and of those of `[mpi]` that the network decides.
-    #[serde(deserialize_with = "presets::deserialize")]
-    #[schemars(schema_with = "presets::schema", extend("x-default" = "`\"links\"`, for SimGrid's XML `\"smpi\"`", "x-page" = "model.md#presets"))]
+    #[serde(deserialize_with = "registries::read_preset")]
+    #[schemars(schema_with = "registries::presets", extend("x-default" = "`\"links\"`, for SimGrid's XML `\"smpi\"`", "x-page" = "model.md#presets"))]
     pub(super) preset: Option<&'static NetworkPreset>,
     /// Epoch, the interval at which rates change: 0: whenever a message begins or ends, exactly; a time: only at its multiples; `auto`:
     /// at multiples of the shortest time between a send and the flow of its data. `flow` only.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use mpi_model::{ActionKind, WaitState};
 use pdes_core::{Rank, SimDuration};
+use replay::Outcome;
 use trace_mmap::{LocationId, Trace};
 
 use super::rules::{Join, Relation, Rule};
 use super::variables::{Part, Variables, delay_variables};
 use crate::report::site_name;
-use crate::simulation::Outcome;
 
 /// Time in which ranks wait at one place because of what others did at another one.
 pub(super) struct Delay {

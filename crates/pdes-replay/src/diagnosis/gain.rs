@@ -11,6 +11,7 @@ use trace_tools::transform::{Hypothesis, TransformError};
 use super::rules::Rule;
 use super::{Diagnosis, DiagnosisError, Place, PlacePair, Problem, unique};
 use crate::config::Config;
+use crate::report::Report;
 use crate::what_if::{changed_config, place};
 
 /// Key of a transformation that is restricted to places.
@@ -226,7 +227,7 @@ impl Diagnosis {
                         .map_err(|why| NoGain::Write(why.to_string()))?;
                     job.hosts = Some(path);
                 }
-                let report = job.replay().map_err(|why| NoGain::Unfit(why.to_string()))?;
+                let report = Report::of(&job).map_err(|why| NoGain::Unfit(why.to_string()))?;
                 Ok(report.simulated_time_s)
             });
             let gain = match time {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use mpi_model::{ActionKind, WaitState};
 use pdes_core::Rank;
+use replay::Outcome;
 use trace_mmap::Trace;
 
 use super::pop::Useful;
 use crate::report::site_name;
-use crate::simulation::Outcome;
 
 /// A place: a call site, and the kind of its actions.
 type PlaceKey = (Option<String>, ActionKind);

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use mpi_model::{ActionKind, Statistics};
 use pdes_core::{Rank, SimDuration, SimTime};
+use replay::Outcome;
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Action, LocationId, Trace};
 
 use crate::report::site_name;
-use crate::simulation::Outcome;
 
 /// Efficiencies of a run: 1 is ideal. `u` is the useful time of a rank (computation and sleep), `T` the run time, and `u'` and `T'` are
 /// the same on an ideal network.

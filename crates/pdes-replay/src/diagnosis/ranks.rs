@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use mpi_model::ActionKind;
 use pdes_core::Rank;
+use replay::Outcome;
 use trace_mmap::Trace;
 
 use super::Problem;
 use crate::report::site_name;
-use crate::simulation::Outcome;
 
 /// Largest number of times of ranks of a problem.
 const MAX_TIMES: usize = 1024;

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use outputs::write_json;
 use serde_json::{Map, Value, json};
 
 use super::{Diagnosis, RegionEfficiency};
-use crate::report::write_json;
 
 /// Version of DLB whose format it is.
 const FORMAT_VERSION: &str = "3.5.0";

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use netmodel::{LinkClass, Platform};
 use pdes_core::Progress;
+use replay::{Job, LinkScale, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, DiagnosisError};
-use crate::job::{Job, LinkScale};
-use crate::simulation::Simulation;
 
 /// Parts of the run time by which it may grow.
 const LIMITS: [f64; 3] = [0.01, 0.05, 0.1];

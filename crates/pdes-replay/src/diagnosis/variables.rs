@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mpi_model::{ActionKind, WaitState};
 use netmodel::LinkClass;
 use pdes_core::{Rank, SimDuration};
+use replay::{Outcome, Simulation};
 use trace_mmap::Trace;
 
 use super::imbalance::{imbalances, is_work};
@@ -12,7 +13,6 @@ use super::pop::Pop;
 use super::rules::Scope;
 use super::structure::{PROPERTIES, Property, RankStructure};
 use crate::report::site_name;
-use crate::simulation::{Outcome, Simulation};
 
 /// Values by name.
 pub(super) type Variables = BTreeMap<String, f64>;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, Share, Statistics, WaitState, region_name};
 use pdes_core::{Rank, SimDuration, SimTime};
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{LocationId, Trace};
 
 use super::column::Column;
 use super::section::{CsvTable, Section};
 use super::tables;
-use crate::simulation::{Outcome, Simulation};
 
 /// Breakdown of the time of all ranks; `docs/waits.md` defines the parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, Region, Share, Statistics};
 use pdes_core::Rank;
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::breakdown::{Parts, Sum, site_name};
 use super::column::Column;
 use super::section::{CsvTable, Section};
-use crate::simulation::{Outcome, Simulation};
 
 /// Largest number of times by group of ranks: with more, groups are larger.
 const MAX_TIMES: usize = 1 << 17;

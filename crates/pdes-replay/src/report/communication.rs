@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use mpi_model::CommunicationMatrix;
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
 use super::section::{CsvTable, Section};
-use crate::simulation::{Outcome, Simulation};
 
 /// Largest number of pairs in the printed table.
 const MAX_PRINTED: usize = 10;

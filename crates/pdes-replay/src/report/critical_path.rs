@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pdes_core::SimDuration;
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::section::Section;
 use super::tables;
-use crate::simulation::{Outcome, Simulation};
 
 /// Largest number of ranks that are listed.
 const MAX_RANKS: usize = 32;

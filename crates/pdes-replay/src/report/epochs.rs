@@ -1,9 +1,9 @@
 //! Epochs of a run, for the report.
 
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::section::Section;
-use crate::simulation::{Outcome, Simulation};
 
 /// Epochs and regions of a run, and their costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use netmodel::Platform;
 use netmodel::storage::{Series, ServerUsage};
 use pdes_core::SimTime;
+use replay::{Outcome, ServerUse, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fractions};
 use super::section::{CsvTable, Section};
-use crate::simulation::{Outcome, ServerUse, Simulation};
 
 /// Largest number of servers in the printed table.
 const MAX_PRINTED: usize = 32;

@@ -1,11 +1,11 @@
 //! Histograms of messages and waits, for the report.
 
 use mpi_model::Distributions;
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
 use super::section::Section;
-use crate::simulation::{Outcome, Simulation};
 
 /// Histograms of messages and waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

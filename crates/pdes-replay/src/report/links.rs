@@ -1,12 +1,12 @@
 //! Loads of links, for the report.
 
 use netmodel::{Layout, LinkLoad, LinkLoads, Platform};
+use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fractions};
 use super::section::{CsvTable, Section};
 use super::tables;
-use crate::simulation::{Outcome, Simulation};
 
 /// Largest number of links that are listed individually.
 const MAX_LISTED: usize = 32;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use replay::file_kind::{FileKind, recognize};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{FORMAT, Imbalance, Sections, VERSION};
-use crate::file_kind::{FileKind, recognize};
 
 /// A report that was read from a file. Analyses that were not requested in the run are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use netmodel::Layout;
+use replay::{Outcome, Simulation};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::SavedReport;
 use super::column::Column;
 use super::{Breakdown, CallTree, Communication, CriticalPath, Epochs, FileServers, Histograms, Links};
-use crate::simulation::{Outcome, Simulation};
 
 /// A section of a report, from the outcome of a run to the page.
 pub(super) trait Section: Serialize + DeserializeOwned {

@@ -1,9 +1,9 @@
 //! Topology of the network, for the report.
 
 use netmodel::Layout;
+use replay::{Outcome, Simulation};
 
 use super::section::Section;
-use crate::simulation::{Outcome, Simulation};
 
 impl Section for Layout {
     fn new(simulation: &Simulation, _: &Outcome) -> Option<Self> {

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use replay::file_kind::FileKind;
+use replay::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use super::SweepError;
 use super::schema;
-use crate::config::{Config, ConfigError, names, resolve_path, resolve_paths};
-use crate::file_kind::FileKind;
+use crate::config::{Config, ConfigError, resolve_path, resolve_paths};
 
 /// A sweep file, with paths relative to the working directory.
 pub(super) struct Grid {
@@ -74,7 +75,7 @@ impl Grid {
         let form_of = |error: toml::de::Error| form(error.to_string().trim_end().to_owned());
         let table: toml::Table = toml::from_str(&text).map_err(form_of)?;
         refuse_runs(path, &table)?;
-        names::check_file(path, &text, &table, &schema::sweep_schema())?;
+        names::check_file(path, &text, &table, &schema::sweep_schema()).map_err(ConfigError::from)?;
         let file: SweepFile = toml::from_str(&text).map_err(form_of)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut axes: Vec<Axis> = file.axis.into_iter().map(|axis| Axis::labelled(axis, directory)).collect();

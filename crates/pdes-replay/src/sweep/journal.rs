@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
+use replay::Job;
 use serde::{Deserialize, Serialize};
 
 use super::{RunResult, SweepError};
 use crate::config::Config;
-use crate::job::Job;
 
 /// File name of the journal in the directory of the results.
 pub(super) const FILE_NAME: &str = "runs.jsonl";

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use replay::schema::generate;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::grid::{LabelledValue, SweepFile};
-use crate::config::schema::{CONFIG_SCHEMA, generate};
+use crate::config::schema::CONFIG_SCHEMA;
 
 /// Returns the JSON schema (draft 7) of sweeps.
 pub fn sweep_schema() -> Value {

@@ -11,13 +11,12 @@ use std::sync::Arc;
 use calibration::{CallCost, CallPoint};
 use mpi_model::{ActionKind, ChargedCall};
 use pdes_core::{Progress, Rank};
+use replay::{Job, Simulation};
 use tempfile::TempDir;
 use trace_mmap::{ConvertOptions, LoadOptions, Trace, WorkMetric, write_with_measured_times};
 
 use super::durations::Durations;
 use super::{Validation, ValidationError, measured_computations, measurement};
-use crate::job::Job;
-use crate::simulation::Simulation;
 
 /// Number of replays of each program.
 const ROUNDS: usize = 4;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, Region, region_name};
 use pdes_core::{Rank, SimDuration};
+use replay::Outcome;
 use trace_mmap::{Action, Call, LocationId, RankTrace, Trace};
 
 use super::ValidationError;
-use crate::simulation::Outcome;
 
 /// Times summed over all ranks \[ps\], by kind of action and by call site, with 128 bits: those of a million ranks overflow 64.
 #[derive(Clone, Debug, Default)]

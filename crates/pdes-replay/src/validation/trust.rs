@@ -5,11 +5,10 @@
 
 use mpi_model::Parameters;
 use pdes_core::{Progress, SimDuration, SimTime};
+use replay::{Job, LinkScale, Polling, Simulation};
 use serde::Serialize;
 
 use super::ValidationError;
-use crate::job::{Job, LinkScale, Polling};
-use crate::simulation::Simulation;
 
 /// Change of a parameter from which its share is taken.
 const STEP: f64 = 0.01;

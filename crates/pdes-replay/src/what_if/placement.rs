@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use netmodel::{HostId, Platform, RouteError};
 use pdes_core::{Progress, Rank};
+use replay::{Job, Simulation, order_by_halves};
 use serde::Serialize;
 use trace_mmap::PairTraffic;
 use trace_tools::transform::{CountedTraffic, Placement as Change};
 
 use super::WhatIfError;
-use crate::job::Job;
-use crate::partition::order_by_halves;
-use crate::simulation::Simulation;
 
 /// Largest number of hosts between which distances are tabulated.
 const MAX_HOSTS: usize = 4096;

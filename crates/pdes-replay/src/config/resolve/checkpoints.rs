@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use replay::CheckpointPlan;
+
 use super::value_error;
-use crate::checkpoint::CheckpointPlan;
 use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
 

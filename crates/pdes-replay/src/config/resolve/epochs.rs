@@ -1,13 +1,12 @@
 //! Parsing of epochs and regions.
 
 use pdes_core::SimDuration;
+use replay::{Epoch, Model, RegionSource};
 
 use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::NetworkSection;
 use crate::config::value_schemas::read_seconds_or_auto;
-use crate::job::{Epoch, RegionSource};
-use crate::models::Model;
 
 /// Parses `epoch_s`.
 pub(super) fn epoch(section: &NetworkSection, model: &Model) -> Result<Epoch, ConfigError> {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use mpi_model::Excerpt;
 use pdes_core::{SimDuration, SimTime};
+use replay::TimelinePlan;
 use timeline::Format;
 
 use super::value_error;
 use crate::config::ConfigError;
 use crate::config::sections::TimelineSection;
-use crate::timeline::TimelinePlan;
 
 /// Units of time \[ps\]; a unit comes before those that are its suffixes.
 const UNITS: [(&str, f64); 7] =

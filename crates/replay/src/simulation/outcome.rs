@@ -164,3 +164,11 @@ impl Part for RankResults {
         self.statistics.extend(other.statistics);
     }
 }
+
+/// Returns the largest resident memory of the process so far \[B\]; `None` if it cannot be read from `/proc` (Linux).
+pub fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

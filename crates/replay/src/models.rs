@@ -3,20 +3,18 @@
 //!
 //! A model with contention is one file, which implements [`NetworkModel`], and one row.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Once;
 
 use mpi_model::Completion;
 use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel, UncontendedNetwork};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::config::LogGopsSection;
-use crate::config::schema::generate;
 use crate::contention::EpochPlan;
+use crate::loggops::LogGopsSection;
+use crate::schema::generate;
 use crate::simulation::{OrderedReplay, Outcome, RunError};
 
 /// A row of the registry.
@@ -42,9 +40,9 @@ pub struct Model {
 #[derive(Clone, Copy)]
 pub struct ModelSection {
     /// Returns the JSON schema, whose description is the section's.
-    pub(crate) schema: fn() -> Value,
+    pub schema: fn() -> Value,
     /// Reads the section, to find out whether it can be read.
-    pub(crate) check: fn(toml::Table) -> Result<(), toml::de::Error>,
+    pub check: fn(toml::Table) -> Result<(), toml::de::Error>,
 }
 
 impl ModelSection {
@@ -143,7 +141,7 @@ impl Model {
     }
 
     /// Returns the sections of the configuration that belong to one model, by name.
-    pub(crate) fn sections() -> impl Iterator<Item = (&'static str, ModelSection)> {
+    pub fn sections() -> impl Iterator<Item = (&'static str, ModelSection)> {
         MODELS.iter().filter_map(|model| Some((model.key, model.section?)))
     }
 
@@ -159,7 +157,7 @@ impl Model {
     }
 
     /// Returns the names of the models for traces that have a capability, for messages: `"one" or "other"`.
-    pub(crate) fn names_with(has: impl Fn(&Capabilities) -> bool) -> String {
+    pub fn names_with(has: impl Fn(&Capabilities) -> bool) -> String {
         let fits = |model: &&Self| model.network.is_some_and(|network| has(&network.capabilities));
         let names = MODELS.iter().filter(fits).map(|model| format!("{model:?}"));
         names.collect::<Vec<_>>().join(" or ")
@@ -171,35 +169,4 @@ impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)
     }
-}
-
-/// Reads the name of a model.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'static Model>, D::Error> {
-    let name = String::deserialize(input)?;
-    Model::find(&name)
-        .map(Some)
-        .ok_or_else(|| serde::de::Error::custom(format!("there is no model {name:?}")))
-}
-
-/// Reads the sections of single models.
-pub(crate) fn deserialize_sections<'de, D: Deserializer<'de>>(
-    input: D,
-) -> Result<BTreeMap<String, toml::Table>, D::Error> {
-    let sections: BTreeMap<String, toml::Table> = BTreeMap::deserialize(input)?;
-    for (name, table) in &sections {
-        let (_, section) = Model::sections()
-            .find(|(key, _)| key == name)
-            .ok_or_else(|| serde::de::Error::custom(format!("there is no section [{name}]")))?;
-        (section.check)(table.clone()).map_err(|error| serde::de::Error::custom(error.message()))?;
-    }
-    Ok(sections)
-}
-
-/// Returns the schema of the name of a model; `x-former` maps former names, which are accepted, to present ones.
-pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
-    let choice =
-        |model: &Model| json!({ "description": model.description, "type": "string", "const": model.key });
-    let former = |model: &Model| Some((model.former_key?.to_owned(), model.key.into()));
-    let former: Map<String, Value> = MODELS.iter().filter_map(former).collect();
-    json_schema!({ "oneOf": MODELS.iter().map(choice).collect::<Vec<_>>(), "x-former": former })
 }

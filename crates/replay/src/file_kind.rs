@@ -31,7 +31,8 @@ const MOST_TOML: u64 = 1 << 24;
 
 const TRACE: FileKind =
     FileKind { name: "a trace", advice: "replay it with: pdes-replay run FILE --platform PLATFORM" };
-pub(crate) const PLATFORM: FileKind = FileKind {
+/// A platform, in TOML or in SimGrid's XML.
+pub const PLATFORM: FileKind = FileKind {
     name: "a platform",
     advice: "name it with --platform, or as [platform] file in a configuration",
 };
@@ -67,7 +68,8 @@ const HYPOTHESES: FileKind = FileKind {
 };
 const RULES: FileKind =
     FileKind { name: "a file of rules", advice: "name it with: pdes-replay diagnose CONFIG --rules FILE" };
-pub(crate) const CONFIGURATION: FileKind =
+/// A configuration.
+pub const CONFIGURATION: FileKind =
     FileKind { name: "a configuration", advice: "replay it with: pdes-replay run FILE" };
 const JSON_KINDS: [(&[&str], FileKind); 8] = [
     (
@@ -141,7 +143,7 @@ pub fn recognize(path: &Path) -> Option<FileKind> {
 }
 
 /// Recognizes a file in TOML by its keys.
-pub(crate) fn recognize_toml(table: &toml::Table) -> Option<FileKind> {
+pub fn recognize_toml(table: &toml::Table) -> Option<FileKind> {
     TOML_KINDS.iter().find(|(key, _)| table.contains_key(*key)).map(|(_, kind)| *kind)
 }
 
@@ -186,7 +188,7 @@ const SUFFIXES: [&str; 17] = [
 /// Returns why a file with this name cannot be one of these formats; `None` if it can. A name without the suffix of a format says nothing.
 ///
 /// ```
-/// use pdes_replay::other_suffix;
+/// use replay::file_kind::other_suffix;
 /// assert_eq!(other_suffix("run.json".as_ref(), &["json"]), None);
 /// assert_eq!(other_suffix("run.1".as_ref(), &["json"]), None);
 /// assert_eq!(other_suffix("run.SVG".as_ref(), &["json"]).as_deref(), Some("found the suffix .svg, expected .json"));

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use netmodel::{Platform, PlatformError};
 
-use super::{ConfigError, names, schema};
 use crate::file_kind::{FileKind, PLATFORM, recognize};
+use crate::names::{self, FileMismatch};
+use crate::schema;
 
 /// The reason why a platform cannot be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformFileError {
     /// A TOML file has an unknown key or choice.
     #[error(transparent)]
-    Unknown(#[from] ConfigError),
+    Unknown(#[from] FileMismatch),
     /// The file is of another kind.
     #[error("{}: {found}", path.display())]
     OtherFile {

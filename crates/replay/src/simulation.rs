@@ -24,20 +24,20 @@ use pdes_core::{
 use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
-use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{EpochPlan, WindowPlan};
 use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::job::{Epoch, Job, LinkScale, PlatformSource};
 use crate::models::{OrderedNetwork, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
+use crate::platforms::{PlatformFileError, read_platform};
 use crate::profile::read_region_costs;
 use crate::storage::FileRules;
 
 pub use error::RunError;
 use files::{check_routes, file_features};
 pub use ordered::OrderedReplay;
-pub use outcome::{Outcome, ServerUse};
+pub use outcome::{Outcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
 pub(crate) use run::{MemberRun, on_cluster};
 
@@ -316,7 +316,7 @@ impl Simulation {
     }
 
     /// Passes the states of all ranks to a sink, in place of a timeline: those of a rank in their order.
-    pub(crate) fn with_event_sink(self, sink: Arc<dyn EventSink + Send>) -> Self {
+    pub fn with_event_sink(self, sink: Arc<dyn EventSink + Send>) -> Self {
         Self { event_sink: Some((Excerpt::default(), sink)), ..self }
     }
 
@@ -389,11 +389,13 @@ impl Simulation {
         &self.job
     }
 
-    pub(crate) fn platform(&self) -> &Platform {
+    /// Returns the platform, with the changes of the job.
+    pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    pub(crate) fn placement(&self) -> &Placement {
+    /// Returns the placement of ranks.
+    pub fn placement(&self) -> &Placement {
         &self.placement
     }
 
@@ -413,7 +415,7 @@ impl Simulation {
     }
 
     /// Returns the epochs of the network model, if it has any.
-    pub(crate) fn epochs(&self) -> Option<&EpochPlan> {
+    pub fn epochs(&self) -> Option<&EpochPlan> {
         self.regions.as_ref().filter(|_| self.job.model.with_epochs.is_some())
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mpi_model::Replay;
 use netmodel::ContentionFree;
+use outputs::write_json;
 use pdes_core::{
     Costs, Emulation, Ending, Partition, Profile, ProfileLevel, Progress, SimDuration, measure_token_latency,
 };
@@ -16,7 +17,6 @@ use serde::Serialize;
 
 use crate::contention_free::ContentionFreeMachine;
 use crate::execution::ExecutionMode;
-use crate::report::write_json;
 use crate::simulation::{Outcome, RunError, Simulation};
 
 pub(crate) use regions::read_region_costs;
@@ -39,7 +39,7 @@ const NETWORK_QUIESCENCE_S: f64 = 35e-6;
 /// The parallelism of a workload and the run times predicted from it, as written in JSON.
 ///
 /// # Stability
-/// As of [`Report`](crate::Report).
+/// As of `Report` of `pdes-replay`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParallelProfile {
     /// `"pdes-replay parallel profile"`.

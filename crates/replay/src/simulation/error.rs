@@ -11,11 +11,11 @@ use timeline::TimelineError;
 use trace_mmap::{RecordingNote, TraceError};
 
 use crate::checkpoint::CheckpointError;
-use crate::config::PlatformFileError;
 use crate::deadlock::Deadlock;
 use crate::execution::Obstacle;
 use crate::partition::PartitionError;
 use crate::placement::PlacementError;
+use crate::platforms::PlatformFileError;
 use crate::profile::RegionCostsError;
 
 /// The reason why a run failed.

@@ -16,7 +16,7 @@ const MAX_SPEED_RATIO: f64 = 100.0;
 
 /// Speeds of the hosts of ranks, and of the machine on which the program ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RecordedSpeed {
+pub struct RecordedSpeed {
     counted: Option<WorkMetric>,
     /// Speed of the machine that the configuration gives [flop/s].
     given: Option<f64>,
@@ -26,7 +26,7 @@ pub(crate) struct RecordedSpeed {
 
 impl RecordedSpeed {
     /// Returns the speeds of a run; `None` if there are no ranks.
-    pub(crate) fn of(simulation: &Simulation) -> Option<Self> {
+    pub fn of(simulation: &Simulation) -> Option<Self> {
         let (job, trace) = (simulation.job(), simulation.trace());
         let hosts = simulation.platform().hosts();
         // Hosts have their speed in flops of the trace.
@@ -38,13 +38,13 @@ impl RecordedSpeed {
     }
 
     /// Returns the speed of the machine on which the program ran [flop/s]; `None` if nothing tells it.
-    pub(crate) fn machine(self) -> Option<f64> {
+    pub fn machine(self) -> Option<f64> {
         self.given.or(self.counted.and_then(WorkMetric::rate))
     }
 
     /// Returns the least and the greatest factor by which computations take longer than in the recorded run, with three digits; `None` if
     /// nothing tells it.
-    pub(crate) fn factors(self) -> Option<[f64; 2]> {
+    pub fn factors(self) -> Option<[f64; 2]> {
         let [slowest, fastest] = self.hosts;
         let speed = self.machine()?;
         Some([speed / fastest, speed / slowest].map(three_digits))

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Schema;
 use toml::de::{DeTable, DeValue};
 
-use super::ConfigError;
-
 /// A key, the name of a choice or a value that does not match the schema of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Mismatch {
@@ -52,6 +50,16 @@ pub enum Origin {
     Flag(&'static str),
     /// Not known: a sweep, or a program that uses this library.
     Unknown,
+}
+
+/// A mismatch in a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {mismatch}")]
+pub struct FileMismatch {
+    /// Position of the name or value.
+    pub origin: Origin,
+    /// The name or value, and what was probably meant or expected.
+    pub mismatch: Box<Mismatch>,
 }
 
 impl fmt::Display for Origin {
@@ -100,7 +108,7 @@ impl fmt::Display for Mismatch {
 ///
 /// # Errors
 /// Returns the first one that does not match the schema.
-pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<Mismatch>> {
+pub fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<Mismatch>> {
     check_table(table, schema, &mut Vec::new()).map_err(|unknown| suggest_section_key(unknown, schema))
 }
 
@@ -108,15 +116,10 @@ pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<Mism
 ///
 /// # Errors
 /// Returns the first one that does not match the schema, with its position in the file.
-pub(crate) fn check_file(
-    path: &Path,
-    text: &str,
-    table: &toml::Table,
-    schema: &Schema,
-) -> Result<(), ConfigError> {
+pub fn check_file(path: &Path, text: &str, table: &toml::Table, schema: &Schema) -> Result<(), FileMismatch> {
     check(table, schema).map_err(|mismatch| {
         let (line, column) = locate(text, &mismatch).unwrap_or((1, 1));
-        ConfigError::Mismatch { origin: Origin::File { path: path.to_owned(), line, column }, mismatch }
+        FileMismatch { origin: Origin::File { path: path.to_owned(), line, column }, mismatch }
     })
 }
 
@@ -128,7 +131,7 @@ fn locate(text: &str, unknown: &Mismatch) -> Option<(usize, usize)> {
 }
 
 /// Returns the line and column, both from 1, of the last key of a path, or of its value.
-pub(super) fn locate_path(text: &str, path: &[&str], is_value: bool) -> Option<(usize, usize)> {
+pub fn locate_path(text: &str, path: &[&str], is_value: bool) -> Option<(usize, usize)> {
     let document = DeTable::parse(text).ok()?;
     let (mut table, mut list, mut span) = (Some(document.get_ref()), None, document.span());
     for &name in path {

@@ -190,7 +190,7 @@ fn assign_part(part: &Graph, vertices: &[u32], first: u32, workers: usize, owner
 }
 
 /// Orders vertices by recursive bisection of a graph with these edges (one end, other end, weight), into halves of equal numbers.
-pub(crate) fn order_by_halves(vertices: u32, edges: &[(u32, u32, u64)]) -> Vec<u32> {
+pub fn order_by_halves(vertices: u32, edges: &[(u32, u32, u64)]) -> Vec<u32> {
     let edges: Vec<_> =
         edges.iter().map(|(one, other, weight)| (*one, *other, (*weight).min(MAX_WEIGHT))).collect();
     let graph = Graph::new(vec![1; vertices as usize], &edges);

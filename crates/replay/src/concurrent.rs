@@ -12,7 +12,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 ///
 /// # Panics
 /// Panics if `at_once` is zero.
-pub(crate) fn run_all<T: Sync, R: Send, E: Send>(
+pub fn run_all<T: Sync, R: Send, E: Send>(
     items: &[T],
     at_once: usize,
     done: &AtomicU64,

@@ -124,11 +124,13 @@ const MAX_EPOCH_REDUCTION: u64 = 8;
 
 /// The regions of a run and the length of its epochs.
 #[derive(Clone, Debug)]
-pub(crate) struct EpochPlan {
-    pub(crate) regions: Regions,
+pub struct EpochPlan {
+    /// The regions.
+    pub regions: Regions,
     /// Region of each host.
-    pub(crate) hosts: Vec<RegionIndex>,
-    pub(crate) epoch: SimDuration,
+    pub hosts: Vec<RegionIndex>,
+    /// Length of an epoch.
+    pub epoch: SimDuration,
 }
 
 impl EpochPlan {

@@ -15,7 +15,7 @@ use timeline::Spool;
 use trace_mmap::{NoteKind, TraceError};
 
 use super::ordered::OrderedReplay;
-use super::outcome::{RankResults, agree, gather, sum};
+use super::outcome::{RankResults, agree, gather, peak_rss_bytes, sum};
 use super::{Outcome, RunError, ServerUse, Simulation};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
@@ -25,7 +25,6 @@ use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::region_adapter::{InRegions, RegionAdapter};
-use crate::report::peak_rss_bytes;
 use crate::storage::{FileRules, RegionStorage};
 
 type Failure = Box<ReplayError<RouteError>>;

@@ -5,12 +5,12 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use outputs::write_json;
 use pdes_core::{Cluster, Progress, RegionalLevel, RegionalTiming, measure_token_latency};
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
 use crate::execution::{ExecutionMode, Feature, Obstacle};
-use crate::report::write_json;
 use crate::simulation::{RunError, Simulation};
 
 /// Number of threads whose regions a profile of exact contention has.
@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 /// The parallelism of regions, as written in JSON. Everything is measured or predicted; only the number of barriers is exact.
 ///
 /// # Stability
-/// As of [`Report`](crate::Report).
+/// As of `Report` of `pdes-replay`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RegionProfile {
     /// `"pdes-replay region profile"`.

@@ -8,9 +8,7 @@ use std::ops::RangeInclusive;
 use mpi_model::{Overhead, Parameters};
 use netmodel::{FactorTable, NetworkParameters, Preset};
 use pdes_core::Bytes;
-use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::json;
+use serde::{Serialize, Serializer};
 
 /// A row of the registry.
 pub struct NetworkPreset {
@@ -51,9 +49,9 @@ const LINKS: NetworkPreset = NetworkPreset {
 const SIMGRID: NetworkPreset = NetworkPreset { eager_below: None, ..LINKS };
 
 /// Preset of platforms in SimGrid's XML.
-pub(crate) static SIMGRID_DEFAULT: &NetworkPreset = &PRESETS[1];
+pub static SIMGRID_DEFAULT: &NetworkPreset = &PRESETS[1];
 /// Preset of platforms of our own, whose links say what they are.
-pub(crate) static OWN_DEFAULT: &NetworkPreset = &PRESETS[0];
+pub static OWN_DEFAULT: &NetworkPreset = &PRESETS[0];
 
 /// All presets. Those of real networks reproduce `osu_latency` and `osu_bw` of a pair of processes on the named system; docs/model.md has
 /// sources and errors.
@@ -273,22 +271,6 @@ impl Serialize for NetworkPreset {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
         output.serialize_str(self.key)
     }
-}
-
-/// Reads the name of a preset.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-    input: D,
-) -> Result<Option<&'static NetworkPreset>, D::Error> {
-    let name = String::deserialize(input)?;
-    NetworkPreset::find(&name)
-        .map(Some)
-        .ok_or_else(|| serde::de::Error::custom(format!("there is no preset {name:?}")))
-}
-
-/// Returns the schema of the name of a preset.
-pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
-    let choice = |preset: &NetworkPreset| json!({ "description": preset.description, "type": "string", "const": preset.key });
-    json_schema!({ "oneOf": PRESETS.iter().map(choice).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use mpi_model::{Overhead, Parameters};
 use netmodel::{
     LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, RoutingRule,
 };
-use pdes_core::{Progress, RunAhead, SimDuration};
+use pdes_core::{RunAhead, SimDuration};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
@@ -15,8 +15,6 @@ use crate::models::Model;
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::presets::NetworkPreset;
-use crate::report::Report;
-use crate::simulation::{RunError, Simulation};
 use crate::timeline::TimelinePlan;
 
 /// A run with every option resolved.
@@ -76,9 +74,9 @@ pub struct Job {
     /// Analysis of wait states: time per cause and per peer; by default on unless there are many ranks.
     pub waits: Option<bool>,
     /// Causes of waits, for a diagnosis.
-    pub(crate) causes: bool,
+    pub causes: bool,
     /// Times by region, also without the analysis of wait states.
-    pub(crate) region_times: bool,
+    pub region_times: bool,
     /// Histograms of messages by size and of waits by length.
     pub histograms: bool,
     /// Communication matrix with at most this number of groups of ranks, if requested.
@@ -99,7 +97,7 @@ pub struct Job {
 
 impl Job {
     /// Returns the options with which the trace is read.
-    pub(crate) fn load_options(&self) -> LoadOptions<'static> {
+    pub fn load_options(&self) -> LoadOptions<'static> {
         let defaults = LoadOptions::default();
         LoadOptions {
             threads: self.reading_threads,
@@ -116,7 +114,7 @@ impl Job {
     }
 
     /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
-    pub(crate) fn on_ideal_network(&self) -> Self {
+    pub fn on_ideal_network(&self) -> Self {
         let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
         let mpi = Parameters {
             send: Overhead::default(),
@@ -144,18 +142,8 @@ impl Job {
     }
 
     /// Returns the job without files that it writes beside its result.
-    pub(crate) fn without_outputs(&self) -> Self {
+    pub fn without_outputs(&self) -> Self {
         Self { checkpoints: None, timeline: None, report: None, profile: None, ..self.clone() }
-    }
-
-    /// Replays the trace on this process, and returns the report.
-    ///
-    /// # Errors
-    /// If an input is invalid, or as [`Simulation::replay`].
-    pub fn replay(&self) -> Result<Report, RunError> {
-        let simulation = Simulation::load(self)?;
-        let outcome = simulation.replay(&Progress::new(self.threads))?;
-        Ok(Report::new(&simulation, &outcome))
     }
 }
 
@@ -173,7 +161,7 @@ pub struct Polling {
 
 impl Polling {
     /// Completes the parameters of a replay.
-    pub(crate) fn apply(self, parameters: &mut Parameters, was_recorded: bool) {
+    pub fn apply(self, parameters: &mut Parameters, was_recorded: bool) {
         let defaults = match was_recorded {
             false => Parameters::default(),
             true => Parameters {

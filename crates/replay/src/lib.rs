@@ -1,0 +1,59 @@
+//! Replays: a [`Job`] in, an [`Outcome`] out.
+//!
+//! A job names a trace (`trace-mmap`), a platform with a network model (`netmodel`), and everything that decides how one is replayed on
+//! the other. [`Simulation::load`] loads it; [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them: `mpi-model`
+//! turns the actions into messages, and the engines of `pdes-core` run the ranks as logical processes, with the same result on any number of
+//! threads. Configurations, from which jobs are made, and what is made of outcomes are in `pdes-replay`.
+//!
+//! # Features
+//! - `parquet`: timelines in Parquet.
+//! - `mpi`: replays on several processes; needs an MPI library.
+//! - `otf2`: timelines in OTF2; needs its library.
+#![forbid(unsafe_code)]
+
+mod acquisition_warnings;
+mod checkpoint;
+mod concurrent;
+mod contention;
+mod contention_free;
+mod deadlock;
+mod digest;
+mod execution;
+mod fast_forward;
+pub mod file_kind;
+mod job;
+mod loggops;
+mod models;
+pub mod names;
+mod partition;
+mod placement;
+mod platforms;
+mod presets;
+mod profile;
+mod recorded_speed;
+mod region_adapter;
+pub mod schema;
+mod simulation;
+mod storage;
+mod timeline;
+
+pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
+pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
+pub use concurrent::run_all;
+pub use contention::{Contention, EpochPlan, HostPair, SharedMachine, WorkRequest};
+pub use contention_free::ContentionFreeMachine;
+pub use deadlock::{Deadlock, WaitingRank};
+pub use digest::Digest;
+pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
+pub use fast_forward::FastForward;
+pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling, RegionSource};
+pub use loggops::LogGopsSection;
+pub use models::{MODELS, Model, ModelSection, OrderedNetwork, Parallelism, Replayer};
+pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
+pub use placement::{Placement, PlacementError, PlacementPolicy};
+pub use platforms::{PlatformFileError, read_platform};
+pub use presets::{NetworkPreset, OWN_DEFAULT, PRESETS, SIMGRID_DEFAULT};
+pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
+pub use recorded_speed::RecordedSpeed;
+pub use simulation::{OrderedReplay, Outcome, RunError, ServerUse, Simulation, peak_rss_bytes};
+pub use timeline::TimelinePlan;
