@@ -320,7 +320,7 @@ pub(super) struct EngineSection {
     /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.
     #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
     pub(super) run_ahead_s: Option<toml::Value>,
-    /// Fast-forwarding: iterations with a known outcome are skipped, exactly; `contention-free`, and `flow` with `epoch_s = 0`; archives only.
+    /// Fast-forwarding: iterations with a known outcome are skipped, exactly; archives only.
     #[schemars(extend("default" = false, "x-page" = "fast-forward.md"))]
     pub(super) fast_forward: Option<bool>,
 }
