@@ -64,6 +64,7 @@ mod reference;
 mod schedules;
 #[path = "replay/schema.rs"]
 mod schema;
+mod shared;
 #[path = "replay/storage.rs"]
 mod storage;
 #[path = "replay/sweep.rs"]

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::reference::{self, Verdict, compare, rows, shared, unpack};
+use crate::reference::{self, Verdict, compare, rows, unpack};
+use crate::shared::shared;
 use pdes_replay::Config;
 
 /// Cases that SimGrid replays and we refuse, with the reason. The test checks that they are refused, so that the list stays true.
@@ -84,9 +85,9 @@ fn random_programs() {
 }
 
 /// Traces in which no two messages meet, on platforms whose links are shared: there, SimGrid's flow model is ours.
-#[test]
+#[test_with::shared]
 fn messages_that_do_not_overlap() {
-    let Some(oracle) = shared("oracle") else { return };
+    let oracle = shared("oracle");
     let folder = reference::data("nooverlap");
     for row in rows(&folder.join("nooverlap.csv")) {
         for model in MODELS {
@@ -100,9 +101,9 @@ fn messages_that_do_not_overlap() {
 }
 
 /// The real traces on the real platforms, against SimGrid on platforms of the same costs without sharing.
-#[test]
+#[test_with::shared]
 fn npb_and_tesh_traces() {
-    let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
+    let (oracle, traces) = (shared("oracle"), shared("traces"));
     let folder = reference::data("uncontended");
     let unpacked = unpack(&traces);
     let tables = ["npb.csv", "tesh.csv", "real-platforms.csv"];
@@ -117,9 +118,9 @@ fn npb_and_tesh_traces() {
 }
 
 /// Checks that our own descriptions of the platforms are the same machines.
-#[test]
+#[test_with::shared]
 fn our_platforms_equal_the_xml() {
-    let Some(oracle) = shared("oracle") else { return };
+    let oracle = shared("oracle");
     let configs = reference::repository().join("configs");
     let trace = configs.join("traces/lu.S.8");
     for name in ["crossbar-gbe", "backbone-gbe", "fattree-hdr", "torus-5g", "dragonfly-12g"] {
@@ -131,9 +132,9 @@ fn our_platforms_equal_the_xml() {
 }
 
 /// Traces that share links, on the platforms of the oracle: SimGrid's printed times.
-#[test]
+#[test_with::shared]
 fn contention_on_npb_and_tesh_traces() {
-    let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
+    let (oracle, traces) = (shared("oracle"), shared("traces"));
     let unpacked = unpack(&traces);
     let npb = rows(&oracle.join("npb-simgrid.csv"));
     let npb: Vec<_> = npb.into_iter().map(|row| (row["platform"].clone(), row)).collect();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::reference::{self, Row, rows, shared};
+use crate::reference::{self, Row, rows};
+use crate::shared::shared;
 use pdes_replay::Config;
 
 /// Calls with other times here, with the reason. The test checks that they differ. The fields are those of the tables; `*` matches
@@ -100,9 +101,9 @@ fn config(row: &Row, ranks: usize, trace: &Path, platform: &Path) -> Config {
 }
 
 /// The algorithms of each operation by name, one call on a cluster whose links are shared.
-#[test]
+#[test_with::shared]
 fn every_algorithm() {
-    let Some(oracle) = shared("oracle") else { return };
+    let oracle = shared("oracle");
     let temporary = tempfile::tempdir().unwrap();
     let (trace, platform) = (temporary.path().join("trace.txt"), oracle.join("collectives-platform.xml"));
     let (mut checked, mut failures) = (0, Vec::new());

@@ -2,7 +2,8 @@
 
 use pdes_replay::Config;
 
-use crate::reference::{Row, Verdict, compare, data, is_campaign, rows, set_mpi_option, shared, unpack};
+use crate::reference::{Row, Verdict, compare, data, is_campaign, rows, set_mpi_option, unpack};
+use crate::shared::shared;
 
 /// Sum of rounding errors and the last printed digit.
 const SMALL_S: f64 = 1e-9;
@@ -75,9 +76,9 @@ fn without_merging_events() {
 const LONG: [&str; 4] = ["cg.A.8", "cg.W.16", "lu.A.8", "lu.W.16"];
 
 /// The end of every rank on the real traces and platforms.
-#[test]
+#[test_with::shared]
 fn npb_traces() {
-    let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
+    let (oracle, traces) = (shared("oracle"), shared("traces"));
     let unpacked = unpack(&traces);
     for row in rows(&data("contended").join("npb.csv")) {
         if LONG.contains(&row["trace"].as_str()) && row["platform"] != "torus-5g" && !is_campaign() {

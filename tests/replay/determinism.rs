@@ -8,6 +8,7 @@ use pdes_replay::{Config, Digest, Simulation};
 
 use crate::matrix::results;
 use crate::reference;
+use crate::shared::shared;
 
 /// Returns the digest and all results of each rank.
 fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64>) -> (Digest, Vec<u8>) {
@@ -277,9 +278,9 @@ fn the_first_failure() {
     }
 }
 
-#[test]
+#[test_with::shared]
 fn all_real_traces() {
-    let Some(traces) = reference::shared("traces") else { return };
+    let traces = shared("traces");
     let unpacked = reference::unpack(&traces);
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(unpacked.path()).unwrap().map(|entry| entry.unwrap().path()).collect();

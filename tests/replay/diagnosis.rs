@@ -14,8 +14,9 @@ use predicates::str::contains;
 use serde_json::Value;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
-use crate::processes::try_mpirun;
-use crate::reference::{rows, shared};
+use crate::processes::mpirun;
+use crate::reference::rows;
+use crate::shared::shared;
 use pairs::{heart, message, rounds};
 
 /// Hosts of 1 Gflop/s: a million flop takes a millisecond. Without the factors of presets, times follow by hand.
@@ -58,9 +59,9 @@ fn diagnose(trace: &str, topology: &str, settings: &[&str]) -> Diagnosis {
 }
 
 /// Programs of RWTH's On-the-fly Critical Path Tool, whose efficiencies its tests check.
-#[test]
+#[test_with::shared]
 fn efficiencies_of_toy_programs() {
-    let Some(samples) = shared("samples/pop") else { return };
+    let samples = shared("samples/pop");
     for row in rows(&samples.join("expected.csv")) {
         let folder = Folder::new();
         let mut config = config(&folder, "0 init", CLUSTER);
@@ -370,8 +371,8 @@ fn the_command() {
     command().args(arguments).arg("--json").arg(json("alone.json")).assert().code(DONE);
     command().args(arguments).args(["--threads=3", "--json"]).arg(json("threads.json")).assert().code(DONE);
     assert_eq!(read("threads.json"), read("alone.json"));
-    if let Some(assert) = try_mpirun(2, &[&arguments[..], &["--json", &path]].concat()) {
-        assert.code(DONE);
+    if cfg!(feature = "mpi") {
+        mpirun(2, &[&arguments[..], &["--json", &path]].concat()).code(DONE);
         assert_eq!(read("processes.json"), read("alone.json"));
     }
 
@@ -443,9 +444,9 @@ fn a_recorded_run() {
 }
 
 /// EPOCH on 1, 2 and 8 ranks, recorded by Extrae: efficiencies as POP's tools print them, and the time on Dimemas' ideal network.
-#[test]
+#[test_with::shared]
 fn efficiencies_of_recorded_runs_are_those_of_pop() {
-    let Some(samples) = shared("samples/paraver") else { return };
+    let samples = shared("samples/paraver");
     let published = rows(&samples.join("expected.csv"));
     let folder = Folder::new();
     let first = folder.path("first.json");

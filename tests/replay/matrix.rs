@@ -12,6 +12,7 @@ use crate::command_line::Folder;
 use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
 use crate::forward::digest_of_one;
 use crate::reference;
+use crate::shared::shared;
 use crate::trace_commands::trace;
 
 /// A division of a replay.
@@ -172,9 +173,9 @@ one_digest! {
     of_looks_that_share_a_counter: every 11 of |folder| folder.write("tests.txt", &tests_of_requests());
 }
 
-#[test]
+#[test_with::shared]
 fn of_all_small_real_traces() {
-    let Some(traces) = reference::shared("traces") else { return };
+    let traces = shared("traces");
     let unpacked = reference::unpack(&traces);
     let names = ["cg.S.8", "dt.S.21", "ep.S.32", "ft.S.8", "is.S.8", "mg.S.8", "sp.S.16"];
     for name in names {

@@ -9,6 +9,7 @@ use trace_tools::convert;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::reference::repository;
+use crate::shared::shared;
 
 /// Two hosts of 1 Gflop/s.
 const PAIR: &str =
@@ -262,15 +263,9 @@ fn files_of_other_formats_are_named_and_not_printed() {
     assert!(found.ends_with(&expected), "{found}");
 }
 
-/// Files of other tools, where their samples are at hand.
-#[test]
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+#[test_with::shared]
 fn traces_of_other_tools_are_named() {
-    let samples = repository().join("../shared/samples");
-    if !samples.is_dir() {
-        eprintln!("SKIPPED: there is no {}", samples.display());
-        return;
-    }
+    let samples = shared("samples");
     for (file, name) in [
         ("otf2/data/ping-pong/traces.otf2", "an OTF2 anchor"),
         ("otf2/data/ping-pong/traces/0.evt", "an OTF2 file of events or definitions"),

@@ -29,8 +29,8 @@ pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
 ];
 
-/// Runs the command on this many processes, all of which work in a replay; `None` if there is no `mpirun`.
-pub(crate) fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
+/// Runs the command on this many processes, all of which work in a replay.
+pub(crate) fn mpirun(processes: usize, arguments: &[&str]) -> Assert {
     match arguments {
         [flag, ..] if flag.starts_with("--") => {
             mpirun_by_cores(processes, &[arguments, &["--set=parallel.oversubscribe=true"]].concat())
@@ -39,19 +39,14 @@ pub(crate) fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert>
     }
 }
 
-/// Runs the command on this many processes; `None` if there is no `mpirun`.
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-fn mpirun_by_cores(processes: usize, arguments: &[&str]) -> Option<Assert> {
+/// Runs the command on this many processes.
+fn mpirun_by_cores(processes: usize, arguments: &[&str]) -> Assert {
     let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
-    if std::process::Command::new(&launcher).arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no {launcher}");
-        return None;
-    }
     let mut mpirun = Command::new(&launcher);
     mpirun.args(["-np", &processes.to_string()]).arg(command().get_program()).args(arguments);
     mpirun.envs(OVERSUBSCRIBED);
     // Longer than any of these runs takes on a busy machine.
-    Some(mpirun.env_remove("RUST_LOG").timeout(Duration::from_secs(120)).assert())
+    mpirun.env_remove("RUST_LOG").timeout(Duration::from_secs(120)).assert()
 }
 
 fn text(path: &Path) -> String {
@@ -106,9 +101,7 @@ fn one_digest() {
             ];
             let (trace, platform) = (text(&trace), platform());
             let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-            let Some(assert) = try_mpirun(way.processes, &replay(&trace, &platform, &settings)) else {
-                return;
-            };
+            let assert = mpirun(way.processes, &replay(&trace, &platform, &settings));
             assert.code(DONE);
             let report: serde_json::Value =
                 serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
@@ -165,7 +158,7 @@ fn one_digest_of_regions() {
         ];
         let arguments = in_epochs(trace, topology, &more);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let Some(assert) = try_mpirun(processes, &arguments) else { return };
+        let assert = mpirun(processes, &arguments);
         assert.code(DONE);
         let found: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
@@ -197,7 +190,7 @@ fn processes_without_cores_wait() {
         (simulation_of(&trace, "contention-free"), replay(&text, &platform, &[&threads, partition])),
     ] {
         let expected = digest(&simulation.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
-        let Some(assert) = mpirun_by_cores(3, &arguments) else { return };
+        let assert = mpirun_by_cores(3, &arguments);
         assert.code(DONE).stdout(contains(expected)).stderr(contains("2 of 3 processes wait"));
     }
 }
@@ -235,7 +228,7 @@ fn regions_of_programs_that_ask_who_comes_first() {
         let expected = digest(&simulation.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
         let arguments = in_epochs(&trace, epochs::TREE, &["--set=network.regions=16".to_owned()]);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let Some(assert) = try_mpirun(3, &arguments) else { return };
+        let assert = mpirun(3, &arguments);
         let output = assert.code(DONE).get_output().clone();
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -246,7 +239,7 @@ fn regions_of_programs_that_ask_who_comes_first() {
 
 /// Fails on three processes with this status, and reports these words once.
 fn expect_failure(arguments: &[&str], status: i32, words: &str) {
-    let Some(assert) = try_mpirun(3, arguments) else { return };
+    let assert = mpirun(3, arguments);
     let assert = assert.code(status).stdout("");
     let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert_eq!(stderr.matches(words).count(), 1, "{words:?} once in:\n{stderr}");
@@ -286,7 +279,7 @@ fn failures_are_told_once() {
 #[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
 fn the_first_process_speaks_for_all() {
     let config = text(&repository().join("configs/lu-s-8.toml"));
-    let Some(assert) = try_mpirun(3, &["--config", &config, "--set=parallel.partition=auto"]) else { return };
+    let assert = mpirun(3, &["--config", &config, "--set=parallel.partition=auto"]);
     let output = assert.code(DONE).get_output().clone();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(stdout.matches("simulated time: 0.001141198 s").count(), 1, "{stdout}");
@@ -318,9 +311,7 @@ fn write_together(folder: &Folder, trace: &str, least: usize) {
     assert!(expected.len() > least, "more than a process sends at once: {}", expected.len());
     for (processes, threads) in [(2, "--threads=2"), (3, "--threads=1")] {
         let together = timeline("together.json");
-        let Some(assert) = try_mpirun(processes, &replay(trace, &platform, &[threads, &together])) else {
-            return;
-        };
+        let assert = mpirun(processes, &replay(trace, &platform, &[threads, &together]));
         let assert = assert.code(DONE);
         let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
         assert_eq!(stderr.matches("wrote the timeline").count(), 1, "{stderr}");
@@ -345,7 +336,7 @@ fn file_systems_have_one_digest() {
             let paths = ["--trace".to_owned(), text(&trace), "--platform".to_owned(), text(&platform)];
             let arguments: Vec<&str> =
                 paths.iter().chain(&settings).chain(&more).map(String::as_str).collect();
-            let Some(assert) = try_mpirun(processes, &arguments) else { return };
+            let assert = mpirun(processes, &arguments);
             assert.code(DONE);
             let report: serde_json::Value =
                 serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();

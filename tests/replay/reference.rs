@@ -166,17 +166,6 @@ pub(crate) fn data(folder: &str) -> PathBuf {
     repository().join("tests/data").join(folder)
 }
 
-/// Returns the folder `../shared/NAME` beside the repository; prints a note if it is absent.
-#[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
-pub(crate) fn shared(name: &str) -> Option<PathBuf> {
-    let folder = repository().join("../shared").join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is absent", folder.display());
-    None
-}
-
 /// Unpacks all traces into a temporary folder.
 pub(crate) fn unpack(traces: &Path) -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();

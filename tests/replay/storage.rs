@@ -14,7 +14,8 @@ use trace_tools::generate::{FilePattern, Generator, Ior, IorParameters};
 use crate::checkpoints::replay_in_parts;
 use crate::command_line::{DONE, FAILED, Folder, command};
 use crate::matrix::digest;
-use crate::reference::{Row, data, rows, shared};
+use crate::reference::{Row, data, rows};
+use crate::shared::shared;
 
 /// Four ranks that write, compute and read in turn.
 fn committed() -> PathBuf {
@@ -54,9 +55,9 @@ const CASES: [(&str, f64); 8] = [
 ];
 
 /// Independent and collective accesses, on local and on remote disks: begin and end of each call that takes time.
-#[test]
+#[test_with::shared]
 fn files_take_simgrids_times() {
-    let Some(oracle) = shared("oracle/io") else { return };
+    let oracle = shared("oracle/io");
     let expected = rows(&oracle.join("mpiio-expected.csv"));
     let folder = Folder::new();
     let mut compared = 0;

@@ -1,6 +1,7 @@
 //! Costs of lone messages, derived by hand from the model's formula, and some that SimGrid 3.32 printed.
 
-use crate::support::{cluster, present, repository};
+use crate::shared::shared;
+use crate::support::cluster;
 use netmodel::{ContentionFree, FactorError, FactorTable, HostId, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimDuration};
 use proptest::prelude::*;
@@ -32,13 +33,9 @@ fn pair(link: &str) -> Platform {
     Platform::from_toml(&text, "pair.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-#[test]
+#[test_with::shared]
 fn a_megabyte_over_link_9_of_the_small_platform() {
-    let path = repository("../shared/oracle/tesh/small_platform.xml");
-    if !present(&path) {
-        return;
-    }
-    let platform = Platform::from_path(&path).unwrap();
+    let platform = Platform::from_path(&shared("oracle/tesh/small_platform.xml")).unwrap();
     let host = |name| platform.host_by_name(name).unwrap();
     // One million bytes and the envelope of 16: SimGrid prints 0.171838.
     let found = seconds(&model(Preset::Smpi), &platform, host("Tremblay"), host("Jupiter"), 1_000_016);

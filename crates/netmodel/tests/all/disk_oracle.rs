@@ -8,7 +8,7 @@ use netmodel::{
 };
 use pdes_core::{Bytes, SimDuration, SimTime};
 
-use crate::support::{present, repository};
+use crate::shared::shared;
 
 /// Cases, and how far SimGrid's ends may be from ours: it rounds the progress of each access to whole bytes at each step of its clock.
 /// The table has ends without that rounding for cases of accesses alone.
@@ -138,12 +138,9 @@ fn seconds(time: SimTime) -> f64 {
 
 /// Reads and writes beside each other, transfers before and behind them, asynchronous operations and computations. The cases with
 /// priorities and with bandwidths that change are left out: neither MPI nor a platform has them.
-#[test]
+#[test_with::shared]
 fn disks_are_those_of_simgrid() {
-    let folder = repository("../shared/oracle/io");
-    if !present(&folder) {
-        return;
-    }
+    let folder = shared("oracle/io");
     let table = |name| {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
         text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<String>>>()

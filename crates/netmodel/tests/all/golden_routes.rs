@@ -5,30 +5,35 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{present, repository};
+use crate::shared::shared;
+use crate::support::repository;
 use netmodel::{Platform, PlatformError, RouteError};
 
 const FOLDER: &str = "tests/data/routes";
 
-/// A platform of a table, or the oracle's of this name.
-fn platform_of(name: &str) -> PathBuf {
-    let beside = repository(FOLDER).join(format!("{name}.xml"));
-    let oracle = repository("../shared/oracle");
-    let tesh = oracle.join("tesh").join(format!("{name}.xml"));
-    [beside, tesh]
-        .into_iter()
-        .find(|path| path.exists())
-        .unwrap_or_else(|| oracle.join(format!("{name}.xml")))
+/// Platforms below `../shared`.
+const OF_ORACLE: [&str; 6] = [
+    "oracle/backbone-gbe.xml",
+    "oracle/crossbar-gbe.xml",
+    "oracle/dragonfly-12g.xml",
+    "oracle/fattree-hdr.xml",
+    "oracle/tesh/small_platform.xml",
+    "oracle/torus-5g.xml",
+];
+
+fn stem(path: &Path) -> String {
+    path.file_stem().expect("a file has a name").to_string_lossy().into_owned()
 }
 
 /// Reads a platform, or checks that it is one of the three that SimGrid reads and we refuse: a cluster with more hosts
 /// than places, which SimGrid drops without a word, and attached links without bandwidth, which carry nothing.
-fn load(name: &str) -> Option<Platform> {
-    let error = match Platform::from_path(&platform_of(name)) {
+fn load(path: &Path) -> Option<Platform> {
+    let name = stem(path);
+    let error = match Platform::from_path(path) {
         Ok(platform) => return Some(platform),
         Err(error) => error,
     };
-    match (name, &error) {
+    match (name.as_str(), &error) {
         ("fattree-radical", PlatformError::HostCount { found: 9, expected: 8, .. })
         | ("flat-backbone-latency-only", PlatformError::Value { field: "bandwidth", .. })
         | ("flat-loopback-latency-only", PlatformError::Value { field: "bandwidth", .. }) => None,
@@ -47,9 +52,12 @@ fn assert_close(found: f64, expected: &str, what: &str) {
     assert!((found - expected).abs() <= 1e-9 * expected, "{what}: found {found}, expected {expected}");
 }
 
-fn check_routes(name: &str, platform: &Platform, rows: &[Vec<String>]) {
+/// Compares the routes of a platform with its table, unless it is refused.
+fn check_routes(path: &Path) {
+    let Some(platform) = load(path) else { return };
+    let name = stem(path);
     let mut links = Vec::new();
-    for row in rows {
+    for row in rows(&repository(FOLDER).join(format!("{name}.tsv"))) {
         let what = format!("{name}: {} to {}", row[0], row[1]);
         let [src, dst] = [&row[0], &row[1]].map(|host| platform.host_by_name(host).expect(&what));
         match platform.route(src, dst, &mut links) {
@@ -69,35 +77,32 @@ fn check_routes(name: &str, platform: &Platform, rows: &[Vec<String>]) {
 
 #[test]
 fn routes_are_those_of_simgrid() {
-    let folder = repository(FOLDER);
-    if !present(&folder) {
-        return;
-    }
-    let entries = fs::read_dir(&folder).expect("the folder can be listed");
+    let entries = fs::read_dir(repository(FOLDER)).expect("the folder can be listed");
     let paths = entries.map(|entry| entry.expect("an entry can be read").path());
     let mut tables: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|name| name == "tsv")).collect();
     tables.sort();
+    let of_oracle = OF_ORACLE.map(|path| stem(Path::new(path)));
     for table in tables {
-        let name = table.file_stem().expect("a table has a name").to_string_lossy().into_owned();
-        if name != "links"
-            && present(&platform_of(&name))
-            && let Some(platform) = load(&name)
-        {
-            check_routes(&name, &platform, &rows(&table));
+        let name = stem(&table);
+        if name != "links" && !of_oracle.contains(&name) {
+            check_routes(&table.with_extension("xml"));
         }
     }
 }
 
+#[test_with::shared]
+fn routes_on_the_platforms_of_the_oracle_are_those_of_simgrid() {
+    OF_ORACLE.iter().for_each(|path| check_routes(&shared(path)));
+}
+
 #[test]
 fn links_are_those_of_simgrid() {
-    let table = repository(FOLDER).join("links.tsv");
-    if !present(&table) {
-        return;
-    }
+    let folder = repository(FOLDER);
     let mut platforms: BTreeMap<String, Option<Platform>> = BTreeMap::new();
-    for row in rows(&table) {
-        let platform = platforms.entry(row[0].clone()).or_insert_with(|| load(&row[0]));
+    for row in rows(&folder.join("links.tsv")) {
+        let platform =
+            platforms.entry(row[0].clone()).or_insert_with(|| load(&folder.join(format!("{}.xml", row[0]))));
         let Some(platform) = platform else { continue };
         let what = format!("{}: link {}", row[0], row[1]);
         let link = platform.links().iter().find(|link| link.name == row[1]);

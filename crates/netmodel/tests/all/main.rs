@@ -8,6 +8,8 @@ mod golden_routes;
 mod link_loads;
 mod maxmin;
 mod routes;
+#[path = "../../../../tests/shared.rs"]
+mod shared;
 mod storage;
 mod storage_state;
 mod support;

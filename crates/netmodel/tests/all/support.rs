@@ -40,13 +40,3 @@ pub(crate) fn route_by_name(platform: &Platform, src: &str, dst: &str) -> Vec<St
 pub(crate) fn repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
-
-/// Returns whether a path exists, and says on stderr that a test is skipped where it does not.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-pub(crate) fn present(path: &std::path::Path) -> bool {
-    let present = path.exists();
-    if !present {
-        eprintln!("SKIPPED: {} is absent", path.display());
-    }
-    present
-}

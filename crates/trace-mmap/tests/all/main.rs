@@ -5,5 +5,5 @@ mod checks;
 mod cut;
 mod hostile;
 mod parts;
-#[path = "../../../trace-tools/tests/all/shared.rs"]
+#[path = "../../../../tests/shared.rs"]
 mod shared;

@@ -39,9 +39,9 @@ fn options() -> LoadOptions<'static> {
     }
 }
 
-#[test]
+#[test_with::shared]
 fn every_line_of_the_acquired_traces_is_an_action() {
-    let Some(archives) = shared("traces") else { return };
+    let archives = shared("traces");
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (name, ranks, lines) in LINES {
         let archive = File::open(archives.join(format!("{name}.tar.gz"))).expect("the archive opens");
@@ -58,9 +58,9 @@ fn every_line_of_the_acquired_traces_is_an_action() {
 }
 
 /// In the text of LU each `wait` directly follows the computation after its `irecv`.
-#[test]
+#[test_with::shared]
 fn requests_of_lu_share_one_slot() {
-    let Some(archives) = shared("traces") else { return };
+    let archives = shared("traces");
     let dir = tempfile::tempdir().expect("a temporary directory");
     let archive = File::open(archives.join("lu.S.8.tar.gz")).expect("the archive opens");
     tar::Archive::new(GzDecoder::new(archive)).unpack(dir.path()).expect("the archive unpacks");
@@ -71,9 +71,9 @@ fn requests_of_lu_share_one_slot() {
     }
 }
 
-#[test]
+#[test_with::shared]
 fn the_examples_of_smpi_replay_load() {
-    let Some(dir) = shared("oracle/tesh") else { return };
+    let dir = shared("oracle/tesh");
     let mut loaded = 0;
     for entry in fs::read_dir(&dir).expect("the directory is read") {
         let path = entry.expect("the directory is read").path();

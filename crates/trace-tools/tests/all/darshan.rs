@@ -29,9 +29,9 @@ fn accesses(trace: &Trace, rank: u32) -> Vec<(&'static str, u64, u64, String, u6
 }
 
 /// `tests/data/darshan/accesses.csv` has what PyDarshan 3.5.0 reads of the samples, sorted by rank and begin.
-#[test]
+#[test_with::shared]
 fn accesses_are_those_of_pydarshan() {
-    let Some(samples) = shared("samples/darshan/data") else { return };
+    let samples = shared("samples/darshan/data");
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/darshan/accesses.csv");
     let expected = fs::read_to_string(expected).expect("the expected accesses");
     for (log, ranks, all) in [("ior_hdf5_example", 4, 59), ("sample-dxt-simple", 16, 2)] {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use pdes_core::{Bytes, Rank};
@@ -24,6 +23,8 @@ mod rendezvous;
 use channels::assert_sends_match_receives;
 use rendezvous::assert_runs_without_buffers;
 
+use crate::shared::shared;
+
 fn lu(class: Class, ranks: u32) -> NpbLu {
     NpbLu::new(NpbLuParameters::new(class, ranks)).expect("the count is legal")
 }
@@ -34,19 +35,6 @@ fn lu_steps(class: Class, ranks: u32, steps: u32) -> NpbLu {
 
 fn programs(generator: &dyn Generator) -> Vec<Vec<Item>> {
     (0..generator.ranks()).map(|rank| generator.rank(Rank::new(rank))).collect()
-}
-
-/// Returns the acquired traces, or `None`, loudly, where they are absent.
-fn acquired() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    if !path.is_dir() {
-        #[expect(clippy::print_stderr, reason = "a skipped test must show")]
-        {
-            eprintln!("SKIPPED: {} is absent", path.display());
-        }
-        return None;
-    }
-    Some(path)
 }
 
 /// Writes an operation as the acquired traces do, counts instead of bytes; `None` for computation.
@@ -78,9 +66,9 @@ fn acquired_line(rank: u32, op: &Op) -> Option<String> {
     })
 }
 
-#[test]
+#[test_with::shared]
 fn lu_communicates_as_the_acquired_traces_line_by_line() {
-    let Some(traces) = acquired() else { return };
+    let traces = shared("traces");
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (class, ranks) in [(Class::S, 8), (Class::W, 16), (Class::A, 8)] {
         let name = format!("lu.{class}.{ranks}");

@@ -14,6 +14,7 @@ mod measured;
 mod paraver;
 mod round_trip;
 mod shapes;
+#[path = "../../../../tests/shared.rs"]
 mod shared;
 mod transform;
 

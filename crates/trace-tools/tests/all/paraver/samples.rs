@@ -191,9 +191,9 @@ fn assert_digits(expected: &Expected, name: &str, found: f64, what: &str) {
     assert_eq!(format!("{found:.digits$}"), expected.text(name), "{what}: {name}");
 }
 
-#[test]
+#[test_with::shared]
 fn traces_of_extrae_have_the_published_counts_and_metrics() {
-    let Some(samples) = shared("samples/paraver") else { return };
+    let samples = shared("samples/paraver");
     for (sample, ranks) in [("epoch_1proc", 1), ("epoch_2proc", 2), ("epoch_8proc", 8)] {
         let expected = Expected::read(&samples.join("expected.csv"), sample);
         let file = samples.join("data").join(sample).with_extension("prv.gz");
