@@ -26,7 +26,7 @@ pub enum ExecutionMode {
     Schedule,
 }
 
-/// What a run may ask for, and properties of its trace, as far as not all combine.
+/// An option of a run or a property of its trace that does not combine with all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
     /// Several threads.

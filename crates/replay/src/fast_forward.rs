@@ -49,10 +49,9 @@ pub struct FastForward {
 /// 1. What happens after a cut depends on the ranks and on what [`visit`](Cuttable::visit) shows alone, wherever in time it lies.
 /// 2. All events before a cut have taken place, and no others.
 pub(crate) trait Cuttable<'t, M: Machine>: Segmented<'t, M> {
-    /// All ranks stop at the boundaries of their iterations, or the pacemaker does.
+    /// All ranks stop at the boundaries of their iterations, each at its own clock, or the pacemaker does. At clocks of their own, events
+    /// that depend on the order of time do not recur.
     const STOPS_ALL: bool = false;
-    /// Events that depend on the order of time in other parts of the simulation do not recur.
-    const COMPARES_DECISIONS: bool = false;
 
     /// Runs the ranks of this process from a cut, if there was one, to the first cut after one of them has come to an iteration boundary
     /// at which it stops, to their end, or until the interrupt. Returns the instant of the cut, if there is one.
@@ -93,7 +92,7 @@ impl<'t, M: Machine, S: Cuttable<'t, M>> State for Simulated<'_, 't, M, S> {
         let Self { replay, processes, rest } = self;
         replay.visit(processes, visitor);
         for process in &mut **processes {
-            if S::COMPARES_DECISIONS {
+            if S::STOPS_ALL {
                 process.visit_decisions(visitor);
             }
             process.visit(visitor);
@@ -319,7 +318,7 @@ enum Repeated {
 fn interval(ranks: &[RankAtCut], before: &[RankAtCut]) -> Option<(u64, u64)> {
     let (mut repetitions, mut iterations) = (u64::MAX, 0);
     for (now, before) in ranks.iter().zip(before) {
-        if let Interval::Iterations { count, repeats, .. } = now.interval_since(before)? {
+        if let Interval::Iterations { count, repeats } = now.interval_since(before)? {
             (repetitions, iterations) = (repetitions.min(repeats), iterations.max(count));
         }
     }
@@ -472,7 +471,6 @@ where
     M: Machine<WorkRequest = Infallible, Error = RouteError>,
 {
     const STOPS_ALL: bool = true;
-    const COMPARES_DECISIONS: bool = true;
 
     fn run_to_cut(
         &mut self,

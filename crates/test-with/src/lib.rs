@@ -4,8 +4,8 @@ use proc_macro::TokenStream;
 
 /// Makes a function a test that compares with data of `../shared` beside the repository.
 ///
-/// Where these are absent when the tests are compiled, the test is ignored, which is counted and has a reason. With the environment
-/// variable `PDES_REQUIRE_SHARED=1` it is not, and fails.
+/// The test is ignored, with a reason, if the data are absent when the tests are compiled. With the environment variable
+/// `PDES_REQUIRE_SHARED=1` it fails instead.
 #[proc_macro_attribute]
 pub fn shared(_: TokenStream, function: TokenStream) -> TokenStream {
     let attributes = if cfg!(shared) { "#[test]" } else { "#[test] #[ignore = \"../shared is absent\"]" };
@@ -18,7 +18,7 @@ pub fn shared(_: TokenStream, function: TokenStream) -> TokenStream {
 mod tests {
     use std::path::Path;
 
-    /// What was compiled without `../shared` stays ignored when it comes, and nothing that requires it may pass without it.
+    /// A test that was compiled without `../shared` stays ignored when the data come, and no run that requires them may pass without.
     #[test]
     fn no_comparison_is_ignored_unless_it_may() {
         let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");

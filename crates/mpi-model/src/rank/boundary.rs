@@ -1,6 +1,6 @@
 //! Boundaries of iterations, where ranks stop, and skip iterations that repeat.
 
-use pdes_core::{SimDuration, SimTime, StateVisitor};
+use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
 use trace_mmap::{IterationBoundary, IterationInProgress};
 
@@ -37,7 +37,6 @@ impl BoundaryAction {
 pub struct RankAtCut {
     /// Iteration in progress; `None` at the end.
     iteration: Option<IterationInProgress>,
-    clock: SimTime,
 }
 
 /// Interval between two cuts of a rank.
@@ -51,8 +50,6 @@ pub enum Interval {
         count: u64,
         /// Number of times that as many identical iterations follow.
         repeats: u64,
-        /// Duration of the iterations.
-        time: SimDuration,
     },
 }
 
@@ -82,7 +79,7 @@ impl RankAtCut {
         }
         // The iteration in progress is one of the upcoming ones.
         let repeats = now.upcoming_equal.saturating_sub(1) / count;
-        Some(Interval::Iterations { count, repeats, time: self.clock.checked_since(before.clock)? })
+        Some(Interval::Iterations { count, repeats })
     }
 }
 
@@ -156,7 +153,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 
     /// Returns the place of the rank at a cut.
     pub fn at_cut(&self) -> RankAtCut {
-        RankAtCut { iteration: self.cursor.iteration_in_progress(), clock: self.context.thread.clock }
+        RankAtCut { iteration: self.cursor.iteration_in_progress() }
     }
 
     /// Visits what depends on the order of time or on the schedule, where ranks run ahead of each other: events that are decided make a
