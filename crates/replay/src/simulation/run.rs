@@ -127,7 +127,7 @@ impl Simulation {
         let plan = self.window_plan(window, self.job.threads);
         // Tests that perturb the schedule are for windows.
         let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
-        let in_windows = self.forwarding(progress, |forwards| {
+        let in_windows = self.forwarding(&mut Cluster::alone(), progress, |_, forwards| {
             self.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
         })?;
         match in_windows {
@@ -147,15 +147,10 @@ impl Simulation {
             Some(blocks) => blocks.clone(),
             None => agree(cluster, self.partition_regions(&vec![true; cluster.members()]))?,
         };
-        let (checkpoints, forwards) = (self.job.checkpoints.as_ref(), self.fast_forwards());
-        let engine = self.regional_engine();
-        let mut done = self.run_regions(cluster, &engine, &blocks, (checkpoints, forwards), progress);
-        let has_failed = matches!(done, Err(RunError::Replay { .. } | RunError::Deadlock(_)));
-        if forwards && sum(cluster, has_failed.into())? > 0 {
-            // Only a replay of all tells the index of an action before which iterations were to be skipped.
-            progress.continue_after(0);
-            done = self.run_regions(cluster, &engine, &blocks, (None, false), progress);
-        }
+        let (mut checkpoints, engine) = (self.job.checkpoints.as_ref(), self.regional_engine());
+        let done = self.forwarding(cluster, progress, |cluster, forwards| {
+            self.run_regions(cluster, &engine, &blocks, (checkpoints.take(), forwards), progress)
+        });
         match done {
             Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
                 if let RunError::Unordered(unordered) = error {
@@ -171,28 +166,29 @@ impl Simulation {
     /// Replays on one thread, in time order.
     fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
         let mut checkpoints = self.job.checkpoints.as_ref();
-        self.forwarding(progress, |forwards| {
+        self.forwarding(&mut Cluster::alone(), progress, |_, forwards| {
             let checkpoints = checkpoints.take();
             let replay = OrderedReplay { simulation: self, started, progress, forwards, checkpoints };
             (self.network().replay)(replay)
         })
     }
 
-    /// Replays with contention, and skips iterations if this was requested and no rank fails.
+    /// Replays by regions or with contention, and skips iterations if this was requested and no rank fails.
     fn forwarding<T>(
         &self,
+        cluster: &mut Cluster,
         progress: &Progress,
-        mut replay: impl FnMut(bool) -> Result<T, RunError>,
+        mut replay: impl FnMut(&mut Cluster, bool) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let forwards = self.fast_forwards();
-        match replay(forwards) {
+        let done = replay(cluster, forwards);
+        let has_failed = matches!(done, Err(RunError::Replay { .. } | RunError::Deadlock(_)));
+        if forwards && sum(cluster, has_failed.into())? > 0 {
             // Only a replay of all tells the index of an action before which iterations were to be skipped.
-            Err(RunError::Replay { .. } | RunError::Deadlock(_)) if forwards => {
-                progress.continue_after(0);
-                replay(false)
-            }
-            done => done,
+            progress.continue_after(0);
+            return replay(cluster, false);
         }
+        done
     }
 
     /// Replays the ranks of this process without contention.
