@@ -142,7 +142,7 @@ impl Simulation {
         } else {
             let window = self.window().map_err(Obstacle::from)?;
             let plan = self.window_plan(window, PROFILED_THREADS);
-            (plan.window, plan.regions, self.run_windows(&plan, &engine, (false, false), progress))
+            (plan.window, plan.regions, self.run_windows(&plan, &engine, (None, false), false, progress))
         };
         match done {
             Ok(Some((outcome, Some(timing)))) => {

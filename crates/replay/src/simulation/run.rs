@@ -127,8 +127,9 @@ impl Simulation {
         let plan = self.window_plan(window, self.job.threads);
         // Tests that perturb the schedule are for windows.
         let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
+        let mut checkpoints = self.job.checkpoints.as_ref();
         let in_windows = self.forwarding(&mut Cluster::alone(), progress, |_, forwards| {
-            self.run_windows(&plan, &engine, (forwards, is_on_trial), progress)
+            self.run_windows(&plan, &engine, (checkpoints.take(), forwards), is_on_trial, progress)
         })?;
         match in_windows {
             Some((outcome, _)) => Ok(outcome),
@@ -316,7 +317,8 @@ impl Simulation {
         &self,
         plan: &WindowPlan,
         engine: &RegionalEngine,
-        (forwards, is_on_trial): (bool, bool),
+        (checkpoints, forwards): (Option<&CheckpointPlan>, bool),
+        is_on_trial: bool,
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
@@ -326,7 +328,7 @@ impl Simulation {
         let regions = (&*plan.hosts, plan.regions);
         let windows = WindowMachine::new(platform, parameters, plan.window, regions, self.records_links());
         let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let (hosts, checkpoints) = (&*plan.hosts, self.job.checkpoints.as_ref());
+        let hosts = &*plan.hosts;
         let span = windows.window();
         let sources = RegionalSources { engine, blocks: &blocks, hosts, checkpoints, forwards, span };
         let alone = &mut Cluster::alone();
