@@ -1,6 +1,6 @@
 //! Completions: messages to ranks that a machine has finished their work.
 
-use pdes_core::{Bytes, Outbox, Rank, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, LpId, Outbox, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
@@ -19,48 +19,48 @@ pub type StorageMessage = [u64; 4];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Waiters {
     /// Work of a rank: of its program, or of one of its operations.
-    Work { me: Rank, operation: Option<OperationIndex> },
+    Work { owner: LpId, operation: Option<OperationIndex> },
     /// Transfer of a detached message of `bytes`: only the receiver waits.
-    Detached { receiver: Rank, receive: RequestId, bytes: Bytes },
+    Detached { receiver: LpId, receive: RequestId, bytes: Bytes },
     /// Rendezvous transfer: the receive, posted at `posted` by a receiver that was late by `cause`, and the matching send wait.
     Rendezvous {
-        receiver: Rank,
+        receiver: LpId,
         receive: RequestId,
         posted: SimTime,
         cause: Cause,
-        sender: Rank,
+        sender: LpId,
         send: RequestId,
     },
     /// Eager transfer, whether or not its receive is posted.
-    Eager { receiver: Rank, id: EagerMessageId },
+    Eager { receiver: LpId, id: EagerMessageId },
     /// Message between clients and servers of files, on behalf of a rank, which does not wait for it itself.
-    Storage { me: Rank, message: StorageMessage },
+    Storage { owner: LpId, message: StorageMessage },
 }
 
 impl Completion {
-    pub(crate) fn of_work(me: Rank, operation: Option<OperationIndex>) -> Self {
-        Self(Waiters::Work { me, operation })
+    pub(crate) fn of_work(owner: LpId, operation: Option<OperationIndex>) -> Self {
+        Self(Waiters::Work { owner, operation })
     }
 
-    pub(crate) fn detached(receiver: Rank, receive: RequestId, bytes: Bytes) -> Self {
+    pub(crate) fn detached(receiver: LpId, receive: RequestId, bytes: Bytes) -> Self {
         Self(Waiters::Detached { receiver, receive, bytes })
     }
 
     pub(crate) fn rendezvous(
-        (receiver, receive): (Rank, RequestId),
+        (receiver, receive): (LpId, RequestId),
         (posted, cause): (SimTime, Cause),
-        (sender, send): (Rank, RequestId),
+        (sender, send): (LpId, RequestId),
     ) -> Self {
         Self(Waiters::Rendezvous { receiver, receive, posted, cause, sender, send })
     }
 
-    pub(crate) fn eager(receiver: Rank, id: EagerMessageId) -> Self {
+    pub(crate) fn eager(receiver: LpId, id: EagerMessageId) -> Self {
         Self(Waiters::Eager { receiver, id })
     }
 
     /// Creates the completion of a message between clients and servers of files, on behalf of a rank.
-    pub fn of_storage(me: Rank, message: StorageMessage) -> Self {
-        Self(Waiters::Storage { me, message })
+    pub fn of_storage(owner: LpId, message: StorageMessage) -> Self {
+        Self(Waiters::Storage { owner, message })
     }
 
     /// Returns the content of a message between clients and servers of files.
@@ -77,9 +77,9 @@ impl Completion {
     }
 
     /// Returns the rank on whose behalf the work is done; for a message, the receiver.
-    pub fn owner(self) -> Rank {
+    pub fn owner(self) -> LpId {
         match self.0 {
-            Waiters::Work { me, .. } | Waiters::Storage { me, .. } => me,
+            Waiters::Work { owner, .. } | Waiters::Storage { owner, .. } => owner,
             Waiters::Detached { receiver, .. }
             | Waiters::Rendezvous { receiver, .. }
             | Waiters::Eager { receiver, .. } => receiver,
@@ -96,15 +96,15 @@ impl Completion {
         self,
         at: SimTime,
         outbox: &mut Outbox<Token, O>,
-        filter: impl Fn(Rank) -> bool,
+        filter: impl Fn(LpId) -> bool,
     ) {
-        let mut send_token = |rank, token| {
-            if filter(rank) {
-                outbox.send(rank, token);
+        let mut send_token = |lp, token| {
+            if filter(lp) {
+                outbox.send(lp, token);
             }
         };
         match self.0 {
-            Waiters::Work { me, operation } => send_token(me, Token::WorkDone { at, operation }),
+            Waiters::Work { owner, operation } => send_token(owner, Token::WorkDone { at, operation }),
             Waiters::Detached { receiver, receive, bytes } => {
                 let side = Side::Receiver { detached: Some(bytes) };
                 send_token(receiver, Token::Arrived { request: receive, at, side });
@@ -121,7 +121,7 @@ impl Completion {
     }
 }
 
-/// Ranks are visited before what they wait for: the number of an eager message counts on those of its receiver.
+/// Processes are visited before what they wait for: the number of an eager message counts on those of its receiver.
 impl State for Completion {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         if visitor.saves_whole(self) {
@@ -147,6 +147,8 @@ impl State for Completion {
 mod tests {
     use std::num::NonZeroU32;
 
+    use pdes_core::Rank;
+
     use super::*;
     use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
@@ -156,14 +158,14 @@ mod tests {
     fn completions_survive_a_round_trip() {
         let mut requests = Requests::new(3);
         let (of_program, of_operation) = (requests.blocking_receive(), requests.add_part(OperationIndex(2)));
-        let [one, other] = [7, u32::MAX].map(Rank::new);
+        let [one, other] = [7, u32::MAX].map(LpId::new);
         let completions = [
             Completion::of_work(one, None),
             Completion::of_work(other, Some(OperationIndex(u32::MAX))),
             Completion::detached(one, of_operation, Bytes::new(u64::MAX)),
             Completion::rendezvous(
                 (one, of_program),
-                (SimTime::MAX, Cause::of_place(one, None, ActionKind::Compute)),
+                (SimTime::MAX, Cause::of_place(Rank::new(7), None, ActionKind::Compute)),
                 (other, of_operation),
             ),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),

@@ -4,7 +4,7 @@ mod thread;
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Fault, Outbox, Rank, SimDuration, SimTime};
+use pdes_core::{Fault, LpId, Outbox, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, CommIdx, RankTrace};
 
 use crate::completion::Completion;
@@ -21,8 +21,36 @@ pub(crate) use thread::Thread;
 /// Failure of a rank, with its place in the order of time.
 pub(crate) type Failure<E> = Fault<Box<ReplayError<E>>>;
 
-/// Outbox of a rank.
-pub(crate) type RankOutbox<M> = Outbox<Token, <M as Machine>::WorkRequest>;
+/// Outbox of a rank, which addresses the ranks of its program.
+pub(crate) struct RankOutbox<'o, M: Machine> {
+    outbox: &'o mut Outbox<Token, M::WorkRequest>,
+    first_lp: LpId,
+}
+
+impl<'o, M: Machine> RankOutbox<'o, M> {
+    #[inline]
+    pub(crate) fn new(outbox: &'o mut Outbox<Token, M::WorkRequest>, first_lp: LpId) -> Self {
+        Self { outbox, first_lp }
+    }
+
+    /// Sends a token to a rank.
+    #[inline]
+    pub(crate) fn send(&mut self, to: Rank, token: Token) {
+        self.outbox.send(lp_of(self.first_lp, to), token);
+    }
+
+    /// Submits work to the machine, as [`Outbox::submit`] does.
+    #[inline]
+    pub(crate) fn submit(&mut self, at: SimTime, tie_break: u64, request: M::WorkRequest) {
+        self.outbox.submit(at, tie_break, request);
+    }
+}
+
+/// Returns the logical process of a rank of a program.
+#[inline]
+pub(crate) fn lp_of(first_lp: LpId, rank: Rank) -> LpId {
+    LpId::new(first_lp.get() + rank.get())
+}
 
 /// Place of a rank in the replay, its current thread of control, and its observers.
 pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
@@ -84,10 +112,10 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         flops: f64,
         is_ahead: bool,
         operation: Option<OperationIndex>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
-        let work = Work::Compute { rank: self.me, flops };
+        let work = Work::Compute { flops };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);
         }
@@ -101,9 +129,10 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         &mut self,
         work: Work<M::Route>,
         operation: Option<OperationIndex>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> bool {
-        let order = self.replay.machine.work_request(work, Completion::of_work(self.me, operation));
+        let order =
+            self.replay.machine.work_request(work, Completion::of_work(self.replay.lp(self.me), operation));
         if let Some(order) = order {
             outbox.submit(self.thread.clock, 0, order);
         }

@@ -132,8 +132,6 @@ pub enum Work<Route> {
     },
     /// Computation on a core of the rank's host.
     Compute {
-        /// Rank that computes.
-        rank: Rank,
         /// Number of floating-point operations.
         flops: f64,
     },

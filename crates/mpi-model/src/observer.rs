@@ -23,11 +23,12 @@ mod request_table;
 mod traffic;
 mod wait_states;
 
-use pdes_core::{Bytes, Outbox, Rank, SimTime, StateVisitor};
+use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
 use trace_mmap::{LocationId, RankTrace};
 
 use crate::cause::Cause;
-use crate::machine::UncontendedTransfer;
+use crate::context::RankOutbox;
+use crate::machine::{Machine, UncontendedTransfer};
 use crate::parameters::Parameters;
 use crate::point_to_point::{OperationIndex, RequestId};
 use crate::statistics::ActionKind;
@@ -281,7 +282,7 @@ pub trait Carrier {
     fn carry(&mut self, from: Rank, to: Rank, fragment: Fragment);
 }
 
-impl<W: Copy> Carrier for Outbox<Token, W> {
+impl<M: Machine> Carrier for RankOutbox<'_, M> {
     fn carry(&mut self, from: Rank, to: Rank, fragment: Fragment) {
         self.send(to, Token::PathFragment { from, fragment });
     }

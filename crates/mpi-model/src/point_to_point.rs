@@ -164,7 +164,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
 
     /// Defers a failure that may lie after the clock; see [`Token::MatchError`].
     #[cold]
-    fn defer_failure(&mut self, failure: Failure<M::Error>, outbox: &mut RankOutbox<M>) {
+    fn defer_failure(&mut self, failure: Failure<M::Error>, outbox: &mut RankOutbox<'_, M>) {
         self.cold().match_errors.push_back(failure);
         outbox.send(self.me, Token::MatchError);
     }
@@ -205,11 +205,11 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         // What is counted of a message depends on when it was sent.
         let past = if counts_messages { SimTime::ZERO } else { past };
-        let of_trace = replay.trace.rank(*me).ports();
+        let (lp, of_trace) = (replay.lp(*me), replay.trace.rank(*me).ports());
         let path = |peer| route(replay.machine, peer, *me);
-        ports.visit((*me, of_trace, past), relative_tag, path, visitor);
+        ports.visit((lp, of_trace, past), relative_tag, path, visitor);
         visitor.context(mailbox.is_some());
-        mailbox.iter_mut().for_each(|mailbox| mailbox.visit(*me, visitor));
+        mailbox.iter_mut().for_each(|mailbox| mailbox.visit(lp, visitor));
         visitor.context(progress.is_some());
         progress.iter_mut().for_each(|progress| progress.visit(has_receives, visitor));
         visitor.plain(slot_map);
@@ -223,7 +223,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         if !match_errors.is_empty() {
             visitor.refuse();
         }
-        eager_messages.visit(*me, visitor);
+        eager_messages.visit(lp, visitor);
         visitor.plain(persistent);
         visitor.saved(ignored_announcements);
         for &mut (port, tag) in ignored_announcements {

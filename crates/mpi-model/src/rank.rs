@@ -168,16 +168,16 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Returns the collective operations, and the means by which they run.
-    fn collectives<'a>(
+    fn collectives<'a, 'o>(
         &'a mut self,
-        outbox: &'a mut RankOutbox<M>,
-    ) -> (&'a mut CollectiveRunner<'t>, Means<'a, 't, M, A>) {
+        outbox: &'a mut RankOutbox<'o, M>,
+    ) -> (&'a mut CollectiveRunner<'t>, Means<'a, 'o, 't, M, A>) {
         let Self { context, point_to_point, collectives, .. } = self;
         (collectives, Means { context, point_to_point, outbox })
     }
 
     /// Replays actions until one waits, the horizon is passed or the turn is over.
-    fn run(&mut self, turn: &mut Turn, outbox: &mut RankOutbox<M>) -> Result<Pause, Failure<M::Error>> {
+    fn run(&mut self, turn: &mut Turn, outbox: &mut RankOutbox<'_, M>) -> Result<Pause, Failure<M::Error>> {
         if self.boundary_action.takes_stop() {
             return Ok(Pause::AtCheckpoint);
         }
@@ -230,7 +230,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Starts the delayed message that is due if the granted event belongs to it; returns whether it did.
-    fn start_due_message(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+    fn start_due_message(&mut self, outbox: &mut RankOutbox<'_, M>) -> Result<bool, Failure<M::Error>> {
         let Some(due) = self.progress_due() else { return Ok(false) };
         let others = [self.mail_due(), self.outcome_due(), self.poll_due()];
         if others.into_iter().flatten().any(|other| other < due) {
@@ -241,7 +241,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Matches the pair of the mailbox that is due if the granted event belongs to it; returns whether it did.
-    fn match_due_pair(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+    fn match_due_pair(&mut self, outbox: &mut RankOutbox<'_, M>) -> Result<bool, Failure<M::Error>> {
         let Some(due) = self.mail_due() else { return Ok(false) };
         if [self.outcome_due(), self.poll_due()].into_iter().flatten().any(|other| other < due) {
             return Ok(false);
@@ -258,7 +258,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Carries out a poll of an operation if the granted event belongs to it; returns whether it did.
-    fn poll_for_member(&mut self, outbox: &mut RankOutbox<M>) -> Result<bool, Failure<M::Error>> {
+    fn poll_for_member(&mut self, outbox: &mut RankOutbox<'_, M>) -> Result<bool, Failure<M::Error>> {
         let Some((at, index)) = self.collectives.first_poll() else { return Ok(false) };
         if self.outcome_due().is_some_and(|outcome| outcome <= at) {
             return Ok(false);
@@ -314,7 +314,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     fn wake(
         &mut self,
         completed: Option<RequestId>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Wake, Failure<M::Error>> {
         if let Some(request) = completed {
             let resumes = match self.point_to_point.requests.operation(request) {
@@ -349,6 +349,7 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         token: Token,
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
+        let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
         let Self { context, point_to_point, .. } = self;
         let completed = match token {
             Token::Message { queue, message } => {
@@ -401,6 +402,7 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         turn: &mut Turn,
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
+        let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
         self.run(turn, outbox)
     }
 

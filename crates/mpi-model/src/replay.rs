@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pdes_core::{ForeignState, Outbox, Rank, load_state};
+use pdes_core::{ForeignState, LpId, Rank, load_state};
 use trace_mmap::{CommId, Communicator, Trace};
 
 use crate::collective::Layout;
+use crate::context::{RankOutbox, lp_of};
 use crate::error::{ReplayError, RestoreError};
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
@@ -27,6 +28,8 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     layouts: BTreeMap<CommId, OnceLock<Layout>>,
     pub(crate) tests: FailedPolls,
     pub(crate) probes: FailedPolls,
+    /// Logical process of rank 0; those of the other ranks follow.
+    pub(crate) first_lp: LpId,
     /// One rank of each other process of the operating system.
     other_processes: Vec<Rank>,
     /// Stops ranks at the boundaries of iterations.
@@ -86,6 +89,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             layouts,
             tests,
             probes,
+            first_lp: LpId::new(0),
             other_processes: Vec::new(),
             stops_at_iterations: false,
             analysis,
@@ -102,6 +106,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             layouts,
             tests,
             probes,
+            first_lp,
             other_processes,
             stops_at_iterations,
             analysis,
@@ -114,6 +119,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             layouts,
             tests,
             probes,
+            first_lp,
             other_processes,
             stops_at_iterations,
             analysis: (analysis, other),
@@ -124,6 +130,17 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// Returns the analysis, which all ranks share.
     pub fn analysis(&self) -> &A {
         &self.analysis
+    }
+
+    /// Makes the program one of several in a run: the logical process of its rank 0 has this number.
+    pub fn with_first_lp(self, first_lp: LpId) -> Self {
+        Self { first_lp, ..self }
+    }
+
+    /// Returns the logical process of a rank.
+    #[inline]
+    pub fn lp(&self, rank: Rank) -> LpId {
+        lp_of(self.first_lp, rank)
     }
 
     /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
@@ -151,7 +168,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
 
     /// Broadcasts changed prices of polls to other processes. They arrive before the next poll is granted: that happens at global
     /// quiescence, when no token is in transit.
-    pub(crate) fn broadcast_poll_prices<O: Copy>(&self, before: (u64, u64), outbox: &mut Outbox<Token, O>) {
+    pub(crate) fn broadcast_poll_prices(&self, before: (u64, u64), outbox: &mut RankOutbox<'_, M>) {
         let (tests, probes) = self.poll_prices();
         if (tests, probes) != before {
             self.other_processes

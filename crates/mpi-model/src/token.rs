@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{BaseName, Bytes, Rank, SimTime, StateVisitor};
+use pdes_core::{BaseName, Bytes, LpId, Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
@@ -128,13 +128,13 @@ pub struct EagerMessageId(pub(crate) NonZeroU32);
 
 impl EagerMessageId {
     /// Compares the number with others of the same receiver.
-    pub(crate) fn compare(self, receiver: Rank, visitor: &mut StateVisitor<'_>) {
+    pub(crate) fn compare(self, receiver: LpId, visitor: &mut StateVisitor<'_>) {
         visitor.number_on(eager_messages_to(receiver), &mut self.0.get());
     }
 }
 
 /// Returns the base of the numbers of eager messages to a rank.
-pub(crate) fn eager_messages_to(receiver: Rank) -> BaseName {
+pub(crate) fn eager_messages_to(receiver: LpId) -> BaseName {
     (0, receiver.get())
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ pub struct Message<T> {
     pub at: SimTime,
     /// Order number among the messages of that instant.
     pub order: u64,
-    /// Rank that submits it. Messages of one rank with one time and one order number stay in the order of submission.
-    pub submitter: Rank,
+    /// Logical process that submits it. Messages of one process with one time and one order number stay in the order of submission.
+    pub submitter: LpId,
     /// The host that sends it.
     pub src: HostId,
     /// The host that receives it.
@@ -49,7 +49,7 @@ pub struct Message<T> {
 impl<T> Message<T> {
     /// Makes a message whose order is that of its submission.
     pub fn new(at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Self {
-        Self { at, order: 0, submitter: Rank::new(0), src, dst, size, tag }
+        Self { at, order: 0, submitter: LpId::new(0), src, dst, size, tag }
     }
 }
 

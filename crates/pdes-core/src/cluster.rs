@@ -68,8 +68,8 @@ pub enum ClusterError {
 /// The parameters of a run, on which all members must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunParameters {
-    /// Number of ranks of the simulation.
-    pub ranks: u32,
+    /// Number of processes of the simulation.
+    pub lps: u32,
     /// Number of workers of each member.
     pub workers: u32,
     /// Size of a token in memory \[B\], of the largest type of message.
@@ -251,8 +251,8 @@ impl std::error::Error for ClusterError {}
 
 impl std::fmt::Display for RunParameters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { ranks, workers, token_bytes } = self;
-        write!(f, "{ranks} ranks on {workers} threads with tokens of {token_bytes} B")
+        let Self { lps, workers, token_bytes } = self;
+        write!(f, "{lps} lps on {workers} threads with tokens of {token_bytes} B")
     }
 }
 

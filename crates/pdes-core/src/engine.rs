@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 
 use crate::cluster::{Cluster, ClusterError, RunParameters};
-use crate::{Fault, Interrupt, Process, Progress, Rank, SimDuration};
+use crate::{Fault, Interrupt, LpId, Process, Progress, SimDuration};
 use first_fault::FirstFault;
 use frame::RunSummary;
 use gateway::ClusterGateway;
@@ -80,14 +80,14 @@ pub enum Ending<E> {
     /// [interrupted](Engine::interrupted_by). No token is in transit, so another run of all processes can continue here.
     StoppedAtCheckpoint,
     /// Deadlock: nothing can happen any more, and these processes wait for tokens that nobody will send.
-    Deadlocked(Vec<Rank>),
-    /// This process failed, and no other one failed earlier in (simulated time, rank).
-    Failed(Rank, Fault<E>),
+    Deadlocked(Vec<LpId>),
+    /// This process failed, and no other one failed earlier in (simulated time, process).
+    Failed(LpId, Fault<E>),
 }
 
 impl<E> Ending<E> {
     /// Returns the ending of a run without failures in which these processes have not finished.
-    pub(crate) fn from_unfinished(mut waiting: Vec<Rank>) -> Self {
+    pub(crate) fn from_unfinished(mut waiting: Vec<LpId>) -> Self {
         waiting.sort_unstable();
         if waiting.is_empty() { Self::Completed } else { Self::Deadlocked(waiting) }
     }
@@ -145,7 +145,7 @@ impl Engine {
         self.workers
     }
 
-    /// Runs processes to their end; process `i` of the list is rank `i`.
+    /// Runs processes to their end; process `i` of the list has the number `i`.
     ///
     /// # Panics
     /// If a process panics; the panic is propagated after all workers have stopped.
@@ -170,33 +170,33 @@ impl Engine {
             Ending::Deadlocked(_) if is_stopped => Ending::StoppedAtCheckpoint,
             ending => ending,
         };
-        Run { processes: share.global.to_rank_order(processes), ending, steps }
+        Run { processes: share.global.to_lp_order(processes), ending, steps }
     }
 
-    /// Returns the ranks of one member of a cluster of `members`, in the order in which
+    /// Returns the processes of one member of a cluster of `members`, in the order in which
     /// [`run_distributed`](Engine::run_distributed) takes and returns their processes.
     ///
     /// # Panics
-    /// If the partition was made for other numbers of ranks or of workers.
-    pub fn ranks(&self, member: usize, members: usize, ranks: u32) -> Vec<Rank> {
-        let share = self.member_partition(member, members, ranks);
-        share.slots().map(|place| share.global.rank(place)).collect()
+    /// If the partition was made for other numbers of processes or of workers.
+    pub fn lps(&self, member: usize, members: usize, lps: u32) -> Vec<LpId> {
+        let share = self.member_partition(member, members, lps);
+        share.slots().map(|place| share.global.lp(place)).collect()
     }
 
-    fn member_partition(&self, member: usize, members: usize, ranks: u32) -> MemberPartition {
+    fn member_partition(&self, member: usize, members: usize, lps: u32) -> MemberPartition {
         let workers = self.workers * members;
-        let blocks = || Partition::blocks(ranks, workers);
+        let blocks = || Partition::blocks(lps, workers);
         let whole = self.partition.clone().unwrap_or_else(blocks);
-        let (found, expected) = ((whole.len(), whole.workers()), (ranks, workers));
-        assert_eq!(found, expected, "a partition is for as many ranks and workers as the run has");
+        let (found, expected) = ((whole.len(), whole.workers()), (lps, workers));
+        assert_eq!(found, expected, "a partition is for as many lps and workers as the run has");
         MemberPartition::new(whole, self.workers, member)
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and
-    /// with its own part of the processes: those of the ranks that [`ranks`](Engine::ranks) lists, in that order. It gets
+    /// with its own part of the processes: those that [`lps`](Engine::lps) lists, in that order. It gets
     /// them back, with the steps of all processes and the ending of the whole run.
     ///
-    /// A failure carries its error on the member of the failed process only; the other members get its time and rank, and
+    /// A failure carries its error on the member of the failed process only; the other members get its time and its number, and
     /// `None` for the error.
     ///
     /// # Determinism
@@ -206,14 +206,14 @@ impl Engine {
     /// If another member panics, leaves the cluster before the run has ended, or runs something else.
     ///
     /// # Panics
-    /// If a process panics (other members get an error), if `processes` are not as many as the member has ranks, if the
-    /// partition was made for other numbers of ranks or workers, if `progress` was made for fewer workers, and if this
+    /// If a process panics (other members get an error), if `processes` are not as many as the member has, if the
+    /// partition was made for other numbers of processes or workers, if `progress` was made for fewer workers, and if this
     /// member has failed before.
     ///
     /// ```
     /// # use std::convert::Infallible;
     /// # use pdes_core::{Fault, Outbox, Pause, Process, SimDuration, Turn, Wake};
-    /// use pdes_core::{Cluster, Ending, Engine, Progress, Rank, SimTime};
+    /// use pdes_core::{Cluster, Ending, Engine, Progress, LpId, SimTime};
     ///
     /// # struct Hop { me: u32, token: Option<SimTime>, clock: SimTime }
     /// # impl Process for Hop {
@@ -228,7 +228,7 @@ impl Engine {
     /// #         if self.me == 0 { self.token = Some(SimTime::ZERO); }
     /// #         let Some(token) = self.token else { return Ok(Pause::Blocked) };
     /// #         self.clock = token + SimDuration::from_picos(5);
-    /// #         if self.me < 5 { outbox.send(Rank::new(self.me + 1), self.clock); }
+    /// #         if self.me < 5 { outbox.send(LpId::new(self.me + 1), self.clock); }
     /// #         Ok(Pause::Finished)
     /// #     }
     /// #     fn clock(&self) -> SimTime { self.clock }
@@ -237,34 +237,34 @@ impl Engine {
     /// // Six processes on three members with two threads each; under `mpirun`, `Cluster::from_mpi` is a member.
     /// let ends = Cluster::in_memory(3, |mut cluster| {
     ///     let engine = Engine::new(2);
-    ///     let ranks = engine.ranks(cluster.member(), cluster.members(), 6);
-    ///     let processes = ranks.iter().map(|rank| hop(rank.get())).collect();
+    ///     let lps = engine.lps(cluster.member(), cluster.members(), 6);
+    ///     let processes = lps.iter().map(|lp| hop(lp.get())).collect();
     ///     let run = engine.run_distributed(&mut cluster, 6, processes, &Progress::new(2)).unwrap();
     ///     assert!(matches!(run.ending, Ending::Completed));
-    ///     (ranks[0], run.processes.last().unwrap().clock)
+    ///     (lps[0], run.processes.last().unwrap().clock)
     /// });
-    /// assert_eq!(*ends[2].as_ref().unwrap(), (Rank::new(4), SimTime::from_picos(30)));
+    /// assert_eq!(*ends[2].as_ref().unwrap(), (LpId::new(4), SimTime::from_picos(30)));
     /// ```
     pub fn run_distributed<P>(
         &self,
         cluster: &mut Cluster,
-        ranks: u32,
+        lps: u32,
         processes: Vec<P>,
         progress: &Progress,
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
     where
         P: Process<WorkRequest = Infallible>,
     {
-        let share = self.member_partition(cluster.member(), cluster.members(), ranks);
-        assert_eq!(processes.len(), share.slots().len(), "the processes of a member are those of its ranks");
-        cluster.reporting_panics(|cluster| self.run_member(cluster, &share, ranks, processes, progress))
+        let share = self.member_partition(cluster.member(), cluster.members(), lps);
+        assert_eq!(processes.len(), share.slots().len(), "the processes of a member are those of its lps");
+        cluster.reporting_panics(|cluster| self.run_member(cluster, &share, lps, processes, progress))
     }
 
     fn run_member<P>(
         &self,
         cluster: &mut Cluster,
         share: &MemberPartition,
-        ranks: u32,
+        lps: u32,
         processes: Vec<P>,
         progress: &Progress,
     ) -> Result<Run<P, Option<P::Error>>, ClusterError>
@@ -273,7 +273,7 @@ impl Engine {
     {
         let shared = SharedState::new(self.workers, cluster.member(), cluster.members());
         let token_bytes = size_of::<P::Token>() as u32;
-        let terms = RunParameters { ranks, workers: self.workers as u32, token_bytes };
+        let terms = RunParameters { lps, workers: self.workers as u32, token_bytes };
         // A single member has no peers, hence no gateway.
         let gateway = (cluster.members() > 1)
             .then(|| ClusterGateway::new(cluster, &shared.lower_bounds, share.clone(), terms, progress));
@@ -307,8 +307,8 @@ impl Engine {
         let mut rest = processes;
         let mut parts = Vec::with_capacity(self.workers);
         for (worker, builder) in endpoint::connect(self.workers).into_iter().enumerate() {
-            let ranks = share.global.slots(share.first_worker() + worker);
-            let later = rest.split_off(ranks.len());
+            let lps = share.global.slots(share.first_worker() + worker);
+            let later = rest.split_off(lps.len());
             parts.push((std::mem::replace(&mut rest, later), builder));
         }
         std::thread::scope(|scope| {
@@ -339,7 +339,7 @@ impl Engine {
 /// The merged results of all workers of a member.
 struct MemberResult<P: Process> {
     processes: Vec<P>,
-    waiting: Vec<Rank>,
+    waiting: Vec<LpId>,
     is_stopped: bool,
     fault: FirstFault<P::Error>,
     steps: u64,

@@ -25,7 +25,7 @@
 //! # Example
 //! ```
 //! use std::convert::Infallible;
-//! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+//! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, LpId, SimDuration, SimTime, Turn, Wake};
 //!
 //! /// Adds a nanosecond to every token that comes by and passes it on, three times around the ring.
 //! struct Station { me: u32, size: u32, clock: SimTime, inbox: Vec<SimTime>, laps: u32 }
@@ -41,7 +41,7 @@
 //!     }
 //!
 //!     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<SimTime>) -> Result<Pause, Fault<Self::Error>> {
-//!         let next = Rank::new((self.me + 1) % self.size);
+//!         let next = LpId::new((self.me + 1) % self.size);
 //!         if self.me == 0 && self.laps == 0 && self.clock == SimTime::ZERO {
 //!             self.clock += SimDuration::from_picos(1_000);
 //!             outbox.send(next, self.clock);
@@ -98,7 +98,7 @@ pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};
 pub use progress::Progress;
-pub use quantity::{Bytes, Rank};
+pub use quantity::{Bytes, LpId, Rank};
 pub use regional::{
     ExchangeCounts, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalMemberRun,
     RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,

@@ -3,7 +3,7 @@
 use crate::regional::region_group::{GroupResult, RegionGroup};
 use crate::regional::{ProcessLocation, last_clock};
 use crate::{
-    Ending, Fault, Interrupt, Outbox, Process, Progress, Rank, Region, RegionIndex, Run, SimTime,
+    Ending, Fault, Interrupt, LpId, Outbox, Process, Progress, Region, RegionIndex, Run, SimTime,
     SubmittedWork,
 };
 
@@ -20,7 +20,7 @@ const EVENTS_PER_CHECK: u64 = 1 << 6;
 ///
 /// # Determinism
 /// The result does not depend on the order of turns: work that is submitted between two events of the region reaches it
-/// sorted by (time, tie-break, rank, order of submission).
+/// sorted by (time, tie-break, process, order of submission).
 ///
 /// # Cost
 /// A turn costs a few nanoseconds besides the process's own work; an event of the region costs
@@ -49,7 +49,7 @@ impl OrderedEngine {
         Self { begin: cut, ..self }
     }
 
-    /// Runs processes to their end; process `i` of the list is rank `i`. Publishes as the first worker of `progress`.
+    /// Runs processes to their end; process `i` of the list has the number `i`. Publishes as the first worker of `progress`.
     ///
     /// # Panics
     /// If a process or the region panics, and if work is submitted for an instant before the last committed event.
@@ -85,8 +85,8 @@ impl OrderedEngine {
     ) -> (Run<P>, Option<SimTime>) {
         let locations: Vec<_> =
             (0..processes.len() as u32).map(|index| ProcessLocation { region: 0, index }).collect();
-        let ranked = (0..).map(Rank::new).zip(processes).collect();
-        let mut group = RegionGroup::new(0, Borrowed(region), ranked, true, self.jitter);
+        let numbered = (0..).map(LpId::new).zip(processes).collect();
+        let mut group = RegionGroup::new(0, Borrowed(region), numbered, true, self.jitter);
         group.now = self.begin;
         let stop = self.run_group(&mut group, &locations, progress);
         let cut = (stop == Some(Stop::AtCut)).then_some(group.now);
@@ -163,7 +163,7 @@ impl<P: Process, R: Region<P>> Region<P> for Borrowed<'_, R> {
     fn advance(
         &mut self,
         outbox: &mut Outbox<P::Token, P::WorkRequest>,
-    ) -> Result<(), (Rank, Fault<P::Error>)> {
+    ) -> Result<(), (LpId, Fault<P::Error>)> {
         self.0.advance(outbox)
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Rank, SimTime, SubmittedWork};
+use crate::{LpId, SimTime, SubmittedWork};
 
 /// A logical process (LP): a sequential program with its own clock that reads and writes timestamped tokens.
 ///
@@ -82,7 +82,7 @@ pub enum Pause {
     OutOfSteps,
     /// The next step depends on the actions of all processes before this instant (Chandy and Sherman's conditional event).
     ///
-    /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
+    /// The engine commits conditional events one at a time, in the order of (time, process), and only when no process
     /// can run and no token is in transit. The process then gets a turn with [`Turn::granted`]. A process has one
     /// conditional event at most: a token may reschedule it, or make the process ready without it, by the value that
     /// [`Process::deliver`] returns. Its time must depend on the set of tokens that have arrived, not on their order.
@@ -112,7 +112,7 @@ pub enum Wake {
 /// The failure of one process at an instant of simulated time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault<E> {
-    /// Time of the failure; of several failures the engine reports the one with the smallest (time, rank, order).
+    /// Time of the failure; of several failures the engine reports the one with the smallest (time, process, order).
     pub at: SimTime,
     /// Tie-break between failures of one process at one instant, such as the index of an action.
     pub order: u64,
@@ -123,20 +123,20 @@ pub struct Fault<E> {
 /// The tokens and the work that a process sends during one call of the engine.
 #[derive(Debug)]
 pub struct Outbox<T, O = Infallible> {
-    tokens: Vec<(Rank, T)>,
+    tokens: Vec<(LpId, T)>,
     /// Process that the engine has called.
-    pub(crate) sender: Rank,
+    pub(crate) sender: LpId,
     pub(crate) submitted: Vec<SubmittedWork<O>>,
 }
 
 impl<T: Copy, O: Copy> Outbox<T, O> {
     pub(crate) fn new() -> Self {
-        Self { tokens: Vec::new(), sender: Rank::new(0), submitted: Vec::new() }
+        Self { tokens: Vec::new(), sender: LpId::new(0), submitted: Vec::new() }
     }
 
     /// Sends a token. Tokens of one sender reach one receiver in the order of these calls.
     #[inline]
-    pub fn send(&mut self, to: Rank, token: T) {
+    pub fn send(&mut self, to: LpId, token: T) {
         self.tokens.push((to, token));
     }
 
@@ -148,7 +148,7 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
 
     /// Returns the token number `index` with its receiver, if there are as many.
     #[inline]
-    pub(crate) fn token_at(&self, index: usize) -> Option<(Rank, T)> {
+    pub(crate) fn token_at(&self, index: usize) -> Option<(LpId, T)> {
         self.tokens.get(index).copied()
     }
 

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! # use std::convert::Infallible;
-//! # use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+//! # use pdes_core::{Fault, Outbox, Pause, Process, LpId, SimTime, Turn, Wake};
 //! use pdes_core::{Engine, Profile, SimDuration};
 //!
 //! # struct Counter { clock: SimTime, left: u32 }
@@ -89,13 +89,13 @@ pub struct ProfileLevel {
 }
 
 impl Profile {
-    /// Wraps processes, of which process `i` is rank `i`. They use about 100 bytes more each and twice the time.
+    /// Wraps processes, in the order of their numbers. They use about 100 bytes more each and twice the time.
     pub fn wrap<P: Process>(processes: Vec<P>) -> Vec<Profiled<P>> {
         let blocks = Blocks::new(processes.len() as u32);
-        (0..).zip(processes).map(|(rank, process)| Profiled::new(process, blocks, rank)).collect()
+        (0..).zip(processes).map(|(lp, process)| Profiled::new(process, blocks, lp)).collect()
     }
 
-    /// Computes the profile from the processes after a run. O(ranks x stretches), at most 1024 stretches.
+    /// Computes the profile from the processes after a run. O(processes x stretches), at most 1024 stretches.
     pub fn of<P: Process>(processes: &[Profiled<P>]) -> Self {
         let blocks = Blocks::new(processes.len() as u32);
         let steps: u64 = processes.iter().map(|process| process.work.total()).sum();
@@ -103,8 +103,8 @@ impl Profile {
         let (mut work, mut totals) =
             (vec![Vec::new(); blocks.count as usize], vec![0; blocks.count as usize]);
         let mut first_cuts = [0; Blocks::MAX_LEVELS];
-        for (rank, process) in (0..).zip(processes) {
-            let block = blocks.of(rank) as usize;
+        for (lp, process) in (0..).zip(processes) {
+            let block = blocks.of(lp) as usize;
             process.work.add_to(&mut work[block], width);
             totals[block] += process.work.total();
             for (sum, count) in first_cuts.iter_mut().zip(process.cuts) {
@@ -164,20 +164,20 @@ fn sum(pair: &[Vec<u64>]) -> Vec<u64> {
     sum
 }
 
-/// The finest partition of ranks in a profile: a power of two of contiguous blocks, so that the blocks of fewer workers are
+/// The finest partition of processes in a profile: a power of two of contiguous blocks, so that the blocks of fewer workers are
 /// unions of them.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
-    ranks: u32,
+    lps: u32,
     count: u32,
 }
 
 impl Blocks {
     const MAX_LEVELS: usize = MAX_WORKERS.ilog2() as usize;
 
-    fn new(ranks: u32) -> Self {
-        let count = 1 << ranks.max(1).ilog2();
-        Self { ranks, count: count.min(MAX_WORKERS) }
+    fn new(lps: u32) -> Self {
+        let count = 1 << lps.max(1).ilog2();
+        Self { lps, count: count.min(MAX_WORKERS) }
     }
 
     /// Returns the number of levels.
@@ -185,10 +185,10 @@ impl Blocks {
         self.count.ilog2() as usize
     }
 
-    /// Returns the block of a rank: the last one that begins at the rank or before it.
-    fn of(self, rank: u32) -> u32 {
-        let ends = (u64::from(rank) + 1) * u64::from(self.count);
-        (ends.div_ceil(u64::from(self.ranks)) - 1) as u32
+    /// Returns the block of a process: the last one that begins at the process or before it.
+    fn of(self, lp: u32) -> u32 {
+        let ends = (u64::from(lp) + 1) * u64::from(self.count);
+        (ends.div_ceil(u64::from(self.lps)) - 1) as u32
     }
 
     /// Returns the first level at which two blocks belong to different workers.

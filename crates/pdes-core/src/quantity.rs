@@ -5,7 +5,34 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a logical process: rank `r` of an MPI program is process `r` of the simulation.
+/// The number of a logical process of a simulation. A program with `n` ranks has `n` of them, which follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LpId(u32);
+
+impl LpId {
+    /// Makes the identifier with this number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number as an index into arrays of all processes.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for LpId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The rank of a process of an MPI program among all of its ranks, from 0.
 #[derive(
     Clone,
     Copy,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::frame::RunSummary;
 use crate::{
-    Cluster, ClusterError, Ending, Fault, Interrupt, Outbox, Process, Progress, Rank, Run, SimDuration,
+    Cluster, ClusterError, Ending, Fault, Interrupt, LpId, Outbox, Process, Progress, Run, SimDuration,
     SimTime,
 };
 use gateway::{RegionGateway, RegionalSummary};
@@ -57,7 +57,7 @@ pub trait Region<P: Process>: Send {
     const BEGINS_ANYWHERE: bool = false;
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
-    /// rank, order of submission).
+    /// process, order of submission).
     fn submit(
         &mut self,
         work: SubmittedWork<P::WorkRequest>,
@@ -71,11 +71,11 @@ pub trait Region<P: Process>: Send {
     /// later events of the same epoch, until there is one.
     ///
     /// # Errors
-    /// If the work cannot be served; the rank is the one that submitted it.
+    /// If the work cannot be served; the process is the one that submitted it.
     fn advance(
         &mut self,
         outbox: &mut Outbox<P::Token, P::WorkRequest>,
-    ) -> Result<(), (Rank, Fault<P::Error>)>;
+    ) -> Result<(), (LpId, Fault<P::Error>)>;
 
     /// Receives a message of another region or of this one.
     fn receive(&mut self, _: Self::Message) {}
@@ -102,7 +102,7 @@ pub trait Region<P: Process>: Send {
     fn begin_epoch(&mut self, _boundary: SimTime) {}
 
     /// Returns work that was submitted too late to be served in the order of time, if there was any; it ends the run.
-    fn late_work(&self) -> Option<(SimTime, Rank)> {
+    fn late_work(&self) -> Option<(SimTime, LpId)> {
         None
     }
 }
@@ -117,8 +117,8 @@ pub struct SubmittedWork<O> {
     pub at: SimTime,
     /// Tie-break among the work of one instant; smaller values come first.
     pub tie_break: u64,
-    /// Rank that submitted the work.
-    pub from: Rank,
+    /// Process that submitted the work.
+    pub from: LpId,
     /// Work itself.
     pub request: O,
 }
@@ -179,7 +179,7 @@ impl RegionalEngine {
         Self { origin: Some(cut), ..self }
     }
 
-    /// Runs processes to their end, or to a cut; process `i` of the list is rank `i`, and belongs to region `homes[i]`.
+    /// Runs processes to their end, or to a cut; process `i` of the list has the number `i`, and belongs to region `homes[i]`.
     ///
     /// # Errors
     /// If a process pauses for a conditional event: regions of one epoch run in no common order.
@@ -209,8 +209,8 @@ impl RegionalEngine {
             processes,
             regions,
         } = whole;
-        if let Some((at, rank)) = conditional {
-            return Err(UnorderedConditional { rank, at });
+        if let Some((at, lp)) = conditional {
+            return Err(UnorderedConditional { lp, at });
         }
         progress.publish_end(last_clock(&processes));
         let ending = match fault.ending(tally.waiting) {
@@ -223,11 +223,11 @@ impl RegionalEngine {
     }
 
     /// Runs processes to their end, or to a cut, on all members of a cluster. Each member calls this with the same settings and with
-    /// its own part: the regions that `blocks` assigns to it, and the processes of the ranks that belong to them, both in
+    /// its own part: the regions that `blocks` assigns to it, and the processes that belong to them, both in
     /// ascending order. It gets them back, with the steps of all processes, the ending of the whole run and the exchange
     /// counts of all members.
     ///
-    /// A failure carries its error on the member of the failed process only; the other members get its time and rank, and
+    /// A failure carries its error on the member of the failed process only; the other members get its time and its number, and
     /// `None` for the error.
     ///
     /// # Determinism
@@ -273,8 +273,8 @@ impl RegionalEngine {
                     },
                     None => tally,
                 };
-            if let Some((at, rank)) = conditional {
-                return Ok(Err(UnorderedConditional { rank, at }));
+            if let Some((at, lp)) = conditional {
+                return Ok(Err(UnorderedConditional { lp, at }));
             }
             progress.publish_end(last_clock(&processes));
             let steps = all.steps;
@@ -296,13 +296,13 @@ impl RegionalEngine {
         assert!(epoch > SimDuration::ZERO, "an epoch lasts for a picosecond at least");
         let own = blocks.regions(me);
         assert_eq!(regions.len(), own.len(), "the regions of a member are those of its block");
-        assert_eq!(processes.len(), blocks.ranks(me).count(), "each process lives in a region");
-        let mut by_region: Vec<Vec<(Rank, P)>> = own.clone().map(|_| Vec::new()).collect();
-        for (rank, process) in blocks.ranks(me).zip(processes) {
-            by_region[(locations[rank.index()].region - own.start) as usize].push((rank, process));
+        assert_eq!(processes.len(), blocks.lps(me).count(), "each process lives in a region");
+        let mut by_region: Vec<Vec<(LpId, P)>> = own.clone().map(|_| Vec::new()).collect();
+        for (lp, process) in blocks.lps(me).zip(processes) {
+            by_region[(locations[lp.index()].region - own.start) as usize].push((lp, process));
         }
         let mailboxes = Mailboxes::new(blocks.count());
-        let group = |(index, (region, by_region)): (u32, (R, Vec<(Rank, P)>))| {
+        let group = |(index, (region, by_region)): (u32, (R, Vec<(LpId, P)>))| {
             Mutex::new(RegionGroup::new(index, region, by_region, false, self.jitter))
         };
         let groups: Box<[_]> = own.clone().zip(regions.into_iter().zip(by_region)).map(group).collect();
@@ -384,8 +384,8 @@ pub struct ExchangeCounts {
 /// The error that a process pauses for a conditional event, or submits [late work](Region::late_work), which regions that run independently cannot order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnorderedConditional {
-    /// Rank of the process; of several in the same epoch, the one with the earliest event.
-    pub rank: Rank,
+    /// The process; of several in the same epoch, the one with the earliest event.
+    pub lp: LpId,
     /// Time of the event.
     pub at: SimTime,
 }
@@ -420,10 +420,10 @@ fn locate_processes(blocks: &RegionBlocks, me: usize) -> Vec<ProcessLocation> {
         };
         ProcessLocation { region: home, index: place }
     };
-    blocks.region_of_rank().iter().map(location).collect()
+    blocks.region_of_lp().iter().map(location).collect()
 }
 
-/// Merges the results of all region groups of a member, and puts the processes back into rank order.
+/// Merges the results of all region groups of a member, and puts the processes back into the order of their numbers.
 fn collect_results<P: Process, R: Region<P>>(
     groups: Box<[Mutex<RegionGroup<P, R>>]>,
     blocks: &RegionBlocks,
@@ -447,12 +447,12 @@ fn collect_results<P: Process, R: Region<P>>(
         Some(Stop::Interrupted) | None => None,
     };
     let first = blocks.regions(me).start;
-    // The processes of a region are in rank order.
-    let next = |rank: Rank| {
-        let home = (blocks.region_of_rank()[rank.index()] - first) as usize;
+    // the processes of a region are in the order of their numbers.
+    let next = |lp: LpId| {
+        let home = (blocks.region_of_lp()[lp.index()] - first) as usize;
         by_region[home].next().expect("each process has one seat")
     };
-    let processes = blocks.ranks(me).map(next).collect();
+    let processes = blocks.lps(me).map(next).collect();
     let tally = RegionalSummary { summary: tally, conditional, cut, exchange_counts: worker.exchange_counts };
     MemberResult { fault, tally, processes, regions }
 }

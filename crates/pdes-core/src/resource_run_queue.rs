@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
-use crate::{Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+use crate::{LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
 const STEPS_PER_TURN: u32 = 1 << 16;
@@ -64,17 +64,11 @@ impl<P: Process> ResourceRunQueue<P> {
     }
 
     /// Resumes a process; returns the time of the conditional event for which it pauses, if it does.
-    pub(crate) fn resume(
-        &mut self,
-        place: u32,
-        rank: Rank,
-        cutoff: SimTime,
-        granted: bool,
-    ) -> Option<SimTime> {
+    pub(crate) fn resume(&mut self, place: u32, lp: LpId, cutoff: SimTime, granted: bool) -> Option<SimTime> {
         let index = place as usize;
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
         let mut turn = Turn { horizon: cutoff.min(self.fault.cutoff()), steps, granted };
-        self.outbox.sender = rank;
+        self.outbox.sender = lp;
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
         self.steps += u64::from(steps - turn.steps);
         let mut conditional = None;
@@ -95,7 +89,7 @@ impl<P: Process> ResourceRunQueue<P> {
             }
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
-                self.fault.record(rank, fault);
+                self.fault.record(lp, fault);
                 State::Failed
             }
         };
@@ -103,9 +97,9 @@ impl<P: Process> ResourceRunQueue<P> {
     }
 
     /// Delivers a token; returns its effect on a blocked process, which is queued if it becomes ready.
-    pub(crate) fn deliver(&mut self, place: u32, rank: Rank, token: P::Token) -> Wake {
+    pub(crate) fn deliver(&mut self, place: u32, lp: LpId, token: P::Token) -> Wake {
         let index = place as usize;
-        self.outbox.sender = rank;
+        self.outbox.sender = lp;
         match self.processes[index].deliver(token, &mut self.outbox) {
             Ok(wake) if self.states[index] == State::Blocked => {
                 if wake == Wake::Ready {
@@ -117,7 +111,7 @@ impl<P: Process> ResourceRunQueue<P> {
             Ok(_) => Wake::No,
             // The process continues: its actions before the failure's time may lead to an earlier failure.
             Err(fault) => {
-                self.fault.record(rank, fault);
+                self.fault.record(lp, fault);
                 Wake::No
             }
         }

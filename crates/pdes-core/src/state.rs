@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Bytes, Rank, SimDuration, SimTime};
+use crate::{Bytes, LpId, Rank, SimDuration, SimTime};
 pub use observation::{Observation, Repetition, Total};
 
 /// A part of the state of a simulation.
@@ -322,7 +322,7 @@ macro_rules! plain {
     };
 }
 
-plain!(() bool u8 u16 u32 u64 usize u128 i32 i64 String Box<str> Bytes Rank SimDuration);
+plain!(() bool u8 u16 u32 u64 usize u128 i32 i64 String Box<str> Bytes LpId Rank SimDuration);
 
 #[cfg(test)]
 mod tests;

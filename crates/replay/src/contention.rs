@@ -9,7 +9,8 @@ use netmodel::{
     ContentionFree, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
 };
 use pdes_core::{
-    Bytes, Fault, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, State, StateVisitor, SubmittedWork,
+    Bytes, Fault, LpId, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, State, StateVisitor,
+    SubmittedWork,
 };
 
 use crate::Placement;
@@ -196,15 +197,16 @@ pub struct Contention<'a, N> {
     network: N,
     /// Storage, if there is any.
     storage: Option<StorageResources<'a>>,
-    placement: &'a Placement,
+    /// Host of each logical process.
+    lp_hosts: &'a [HostId],
     completions: Vec<Completion>,
 }
 
 impl<'a, N> Contention<'a, N> {
     /// Creates the contention on an idle network between the hosts of a machine.
     pub(crate) fn new(machine: &SharedMachine<'a>, rules: &FileRules, network: N) -> Self {
-        let storage = StorageResources::new(machine.platform, machine.placement, rules);
-        Self { network, storage, placement: machine.placement, completions: Vec::new() }
+        let storage = StorageResources::new(machine.platform, machine.placement.hosts(), rules);
+        Self { network, storage, lp_hosts: machine.placement.hosts(), completions: Vec::new() }
     }
 
     /// Returns the use of each I/O server.
@@ -264,7 +266,7 @@ impl<'a, N> Contention<'a, N> {
 /// At a cut, no completion is left to be delivered.
 impl<N: NetworkModel<Completion>> State for Contention<'_, N> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { network, storage, placement: _, completions: _ } = self;
+        let Self { network, storage, lp_hosts: _, completions: _ } = self;
         network.visit(visitor);
         visitor.context(storage.is_some());
         storage.iter_mut().for_each(|storage| storage.visit(visitor));
@@ -286,8 +288,8 @@ where
                 let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
                 sent.expect("a rank resolves its route before it sends");
             }
-            Work::Compute { rank, flops } => {
-                self.network.compute(at, self.placement.host(rank), flops, tag);
+            Work::Compute { flops } => {
+                self.network.compute(at, self.lp_hosts[submitter.index()], flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Access(access) => {
@@ -309,7 +311,7 @@ where
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
-    ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
+    ) -> Result<(), (LpId, Fault<Box<ReplayError<RouteError>>>)> {
         let at = match self.storage {
             Some(_) => {
                 let (now, failed) = self.advance_with_storage();
@@ -335,14 +337,15 @@ where
 /// Returns the error for work that would end after the last representable time.
 pub(crate) fn end_of_time_error(
     unfinished: impl Iterator<Item = Completion>,
-) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
-    let rank = unfinished.map(Completion::owner).min().unwrap_or(Rank::new(0));
+) -> (LpId, Fault<Box<ReplayError<RouteError>>>) {
+    let lp = unfinished.map(Completion::owner).min().unwrap_or(LpId::new(0));
+    let rank = Rank::new(lp.get());
     let kind = ReplayErrorKind::TimeOverflow {
         what: "a message, a computation or a sleep",
         amount: "this rank, or what is left of it,".to_owned(),
     };
     let error = Box::new(ReplayError { rank, action: 0, kind });
-    (rank, Fault { at: SimTime::MAX, order: 0, error })
+    (lp, Fault { at: SimTime::MAX, order: 0, error })
 }
 
 #[cfg(test)]

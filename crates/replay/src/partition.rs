@@ -5,7 +5,7 @@ mod graph;
 
 use std::path::{Path, PathBuf};
 
-use pdes_core::{Partition, Rank};
+use pdes_core::{LpId, Partition, Rank};
 use serde::Serialize;
 use trace_mmap::{ArchiveError, PairTraffic, Trace};
 
@@ -145,7 +145,8 @@ fn read(path: &Path, ranks: u32, workers: usize) -> Result<Vec<u32>, PartitionEr
 
 /// Counts the messages between workers, and their bytes.
 fn cut_messages(partition: &Partition, pairs: &[PairTraffic]) -> (u64, u64) {
-    let cut = pairs.iter().filter(|pair| partition.worker(pair.from) != partition.worker(pair.to));
+    let worker = |rank: Rank| partition.worker(LpId::new(rank.get()));
+    let cut = pairs.iter().filter(|pair| worker(pair.from) != worker(pair.to));
     cut.fold((0, 0), |(messages, bytes): (u64, u64), pair| {
         (messages.saturating_add(pair.messages), bytes.saturating_add(pair.bytes.get()))
     })
@@ -262,7 +263,7 @@ mod tests {
         assert!(cuts.messages <= 36, "{cuts:?}");
         assert!(cuts.blocks_messages > 60, "{cuts:?}");
         assert_eq!(cuts.bytes, 100 * cuts.messages);
-        let sizes: Vec<usize> = (0..4).map(|worker| division.partition.ranks(worker).count()).collect();
+        let sizes: Vec<usize> = (0..4).map(|worker| division.partition.lps(worker).count()).collect();
         assert!(sizes.iter().all(|size| (14..=18).contains(size)), "{sizes:?}");
     }
 

@@ -152,6 +152,11 @@ impl Placement {
         (0..ranks).map(|rank| hosts[self.host(Rank::new(rank)).index()]).collect()
     }
 
+    /// Returns the host of each rank.
+    pub fn hosts(&self) -> &[HostId] {
+        &self.hosts
+    }
+
     /// Returns the host of a rank.
     #[inline]
     pub fn host(&self, rank: Rank) -> HostId {

@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{Message, NetworkRegion, RouteError};
+use netmodel::{HostId, Message, NetworkRegion, RouteError};
 use pdes_core::{
-    Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, Outbox, Progress, Rank, Region, RegionBlocks,
+    Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, LpId, Outbox, Progress, Region, RegionBlocks,
     RegionIndex, RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, State, StateVisitor,
     SubmittedWork, load_state, save_state,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Placement;
 use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
 use crate::fast_forward::Cuttable;
@@ -28,14 +27,15 @@ const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
 pub(crate) struct RegionAdapter<'a, N> {
     index: RegionIndex,
     region: N,
-    placement: &'a Placement,
-    /// Region of each rank.
-    homes: &'a [RegionIndex],
+    /// Host of each logical process.
+    lp_hosts: &'a [HostId],
+    /// Region of each logical process.
+    lp_regions: &'a [RegionIndex],
     completions: Vec<Completion>,
     /// Storage of the hosts of the region, if ranks access files.
     storage: Option<RegionStorage<'a>>,
     /// Work that came too late.
-    late: Option<(SimTime, Rank)>,
+    late: Option<(SimTime, LpId)>,
 }
 
 impl<'a, N> RegionAdapter<'a, N> {
@@ -43,13 +43,13 @@ impl<'a, N> RegionAdapter<'a, N> {
     pub(crate) fn adapt_all(
         first: RegionIndex,
         regions: Vec<N>,
-        placement: &'a Placement,
-        homes: &'a [RegionIndex],
+        lp_hosts: &'a [HostId],
+        lp_regions: &'a [RegionIndex],
         storage: impl Fn(RegionIndex) -> Option<RegionStorage<'a>>,
     ) -> Vec<Self> {
         let adapter = |(index, region)| {
             let storage = storage(index);
-            Self { index, region, placement, homes, completions: Vec::new(), storage, late: None }
+            Self { index, region, lp_hosts, lp_regions, completions: Vec::new(), storage, late: None }
         };
         (first..).zip(regions).map(adapter).collect()
     }
@@ -69,7 +69,7 @@ impl<'a, N> RegionAdapter<'a, N> {
 /// Between two spans, no completion is left to be delivered, and no work was late.
 impl<N: NetworkRegion<Completion>> State for RegionAdapter<'_, N> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { index: _, region, placement: _, homes: _, completions: _, storage, late: _ } = self;
+        let Self { index: _, region, lp_hosts: _, lp_regions: _, completions: _, storage, late: _ } = self;
         region.visit(visitor);
         visitor.context(storage.is_some());
         storage.iter_mut().for_each(|storage| storage.visit(visitor));
@@ -115,7 +115,7 @@ impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
             completion.fail_read(size, outbox);
         }
         if late.is_none() && region.is_late() {
-            *late = Some((at, Rank::new(0)));
+            *late = Some((at, LpId::new(0)));
         }
         at
     }
@@ -157,8 +157,8 @@ where
                     Message { at, order: place, submitter: from, src, dst, size: bytes, tag: completion };
                 self.region.send(message, outgoing).expect("a rank resolves its route before it sends");
             }
-            Work::Compute { rank, flops } => {
-                self.region.compute(at, self.placement.host(rank), flops, completion);
+            Work::Compute { flops } => {
+                self.region.compute(at, self.lp_hosts[from.index()], flops, completion);
             }
             Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), completion),
             Work::Access(access) => {
@@ -183,7 +183,7 @@ where
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
-    ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
+    ) -> Result<(), (LpId, Fault<Box<ReplayError<RouteError>>>)> {
         let at = match &self.storage {
             Some(_) => self.advance_with_storage(outbox),
             None => {
@@ -195,9 +195,9 @@ where
             let files = self.storage.iter().flat_map(RegionStorage::unfinished);
             return Err(end_of_time_error(self.region.unfinished().into_iter().chain(files)));
         }
-        let Self { index, homes, .. } = *self;
+        let Self { index, lp_regions, .. } = *self;
         for completion in &self.completions {
-            completion.deliver_to_some(at, outbox, |rank| homes[rank.index()] == index);
+            completion.deliver_to_some(at, outbox, |lp| lp_regions[lp.index()] == index);
         }
         self.completions.clear();
         Ok(())
@@ -225,7 +225,7 @@ where
         self.region.begin_span(boundary);
     }
 
-    fn late_work(&self) -> Option<(SimTime, Rank)> {
+    fn late_work(&self) -> Option<(SimTime, LpId)> {
         self.late
     }
 }

@@ -19,7 +19,7 @@ use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind};
 use netmodel::flow::windows::{WindowError, window};
 use netmodel::{Platform, RouteError};
 use pdes_core::{
-    Cluster, Engine, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
+    Cluster, Engine, LpId, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
 };
 use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
@@ -117,11 +117,12 @@ impl Simulation {
             let execution = simulation.execution(members);
             if execution.mode == ExecutionMode::Uncontended {
                 let assignment = simulation.assign_ranks(cluster, &works)?;
-                mine = simulation.engine(assignment.partition.clone()).ranks(me, members, ranks);
+                let lps = simulation.engine(assignment.partition.clone()).lps(me, members, ranks);
+                mine = lps.into_iter().map(rank_of).collect();
                 simulation.rank_assignment = Some(assignment);
             } else if execution.obstacle(Feature::Processes).is_none() {
                 let blocks = agree(cluster, simulation.partition_regions(&works))?;
-                mine = blocks.ranks(me).collect();
+                mine = blocks.lps(me).map(rank_of).collect();
                 simulation.region_blocks = Some(blocks);
             }
         }
@@ -194,7 +195,7 @@ impl Simulation {
     /// Returns the number of processes that have regions with ranks; `None` if regions are not distributed.
     pub fn processes_of_regions(&self) -> Option<usize> {
         let blocks = self.region_blocks.as_ref()?;
-        Some((0..blocks.members()).filter(|&member| blocks.ranks(member).next().is_some()).count())
+        Some((0..blocks.members()).filter(|&member| blocks.lps(member).next().is_some()).count())
     }
 
     /// Returns a hash of everything that must be the same on all processes.
@@ -497,4 +498,9 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
     held.flat_map(|rank| trace.rank(rank).communicators())
         .map(|communicator| communicator.group.len())
         .collect()
+}
+
+/// Returns the rank of a logical process: a run has one program.
+pub(crate) fn rank_of(lp: LpId) -> Rank {
+    Rank::new(lp.get())
 }

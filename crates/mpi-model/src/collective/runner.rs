@@ -33,10 +33,10 @@ pub(crate) struct CollectiveRunner<'t> {
 }
 
 /// The means by which operations run: their rank and its messages.
-pub(crate) struct Means<'a, 't, M: Machine, A: Analysis> {
+pub(crate) struct Means<'a, 'o, 't, M: Machine, A: Analysis> {
     pub(crate) context: &'a mut RankContext<'t, M, A>,
     pub(crate) point_to_point: &'a mut PointToPoint<'t, M, A>,
-    pub(crate) outbox: &'a mut RankOutbox<M>,
+    pub(crate) outbox: &'a mut RankOutbox<'o, M>,
 }
 
 impl<'t> CollectiveRunner<'t> {
@@ -44,7 +44,7 @@ impl<'t> CollectiveRunner<'t> {
     pub(crate) fn begin<M: Machine, A: Analysis>(
         &mut self,
         origin: Origin,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> (OperationIndex, Option<RequestId>) {
         let plan = plan::plan(means.context, origin).expect("the action is an operation");
         let request = plan.slot.map(|slot| means.point_to_point.request(slot));
@@ -79,7 +79,7 @@ impl<'t> CollectiveRunner<'t> {
     pub(crate) fn run<M: Machine, A: Analysis>(
         &mut self,
         index: OperationIndex,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<Option<ActionKind>, Failure<M::Error>> {
         let taken = self.operations[index.index()].take();
         let mut operation = taken.expect("an awaited operation is in progress");
@@ -119,7 +119,7 @@ impl<'t> CollectiveRunner<'t> {
         &mut self,
         index: OperationIndex,
         awaited: Option<RequestId>,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
         let Some(operation) = &self.operations[index.index()] else { return Ok(false) };
         if !operation.is_wait_over(&means.point_to_point.requests) {
@@ -137,7 +137,7 @@ impl<'t> CollectiveRunner<'t> {
         index: OperationIndex,
         at: SimTime,
         awaited: Option<RequestId>,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
         if let Some(operation) = &mut self.operations[index.index()] {
             operation.thread.clock = at;

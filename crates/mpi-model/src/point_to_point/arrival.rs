@@ -21,7 +21,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         queue: ReceiveQueue,
         message: Message,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let mut eager = self.is_eager(&message);
         let port = match queue {

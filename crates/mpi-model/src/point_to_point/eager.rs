@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
+use pdes_core::{Bytes, LpId, Rank, SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -35,17 +35,17 @@ enum State {
 
 impl EagerMessages {
     /// Visits the messages to a rank in the order of their numbers.
-    pub(super) fn visit(&mut self, me: Rank, visitor: &mut StateVisitor<'_>) {
+    pub(super) fn visit(&mut self, lp: LpId, visitor: &mut StateVisitor<'_>) {
         if visitor.saves_whole(self) {
             return;
         }
         let Self { states, started } = self;
-        visitor.number_on(eager_messages_to(me), started);
+        visitor.number_on(eager_messages_to(lp), started);
         let mut messages: Vec<_> = states.iter_mut().collect();
         messages.sort_by_key(|(id, _)| id.0);
         visitor.compare(&messages.len());
         for (id, message) in messages {
-            id.compare(me, visitor);
+            id.compare(lp, visitor);
             match message {
                 State::Unexpected => visitor.variant(0),
                 State::Expected { receive, received } => visitor.compare(&(1_u8, receive, received)),
@@ -74,14 +74,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &RankContext<'t, M, A>,
         port: usize,
         message: Message,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Departure, Failure<M::Error>> {
         let route = self.route_of_port(context, port)?;
         let peer = self.ports.get(port).peer;
         let bytes = message.bytes + self.parameters().envelope;
         let number = NonZeroU32::MIN.saturating_add(self.cold().eager_messages.started);
         let id = EagerMessageId(number);
-        let completion = Completion::eager(self.me, id);
+        let completion = Completion::eager(self.replay.lp(self.me), id);
         let Some(order) = self.replay.machine.work_request(Work::Transfer { route, bytes }, completion)
         else {
             return Ok(Departure::OnSend);

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Rank, SimTime, StateVisitor};
+use pdes_core::{LpId, Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
@@ -81,7 +81,7 @@ impl Mailbox {
     }
 
     /// Visits the messages to a rank and its receives in their order.
-    pub(super) fn visit(&mut self, me: Rank, visitor: &mut StateVisitor<'_>) {
+    pub(super) fn visit(&mut self, lp: LpId, visitor: &mut StateVisitor<'_>) {
         if visitor.saves_whole(self) {
             return;
         }
@@ -92,7 +92,7 @@ impl Mailbox {
                 visitor.compare(&from);
                 // They are ordered by the times of their sends, however long ago these were.
                 let tag = message.message.tag;
-                message.visit(me, (SimTime::ZERO, tag), visitor);
+                message.visit(lp, (SimTime::ZERO, tag), visitor);
                 (SendOrder { at: message.message.posted, round, from }, message)
             });
         *unexpected = visited.collect();
@@ -213,7 +213,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn match_due_pair(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let Some(due) = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due()) else { return Ok(None) };
         let completed = self.start_pair(context, due, outbox)?;
@@ -228,7 +228,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         pair: Pair,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let Pair { from, unexpected, posted } = pair;
         if posted.wanted.source.is_none() {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime, StateVisitor};
+use pdes_core::{Bytes, LpId, Rank, SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
@@ -64,7 +64,7 @@ pub(crate) enum Departure {
 impl UnexpectedMessage {
     /// Visits a message to a rank, with its tag as it is compared. A post before `past` makes no difference to a message that moves when
     /// it is matched.
-    pub(super) fn visit(&mut self, me: Rank, (past, tag): (SimTime, u32), visitor: &mut StateVisitor<'_>) {
+    pub(super) fn visit(&mut self, lp: LpId, (past, tag): (SimTime, u32), visitor: &mut StateVisitor<'_>) {
         let Self { message, departure } = self;
         let Message { posted, bytes, tag: _, communicator, reply, round, cause } = message;
         let past = match *departure {
@@ -78,7 +78,7 @@ impl UnexpectedMessage {
             }
             Departure::InFlight(id) => {
                 visitor.variant(2);
-                id.compare(me, visitor);
+                id.compare(lp, visitor);
                 past
             }
         };
@@ -257,7 +257,7 @@ impl<Route: Copy> Ports<Route> {
     /// the operations of a communicator as it is compared.
     pub(super) fn visit<E>(
         &mut self,
-        (me, of_trace, past): (Rank, u32, SimTime),
+        (lp, of_trace, past): (LpId, u32, SimTime),
         relative_tag: impl Fn(u32, CommId, &mut StateVisitor<'_>) -> u32,
         path: impl Fn(Rank) -> Result<Route, E>,
         visitor: &mut StateVisitor<'_>,
@@ -288,7 +288,7 @@ impl<Route: Copy> Ports<Route> {
             unexpected.for_each(messages, |message| {
                 visitor.compare(&(1_u8, index));
                 let tag = relative(message.message.tag, visitor);
-                message.visit(me, (past, tag), visitor);
+                message.visit(lp, (past, tag), visitor);
             });
             posted.for_each(receives, |receive| {
                 visitor.compare(&(2_u8, index));

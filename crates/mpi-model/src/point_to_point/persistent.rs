@@ -32,7 +32,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         slot: Slot,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let request = self.request(slot);
         match self.cold().persistent.get(&request).copied() {

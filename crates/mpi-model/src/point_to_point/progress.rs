@@ -111,7 +111,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         call: Option<AwaitedByCall>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<(), Failure<M::Error>> {
         let Some(progress) = &mut self.progress else { return Ok(()) };
         progress.begin(context.thread.clock, call.map(|awaits| (awaits, context.observers.cause())));
@@ -144,7 +144,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         matched: MatchedMessage,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let (posted, request) = (matched.message.posted, matched.receive.request);
         let is_awaited = |awaits| match awaits {
@@ -174,7 +174,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn start_due_message(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<(), Failure<M::Error>> {
         let delayed = self.progress.as_mut().map(|progress| &mut progress.delayed);
         let Some(delayed) = delayed.filter(|delayed| !delayed.is_empty()) else { return Ok(()) };

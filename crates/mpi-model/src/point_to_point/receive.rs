@@ -27,7 +27,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         channel: usize,
         capacity: Bytes,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let incoming = &context.trace.incoming()[channel];
         let tag = incoming.tag.map(|tag| tag.get() as u32);
@@ -47,7 +47,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         from: Source,
         capacity: Bytes,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         match from {
             Source::ProcNull => self.complete_at_once(context, request),
@@ -70,7 +70,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         GraphFilter { source, tag, bytes: capacity }: GraphFilter,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let receive = new_receive(context, capacity, tag, request);
         let wanted = MatchFilter { source, tag, communicator: CommId::WORLD };
@@ -82,7 +82,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         posted: PostedReceive,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let awaited = posted.wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
         self.requests.set(posted.receive.request, Request::Pending(awaited));
@@ -99,7 +99,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         CollectiveMessage { peer: from, communicator, tag, bytes: capacity }: CollectiveMessage,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<(), Failure<M::Error>> {
         let port = self.ports.port_of(Context::Collective(communicator), from);
         self.route_of_port(context, port)?;
@@ -128,7 +128,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         port: usize,
         receive: Receive,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let awaited = Awaited::Sender(self.ports.get(port).peer);
         let found = self.ports.post(port, receive);

@@ -40,7 +40,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         to: OutIdx,
         bytes: Bytes,
         detached: bool,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Option<RequestId> {
         let request = self.requests.blocking_send();
         if detached {
@@ -59,7 +59,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         bytes: Bytes,
         detached: bool,
         (request, kind): (RequestId, ActionKind),
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         context.thread.clock += self.parameters().isend.cost(bytes);
         context.worked(kind);
@@ -74,7 +74,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         to: Option<OutIdx>,
         bytes: Bytes,
         request: (RequestId, ActionKind),
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         match to {
             Some(to) => self.isend(context, to, bytes, self.is_detached_in(mode, bytes), request, outbox),
@@ -93,7 +93,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         (to, tag, bytes): (Rank, u32, Bytes),
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let queue = Some(ReceiveQueue::Mailbox(self.me.get()));
         let address = Address { to, queue, channel: None, tag, communicator: CommId::WORLD };
@@ -105,7 +105,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         CollectiveMessage { peer: to, communicator, tag, bytes }: CollectiveMessage,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let queue = Some(ReceiveQueue::Collective(self.me.get()));
         let address = Address { to, queue, channel: None, tag, communicator };
@@ -123,7 +123,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         bytes: Bytes,
         detached: bool,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let Address { to, queue, channel, tag, communicator } = address;
         let posted = context.thread.clock;

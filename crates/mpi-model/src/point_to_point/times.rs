@@ -13,7 +13,7 @@ use crate::token::{Message, ReceiveQueue, Token};
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Sends a time or numbers.
-    pub(crate) fn send_time(&self, to: Rank, message: Message, outbox: &mut RankOutbox<M>) {
+    pub(crate) fn send_time(&self, to: Rank, message: Message, outbox: &mut RankOutbox<'_, M>) {
         outbox.send(to, Token::Message { queue: ReceiveQueue::Time(self.me.get()), message });
     }
 
@@ -23,7 +23,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         message: CollectiveMessage,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let receive = new_receive(context, Bytes::ZERO, Some(message.tag), request);
         self.post_time(context, message, receive, outbox);
@@ -35,7 +35,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         message: CollectiveMessage,
         request: RequestId,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let (posted, action) = (context.thread.clock, context.thread.action);
         let wanted = TagFilter::new(Some(message.tag));
@@ -48,7 +48,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context: &mut RankContext<'t, M, A>,
         CollectiveMessage { peer: from, communicator, .. }: CollectiveMessage,
         receive: Receive,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) {
         let port = self.ports.port_of(Context::Times(communicator), from);
         self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));

@@ -46,7 +46,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         port: usize,
         arrived: &UnexpectedMessage,
         receive: Receive,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let &UnexpectedMessage { ref message, departure } = arrived;
         let &Message { posted, bytes, .. } = message;
@@ -82,7 +82,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         &mut self,
         context: &mut RankContext<'t, M, A>,
         matched: &MatchedMessage,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let MatchedMessage { port, message, receive, ready, cause } = matched;
         let start = message.posted.max(*ready);
@@ -99,7 +99,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         (port, message, receive): (usize, &Message, Receive),
         start: SimTime,
         (ready, cause): (SimTime, Cause),
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let &Message { posted, bytes, reply, .. } = message;
         let Port { peer, route, .. } = *self.ports.get(port);
@@ -107,8 +107,11 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let route = route.expect("the route is looked up before a receive is posted");
         let wire = bytes + self.replay.parameters.envelope;
         let completion = match reply {
-            None => Completion::detached(self.me, receive.request, bytes),
-            Some(send) => Completion::rendezvous((self.me, receive.request), (ready, cause), (peer, send)),
+            None => Completion::detached(self.replay.lp(self.me), receive.request, bytes),
+            Some(send) => {
+                let [receiver, sender] = [self.me, peer].map(|rank| self.replay.lp(rank));
+                Completion::rendezvous((receiver, receive.request), (ready, cause), (sender, send))
+            }
         };
         if let Some(order) =
             self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)

@@ -19,7 +19,7 @@ pub(super) const MAX_AHEAD: u8 = 64;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline]
-    pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn begin(&mut self, action: Action, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         if self.context.prepares_actions {
             self.prepare(action, outbox)?;
         }
@@ -92,7 +92,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Prepares an action where data move in calls only, or calls have costs.
     #[cold]
     #[inline(never)]
-    fn prepare(&mut self, action: Action, outbox: &mut RankOutbox<M>) -> Result<(), Failure<M::Error>> {
+    fn prepare(&mut self, action: Action, outbox: &mut RankOutbox<'_, M>) -> Result<(), Failure<M::Error>> {
         self.begin_call(self.awaited_by(action), outbox)?;
         if self.context.charges_calls {
             self.context.charge_start(action);
@@ -124,7 +124,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn begin_call(
         &mut self,
         call: Option<AwaitedByCall>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<(), Failure<M::Error>> {
         self.point_to_point.begin_action(&mut self.context, call, outbox)
     }
@@ -163,7 +163,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 
     /// Replays a computation of the program.
     #[inline]
-    fn compute(&mut self, flops: f64, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    fn compute(&mut self, flops: f64, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         let is_ahead = self.runs_ahead();
         if self.context.start_computation(flops * self.compute_factor, is_ahead, None, outbox)? {
             return Ok(self.await_work(ActionKind::Compute));
@@ -182,7 +182,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         self.computations_ahead != 0
     }
 
-    fn sleep(&mut self, seconds: f64, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    fn sleep(&mut self, seconds: f64, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
         let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
@@ -204,7 +204,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn start_operation(
         &mut self,
         origin: Origin,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         let (collectives, mut means) = self.collectives(outbox);
         let (index, request) = collectives.begin(origin, &mut means);
@@ -221,7 +221,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn resume_blocking_operation(
         &mut self,
         index: OperationIndex,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         let (collectives, mut means) = self.collectives(outbox);
         match collectives.run(index, &mut means)? {

@@ -14,7 +14,7 @@ use crate::statistics::ActionKind;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline(never)]
-    pub(super) fn call(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn call(&mut self, id: CallId, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         let Self { context, point_to_point: messages, .. } = self;
         let call = context.trace.call(id);
         let kind = ActionKind::of_call(call, context.trace);
@@ -85,7 +85,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         mode: SendMode,
         to: Option<OutIdx>,
         bytes: Bytes,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         let Self { context, point_to_point: messages, .. } = self;
         let send = |to| messages.send(context, to, bytes, messages.is_detached_in(mode, bytes), outbox);

@@ -348,7 +348,7 @@ impl FoundAccesses {
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Begins a call on a file.
-    pub(super) fn file_call(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn file_call(&mut self, id: CallId, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         let context = &self.context;
         let call = context.trace.call(id);
         let kind = ActionKind::of_call(call, context.trace);
@@ -413,7 +413,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     }
 
     /// Begins the call that sets the view of a file.
-    pub(super) fn set_view(&mut self, id: CallId, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn set_view(&mut self, id: CallId, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
         let context = &self.context;
         let Call::SetView { file, .. } = context.trace.call(id) else {
             unreachable!("the call sets the view of a file")
@@ -434,7 +434,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         id: CallId,
         access: FileAccess,
         mut steps_done: u8,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         let context = &mut self.context;
         let kind = ActionKind::of_call(context.trace.call(id), context.trace);
@@ -457,7 +457,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         id: CallId,
         offset: u64,
         steps_done: u8,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         let access = self.context.access(id, offset);
         self.continue_access(id, access, steps_done, outbox)
@@ -502,7 +502,7 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
         access: &FileAccess,
         number: u8,
         operation: Option<OperationIndex>,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
         let Some(work) = self.file_place(id).step(access, number) else { return Ok(false) };
         if self.submit_work(work, operation, outbox) {

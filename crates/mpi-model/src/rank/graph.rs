@@ -114,7 +114,7 @@ impl<'t> GraphRunner<'t> {
     fn start_ready<M: Machine, A: Analysis>(
         &mut self,
         steps: &mut u32,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         while *steps > 0
             && let Some(operation) = self.progress.ready.pop()
@@ -131,7 +131,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         operation: u32,
         start: SimTime,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         self.resolve(operation, true, start, &mut means.context.observers);
         match self.graph.operations()[operation as usize] {
@@ -162,7 +162,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         operation: u32,
         &GraphMessage { peer, tag, number, bytes }: &GraphMessage,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let Means { context, point_to_point, outbox } = means;
         let begin = context.thread.clock;
@@ -186,8 +186,8 @@ impl<'t> GraphRunner<'t> {
     fn receive<M: Machine, A: Analysis>(
         &mut self,
         operation: u32,
-        means: &mut Means<'_, 't, M, A>,
-        post: impl FnOnce(&mut Means<'_, 't, M, A>, RequestId) -> Result<(), Failure<M::Error>>,
+        means: &mut Means<'_, '_, 't, M, A>,
+        post: impl FnOnce(&mut Means<'_, '_, 't, M, A>, RequestId) -> Result<(), Failure<M::Error>>,
     ) -> Result<(), Failure<M::Error>> {
         let Means { context, point_to_point, .. } = means;
         let begin = context.thread.clock;
@@ -205,7 +205,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         operation: u32,
         request: RequestId,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let Means { context, point_to_point, .. } = means;
         let Request::Complete(completion) = point_to_point.requests.get(request) else { return };
@@ -241,7 +241,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         operation: u32,
         (kind, begin): (ActionKind, SimTime),
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let end = means.context.thread.clock;
         means.context.worked(kind);
@@ -258,8 +258,8 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         operation: u32,
         clock: SimTime,
-        means: &mut Means<'_, 't, M, A>,
-        steps: impl FnOnce(&mut Self, &mut Means<'_, 't, M, A>) -> T,
+        means: &mut Means<'_, '_, 't, M, A>,
+        steps: impl FnOnce(&mut Self, &mut Means<'_, '_, 't, M, A>) -> T,
     ) -> T {
         let (index, ended) = (OperationIndex(operation), self.progress.ended);
         means.context.thread = Thread::of_operation(clock, operation);
@@ -297,7 +297,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         OperationIndex(operation): OperationIndex,
         request: RequestId,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let posted = self.posted(operation, means.point_to_point.parameters());
         self.run(operation, posted, means, |graph, means| graph.end_message(operation, request, means));
@@ -308,7 +308,7 @@ impl<'t> GraphRunner<'t> {
         &mut self,
         OperationIndex(operation): OperationIndex,
         at: SimTime,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let start = self.progress.starts[operation as usize].at;
         self.run(operation, at, means, |graph, means| {
@@ -317,7 +317,7 @@ impl<'t> GraphRunner<'t> {
     }
 
     /// Reports the states and the waits of the rank, which has ended; returns its end.
-    fn report<M: Machine, A: Analysis>(&mut self, means: &mut Means<'_, 't, M, A>) -> SimTime {
+    fn report<M: Machine, A: Analysis>(&mut self, means: &mut Means<'_, '_, 't, M, A>) -> SimTime {
         let (last, end) = (OperationIndex(self.last()), self.end_of_rank());
         let observers = &mut means.context.observers;
         // The path to the end of the rank is that of the operation that ended last.
@@ -369,17 +369,21 @@ fn envelope(peer: Rank, tag: u32, number: u32, bytes: Bytes) -> CollectiveMessag
 
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the graph of the rank, and the means by which it runs.
-    pub(super) fn graph<'a>(
+    pub(super) fn graph<'a, 'o>(
         &'a mut self,
-        outbox: &'a mut RankOutbox<M>,
-    ) -> Option<(&'a mut GraphRunner<'t>, Means<'a, 't, M, A>)> {
+        outbox: &'a mut RankOutbox<'o, M>,
+    ) -> Option<(&'a mut GraphRunner<'t>, Means<'a, 'o, 't, M, A>)> {
         let Self { context, point_to_point, graph, .. } = self;
         Some((graph.as_deref_mut()?, Means { context, point_to_point, outbox }))
     }
 
     /// Starts what can start, an operation in each step, and ends the rank once all operations have ended.
     #[cold]
-    pub(super) fn resume_graph(&mut self, steps: &mut u32, outbox: &mut RankOutbox<M>) -> Outcome<M::Error> {
+    pub(super) fn resume_graph(
+        &mut self,
+        steps: &mut u32,
+        outbox: &mut RankOutbox<'_, M>,
+    ) -> Outcome<M::Error> {
         let (graph, mut means) = self.graph(outbox).expect("the program is a graph");
         if graph.progress.started == 0 && graph.progress.ready.is_empty() {
             graph.ready_first(&mut means.context.observers);

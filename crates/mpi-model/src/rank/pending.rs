@@ -74,7 +74,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         &mut self,
         granted: bool,
         steps: &mut u32,
-        outbox: &mut RankOutbox<M>,
+        outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => Ok(Control::Continue),

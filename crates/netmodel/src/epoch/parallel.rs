@@ -363,7 +363,7 @@ pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<Si
 
 #[cfg(test)]
 mod tests {
-    use pdes_core::{Bytes, Rank};
+    use pdes_core::{Bytes, LpId};
 
     use super::*;
     use crate::epoch::message::FlowKey;
@@ -373,7 +373,7 @@ mod tests {
         let flow = FlowKey { begin: SimTime::from_picos(u64::MAX - 1), src: HostId::new(2), count: 3 };
         let [src, dst] = [4, u32::MAX].map(HostId::new);
         let (size, tag) = (Bytes::new(1 << 50), u64::MAX - 2);
-        let (at, submitter) = (SimTime::from_picos(8), Rank::new(9));
+        let (at, submitter) = (SimTime::from_picos(8), LpId::new(9));
         let request = Message { at, order: u64::MAX, submitter, src, dst, size, tag };
         let kinds = [
             MessageKind::Request(request),

@@ -1,6 +1,6 @@
 //! Submitted messages, computations and timers that are not complete.
 
-use pdes_core::{Bytes, Rank, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, LpId, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use crate::{HostId, Message};
@@ -36,7 +36,7 @@ pub(super) enum Work {
 pub(super) struct MessageOrder {
     sent: SimTime,
     number: u64,
-    submitter: Rank,
+    submitter: LpId,
 }
 
 impl MessageOrder {

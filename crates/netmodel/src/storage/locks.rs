@@ -202,7 +202,7 @@ impl ClientLocks {
 
 #[cfg(test)]
 mod tests {
-    use pdes_core::Rank;
+    use pdes_core::LpId;
 
     use super::*;
     use crate::HostId;
@@ -211,7 +211,7 @@ mod tests {
     const PLACE: Place = (3, FILE);
 
     fn client(number: u32) -> Client {
-        Client { rank: Rank::new(number), host: HostId::new(number) }
+        Client { lp: LpId::new(number), host: HostId::new(number) }
     }
 
     fn extent(begin: u64, end: u64, is_write: bool) -> Extent {

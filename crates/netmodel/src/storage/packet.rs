@@ -1,17 +1,17 @@
 //! Messages between clients and I/O servers.
 
-use pdes_core::{Bytes, Rank};
+use pdes_core::{Bytes, LpId};
 use serde::{Deserialize, Serialize};
 
 use super::locks::LockId;
 use super::server::TransferId;
 use crate::HostId;
 
-/// A rank that accesses files, and its host.
+/// A logical process that accesses files, and its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Client {
-    /// Rank.
-    pub rank: Rank,
+    /// The process.
+    pub lp: LpId,
     /// Its host, to which locks belong.
     pub host: HostId,
 }

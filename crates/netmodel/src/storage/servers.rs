@@ -26,7 +26,7 @@ mod server_process;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,8 @@ struct Progress<T> {
     clients: BTreeMap<HostId, ClientProcess<T>>,
     /// Servers by their numbers, each with that of its device.
     servers: BTreeMap<u32, (u32, ServerProcess)>,
-    /// Operations to come, by their begin, their rank, and the number of those before.
-    upcoming: BTreeMap<(SimTime, Rank, u64), (FileRequest, T)>,
+    /// Operations to come, by their begin, their process, and the number of those before.
+    upcoming: BTreeMap<(SimTime, LpId, u64), (FileRequest, T)>,
     submitted: u64,
     events: BinaryHeap<Reverse<ScheduledEvent>>,
     /// Instant from which each metadata server is free.
@@ -149,7 +149,7 @@ impl<'a, T: Copy> FileServers<'a, T> {
 
     /// Submits an operation that begins at an instant, which is not before the last event.
     pub fn submit(&mut self, at: SimTime, request: FileRequest, tag: T) {
-        let key = (at, request.client.rank, self.state.submitted);
+        let key = (at, request.client.lp, self.state.submitted);
         self.state.upcoming.insert(key, (request, tag));
         self.state.submitted += 1;
     }
@@ -369,11 +369,11 @@ impl<T: State + Copy + Serialize + DeserializeOwned> State for FileServers<'_, T
         if !visitor.saves_whole(upcoming) {
             visitor.compare(&upcoming.len());
             let visited = std::mem::take(upcoming).into_iter().map(|(key, (request, mut tag))| {
-                let (mut at, rank, order) = key;
+                let (mut at, lp, order) = key;
                 at.visit(visitor);
-                visitor.compare(&(rank, request));
+                visitor.compare(&(lp, request));
                 tag.visit(visitor);
-                ((at, rank, order), (request, tag))
+                ((at, lp, order), (request, tag))
             });
             *upcoming = visited.collect();
         }

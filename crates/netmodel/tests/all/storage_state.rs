@@ -6,7 +6,7 @@ use netmodel::storage::{
     Client, Consequences, FileOperation, FileRequest, FileServers, Packet, ServerMessage, ServerUsage,
 };
 use netmodel::{FileSystemId, HostId, Platform};
-use pdes_core::{Observation, Rank, SimDuration, SimTime, State, StateVisitor, load_state, save_state};
+use pdes_core::{LpId, Observation, SimDuration, SimTime, State, StateVisitor, load_state, save_state};
 use proptest::prelude::*;
 
 const HOSTS: u32 = 6;
@@ -51,7 +51,7 @@ impl State for Machine<'_> {
     }
 }
 
-/// An operation: when in a period [ps], rank, file system, file, operation, place and size.
+/// An operation: when in a period [ps], host, file system, file, operation, place and size.
 type Operation = (u64, u32, u32, u32, FileOperation, u64, u64);
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
@@ -59,8 +59,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let operation = prop::sample::select(vec![Read, Write, Write, ReadExisting, Open, Sync]);
     let place = (0_u64..500_000, 1_u64..300_000);
     let one = (0_u64..20_000_000_000, 0..HOSTS, 0_u32..2, 0_u32..3, operation, place);
-    let one = one.prop_map(|(at, rank, system, file, operation, (offset, bytes))| {
-        (at, rank, system, file, operation, offset, bytes)
+    let one = one.prop_map(|(at, host, system, file, operation, (offset, bytes))| {
+        (at, host, system, file, operation, offset, bytes)
     });
     prop::collection::vec(one, 1..25)
 }
@@ -74,8 +74,8 @@ impl<'a> Machine<'a> {
     }
 
     fn submit(&mut self, begin: SimTime, operations: &[Operation]) {
-        for (tag, &(at, rank, system, file, operation, offset, bytes)) in (0..).zip(operations) {
-            let client = Client { rank: Rank::new(rank), host: HostId::new(rank) };
+        for (tag, &(at, host, system, file, operation, offset, bytes)) in (0..).zip(operations) {
+            let client = Client { lp: LpId::new(host), host: HostId::new(host) };
             let system = FileSystemId::new(system);
             let request = FileRequest { system, client, file, operation, offset, bytes };
             self.servers.submit(begin + SimDuration::from_picos(at), request, tag);

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Rank, SimTime};
+use crate::{LpId, SimTime};
 
 /// An event that is granted once nothing earlier can happen, at its place in the order of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Candidate {
     pub(crate) at: SimTime,
     pub(crate) kind: CandidateKind,
-    pub(crate) rank: Rank,
+    pub(crate) lp: LpId,
 }
 
 /// The kind of a candidate, in the order of those of one instant.
@@ -27,22 +27,22 @@ pub(crate) enum CandidateKind {
 #[derive(Debug, Default)]
 pub(crate) struct ConditionalEvents {
     in_order: BTreeSet<Candidate>,
-    of_process: BTreeMap<Rank, Candidate>,
+    of_process: BTreeMap<LpId, Candidate>,
 }
 
 impl ConditionalEvents {
     /// Schedules the event of a process, in place of the one that it had.
-    pub(crate) fn set(&mut self, rank: Rank, at: SimTime) {
-        self.insert(Candidate { at, kind: CandidateKind::Conditional, rank });
+    pub(crate) fn set(&mut self, lp: LpId, at: SimTime) {
+        self.insert(Candidate { at, kind: CandidateKind::Conditional, lp });
     }
 
     /// Schedules the resumption of a process that is held at this time.
-    pub(crate) fn hold(&mut self, rank: Rank, at: SimTime) {
-        self.insert(Candidate { at, kind: CandidateKind::Held, rank });
+    pub(crate) fn hold(&mut self, lp: LpId, at: SimTime) {
+        self.insert(Candidate { at, kind: CandidateKind::Held, lp });
     }
 
     fn insert(&mut self, candidate: Candidate) {
-        if let Some(before) = self.of_process.insert(candidate.rank, candidate) {
+        if let Some(before) = self.of_process.insert(candidate.lp, candidate) {
             self.in_order.remove(&before);
         }
         self.in_order.insert(candidate);
@@ -50,10 +50,10 @@ impl ConditionalEvents {
 
     /// Removes the event of a process, if it has one.
     #[inline]
-    pub(crate) fn remove(&mut self, rank: Rank) {
+    pub(crate) fn remove(&mut self, lp: LpId) {
         // Most programs have none.
         if !self.of_process.is_empty()
-            && let Some(candidate) = self.of_process.remove(&rank)
+            && let Some(candidate) = self.of_process.remove(&lp)
         {
             self.in_order.remove(&candidate);
         }
@@ -67,7 +67,7 @@ impl ConditionalEvents {
     /// Removes and returns the earliest event.
     pub(crate) fn pop_first(&mut self) -> Option<Candidate> {
         let first = self.in_order.pop_first()?;
-        self.of_process.remove(&first.rank);
+        self.of_process.remove(&first.lp);
         Some(first)
     }
 }
@@ -79,13 +79,13 @@ mod tests {
     #[test]
     fn an_event_replaces_the_one_before() {
         let at = SimTime::from_picos;
-        let (one, two) = (Rank::new(1), Rank::new(2));
+        let (one, two) = (LpId::new(1), LpId::new(2));
         let mut events = ConditionalEvents::default();
         events.set(two, at(5));
         events.set(one, at(5));
         events.set(one, at(3));
         events.set(two, at(9));
-        let conditional = |at, rank| Candidate { at, kind: CandidateKind::Conditional, rank };
+        let conditional = |at, lp| Candidate { at, kind: CandidateKind::Conditional, lp };
         assert_eq!(events.first(), Some(conditional(at(3), one)));
         events.remove(one);
         assert_eq!(events.pop_first(), Some(conditional(at(9), two)));
@@ -95,12 +95,12 @@ mod tests {
     #[test]
     fn processes_that_are_held_come_before_events_of_the_same_instant() {
         let at = SimTime::from_picos;
-        let (one, two, three) = (Rank::new(1), Rank::new(2), Rank::new(3));
+        let (one, two, three) = (LpId::new(1), LpId::new(2), LpId::new(3));
         let mut events = ConditionalEvents::default();
         events.set(one, at(5));
         events.hold(two, at(5));
         events.set(three, at(4));
-        let order = std::iter::from_fn(|| events.pop_first().map(|candidate| candidate.rank));
+        let order = std::iter::from_fn(|| events.pop_first().map(|candidate| candidate.lp));
         assert_eq!(order.collect::<Vec<_>>(), [three, two, one]);
     }
 }

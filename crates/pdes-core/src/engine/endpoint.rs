@@ -13,7 +13,7 @@ use super::partition::MemberPartition;
 use super::quiescence::{Decision, Quiescence};
 use super::run_ahead::LowerBounds;
 use super::worker::SharedState;
-use crate::Rank;
+use crate::LpId;
 use crate::cluster::backoff::Backoff;
 
 /// Maximum size of the tokens of a frame in memory \[B\]: encoded they are smaller, and fit into a message.
@@ -28,13 +28,13 @@ const POLLS_BEFORE_REPORT: u32 = 20;
 /// A message between two workers of one member.
 pub(crate) enum Message<T> {
     /// Tokens for processes of the receiver, in the order in which they were sent.
-    Batch(Vec<(Rank, T)>),
+    Batch(Vec<(LpId, T)>),
     /// Encoded tokens from another member.
     Frame(Vec<u8>),
     /// To the first worker: a frame for another member.
     Forward { member: usize, frame: Vec<u8> },
     /// The conditional event of this process is committed.
-    Commit(Rank),
+    Commit(LpId),
     /// To the first worker: all workers of the member are idle.
     Quiescent,
     /// The run is over.
@@ -66,7 +66,7 @@ pub(crate) struct WorkerEndpoint<'a, T> {
     inbox: Receiver<Message<T>>,
     peers: Vec<Sender<Message<T>>>,
     destinations: Vec<Destination<T>>,
-    outgoing: Vec<Vec<(Rank, T)>>,
+    outgoing: Vec<Vec<(LpId, T)>>,
     batch: usize,
     /// Maximum number of tokens in a frame to another member.
     member_batch: usize,
@@ -132,7 +132,7 @@ impl<T> EndpointBuilder<T> {
             is_distributed: share.global.workers() > self.peers.len(),
             peers: self.peers,
             batch,
-            member_batch: batch.min(FRAME_BYTES / size_of::<(Rank, T)>()).max(1),
+            member_batch: batch.min(FRAME_BYTES / size_of::<(LpId, T)>()).max(1),
             counts: MessageCounts::default(),
             lower_bounds: &shared.lower_bounds,
             backlog: &shared.backlog,
@@ -158,16 +158,16 @@ impl<'a, T> WorkerEndpoint<'a, T> {
         self.partition.global.slots(self.global_index()).start
     }
 
-    /// Returns the slot of a rank.
+    /// Returns the slot of a process.
     #[inline]
-    pub(crate) fn slot(&self, rank: Rank) -> u32 {
-        self.partition.global.slot(rank)
+    pub(crate) fn slot(&self, lp: LpId) -> u32 {
+        self.partition.global.slot(lp)
     }
 
-    /// Returns the rank in a slot.
+    /// Returns the process in a slot.
     #[inline]
-    pub(crate) fn rank(&self, place: u32) -> Rank {
-        self.partition.global.rank(place)
+    pub(crate) fn lp(&self, place: u32) -> LpId {
+        self.partition.global.lp(place)
     }
 
     pub(crate) fn all_workers(&self) -> usize {
@@ -272,7 +272,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
             self.backlog.queued.store(gateway.backlog(), Ordering::Relaxed);
             let (worker, message) = match arrival? {
                 Arrival::Tokens { worker, packets } => (worker, Message::Frame(packets)),
-                Arrival::Commit(rank) => (self.local_worker(rank), Message::Commit(rank)),
+                Arrival::Commit(lp) => (self.local_worker(lp), Message::Commit(lp)),
                 Arrival::Stop => {
                     self.stop_all();
                     return Some(Message::Stop);
@@ -285,8 +285,8 @@ impl<'a, T> WorkerEndpoint<'a, T> {
         }
     }
 
-    fn local_worker(&self, rank: Rank) -> usize {
-        self.partition.locate_worker(self.partition.global.worker(rank)).1
+    fn local_worker(&self, lp: LpId) -> usize {
+        self.partition.locate_worker(self.partition.global.worker(lp)).1
     }
 
     /// Registers as idle and waits for a message.
@@ -355,10 +355,10 @@ impl<'a, T> WorkerEndpoint<'a, T> {
                 }
                 self.stop_all();
             }
-            Decision::Commit(rank) => {
-                if !self.gateway.as_mut().is_some_and(|gateway| gateway.commit(rank)) {
+            Decision::Commit(lp) => {
+                if !self.gateway.as_mut().is_some_and(|gateway| gateway.commit(lp)) {
                     quiescence.count_sent();
-                    self.send_uncounted(self.local_worker(rank), Message::Commit(rank));
+                    self.send_uncounted(self.local_worker(lp), Message::Commit(lp));
                 }
             }
         }
@@ -372,7 +372,7 @@ impl<'a, T> WorkerEndpoint<'a, T> {
 
 impl<T: Serialize + DeserializeOwned> WorkerEndpoint<'_, T> {
     /// Queues a token for a process of another worker, and sends the batch if it is full.
-    pub(crate) fn enqueue(&mut self, to: Rank, token: T) {
+    pub(crate) fn enqueue(&mut self, to: LpId, token: T) {
         let owner = self.partition.global.worker(to);
         let batch = &mut self.outgoing[owner];
         batch.push((to, token));
@@ -429,10 +429,10 @@ impl<T: Serialize + DeserializeOwned> WorkerEndpoint<'_, T> {
     }
 
     /// Decodes tokens from another member; `None` if they are not tokens for processes of this worker.
-    pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(Rank, T)>> {
+    pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(LpId, T)>> {
         let packets = decode_tokens(frame)?;
         let (whole, places) = (&self.partition.global, self.partition.global.slots(self.global_index()));
-        let is_here = |to: Rank| to.get() < whole.len() && places.contains(&whole.slot(to));
+        let is_here = |to: LpId| to.get() < whole.len() && places.contains(&whole.slot(to));
         packets.iter().all(|&(to, _)| is_here(to)).then_some(packets)
     }
 }

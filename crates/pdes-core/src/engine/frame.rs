@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditional_events::Candidate;
 use crate::cluster::{RunParameters, encoding};
-use crate::{Rank, SimTime};
+use crate::{LpId, SimTime};
 
 /// A control or data unit from one member to another. Counted frames may activate the receiver; an idle member reports how
 /// many of them it has sent and received.
@@ -16,7 +16,7 @@ pub(crate) enum Frame {
     /// Counted: tokens for this worker of the receiver, which [follow](decode_tokens) the frame.
     Tokens { worker: usize },
     /// Counted: the conditional event of this process is committed.
-    Commit(Rank),
+    Commit(LpId),
     /// To member 0: no worker of the sender can run.
     Idle(Report),
     /// A process has failed at this instant; events past it do not matter any more.
@@ -47,11 +47,11 @@ pub(crate) struct Report {
 /// The summary of a run, over some or all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunSummary {
-    /// Time, rank and order of the earliest failure.
-    pub(crate) fault: Option<(SimTime, Rank, u64)>,
+    /// Time, process and order of the earliest failure.
+    pub(crate) fault: Option<(SimTime, LpId, u64)>,
     pub(crate) steps: u64,
     /// Processes that have not finished.
-    pub(crate) waiting: Vec<Rank>,
+    pub(crate) waiting: Vec<LpId>,
     /// The run was interrupted.
     pub(crate) is_stopped: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) struct RunSummary {
 impl RunSummary {
     /// Adds the summary of other processes.
     pub(crate) fn merge(&mut self, other: Self) {
-        // The earliest fault by (time, rank, order).
+        // The earliest fault by (time, process, order).
         self.fault = self.fault.into_iter().chain(other.fault).min();
         self.steps += other.steps;
         self.waiting.extend(other.waiting);
@@ -76,7 +76,7 @@ impl Frame {
 }
 
 /// Encodes a frame with these tokens and their receivers, for a worker of another member.
-pub(crate) fn encode_tokens<T: Serialize>(worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
+pub(crate) fn encode_tokens<T: Serialize>(worker: usize, packets: &[(LpId, T)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of::<Frame>() + size_of_val(packets));
     encoding::append(&Frame::Tokens { worker }, &mut bytes);
     packets.iter().for_each(|packet| encoding::append(packet, &mut bytes));
@@ -84,7 +84,7 @@ pub(crate) fn encode_tokens<T: Serialize>(worker: usize, packets: &[(Rank, T)]) 
 }
 
 /// Decodes the tokens of a frame; `None` if that is impossible because the members run different programs.
-pub(crate) fn decode_tokens<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<Vec<(Rank, T)>> {
+pub(crate) fn decode_tokens<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<Vec<(LpId, T)>> {
     std::iter::from_fn(|| (!bytes.is_empty()).then(|| encoding::take(&mut bytes))).collect()
 }
 
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn frames_come_back() {
         let at = SimTime::from_picos;
-        let candidate = Some(Candidate { at: at(5), kind: CandidateKind::Held, rank: Rank::new(6) });
+        let candidate = Some(Candidate { at: at(5), kind: CandidateKind::Held, lp: LpId::new(6) });
         let frames = [
-            Frame::Parameters(RunParameters { ranks: 1, workers: 2, token_bytes: 3 }),
+            Frame::Parameters(RunParameters { lps: 1, workers: 2, token_bytes: 3 }),
             Frame::Tokens { worker: 4 },
-            Frame::Commit(Rank::new(9)),
+            Frame::Commit(LpId::new(9)),
             Frame::Idle(Report { sent: vec![1, 2], received: vec![3, 4], candidate, cutoff: at(7) }),
             Frame::Cutoff(at(10)),
             Frame::RequestBound(at(11)),
@@ -109,7 +109,7 @@ mod tests {
             Frame::Summary(RunSummary {
                 fault: None,
                 steps: 12,
-                waiting: vec![Rank::new(13)],
+                waiting: vec![LpId::new(13)],
                 is_stopped: true,
             }),
         ];
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        let packets = [(Rank::new(1), 2_u16), (Rank::new(3), 4)];
+        let packets = [(LpId::new(1), 2_u16), (LpId::new(3), 4)];
         let frame = encode_tokens(5, &packets);
         let rest = &mut frame.as_slice();
         assert_eq!(encoding::take(rest), Some(Frame::Tokens { worker: 5 }));

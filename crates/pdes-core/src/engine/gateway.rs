@@ -9,7 +9,7 @@ use super::run_ahead::LowerBounds;
 use super::termination::TerminationDetector;
 use crate::cluster::backoff::Backoff;
 use crate::cluster::{Cluster, ClusterError, ReceivedMessage, RunParameters, encoding};
-use crate::{Progress, Rank, SimTime};
+use crate::{LpId, Progress, SimTime};
 
 /// Period at which the other members send their progress to member 0.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ pub(crate) enum Arrival {
     /// Encoded tokens.
     Tokens { worker: usize, packets: Vec<u8> },
     /// The conditional event of this process is committed.
-    Commit(Rank),
+    Commit(LpId),
     /// The run is over.
     Stop,
 }
@@ -213,9 +213,9 @@ impl<'a> ClusterGateway<'a> {
                 self.lower_bounds.lower(worker, floor);
                 return Some(Arrival::Tokens { worker, packets: rest.to_vec() });
             }
-            Some(Frame::Commit(rank)) => {
+            Some(Frame::Commit(lp)) => {
                 self.received[from] += 1;
-                return Some(Arrival::Commit(rank));
+                return Some(Arrival::Commit(lp));
             }
             Some(Frame::Idle(report)) => self.detector.record(from, report),
             Some(Frame::Cutoff(at)) => self.lower_bounds.lower_cutoff(at),
@@ -262,11 +262,11 @@ impl<'a> ClusterGateway<'a> {
     }
 
     /// Sends the commit of a conditional event if its process belongs to another member; returns true if so.
-    pub(crate) fn commit(&mut self, rank: Rank) -> bool {
-        let (member, _) = self.partition.locate_worker(self.partition.global.worker(rank));
+    pub(crate) fn commit(&mut self, lp: LpId) -> bool {
+        let (member, _) = self.partition.locate_worker(self.partition.global.worker(lp));
         let is_remote = member != self.me();
         if is_remote {
-            self.send(member, &Frame::Commit(rank).to_bytes());
+            self.send(member, &Frame::Commit(lp).to_bytes());
         } else {
             // A local commit is not a counted frame. The next report may equal the last one, for another event of the process
             // at the same instant, and must still be recorded.

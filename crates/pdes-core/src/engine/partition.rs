@@ -1,48 +1,48 @@
-//! The partition of ranks over workers.
+//! The partition of processes over workers.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Rank;
+use crate::LpId;
 
-/// The assignment of ranks to workers, those of all members of a cluster or of the only process.
+/// The assignment of processes to workers, those of all members of a cluster or of the only process.
 ///
 /// With `T` workers per member, worker `w` of member `m` has the number `m * T + w`. A partition never changes a result.
 ///
 /// ```
-/// use pdes_core::{Partition, Rank};
+/// use pdes_core::{Partition, LpId};
 ///
 /// let blocks = Partition::blocks(5, 2);
-/// assert_eq!(blocks.worker(Rank::new(2)), 1);
+/// assert_eq!(blocks.worker(LpId::new(2)), 1);
 /// let given = Partition::new(&[1, 0, 1, 0, 1], 2);
-/// assert_eq!(given.ranks(1).collect::<Vec<_>>(), [0, 2, 4].map(Rank::new));
+/// assert_eq!(given.lps(1).collect::<Vec<_>>(), [0, 2, 4].map(LpId::new));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// First slot of each worker, and the number of ranks. Slots number all ranks, sorted by (worker, rank).
+    /// First slot of each worker, and the number of processes. Slots number all processes, sorted by (worker, process).
     starts: Arc<[u32]>,
-    /// Permutation between ranks and slots; `None` if it is the identity.
+    /// Permutation between processes and slots; `None` if it is the identity.
     order: Option<Arc<Permutation>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Permutation {
     slots: Box<[u32]>,
-    ranks: Box<[u32]>,
+    lps: Box<[u32]>,
 }
 
 impl Partition {
-    /// Assigns ranks to workers in contiguous blocks whose sizes differ by at most one.
+    /// Assigns processes to workers in contiguous blocks whose sizes differ by at most one.
     ///
     /// # Panics
     /// If `workers` is zero.
-    pub fn blocks(ranks: u32, workers: usize) -> Self {
+    pub fn blocks(lps: u32, workers: usize) -> Self {
         assert!(workers > 0, "a partition needs at least one worker");
-        let start = |worker| (worker as u64 * u64::from(ranks) / workers as u64) as u32;
+        let start = |worker| (worker as u64 * u64::from(lps) / workers as u64) as u32;
         Self { starts: (0..=workers).map(start).collect(), order: None }
     }
 
-    /// Assigns rank `i` to worker `owners[i]`.
+    /// Assigns process `i` to worker `owners[i]`.
     ///
     /// # Panics
     /// If an owner is not below `workers`.
@@ -54,27 +54,27 @@ impl Partition {
         }
         (0..workers).for_each(|worker| starts[worker + 1] += starts[worker]);
         let mut next = starts.clone();
-        let (mut places, mut ranks) = (vec![0; owners.len()], vec![0; owners.len()]);
-        for (rank, &owner) in owners.iter().enumerate() {
+        let (mut places, mut lps) = (vec![0; owners.len()], vec![0; owners.len()]);
+        for (lp, &owner) in owners.iter().enumerate() {
             let place = &mut next[owner as usize];
-            places[rank] = *place;
-            ranks[*place as usize] = rank as u32;
+            places[lp] = *place;
+            lps[*place as usize] = lp as u32;
             *place += 1;
         }
-        let order = Permutation { slots: places.into(), ranks: ranks.into() };
+        let order = Permutation { slots: places.into(), lps: lps.into() };
         let order = (!owners.is_sorted()).then(|| Arc::new(order));
         Self { starts: starts.into(), order }
     }
 
-    /// Inserts workers without ranks for the members of a cluster that do not work. This partition is one of the workers of those that do,
+    /// Inserts workers without processes for the members of a cluster that do not work. This partition is one of the workers of those that do,
     /// `workers` of each.
     ///
     /// ```
-    /// use pdes_core::{Partition, Rank};
+    /// use pdes_core::{Partition, LpId};
     ///
     /// let spread = Partition::blocks(5, 2).spread_over(&[false, true, false, true], 1);
-    /// assert_eq!([0, 1, 2, 3].map(|worker| spread.ranks(worker).count()), [0, 2, 0, 3]);
-    /// assert_eq!(spread.worker(Rank::new(2)), 3);
+    /// assert_eq!([0, 1, 2, 3].map(|worker| spread.lps(worker).count()), [0, 2, 0, 3]);
+    /// assert_eq!(spread.worker(LpId::new(2)), 3);
     /// ```
     ///
     /// # Panics
@@ -93,12 +93,12 @@ impl Partition {
         Self { starts: starts.into(), order: self.order }
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of processes.
     pub fn len(&self) -> u32 {
         *self.starts.last().expect("a partition has at least one start")
     }
 
-    /// Returns true if there are no ranks.
+    /// Returns true if there are no processes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -108,16 +108,16 @@ impl Partition {
         self.starts.len() - 1
     }
 
-    /// Returns the worker of a rank.
+    /// Returns the worker of a process.
     #[inline]
-    pub fn worker(&self, rank: Rank) -> usize {
-        let place = self.slot(rank);
+    pub fn worker(&self, lp: LpId) -> usize {
+        let place = self.slot(lp);
         self.starts.partition_point(|&start| start <= place) - 1
     }
 
-    /// Returns the ranks of a worker, in ascending order.
-    pub fn ranks(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
-        self.slots(worker).map(|place| self.rank(place))
+    /// Returns the processes of a worker, in ascending order.
+    pub fn lps(&self, worker: usize) -> impl Iterator<Item = LpId> + '_ {
+        self.slots(worker).map(|place| self.lp(place))
     }
 
     pub(crate) fn slots(&self, worker: usize) -> Range<u32> {
@@ -125,25 +125,25 @@ impl Partition {
     }
 
     #[inline]
-    pub(crate) fn slot(&self, rank: Rank) -> u32 {
-        self.order.as_ref().map_or(rank.get(), |order| order.slots[rank.index()])
+    pub(crate) fn slot(&self, lp: LpId) -> u32 {
+        self.order.as_ref().map_or(lp.get(), |order| order.slots[lp.index()])
     }
 
     #[inline]
-    pub(crate) fn rank(&self, place: u32) -> Rank {
-        Rank::new(self.order.as_ref().map_or(place, |order| order.ranks[place as usize]))
+    pub(crate) fn lp(&self, place: u32) -> LpId {
+        LpId::new(self.order.as_ref().map_or(place, |order| order.lps[place as usize]))
     }
 
-    /// Permutes a list from rank order to slot order.
-    pub(crate) fn to_slot_order<T>(&self, of_ranks: Vec<T>) -> Vec<T> {
+    /// Permutes a list from the order of numbers to that of slots.
+    pub(crate) fn to_slot_order<T>(&self, of_lps: Vec<T>) -> Vec<T> {
         match &self.order {
-            Some(order) => permute(of_ranks, &order.ranks),
-            None => of_ranks,
+            Some(order) => permute(of_lps, &order.lps),
+            None => of_lps,
         }
     }
 
-    /// Permutes a list from slot order to rank order.
-    pub(crate) fn to_rank_order<T>(&self, of_places: Vec<T>) -> Vec<T> {
+    /// Permutes a list from the order of slots to that of numbers.
+    pub(crate) fn to_lp_order<T>(&self, of_places: Vec<T>) -> Vec<T> {
         match &self.order {
             Some(order) => permute(of_places, &order.slots),
             None => of_places,
@@ -197,30 +197,30 @@ mod tests {
         let whole = Partition::blocks(7, 4);
         let places: Vec<_> = (0..4).map(|worker| whole.slots(worker)).collect();
         assert_eq!(places, [0..1, 1..3, 3..5, 5..7]);
-        assert_eq!(whole.worker(Rank::new(3)), 2);
+        assert_eq!(whole.worker(LpId::new(3)), 2);
         let last = MemberPartition::new(whole, 2, 1);
         assert_eq!((last.first_worker(), last.slots()), (2, 3..7));
         assert_eq!(last.locate_worker(3), (1, 1));
     }
 
     #[test]
-    fn workers_may_have_no_ranks() {
+    fn workers_may_have_no_lps() {
         let partition = Partition::blocks(1, 3);
-        assert_eq!(partition.worker(Rank::new(0)), 2);
+        assert_eq!(partition.worker(LpId::new(0)), 2);
         let given = Partition::new(&[2], 3);
         assert_eq!(given, partition);
     }
 
     #[test]
-    fn places_are_by_worker_then_by_rank() {
+    fn places_are_by_worker_then_by_lp() {
         let partition = Partition::new(&[2, 0, 2, 0, 1], 3);
-        let ranks: Vec<Vec<u32>> =
-            (0..3).map(|worker| partition.ranks(worker).map(Rank::get).collect()).collect();
-        assert_eq!(ranks, [vec![1, 3], vec![4], vec![0, 2]]);
+        let lps: Vec<Vec<u32>> =
+            (0..3).map(|worker| partition.lps(worker).map(LpId::get).collect()).collect();
+        assert_eq!(lps, [vec![1, 3], vec![4], vec![0, 2]]);
         let sorted = partition.to_slot_order((0..5).collect());
         assert_eq!(sorted, [1, 3, 4, 0, 2]);
-        assert_eq!(partition.to_rank_order(sorted), [0, 1, 2, 3, 4]);
-        assert_eq!((0..5).map(|rank| partition.worker(Rank::new(rank))).collect::<Vec<_>>(), [2, 0, 2, 0, 1]);
+        assert_eq!(partition.to_lp_order(sorted), [0, 1, 2, 3, 4]);
+        assert_eq!((0..5).map(|lp| partition.worker(LpId::new(lp))).collect::<Vec<_>>(), [2, 0, 2, 0, 1]);
     }
 
     #[test]

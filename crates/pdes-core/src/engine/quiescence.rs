@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use super::conditional_events::Candidate;
 use super::endpoint::MessageCounts;
-use crate::{Rank, SimTime};
+use crate::{LpId, SimTime};
 
 /// Detects quiescence by counting messages (Mattern 1987): an idle worker, which has sent all its queued tokens, registers
 /// with the numbers of messages that it sent and received. If all workers are registered and the sums agree, no message is
@@ -31,14 +31,14 @@ pub(crate) enum Decision {
     /// End the run.
     Stop,
     /// Grant the conditional event of this process, the earliest of all.
-    Commit(Rank),
+    Commit(LpId),
 }
 
 impl Decision {
     /// Decides to grant the earliest event, or to stop if there is none before the earliest failure.
     pub(crate) fn new(candidate: Option<Candidate>, cutoff: SimTime) -> Self {
         match candidate {
-            Some(first) if first.at <= cutoff => Self::Commit(first.rank),
+            Some(first) if first.at <= cutoff => Self::Commit(first.lp),
             _ => Self::Stop,
         }
     }
@@ -117,15 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_event_is_committed_and_ties_go_to_the_lower_rank() {
+    fn the_earliest_event_is_committed_and_ties_go_to_the_lower_lp() {
         let quiescence = Quiescence::new(2);
         let at = SimTime::from_picos;
-        let event =
-            |rank| Some(Candidate { at: at(7), kind: CandidateKind::Conditional, rank: Rank::new(rank) });
+        let event = |lp| Some(Candidate { at: at(7), kind: CandidateKind::Conditional, lp: LpId::new(lp) });
         let earliest = event(3);
         assert_eq!(quiescence.register_idle(0, NONE, earliest), None);
         assert_eq!(quiescence.register_idle(1, NONE, event(5)), Some(Quiescent(earliest)));
-        assert_eq!(Decision::new(earliest, at(7)), Decision::Commit(Rank::new(3)));
+        assert_eq!(Decision::new(earliest, at(7)), Decision::Commit(LpId::new(3)));
         assert_eq!(Decision::new(earliest, at(6)), Decision::Stop);
     }
 }

@@ -7,7 +7,7 @@ use super::RunAhead;
 use super::conditional_events::ConditionalEvents;
 use super::jitter::Jitter;
 use super::run_ahead::Window;
-use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+use crate::{Fault, LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// Maximum number of steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
 const STEPS_PER_TURN: u32 = 4096;
@@ -94,7 +94,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
     pub(crate) fn resume(
         &mut self,
         local: u32,
-        rank: Rank,
+        lp: LpId,
         cutoff: SimTime,
         granted: bool,
     ) -> Result<(), Fault<P::Error>> {
@@ -121,12 +121,12 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {
-                self.conditionals.set(rank, at);
+                self.conditionals.set(lp, at);
                 State::Blocked
             }
             Ok(Pause::AtCheckpoint) => {
                 // A checkpoint is committed like a conditional event: those before it are granted first.
-                self.conditionals.hold(rank, self.processes[index].clock());
+                self.conditionals.hold(lp, self.processes[index].clock());
                 State::AtCheckpoint
             }
             Ok(Pause::Finished) => State::Finished,
@@ -145,43 +145,43 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
     /// to an earlier failure.
     // Called for every token: without the attribute a replay executes 1 % more instructions.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, local: u32, rank: Rank, token: P::Token) -> Result<(), Fault<P::Error>> {
+    pub(crate) fn deliver(&mut self, local: u32, lp: LpId, token: P::Token) -> Result<(), Fault<P::Error>> {
         let index = local as usize;
         let wake = self.processes[index].deliver(token, &mut self.outbox)?;
         if wake != Wake::No && self.states[index] == State::Blocked {
-            self.wake(local, rank, wake);
+            self.wake(local, lp, wake);
         }
         Ok(())
     }
 
     /// Changes the state of a blocked process.
-    fn wake(&mut self, local: u32, rank: Rank, wake: Wake) {
+    fn wake(&mut self, local: u32, lp: LpId, wake: Wake) {
         match wake {
             Wake::No => {}
             Wake::Ready => {
-                self.conditionals.remove(rank);
+                self.conditionals.remove(lp);
                 self.states[local as usize] = State::Ready;
                 // Last in, first out: a token is read while it is in the cache. Above all, a process that runs after its
                 // sender has reached the horizon has a whole window of work; with a first-in, first-out queue each process
                 // would block again on the next token of another.
                 self.ready.push_front(local);
             }
-            Wake::Conditional(at) => self.conditionals.set(rank, at),
+            Wake::Conditional(at) => self.conditionals.set(lp, at),
         }
     }
 
     /// Makes a process that is at a checkpoint ready again.
-    pub(crate) fn leave_checkpoint(&mut self, local: u32, rank: Rank) {
-        self.conditionals.remove(rank);
+    pub(crate) fn leave_checkpoint(&mut self, local: u32, lp: LpId) {
+        self.conditionals.remove(lp);
         self.states[local as usize] = State::Ready;
         self.ready.push_back(local);
     }
 
     /// Suspends a process. Its resumption is queued like a conditional event at its clock, so that the run ends when nothing
     /// else can happen before.
-    pub(crate) fn suspend(&mut self, local: u32, rank: Rank) {
+    pub(crate) fn suspend(&mut self, local: u32, lp: LpId) {
         self.states[local as usize] = State::Suspended;
-        self.conditionals.hold(rank, self.processes[local as usize].clock());
+        self.conditionals.hold(lp, self.processes[local as usize].clock());
     }
 
     pub(crate) fn is_suspended(&self, local: u32) -> bool {

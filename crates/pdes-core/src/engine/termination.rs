@@ -48,7 +48,7 @@ impl TerminationDetector {
 mod tests {
     use super::super::conditional_events::{Candidate, CandidateKind};
     use super::*;
-    use crate::{Rank, SimTime};
+    use crate::{LpId, SimTime};
 
     fn report(sent: [u64; 3], received: [u64; 3]) -> Report {
         Report { sent: sent.into(), received: received.into(), candidate: None, cutoff: SimTime::MAX }
@@ -72,13 +72,12 @@ mod tests {
         let at = SimTime::from_picos;
         let mut detector = TerminationDetector::new(3);
         let with = |candidate, cutoff| Report { candidate, cutoff, ..report([0; 3], [0; 3]) };
-        let event = |time, rank| {
-            Some(Candidate { at: at(time), kind: CandidateKind::Conditional, rank: Rank::new(rank) })
-        };
+        let event =
+            |time, lp| Some(Candidate { at: at(time), kind: CandidateKind::Conditional, lp: LpId::new(lp) });
         detector.record(0, with(event(7, 1), SimTime::MAX));
         detector.record(1, with(event(5, 4), SimTime::MAX));
         detector.record(2, with(None, at(5)));
-        assert_eq!(detector.decide(), Some(Decision::Commit(Rank::new(4))));
+        assert_eq!(detector.decide(), Some(Decision::Commit(LpId::new(4))));
         detector.record(2, with(None, at(4)));
         assert_eq!(detector.decide(), Some(Decision::Stop));
     }

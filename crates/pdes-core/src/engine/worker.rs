@@ -12,7 +12,7 @@ use super::quiescence::Quiescence;
 use super::run_ahead::LowerBounds;
 use super::run_queue::RunQueue;
 use crate::cluster::backoff::Backoff;
-use crate::{Fault, Interrupt, Process, Progress, Rank, SimTime};
+use crate::{Fault, Interrupt, LpId, Process, Progress, SimTime};
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -71,7 +71,7 @@ impl SharedState {
 /// The result of one worker.
 pub(crate) struct WorkerResult<P: Process> {
     pub(crate) processes: Vec<P>,
-    pub(crate) waiting: Vec<Rank>,
+    pub(crate) waiting: Vec<LpId>,
     pub(crate) is_stopped: bool,
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) steps: u64,
@@ -117,7 +117,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
             }
             if let Some(local) = self.run_queue.next_ready() {
                 if self.must_suspend() {
-                    self.run_queue.suspend(local, self.rank(local));
+                    self.run_queue.suspend(local, self.lp(local));
                 } else {
                     self.resume(local, false);
                 }
@@ -147,9 +147,9 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
     /// Resumes a process and dispatches what it sends.
     fn resume(&mut self, local: u32, granted: bool) {
         self.backoff = Backoff::new();
-        let (rank, cutoff) = (self.rank(local), self.shared.lower_bounds.cutoff());
+        let (lp, cutoff) = (self.lp(local), self.shared.lower_bounds.cutoff());
         let steps = self.run_queue.steps;
-        if let Err(fault) = self.run_queue.resume(local, rank, cutoff, granted) {
+        if let Err(fault) = self.run_queue.resume(local, lp, cutoff, granted) {
             self.record_fault(local, fault);
         }
         self.has_advanced |= granted || self.run_queue.steps > steps;
@@ -179,17 +179,17 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
 
     fn record_fault(&mut self, local: u32, fault: Fault<P::Error>) {
         self.shared.lower_bounds.lower_cutoff(fault.at);
-        self.fault.record(self.rank(local), fault);
+        self.fault.record(self.lp(local), fault);
     }
 
-    fn rank(&self, local: u32) -> Rank {
-        self.endpoint.rank(self.first_slot + local)
+    fn lp(&self, local: u32) -> LpId {
+        self.endpoint.lp(self.first_slot + local)
     }
 
     /// Returns the local index of a process; for a process of another worker, an index that is out of range.
     #[inline]
-    fn local(&self, rank: Rank) -> u32 {
-        self.endpoint.slot(rank).wrapping_sub(self.first_slot)
+    fn local(&self, lp: LpId) -> u32 {
+        self.endpoint.slot(lp).wrapping_sub(self.first_slot)
     }
 
     /// Delivers the tokens of the outbox, and those that their receivers send in response.
@@ -208,7 +208,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
     }
 
     fn deliver(&mut self, local: u32, token: P::Token) {
-        if let Err(fault) = self.run_queue.deliver(local, self.rank(local), token) {
+        if let Err(fault) = self.run_queue.deliver(local, self.lp(local), token) {
             self.record_fault(local, fault);
         }
     }
@@ -225,7 +225,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
                 };
                 self.deliver_all(packets);
             }
-            Message::Commit(rank) => return self.grant(rank),
+            Message::Commit(lp) => return self.grant(lp),
             Message::Forward { .. } | Message::Quiescent => {
                 unreachable!("the exchange keeps what is for itself")
             }
@@ -238,7 +238,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
         true
     }
 
-    fn deliver_all(&mut self, packets: Vec<(Rank, P::Token)>) {
+    fn deliver_all(&mut self, packets: Vec<(LpId, P::Token)>) {
         for (to, token) in packets {
             self.deliver(self.local(to), token);
         }
@@ -247,14 +247,10 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
 
     /// Grants the earliest conditional event of all; returns false if the run is over, which is so if the process is at a
     /// checkpoint or suspended.
-    fn grant(&mut self, rank: Rank) -> bool {
+    fn grant(&mut self, lp: LpId) -> bool {
         let first = self.run_queue.conditionals.pop_first();
-        assert_eq!(
-            first.map(|first| first.rank),
-            Some(rank),
-            "a commit is for the earliest conditional event"
-        );
-        let local = self.local(rank);
+        assert_eq!(first.map(|first| first.lp), Some(lp), "a commit is for the earliest conditional event");
+        let local = self.local(lp);
         let is_held = self.run_queue.is_suspended(local);
         self.is_interrupted = self.must_suspend() || is_held && self.has_no_failure();
         if self.run_queue.is_at_checkpoint(local) || self.is_interrupted {
@@ -269,7 +265,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
     fn raise_horizon(&mut self) -> HorizonUpdate {
         if self.must_suspend() {
             let parked = self.run_queue.take_parked();
-            parked.into_iter().for_each(|local| self.run_queue.suspend(local, self.rank(local)));
+            parked.into_iter().for_each(|local| self.run_queue.suspend(local, self.lp(local)));
         }
         let floors = &self.shared.lower_bounds;
         let least = self.run_queue.least_parked_clock().filter(|&least| least <= floors.cutoff());
@@ -305,7 +301,7 @@ impl<'a, P: Process<WorkRequest = Infallible>> Worker<'a, P> {
     fn finish(mut self) -> (WorkerResult<P>, Option<ClusterGateway<'a>>) {
         let reached = self.run_queue.processes.iter().map(Process::clock).max();
         self.publish(reached.unwrap_or_default());
-        let waiting = self.run_queue.unfinished().map(|local| self.rank(local)).collect();
+        let waiting = self.run_queue.unfinished().map(|local| self.lp(local)).collect();
         let is_stopped = self.is_interrupted || self.run_queue.any_at_checkpoint();
         let gateway = self.endpoint.take_gateway();
         let Self { run_queue: RunQueue { processes, steps, .. }, fault, .. } = self;

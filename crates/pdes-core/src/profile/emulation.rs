@@ -76,7 +76,7 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Runs processes on workers that own them in contiguous blocks; process `i` is rank `i`. A process that fails stops.
+    /// Runs processes on workers that own them in contiguous blocks, in the order of their numbers. A process that fails stops.
     ///
     /// It takes somewhat longer than a run on one thread, and as much memory.
     ///
@@ -265,14 +265,14 @@ impl<'a, P: Process<WorkRequest = Infallible>> Emulator<'a, P> {
     fn grant(&mut self) -> bool {
         let first = |worker: &EmulatedWorker<P>| worker.run_queue.conditionals.first();
         let events = (0..).zip(&self.workers).filter_map(|(number, worker)| Some((first(worker)?, number)));
-        let Some((Candidate { rank, .. }, number)) = events.min() else { return false };
+        let Some((Candidate { lp, .. }, number)) = events.min() else { return false };
         let (now, hops) = self.last_clock();
         let at = now + self.costs.quiescence;
         let worker = self.worker(number);
         worker.run_queue.conditionals.pop_first();
         worker.action += 1;
         (worker.now, worker.hops) = (at, hops);
-        let (local, horizon) = (worker.local(rank), worker.run_queue.horizon);
+        let (local, horizon) = (worker.local(lp), worker.run_queue.horizon);
         self.clocks.lower(number, horizon);
         self.resume(number, local, true);
         true

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 
 use super::{Bins, Blocks};
-use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+use crate::{Fault, LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// A process that behaves as the one that it wraps, and profiles it; see [`Profile`](super::Profile).
 #[derive(Debug)]
@@ -35,12 +35,12 @@ pub struct TokenWithDepth<T> {
 }
 
 impl<P: Process> Profiled<P> {
-    pub(super) fn new(inner: P, blocks: Blocks, rank: u32) -> Self {
+    pub(super) fn new(inner: P, blocks: Blocks, lp: u32) -> Self {
         Self {
             inner,
             outbox: Outbox::new(),
             blocks,
-            block: blocks.of(rank),
+            block: blocks.of(lp),
             depth: 0,
             ahead: BinaryHeap::new(),
             work: Bins::default(),
@@ -81,7 +81,7 @@ impl<P: Process> Profiled<P> {
         outbox.submitted.append(&mut self.outbox.submitted);
     }
 
-    fn count(&mut self, to: Rank) {
+    fn count(&mut self, to: LpId) {
         self.tokens += 1;
         if let Some(level) = self.blocks.first_level_apart(self.block, self.blocks.of(to.get())) {
             self.cuts[level] += 1;

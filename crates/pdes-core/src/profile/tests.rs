@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 
 use super::*;
-use crate::{Engine, Fault, Outbox, Pause, Rank, SimTime, Turn, Wake};
+use crate::{Engine, Fault, LpId, Outbox, Pause, SimTime, Turn, Wake};
 
 /// Receives a token in each round but the first, works, and sends one on: a pipeline, or a ring of all.
 struct Stage {
@@ -51,7 +51,7 @@ impl Process for Stage {
             self.done += 1;
             let next = self.me + 1;
             if next < self.size || self.is_ring && self.done < self.rounds {
-                outbox.send(Rank::new(next % self.size), self.clock);
+                outbox.send(LpId::new(next % self.size), self.clock);
             }
         }
         Ok(Pause::Finished)
@@ -86,7 +86,7 @@ fn a_ring_has_no_parallelism() {
     let (profile, clocks) = profile(8, 3, true, 1);
     assert_eq!((profile.steps, profile.critical_path), (24, 24));
     assert_eq!(clocks[7], SimTime::from_picos(24_000));
-    // All tokens but the last go to the next rank; 2, 4 and 8 workers have as many borders, the last of which the two
+    // All tokens but the last go to the next process; 2, 4 and 8 workers have as many borders, the last of which the two
     // closing tokens cross.
     let cuts: Vec<_> = profile.levels.iter().map(|level| (level.workers, level.cut_tokens)).collect();
     assert_eq!(cuts, [(2, 3 + 2), (4, 3 * 3 + 2), (8, 3 * 7 + 2)]);
@@ -151,17 +151,17 @@ fn a_longer_latency_costs_as_often_as_messages_are_waited_for() {
 
 #[test]
 fn blocks_of_fewer_workers_are_made_of_whole_ones() {
-    for ranks in [1, 2, 5, 8, 1000, 4097, 16384] {
-        let blocks = Blocks::new(ranks);
+    for lps in [1, 2, 5, 8, 1000, 4097, 16384] {
+        let blocks = Blocks::new(lps);
         for level in 0..blocks.levels() {
             let workers = 2_u64 << level;
-            for rank in 0..ranks {
-                // The engine's rule: worker `w` begins at rank `w * ranks / workers`.
-                let block = u64::from(blocks.of(rank)) >> (blocks.levels() - 1 - level);
-                let first = |worker: u64| worker * u64::from(ranks) / workers;
+            for lp in 0..lps {
+                // The engine's rule: worker `w` begins at process `w * processes / workers`.
+                let block = u64::from(blocks.of(lp)) >> (blocks.levels() - 1 - level);
+                let first = |worker: u64| worker * u64::from(lps) / workers;
                 assert!(
-                    (first(block)..first(block + 1)).contains(&u64::from(rank)),
-                    "{rank} of {ranks}, {workers}"
+                    (first(block)..first(block + 1)).contains(&u64::from(lp)),
+                    "{lp} of {lps}, {workers}"
                 );
             }
         }

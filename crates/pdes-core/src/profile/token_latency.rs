@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::time::Instant;
 
-use crate::{Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use crate::{Engine, Fault, LpId, Outbox, Pause, Process, SimDuration, SimTime, Turn, Wake};
 
 /// Number of hops of one measurement; the result is the median of several.
 const HOPS: u32 = 4_000;
 const MEASUREMENTS: usize = 7;
 
-/// A process of a ping-pong between two ranks.
+/// A process of a ping-pong between two processes.
 struct PingPong {
     me: u32,
     left: u32,
@@ -30,13 +30,13 @@ impl Process for PingPong {
     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<()>) -> Result<Pause, Fault<Infallible>> {
         if self.me == 0 && !self.has_started {
             self.has_started = true;
-            outbox.send(Rank::new(1), ());
+            outbox.send(LpId::new(1), ());
         }
         while self.received > 0 && self.left > 0 {
             self.received -= 1;
             self.left -= 1;
             if self.left > 0 || self.me == 1 {
-                outbox.send(Rank::new(1 - self.me), ());
+                outbox.send(LpId::new(1 - self.me), ());
             }
         }
         Ok(if self.left == 0 { Pause::Finished } else { Pause::Blocked })

@@ -3,29 +3,29 @@
 use std::ops::Range;
 
 use super::RegionIndex;
-use crate::Rank;
+use crate::LpId;
 
 /// The assignment of regions, and of the processes that belong to them, to the members of a cluster: contiguous blocks of
 /// regions. A member with an empty block waits for the others, and costs them nothing.
 ///
 /// ```
-/// use pdes_core::{Rank, RegionBlocks};
+/// use pdes_core::{LpId, RegionBlocks};
 ///
 /// // Two processes in each of the regions 0 to 2, one in region 3.
 /// let blocks = RegionBlocks::new(vec![0, 1, 2, 3, 0, 1, 2], 4, 2);
 /// assert_eq!((blocks.regions(0), blocks.regions(1)), (0..2, 2..4));
-/// assert!(blocks.ranks(1).eq([2, 3, 6].map(Rank::new)));
+/// assert!(blocks.lps(1).eq([2, 3, 6].map(LpId::new)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionBlocks {
-    /// Region of each rank.
-    region_of_rank: Vec<RegionIndex>,
+    /// Region of each process.
+    region_of_lp: Vec<RegionIndex>,
     /// First region of each member, and the number of regions.
     starts: Vec<RegionIndex>,
 }
 
 impl RegionBlocks {
-    /// Divides regions into one block for each member, with about as many processes each; rank `i` belongs to region
+    /// Divides regions into one block for each member, with about as many processes each; process `i` belongs to region
     /// `homes[i]`. If fewer regions have processes than there are members, some members have no processes.
     ///
     /// # Panics
@@ -36,7 +36,7 @@ impl RegionBlocks {
         Self::with_costs(homes, &process_counts, &vec![true; members])
     }
 
-    /// Divides regions into blocks of about equal cost, in any unit, for those members that are to work; rank `i` belongs to region
+    /// Divides regions into blocks of about equal cost, in any unit, for those members that are to work; process `i` belongs to region
     /// `homes[i]`.
     ///
     /// ```
@@ -60,7 +60,7 @@ impl RegionBlocks {
         };
         let mut starts: Vec<_> = works.iter().map(start).collect();
         starts.push(end);
-        Self { region_of_rank: homes, starts }
+        Self { region_of_lp: homes, starts }
     }
 
     /// Returns the number of members.
@@ -83,16 +83,16 @@ impl RegionBlocks {
         self.starts[member]..self.starts[member + 1]
     }
 
-    /// Returns the ranks that belong to the regions of a member, in ascending order.
-    pub fn ranks(&self, member: usize) -> impl Iterator<Item = Rank> + '_ {
+    /// Returns the processes that belong to the regions of a member, in ascending order.
+    pub fn lps(&self, member: usize) -> impl Iterator<Item = LpId> + '_ {
         let regions = self.regions(member);
-        let homes = (0..).zip(&self.region_of_rank);
-        homes.filter(move |(_, home)| regions.contains(home)).map(|(rank, _)| Rank::new(rank))
+        let homes = (0..).zip(&self.region_of_lp);
+        homes.filter(move |(_, home)| regions.contains(home)).map(|(lp, _)| LpId::new(lp))
     }
 
-    /// Returns the region of each rank.
-    pub fn region_of_rank(&self) -> &[RegionIndex] {
-        &self.region_of_rank
+    /// Returns the region of each process.
+    pub fn region_of_lp(&self) -> &[RegionIndex] {
+        &self.region_of_lp
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
             regions.end
         });
         assert_eq!(end, process_counts.len() as u32);
-        (0..members).map(|member| blocks.ranks(member).count()).collect()
+        (0..members).map(|member| blocks.lps(member).count()).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::mailboxes::{Mailboxes, RegionMessage, RegionMessages};
 use super::{ExchangeCounts, ProcessLocation, RegionIndex};
 use crate::cluster::{Cluster, ClusterError, FragmentAssembler, RunParameters, encoding};
 use crate::engine::frame::RunSummary;
-use crate::{Progress, Rank, SimTime};
+use crate::{LpId, Progress, SimTime};
 
 /// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
 ///
@@ -59,7 +59,7 @@ struct PartialReduction {
 pub(super) struct RegionalSummary {
     pub(super) summary: RunSummary,
     /// Earliest conditional event for which a process has paused.
-    pub(super) conditional: Option<(SimTime, Rank)>,
+    pub(super) conditional: Option<(SimTime, LpId)>,
     /// Cut at which the run has stopped; none on members without regions.
     pub(super) cut: Option<SimTime>,
     /// Counts of the whole run, the same on all members that have regions; none elsewhere.
@@ -83,7 +83,7 @@ where
         workers: usize,
     ) -> Result<Self, ClusterError> {
         let ours = RunParameters {
-            ranks: locations.len() as u32,
+            lps: locations.len() as u32,
             workers: workers as u32,
             token_bytes: size_of::<T>().max(size_of::<M>()) as u32,
         };
@@ -236,8 +236,8 @@ where
         while !bytes.is_empty() {
             let (from, to, message) = encoding::take(bytes)?;
             let is_here = match message {
-                RegionMessage::Token(rank, _) => {
-                    self.locations.get(rank.index()).is_some_and(|location| location.region == to)
+                RegionMessage::Token(lp, _) => {
+                    self.locations.get(lp.index()).is_some_and(|location| location.region == to)
                 }
                 RegionMessage::Region(_) => true,
             };
@@ -349,27 +349,27 @@ mod tests {
     #[test]
     fn summaries_add_up() {
         let at = SimTime::from_picos;
-        let [one, other] = [(5, 2), (4, 7)].map(|(picos, rank)| RegionalSummary {
+        let [one, other] = [(5, 2), (4, 7)].map(|(picos, lp)| RegionalSummary {
             summary: RunSummary {
-                fault: Some((at(picos), Rank::new(rank), 0)),
+                fault: Some((at(picos), LpId::new(lp), 0)),
                 steps: picos,
-                waiting: vec![Rank::new(rank)],
-                is_stopped: rank == 7,
+                waiting: vec![LpId::new(lp)],
+                is_stopped: lp == 7,
             },
-            conditional: (rank == 7).then_some((at(1), Rank::new(3))),
-            cut: (rank == 2).then_some(at(9)),
+            conditional: (lp == 7).then_some((at(1), LpId::new(3))),
+            cut: (lp == 2).then_some(at(9)),
             exchange_counts: ExchangeCounts { boundaries: picos - 4, ..ExchangeCounts::default() },
         });
         let mut all = one;
         all.merge(other);
         let expected = RegionalSummary {
             summary: RunSummary {
-                fault: Some((at(4), Rank::new(7), 0)),
+                fault: Some((at(4), LpId::new(7), 0)),
                 steps: 9,
-                waiting: vec![Rank::new(2), Rank::new(7)],
+                waiting: vec![LpId::new(2), LpId::new(7)],
                 is_stopped: true,
             },
-            conditional: Some((at(1), Rank::new(3))),
+            conditional: Some((at(1), LpId::new(3))),
             cut: Some(at(9)),
             exchange_counts: ExchangeCounts { boundaries: 1, ..ExchangeCounts::default() },
         };

@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::RegionIndex;
-use crate::Rank;
+use crate::LpId;
 
 /// A message to a region or to one of its processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RegionMessage<T, M> {
     /// Token of a process to this process.
-    Token(Rank, T),
+    Token(LpId, T),
     /// Message of a region to a region.
     Region(M),
 }

@@ -9,11 +9,11 @@ use crate::engine::conditional_events::{Candidate, ConditionalEvents};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
-use crate::{Process, Rank, SimTime, SubmittedWork, Wake};
+use crate::{LpId, Process, SimTime, SubmittedWork, Wake};
 
 /// The outgoing tokens and messages of a region group.
 pub(super) struct Outgoing<T, M> {
-    pub(super) tokens: Vec<(RegionIndex, Rank, T)>,
+    pub(super) tokens: Vec<(RegionIndex, LpId, T)>,
     pub(super) messages: Vec<(RegionIndex, M)>,
 }
 
@@ -32,7 +32,7 @@ impl<T, M> Outgoing<T, M> {
 pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
     index: RegionIndex,
     pub(crate) region: R,
-    ranks: Vec<Rank>,
+    lps: Vec<LpId>,
     pub(crate) run_queue: ResourceRunQueue<P>,
     /// The region has all processes: there is one order of events.
     is_whole: bool,
@@ -41,7 +41,7 @@ pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
     /// Conditional events, which a whole commits in the order of time.
     conditionals: ConditionalEvents,
     /// First conditional event for which a process of a part has paused; it ends the run.
-    conditional: Option<(SimTime, Rank)>,
+    conditional: Option<(SimTime, LpId)>,
     pub(super) outgoing: Outgoing<P::Token, R::Message>,
     /// Contribution after the last task.
     contribution: Contribution,
@@ -53,10 +53,10 @@ pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
 pub(crate) struct GroupResult<P: Process, R> {
     pub(crate) region: R,
     pub(crate) processes: Vec<P>,
-    pub(crate) waiting: Vec<Rank>,
+    pub(crate) waiting: Vec<LpId>,
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) steps: u64,
-    pub(super) conditional: Option<(SimTime, Rank)>,
+    pub(super) conditional: Option<(SimTime, LpId)>,
 }
 
 impl<P: Process, R: Region<P>> RegionGroup<P, R> {
@@ -64,15 +64,15 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     pub(crate) fn new(
         index: RegionIndex,
         region: R,
-        ranked_processes: Vec<(Rank, P)>,
+        numbered_processes: Vec<(LpId, P)>,
         is_whole: bool,
         jitter: Option<u64>,
     ) -> Self {
-        let (ranks, processes): (Vec<Rank>, Vec<P>) = ranked_processes.into_iter().unzip();
+        let (lps, processes): (Vec<LpId>, Vec<P>) = numbered_processes.into_iter().unzip();
         Self {
             index,
             region,
-            ranks,
+            lps,
             run_queue: ResourceRunQueue::new(processes, jitter.map(|seed| Jitter::new(seed, index as usize))),
             is_whole,
             now: SimTime::ZERO,
@@ -139,17 +139,17 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         match (next, conditional) {
             (Some(at), conditional) if conditional.is_none_or(|first| at <= first.at) => {
                 self.now = at;
-                if let Err((rank, fault)) = self.region.advance(&mut self.run_queue.outbox) {
+                if let Err((lp, fault)) = self.region.advance(&mut self.run_queue.outbox) {
                     // All earlier events are committed, and the region cannot continue.
-                    self.run_queue.fault.record(rank, fault);
+                    self.run_queue.fault.record(lp, fault);
                     return false;
                 }
                 self.dispatch(locations);
             }
-            (_, Some(Candidate { at, rank, .. })) => {
+            (_, Some(Candidate { at, lp, .. })) => {
                 self.now = at;
                 self.conditionals.pop_first();
-                self.resume(locations[rank.index()].index, SimTime::MAX, true, locations);
+                self.resume(locations[lp.index()].index, SimTime::MAX, true, locations);
             }
             (_, None) => return false,
         }
@@ -203,7 +203,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         for &work in &self.run_queue.outbox.submitted {
             let SubmittedWork { at, from, .. } = work;
             let is_late = self.is_whole && at < self.now;
-            assert!(!is_late, "rank {from} submits work for {at} s, before the present of {} s", self.now);
+            assert!(!is_late, "lp {from} submits work for {at} s, before the present of {} s", self.now);
             self.region.submit(work, &mut self.outgoing.messages);
         }
         self.run_queue.outbox.submitted.clear();
@@ -211,19 +211,19 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
 
     /// Resumes a process and dispatches what it sends.
     fn resume(&mut self, place: u32, cutoff: SimTime, granted: bool, locations: &[ProcessLocation]) {
-        let rank = self.ranks[place as usize];
-        if let Some(at) = self.run_queue.resume(place, rank, cutoff, granted) {
-            self.await_event(rank, at);
+        let lp = self.lps[place as usize];
+        if let Some(at) = self.run_queue.resume(place, lp, cutoff, granted) {
+            self.await_event(lp, at);
         }
         self.dispatch(locations);
     }
 
     /// Lets a process wait for a conditional event.
-    fn await_event(&mut self, rank: Rank, at: SimTime) {
+    fn await_event(&mut self, lp: LpId, at: SimTime) {
         if self.is_whole {
-            self.conditionals.set(rank, at);
+            self.conditionals.set(lp, at);
         } else {
-            self.conditional.get_or_insert((at, rank));
+            self.conditional.get_or_insert((at, lp));
         }
     }
 
@@ -242,7 +242,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         self.run_queue.outbox.clear();
     }
 
-    fn deliver(&mut self, to: Rank, token: P::Token, locations: &[ProcessLocation]) {
+    fn deliver(&mut self, to: LpId, token: P::Token, locations: &[ProcessLocation]) {
         match self.run_queue.deliver(locations[to.index()].index, to, token) {
             Wake::No => {}
             Wake::Ready => self.conditionals.remove(to),
@@ -251,7 +251,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     pub(crate) fn finish(self) -> GroupResult<P, R> {
-        let waiting = self.run_queue.unfinished().map(|place| self.ranks[place]).collect();
+        let waiting = self.run_queue.unfinished().map(|place| self.lps[place]).collect();
         let Self { region, run_queue: ResourceRunQueue { processes, fault, steps, .. }, conditional, .. } =
             self;
         GroupResult { region, processes, waiting, fault, steps, conditional }

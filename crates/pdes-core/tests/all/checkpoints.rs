@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 
 use pdes_core::{
-    Cluster, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime, Turn, Wake,
+    Cluster, Ending, Engine, Fault, LpId, Outbox, Pause, Process, Progress, SimDuration, SimTime, Turn, Wake,
 };
 
 /// Passes a token on to the next process of a ring a number of times, and pauses at a checkpoint after each.
 #[derive(Clone, Debug, PartialEq)]
 struct Passer {
     me: u32,
-    ranks: u32,
+    lps: u32,
     left: u32,
     has_sent: bool,
     arrived: Vec<SimTime>,
@@ -44,7 +44,7 @@ impl Process for Passer {
         }
         if !std::mem::replace(&mut self.has_sent, true) {
             let delay = SimDuration::from_picos(10 + u64::from(self.me));
-            outbox.send(Rank::new((self.me + 1) % self.ranks), self.clock + delay);
+            outbox.send(LpId::new((self.me + 1) % self.lps), self.clock + delay);
         }
         let Some(at) = self.arrived.get(self.taken) else { return Ok(Pause::Blocked) };
         self.clock = self.clock.max(*at);
@@ -58,10 +58,10 @@ impl Process for Passer {
     }
 }
 
-fn ring(ranks: u32, rounds: u32) -> Vec<Passer> {
+fn ring(lps: u32, rounds: u32) -> Vec<Passer> {
     let passer = |me| Passer {
         me,
-        ranks,
+        lps,
         left: rounds,
         has_sent: false,
         arrived: Vec::new(),
@@ -70,7 +70,7 @@ fn ring(ranks: u32, rounds: u32) -> Vec<Passer> {
         event: None,
         granted: None,
     };
-    (0..ranks).map(passer).collect()
+    (0..lps).map(passer).collect()
 }
 
 /// Runs the processes from checkpoint to checkpoint; returns them at the end, and the number of runs.
@@ -93,7 +93,7 @@ fn run(engine: &Engine, mut processes: Vec<Passer>) -> (Vec<Passer>, u32) {
 fn a_run_ends_where_all_are_at_checkpoints() {
     let first = run(&Engine::new(1), ring(5, 4));
     assert_eq!(first.1, 4);
-    // Each round the slowest neighbour counts: 14 ps from rank 4 to rank 0, and from there on.
+    // Each round the slowest neighbour counts: 14 ps from process 4 to process 0, and from there on.
     assert_eq!(first.0[0].clock.as_picos(), 14 + 13 + 12 + 11);
     for threads in [2, 3, 7] {
         for seed in 0..4 {
@@ -102,14 +102,14 @@ fn a_run_ends_where_all_are_at_checkpoints() {
     }
 }
 
-/// The first of two ranks is at checkpoints at 10, 21 and 31: an event at 15 comes after the first and before the second.
+/// The first of two processes is at checkpoints at 10, 21 and 31: an event at 15 comes after the first and before the second.
 #[test]
 fn conditional_events_and_checkpoints_keep_their_order() {
     let with_event = |picos| {
         let mut processes = ring(3, 4);
         processes[2].event = Some(SimTime::from_picos(picos));
-        processes[0].ranks = 2;
-        processes[1].ranks = 2;
+        processes[0].lps = 2;
+        processes[1].lps = 2;
         processes[2].left = 0;
         processes
     };
@@ -136,9 +136,9 @@ fn several_members_stop_at_checkpoints() {
     for members in [2, 3] {
         let parts = Cluster::in_memory(members, |mut cluster| {
             let engine = Engine::new(2);
-            let ranks = engine.ranks(cluster.member(), members, 6);
+            let lps = engine.lps(cluster.member(), members, 6);
             let all = ring(6, 5);
-            let mut processes: Vec<_> = ranks.iter().map(|rank| all[rank.index()].clone()).collect();
+            let mut processes: Vec<_> = lps.iter().map(|lp| all[lp.index()].clone()).collect();
             for runs in 1.. {
                 let run = engine
                     .run_distributed(&mut cluster, 6, processes, &Progress::new(2))

@@ -7,7 +7,7 @@ use crate::network::station::{Log, Op, Phase};
 use std::convert::Infallible;
 
 use pdes_core::{
-    Cluster, ClusterError, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, RunAhead,
+    Cluster, ClusterError, Ending, Engine, Fault, LpId, Outbox, Pause, Process, Progress, RunAhead,
     RunParameters, SimDuration, SimTime, Turn, Wake,
 };
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ fn members_with_different_parameters_get_an_error() {
             let network = ring(6 + cluster.member() as u32, 3, 10);
             network.run_part(&Engine::new(1), &mut cluster, &Log::default()).map(|run| run.ending)
         });
-        let terms = |ranks| RunParameters { ranks, workers: 1, token_bytes: 32 };
+        let terms = |lps| RunParameters { lps, workers: 1, token_bytes: 32 };
         let mismatch = |member, theirs, ours| ClusterError::Mismatch {
             member,
             theirs: terms(theirs),
@@ -218,7 +218,7 @@ impl TryFrom<u8> for Foreign {
     }
 }
 
-/// Rank 0 sends such a token to each other rank, and all wait.
+/// Process 0 sends such a token to each other process, and all wait.
 struct Sender(u32);
 
 impl Process for Sender {
@@ -232,7 +232,7 @@ impl Process for Sender {
 
     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<Foreign>) -> Result<Pause, Fault<Infallible>> {
         if self.0 == 0 {
-            (1..6).for_each(|to| outbox.send(Rank::new(to), Foreign));
+            (1..6).for_each(|to| outbox.send(LpId::new(to), Foreign));
         }
         Ok(Pause::Blocked)
     }
@@ -247,7 +247,7 @@ fn undecodable_tokens_end_the_run_for_all() {
     guarded(|| {
         let parts = Cluster::in_memory(2, |mut cluster| {
             let engine = Engine::new(2);
-            let senders = engine.ranks(cluster.member(), 2, 6).into_iter().map(|rank| Sender(rank.get()));
+            let senders = engine.lps(cluster.member(), 2, 6).into_iter().map(|lp| Sender(lp.get()));
             engine
                 .run_distributed(&mut cluster, 6, senders.collect(), &Progress::new(2))
                 .map(|run| run.ending)

@@ -1,12 +1,12 @@
-//! Conditional events are granted in the order of (time, rank), after all that happens before them.
+//! Conditional events are granted in the order of (time, process), after all that happens before them.
 
 use crate::network::schedule::Network;
 use crate::network::station::Op;
-use pdes_core::{Ending, Rank, SimTime};
+use pdes_core::{Ending, LpId, SimTime};
 use proptest::prelude::*;
 
-fn event(picos: u64, rank: u32) -> (SimTime, Rank) {
-    (SimTime::from_picos(picos), Rank::new(rank))
+fn event(picos: u64, lp: u32) -> (SimTime, LpId) {
+    (SimTime::from_picos(picos), LpId::new(lp))
 }
 
 #[test]
@@ -41,8 +41,8 @@ fn an_event_finds_all_tokens_that_were_sent_before_it() {
 
 #[test]
 fn an_event_finds_tokens_that_earlier_events_gave_rise_to() {
-    // Rank 4 sends a token after its event at 500, and that goes by ranks 3, 2 and 1 to rank 0, 100 each. They send
-    // at 500, 600, 700 and 800: rank 0 finds nothing at 750, and the token at 900.
+    // Process 4 sends a token after its event at 500, and that goes by processes 3, 2 and 1 to process 0, 100 each. They send
+    // at 500, 600, 700 and 800: process 0 finds nothing at 750, and the token at 900.
     let send = |to| Op::Send { to, latency: 100 };
     let relay = |me: u32| vec![Op::Receive { from: me + 1 }, send(me - 1)];
     let observer = vec![Op::Commit { after: 750 }, Op::Commit { after: 150 }, Op::Receive { from: 1 }];
@@ -57,7 +57,7 @@ fn an_event_finds_tokens_that_earlier_events_gave_rise_to() {
 fn equal_times_on_all_workers_go_round_by_rank() {
     let program = vec![Op::Compute(50), Op::Commit { after: 50 }];
     let outcome = Network::repeated(20, vec![program; 7]).run_everywhere();
-    let expected: Vec<_> = (1..=20).flat_map(|lap| (0..7).map(move |rank| event(100 * lap, rank))).collect();
+    let expected: Vec<_> = (1..=20).flat_map(|lap| (0..7).map(move |lp| event(100 * lap, lp))).collect();
     assert_eq!(outcome.log, expected);
 }
 
@@ -75,7 +75,7 @@ fn a_process_may_have_many_events_at_one_instant() {
 
 #[test]
 fn events_past_a_failure_are_not_granted() {
-    // Rank 0 learns at 200 that it must fail at 300; the events of the others lie at 200, 300 and 400.
+    // Process 0 learns at 200 that it must fail at 300; the events of the others lie at 200, 300 and 400.
     let failing = vec![Op::Receive { from: 1 }, Op::Compute(100), Op::Fail];
     let source = vec![Op::Commit { after: 200 }, Op::Send { to: 0, latency: 0 }];
     let event_at = |after| vec![Op::Commit { after }];
@@ -116,19 +116,19 @@ proptest! {
     }
 }
 
-/// Rank 1 sends at 300, rank 2 at 100, rank 3 at 200, latencies 50; rank 0 takes them as they arrive, and answers each
-/// before the next: rank 2's second token, sent at 260 because the answer came at 210, overtakes that of rank 1.
+/// Process 1 sends at 300, process 2 at 100, process 3 at 200, latencies 50; process 0 takes them as they arrive, and answers each
+/// before the next: process 2's second token, sent at 260 because the answer came at 210, overtakes that of process 1.
 #[test]
 fn tokens_of_any_process_come_as_they_arrive() {
     let send = |to, latency| Op::Send { to, latency };
     let observer = vec![Op::ReceiveAny, send(2, 60), Op::ReceiveAny, Op::ReceiveAny, Op::ReceiveAny];
-    let ranks = [
+    let lps = [
         observer,
         vec![Op::Compute(300), send(0, 50)],
         vec![Op::Compute(100), send(0, 50), Op::Receive { from: 0 }, Op::Compute(50), send(0, 40)],
         vec![Op::Compute(200), send(0, 50)],
     ];
-    let outcome = Network::of(ranks).run_everywhere();
+    let outcome = Network::of(lps).run_everywhere();
     assert_eq!(outcome.ending, Ending::Completed);
     assert_eq!(outcome.states[0].clock, SimTime::from_picos(350));
     // The order shows in the digest: the same tokens received by name.
@@ -146,7 +146,7 @@ fn tokens_of_any_process_come_as_they_arrive() {
 #[test]
 fn a_process_that_waits_for_any_token_in_vain_stalls() {
     let outcome = Network::of([vec![Op::ReceiveAny, Op::ReceiveAny], vec![Op::Send { to: 0, latency: 5 }]]);
-    assert_eq!(outcome.run_everywhere().ending, Ending::Deadlocked(vec![Rank::new(0)]));
+    assert_eq!(outcome.run_everywhere().ending, Ending::Deadlocked(vec![LpId::new(0)]));
 }
 
 proptest! {

@@ -22,10 +22,10 @@ fn a_wavefront_fills_and_drains() {
     let (rows, columns, planes, latency) = (4, 5, 30, 250);
     let outcome = wavefront(rows, columns, planes, latency).run_everywhere();
     assert_eq!(outcome.ending, Ending::Completed);
-    for (rank, state) in outcome.states.iter().enumerate() {
+    for (lp, state) in outcome.states.iter().enumerate() {
         // Plane k of a cell at distance d from the corner ends at d (compute + latency) + (k + 1) compute: it follows
         // plane k of its neighbours by a latency and a computation, and its own plane k - 1 by a computation.
-        let distance = rank as u64 / u64::from(columns) + rank as u64 % u64::from(columns);
+        let distance = lp as u64 / u64::from(columns) + lp as u64 % u64::from(columns);
         assert_eq!(state.clock, picos(distance * (COMPUTE + latency) + planes * COMPUTE));
     }
 }

@@ -4,21 +4,21 @@ use std::panic::AssertUnwindSafe;
 
 use crate::network::schedule::{Network, Schedule, guarded};
 use crate::network::station::{Failure, Op, Phase};
-use pdes_core::{Ending, Engine, Fault, Rank, SimTime};
+use pdes_core::{Ending, Engine, Fault, LpId, SimTime};
 
 /// A number of laps of a nanosecond that takes longer than any test.
 const FOR_DAYS: u64 = 1 << 50;
 
-fn failed(rank: u32, picos: u64, error: Failure) -> Ending<Failure> {
+fn failed(lp: u32, picos: u64, error: Failure) -> Ending<Failure> {
     let order = match error {
         Failure::PoisonedBy(from) => u64::from(from),
         Failure::Programmed => 0,
     };
-    Ending::Failed(Rank::new(rank), Fault { at: SimTime::from_picos(picos), order, error })
+    Ending::Failed(LpId::new(lp), Fault { at: SimTime::from_picos(picos), order, error })
 }
 
-fn stalled(ranks: &[u32]) -> Ending<Failure> {
-    Ending::Deadlocked(ranks.iter().copied().map(Rank::new).collect())
+fn stalled(lps: &[u32]) -> Ending<Failure> {
+    Ending::Deadlocked(lps.iter().copied().map(LpId::new).collect())
 }
 
 fn receive(from: u32) -> Op {
@@ -54,7 +54,7 @@ fn stalled_processes_are_listed_and_no_others() {
 
 #[test]
 fn the_first_failure_in_simulated_time_counts_whenever_it_happens() {
-    // Rank 0 fails at once, at 9000; rank 6 after long work, at 700; ranks 3 and 5 at 500 after longer work.
+    // Process 0 fails at once, at 9000; process 6 after long work, at 700; processes 3 and 5 at 500 after longer work.
     let [mut three, mut four] = slow_pair(3, 4, 200);
     three.extend([Op::Compute(500), Op::Fail]);
     four.push(send(5));
@@ -90,7 +90,7 @@ fn a_failure_stops_processes_that_run_free() {
 
 #[test]
 fn a_token_that_cannot_be_taken_in_does_not_hide_an_earlier_failure() {
-    // The poison arrives at 1000, most often before rank 1 has run to its own failure at 500.
+    // The poison arrives at 1000, most often before process 1 has run to its own failure at 500.
     let [mut two, three] = slow_pair(2, 3, 200);
     two.push(send(1));
     let poison = vec![Op::Poison { to: 1, latency: 1_000 }];
@@ -103,7 +103,7 @@ fn a_token_that_cannot_be_taken_in_does_not_hide_an_earlier_failure() {
 
 #[test]
 fn a_token_that_cannot_be_taken_in_leaves_what_happens_before_it() {
-    // Until the poison arrives at 1000, rank 1 continues: it sends a token at 300 that lets rank 0 fail at 400, or waits for
+    // Until the poison arrives at 1000, process 1 continues: it sends a token at 300 that lets process 0 fail at 400, or waits for
     // its event at 600 and fails then.
     let poison = Op::Poison { to: 1, latency: 1_000 };
     let sender = vec![Op::Compute(300), send(0), Op::Compute(5_000)];
@@ -117,7 +117,7 @@ fn a_token_that_cannot_be_taken_in_leaves_what_happens_before_it() {
 
 #[test]
 fn a_failed_process_still_answers() {
-    // Rank 1 fails at 500; before that, at 100, rank 0 asks it, and fails at 300 after the answer.
+    // Process 1 fails at 500; before that, at 100, process 0 asks it, and fails at 300 after the answer.
     let [mut zero, two] = slow_pair(0, 2, 200);
     let ask = Op::Ask { to: 1, latency: 0 };
     zero.extend([Op::Compute(100), ask, Op::Answer { from: 1 }, Op::Compute(200), Op::Fail]);

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use pdes_core::{
-    Cluster, Ending, Engine, Fault, Interrupt, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime,
+    Cluster, Ending, Engine, Fault, Interrupt, LpId, Outbox, Pause, Process, Progress, SimDuration, SimTime,
     Turn, Wake,
 };
 
@@ -14,7 +14,7 @@ const EVENT_EVERY: u32 = 7;
 #[derive(Clone, Debug, PartialEq)]
 struct Walker {
     me: u32,
-    ranks: u32,
+    lps: u32,
     step: u32,
     steps: u32,
     has_sent: bool,
@@ -36,7 +36,7 @@ impl Walker {
     /// Sends a token on, once a step; returns true if the token of the previous process has arrived.
     fn meet(&mut self, outbox: &mut Outbox<SimTime>) -> bool {
         if !std::mem::replace(&mut self.has_sent, true) {
-            outbox.send(Rank::new((self.me + 1) % self.ranks), self.clock + SimDuration::from_picos(3));
+            outbox.send(LpId::new((self.me + 1) % self.lps), self.clock + SimDuration::from_picos(3));
         }
         let Some(&at) = self.arrived.get(self.taken) else { return false };
         self.taken += 1;
@@ -85,10 +85,10 @@ impl Process for Walker {
     }
 }
 
-fn ring(ranks: u32, steps: u32) -> Vec<Walker> {
+fn ring(lps: u32, steps: u32) -> Vec<Walker> {
     let walker = |me| Walker {
         me,
-        ranks,
+        lps,
         step: 0,
         steps,
         has_sent: false,
@@ -98,7 +98,7 @@ fn ring(ranks: u32, steps: u32) -> Vec<Walker> {
         events: Vec::new(),
         fails_at: None,
     };
-    (0..ranks).map(walker).collect()
+    (0..lps).map(walker).collect()
 }
 
 /// Runs the processes to their end in runs that are interrupted as soon as possible; returns them, the ending and the number
@@ -146,8 +146,8 @@ fn interrupted_runs_of_several_members_add_up() {
             }
             let engine = Engine::new(2).interrupted_by(interrupt);
             let all = ring(7, 200);
-            let ranks = engine.ranks(me, members, 7);
-            let mut processes: Vec<_> = ranks.iter().map(|rank| all[rank.index()].clone()).collect();
+            let lps = engine.lps(me, members, 7);
+            let mut processes: Vec<_> = lps.iter().map(|lp| all[lp.index()].clone()).collect();
             for runs in 1.. {
                 let run = engine.run_distributed(&mut cluster, 7, processes, &Progress::new(2)).unwrap();
                 processes = run.processes;
@@ -224,7 +224,7 @@ impl Process for Meeting {
                 *clock = meeting;
                 return Ok(Pause::OutOfSteps);
             }
-            Self::Sender { .. } => outbox.send(Rank::new(0), ()),
+            Self::Sender { .. } => outbox.send(LpId::new(0), ()),
         }
         Ok(Pause::Finished)
     }

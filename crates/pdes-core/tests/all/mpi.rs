@@ -119,7 +119,7 @@ fn a_panic_ends_all_processes_with_one_message() {
     }
 }
 
-/// Rank 5 of six panics, while rank 1 runs free.
+/// Process 5 of six panics, while process 1 runs free.
 #[test]
 #[ignore = "a member of a cluster"]
 fn member_panics() {

@@ -1,17 +1,17 @@
 //! Processes that share a resource in time order.
 
 use pdes_core::{
-    Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, Region, RegionIndex, SimDuration,
+    Ending, Fault, LpId, OrderedEngine, Outbox, Pause, Process, Progress, Region, RegionIndex, SimDuration,
     SimTime, SubmittedWork, Turn, Wake,
 };
 
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
 #[derive(Default)]
 struct Counter {
-    /// Time of completion and rank of each customer.
-    queue: Vec<(SimTime, Rank)>,
+    /// Time of completion and process of each customer.
+    queue: Vec<(SimTime, LpId)>,
     free_at: SimTime,
-    served: Vec<Rank>,
+    served: Vec<LpId>,
 }
 
 const SERVICE: SimDuration = SimDuration::from_picos(10);
@@ -29,13 +29,13 @@ impl Region<Customer> for Counter {
         self.queue.first().map(|&(at, _)| at)
     }
 
-    fn advance(&mut self, outbox: &mut Outbox<SimTime, ()>) -> Result<(), (Rank, Fault<&'static str>)> {
-        let (at, rank) = self.queue.remove(0);
-        self.served.push(rank);
-        if rank.get() == 99 {
-            return Err((rank, Fault { at, order: 0, error: "the counter is closed" }));
+    fn advance(&mut self, outbox: &mut Outbox<SimTime, ()>) -> Result<(), (LpId, Fault<&'static str>)> {
+        let (at, lp) = self.queue.remove(0);
+        self.served.push(lp);
+        if lp.get() == 99 {
+            return Err((lp, Fault { at, order: 0, error: "the counter is closed" }));
         }
-        outbox.send(rank, at);
+        outbox.send(lp, at);
         Ok(())
     }
 }
@@ -57,7 +57,7 @@ enum Step {
 }
 
 struct Customer {
-    me: Rank,
+    me: LpId,
     program: Vec<Step>,
     next: usize,
     clock: SimTime,
@@ -70,7 +70,7 @@ impl Customer {
     fn new(me: u32, program: &[Step]) -> Self {
         let program = program.to_vec();
         let (clock, seen) = (SimTime::ZERO, Vec::new());
-        Self { me: Rank::new(me), program, next: 0, clock, served: 0, seen, granted: false }
+        Self { me: LpId::new(me), program, next: 0, clock, served: 0, seen, granted: false }
     }
 }
 
@@ -143,12 +143,12 @@ fn run(programs: &[&[Step]], jitter: Option<u64>) -> Outcome {
     Outcome {
         ends: run.processes.iter().map(|customer| customer.clock.as_picos()).collect(),
         seen: run.processes.iter().map(|customer| customer.seen.clone()).collect(),
-        served: counter.served.iter().map(|rank| rank.get()).collect(),
+        served: counter.served.iter().map(|lp| lp.get()).collect(),
         ending: run.ending,
     }
 }
 
-/// Rank 1 arrives at 3 and is served until 13, rank 0 arrives at 5 and is served until 23; rank 2 arrives with rank 0
+/// Process 1 arrives at 3 and is served until 13, process 0 arrives at 5 and is served until 23; process 2 arrives with process 0
 /// and comes after it.
 #[test]
 fn orders_are_carried_out_in_the_order_of_time_then_rank() {
@@ -161,7 +161,7 @@ fn orders_are_carried_out_in_the_order_of_time_then_rank() {
     }
 }
 
-/// Rank 0 is served until 10. A look at 9 sees nothing; one at 10 sees it, because the arbiter comes first.
+/// Process 0 is served until 10. A look at 9 sees nothing; one at 10 sees it, because the arbiter comes first.
 #[test]
 fn the_arbiter_comes_before_a_conditional_event_of_the_same_instant() {
     use Step::{Look, Queue, Walk};
@@ -174,17 +174,17 @@ fn the_arbiter_comes_before_a_conditional_event_of_the_same_instant() {
 #[test]
 fn who_waits_for_nobody_stalls() {
     let outcome = run(&[&[Step::Queue], &[Step::Wait], &[Step::Walk(7)]], None);
-    assert_eq!(outcome.ending, Ending::Deadlocked(vec![Rank::new(1)]));
+    assert_eq!(outcome.ending, Ending::Deadlocked(vec![LpId::new(1)]));
 }
 
-/// Rank 1 runs into its failure at 50 before rank 0 meets the one at 20 in simulated time.
+/// Process 1 runs into its failure at 50 before process 0 meets the one at 20 in simulated time.
 #[test]
 fn the_earliest_failure_is_reported() {
     use Step::{Fail, Queue, Walk};
     for jitter in [None, Some(1), Some(2), Some(3)] {
         let outcome = run(&[&[Walk(10), Queue, Fail], &[Walk(50), Fail]], jitter);
         let fault = Fault { at: SimTime::from_picos(20), order: 0, error: "failed" };
-        assert_eq!(outcome.ending, Ending::Failed(Rank::new(0), fault));
+        assert_eq!(outcome.ending, Ending::Failed(LpId::new(0), fault));
     }
 }
 
@@ -194,7 +194,7 @@ fn a_failure_of_the_arbiter_ends_the_run() {
     programs.push(&[Step::Queue]);
     let outcome = run(&programs, None);
     let fault = Fault { at: SimTime::from_picos(10), order: 0, error: "the counter is closed" };
-    assert_eq!(outcome.ending, Ending::Failed(Rank::new(99), fault));
+    assert_eq!(outcome.ending, Ending::Failed(LpId::new(99), fault));
 }
 
 #[test]

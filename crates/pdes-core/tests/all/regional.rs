@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use pdes_core::{
-    Cluster, ClusterError, Ending, ExchangeCounts, Fault, Outbox, Pause, Process, Progress, Rank, Region,
+    Cluster, ClusterError, Ending, ExchangeCounts, Fault, LpId, Outbox, Pause, Process, Progress, Region,
     RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, Run, RunParameters,
     SimDuration, SimTime, SubmittedWork, Turn, UnorderedConditional, Wake,
 };
@@ -20,13 +20,13 @@ enum Order {
     /// A service of this length \[ps\], first come, first served.
     Serve(u64),
     /// A token to a process, after this delay \[ps\].
-    Carry { to: Rank, home: RegionIndex, after: u64 },
+    Carry { to: LpId, home: RegionIndex, after: u64 },
 }
 
 /// A region with a first-come, first-served queue that also carries tokens to other regions.
 struct TestRegion {
     me: RegionIndex,
-    events: BinaryHeap<Reverse<(SimTime, u64, Rank)>>,
+    events: BinaryHeap<Reverse<(SimTime, u64, LpId)>>,
     filed: u64,
     free_at: SimTime,
     /// Tokens that leave at the next boundary (`leaving`), and those that have arrived at this one (`coming`).
@@ -39,8 +39,8 @@ struct TestRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Parcel {
     at: SimTime,
-    from: Rank,
-    to: Rank,
+    from: LpId,
+    to: LpId,
 }
 
 impl TestRegion {
@@ -49,9 +49,9 @@ impl TestRegion {
         Self { me, events, filed: 0, free_at: SimTime::ZERO, leaving, coming, now: SimTime::ZERO, rounds: 0 }
     }
 
-    fn plan(&mut self, at: SimTime, rank: Rank) {
+    fn plan(&mut self, at: SimTime, lp: LpId) {
         self.filed += 1;
-        self.events.push(Reverse((at, self.filed, rank)));
+        self.events.push(Reverse((at, self.filed, lp)));
     }
 }
 
@@ -80,11 +80,11 @@ impl Region<TestProcess> for TestRegion {
         self.events.peek().map(|&Reverse((at, ..))| at)
     }
 
-    fn advance(&mut self, outbox: &mut Outbox<SimTime, Order>) -> Result<(), (Rank, Fault<&'static str>)> {
-        let Some(Reverse((at, _, rank))) = self.events.pop() else { return Ok(()) };
+    fn advance(&mut self, outbox: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
+        let Some(Reverse((at, _, lp))) = self.events.pop() else { return Ok(()) };
         assert!(at >= self.now);
         self.now = at;
-        outbox.send(rank, at);
+        outbox.send(lp, at);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Region<TestProcess> for TestRegion {
 enum Step {
     Order(Order),
     /// Sends its clock to a process as a token.
-    Tell(Rank),
+    Tell(LpId),
     /// Waits for a token.
     Await,
     Checkpoint,
@@ -230,7 +230,7 @@ fn run_part(
 ) -> Result<RegionalMemberRun<TestProcess, TestRegion>, ClusterError> {
     let (me, members) = (cluster.member(), cluster.members());
     let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
-    let citizens = blocks.ranks(me).map(|rank| citizen(&programs[rank.index()])).collect();
+    let citizens = blocks.lps(me).map(|lp| citizen(&programs[lp.index()])).collect();
     let towns = blocks.regions(me).map(TestRegion::new).collect();
     // As many as any engine of these tests has workers.
     let (epoch, progress) = (SimDuration::from_picos(EPOCH), Progress::new(3));
@@ -254,16 +254,16 @@ fn run_on(
     for (member, part) in parts.into_iter().enumerate() {
         let RegionalRun { run, exchange_counts: crossings, .. } = part.unwrap();
         let ending = match run.ending {
-            Ending::Failed(rank, Fault { at, order, error }) => {
-                assert_eq!(error.is_some(), blocks.ranks(member).any(|own| own == rank));
-                Ending::Failed(rank, Fault { at, order, error: "failed" })
+            Ending::Failed(lp, Fault { at, order, error }) => {
+                assert_eq!(error.is_some(), blocks.lps(member).any(|own| own == lp));
+                Ending::Failed(lp, Fault { at, order, error: "failed" })
             }
             Ending::Completed => Ending::Completed,
-            Ending::Deadlocked(ranks) => Ending::Deadlocked(ranks),
+            Ending::Deadlocked(lps) => Ending::Deadlocked(lps),
             Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
         };
-        for (rank, citizen) in blocks.ranks(member).zip(run.processes) {
-            ends[rank.index()] = (citizen.clock, citizen.seen);
+        for (lp, citizen) in blocks.lps(member).zip(run.processes) {
+            ends[lp.index()] = (citizen.clock, citizen.seen);
         }
         answers.push((format!("{ending:?}"), run.steps, crossings));
     }
@@ -275,16 +275,16 @@ fn run_on(
 /// Returns programs in which every process repeatedly submits a service and waits for it, and now and then sends a token to
 /// one that waits for it.
 fn busy_programs() -> (Vec<Vec<Step>>, Vec<RegionIndex>) {
-    let homes: Vec<RegionIndex> = (0..24).map(|rank| rank % 5).collect();
+    let homes: Vec<RegionIndex> = (0..24).map(|lp| lp % 5).collect();
     let mut programs = vec![Vec::new(); 24];
     for round in 0..40_u64 {
-        for (rank, program) in (0..).zip(&mut programs) {
-            let length = 1 + (round * 7919 + rank * 104_729) % 577;
+        for (lp, program) in (0..).zip(&mut programs) {
+            let length = 1 + (round * 7919 + lp * 104_729) % 577;
             program.extend([Step::Order(Order::Serve(length)), Step::Await]);
         }
         let (from, to) = ((round * 5 % 24) as usize, (round * 11 + 7) as usize % 24);
         if from != to {
-            let receiver = Rank::new(to as u32);
+            let receiver = LpId::new(to as u32);
             let step = match round % 2 {
                 0 => Step::Order(Order::Carry { to: receiver, home: homes[to], after: 300 + round }),
                 _ => Step::Tell(receiver),
@@ -329,7 +329,7 @@ fn run_part_in_cuts(
 ) -> (Vec<SimTime>, RegionalMemberRun<TestProcess, TestRegion>) {
     let (me, members) = (cluster.member(), cluster.members());
     let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
-    let mut processes: Vec<_> = blocks.ranks(me).map(|rank| citizen(&programs[rank.index()])).collect();
+    let mut processes: Vec<_> = blocks.lps(me).map(|lp| citizen(&programs[lp.index()])).collect();
     let mut towns: Vec<_> = blocks.regions(me).map(TestRegion::new).collect();
     let (mut engine, mut cuts, mut steps) = (engine(workers, Some(3)), Vec::new(), 0);
     let mut counts = ExchangeCounts::default();
@@ -355,8 +355,8 @@ fn run_part_in_cuts(
 fn runs_from_cut_to_cut_add_up() {
     let (mut programs, homes) = busy_programs();
     let whole = run(&programs, &homes, 1, None);
-    for (place, rank) in [(5, 0), (30, 0), (31, 0), (32, 7), (60, 11)] {
-        programs[rank].insert(place, Step::Checkpoint);
+    for (place, lp) in [(5, 0), (30, 0), (31, 0), (32, 7), (60, 11)] {
+        programs[lp].insert(place, Step::Checkpoint);
     }
     let mut first: Option<Vec<SimTime>> = None;
     for (members, workers) in [(1, 1), (1, 3), (2, 2), (3, 1)] {
@@ -370,8 +370,8 @@ fn runs_from_cut_to_cut_add_up() {
             assert_eq!(*first.get_or_insert(cuts.clone()), cuts, "{members} members, {workers} workers");
             assert!(matches!(run.ending, Ending::Completed));
             assert_eq!((run.steps, exchange_counts), (whole.2 + 5, whole.3));
-            for (rank, citizen) in blocks.ranks(member).zip(run.processes) {
-                assert_eq!((citizen.clock, citizen.seen), whole.0[rank.index()]);
+            for (lp, citizen) in blocks.lps(member).zip(run.processes) {
+                assert_eq!((citizen.clock, citizen.seen), whole.0[lp.index()]);
             }
         }
     }
@@ -411,18 +411,18 @@ proptest! {
         workers in 1..4_usize,
     ) {
         let mut programs = vec![Vec::new(); 12];
-        for (rank, deed) in deeds {
+        for (lp, deed) in deeds {
             let steps = match deed {
                 Interaction::Serve(picos) => vec![Step::Order(Order::Serve(picos)), Step::Await],
                 Interaction::Carry { to, after } => {
                     let home = homes[to];
-                    vec![Step::Order(Order::Carry { to: Rank::new(to as u32), home, after })]
+                    vec![Step::Order(Order::Carry { to: LpId::new(to as u32), home, after })]
                 }
-                Interaction::Tell(to) => vec![Step::Tell(Rank::new(to as u32))],
+                Interaction::Tell(to) => vec![Step::Tell(LpId::new(to as u32))],
                 Interaction::Await => vec![Step::Await],
                 Interaction::Fail => vec![Step::Fail],
             };
-            programs[rank].extend(steps);
+            programs[lp].extend(steps);
             if let Interaction::Carry { to, .. } | Interaction::Tell(to) = deed {
                 programs[to].push(Step::Await);
             }
@@ -438,7 +438,7 @@ fn a_panic_ends_all_members() {
         let (mut programs, homes) = busy_programs();
         programs[panicking].push(Step::Panic);
         let blocks = RegionBlocks::new(homes.clone(), regions(&homes), 3);
-        let its_member = (0..3).find(|&member| blocks.ranks(member).any(|rank| rank.index() == panicking));
+        let its_member = (0..3).find(|&member| blocks.lps(member).any(|lp| lp.index() == panicking));
         let parts = Cluster::in_memory(3, |mut cluster| {
             run_part(&mut cluster, &engine(2, None), &programs, &homes).map(|done| done.run.ending)
         });
@@ -480,7 +480,7 @@ fn members_with_different_parameters_get_an_error() {
         let workers = 1 + cluster.member();
         run_part(&mut cluster, &engine(workers, None), &programs, &homes).map(|done| done.run.steps)
     });
-    let terms = |workers| RunParameters { ranks: 24, workers, token_bytes: 16 };
+    let terms = |workers| RunParameters { lps: 24, workers, token_bytes: 16 };
     let mismatch = |member: usize| ClusterError::Mismatch {
         member,
         theirs: terms(member as u32 + 1),
@@ -514,9 +514,9 @@ fn a_service_takes_turns_within_a_region_only() {
 
 #[test]
 fn a_token_crosses_regions_at_its_time() {
-    let carry = Step::Order(Order::Carry { to: Rank::new(1), home: 1, after: 2500 });
+    let carry = Step::Order(Order::Carry { to: LpId::new(1), home: 1, after: 2500 });
     let (ends, ending, ..) = run(&[vec![carry], vec![Step::Await, Step::Await]], &[0, 1], 2, None);
-    assert_eq!((ends[1].0.as_picos(), ending.as_str()), (2500, "Deadlocked([Rank(1)])"));
+    assert_eq!((ends[1].0.as_picos(), ending.as_str()), (2500, "Deadlocked([LpId(1)])"));
 }
 
 #[test]
@@ -527,7 +527,7 @@ fn the_earliest_failure_is_reported() {
     for workers in [1, 2, 3] {
         let (ends, ending, ..) =
             run(&[late.clone(), early.clone(), forever.clone()], &[0, 1, 2], workers, None);
-        assert!(ending.contains("Failed(Rank(1)"), "{ending}");
+        assert!(ending.contains("Failed(LpId(1)"), "{ending}");
         assert_eq!(ends[2].0, SimTime::ZERO);
     }
 }
@@ -535,7 +535,7 @@ fn the_earliest_failure_is_reported() {
 #[test]
 fn idle_epochs_cost_nothing() {
     let long = u64::MAX / 4;
-    let program = vec![Step::Order(Order::Serve(long)), Step::Await, Step::Tell(Rank::new(1))];
+    let program = vec![Step::Order(Order::Serve(long)), Step::Await, Step::Tell(LpId::new(1))];
     let (ends, ending, ..) = run(&[program, vec![Step::Await]], &[0, 1], 2, None);
     assert_eq!((ends[1].0.as_picos(), ending.as_str()), (long + EPOCH, "Completed"));
 }
@@ -573,7 +573,7 @@ fn a_conditional_event_is_refused() {
         fn next_event_time(&mut self) -> Option<SimTime> {
             None
         }
-        fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (Rank, Fault<&'static str>)> {
+        fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
             Ok(())
         }
         fn receive(&mut self, _: u8) {}
@@ -585,13 +585,13 @@ fn a_conditional_event_is_refused() {
     }
     let epoch = SimDuration::from_picos(1);
     let done = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(2));
-    let unordered = UnorderedConditional { rank: Rank::new(0), at: SimTime::ZERO };
+    let unordered = UnorderedConditional { lp: LpId::new(0), at: SimTime::ZERO };
     assert_eq!(done.err(), Some(unordered));
     let parts = Cluster::in_memory(2, |mut cluster| {
         let me = cluster.member();
         let blocks = RegionBlocks::new(vec![0, 1], 2, 2);
         let (engine, progress) = (RegionalEngine::new(1), Progress::new(1));
-        let processes = blocks.ranks(me).map(|_| Curious).collect();
+        let processes = blocks.lps(me).map(|_| Curious).collect();
         let done = engine.run_distributed(&mut cluster, epoch, processes, &blocks, vec![Void], &progress);
         (done.unwrap().err(), cluster.first_failure(true))
     });

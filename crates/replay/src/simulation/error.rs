@@ -50,7 +50,7 @@ pub enum RunError {
         source: Box<RouteError>,
     },
     /// A rank depends on the order of events in all regions, which run in no common order.
-    #[error("rank {} depends at {} s on the global event order", .0.rank, .0.at)]
+    #[error("rank {} depends at {} s on the global event order", .0.lp, .0.at)]
     Unordered(UnorderedConditional),
     /// A checkpoint of regions that were simulated in the order of time is for such a run.
     #[error("the checkpoint is of a run in the order of time")]

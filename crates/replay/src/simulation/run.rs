@@ -6,8 +6,8 @@ use mpi_model::{Completion, Machine, RankProcess, Replay, ReplayError};
 use netmodel::epoch::EpochMachine;
 use netmodel::{ContentionFree, NetworkRegion, RouteError, UncontendedMachine, WindowMachine};
 use pdes_core::{
-    Cluster, Ending, ExchangeCounts, Fault, Partition, Process, Progress, Rank, RegionBlocks, RegionIndex,
-    RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
+    Cluster, Ending, ExchangeCounts, Fault, LpId, Partition, Process, Progress, Rank, RegionBlocks,
+    RegionIndex, RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use trace_mmap::{NoteKind, TraceError};
 
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather, peak_rss_bytes, sum};
-use super::{Outcome, RunError, ServerUse, Simulation};
+use super::{Outcome, RunError, ServerUse, Simulation, rank_of};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
@@ -207,11 +207,11 @@ impl Simulation {
             None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
-        let mine = engine.ranks(me, members, ranks);
+        let mine: Vec<Rank> = engine.lps(me, members, ranks).into_iter().map(rank_of).collect();
         let mut checkpoints = self.job.checkpoints.as_ref();
         let others = (0..members).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
-        let elsewhere: Vec<Rank> = elsewhere.collect();
+        let elsewhere = others.filter_map(|other| engine.lps(other, members, ranks).first().copied());
+        let elsewhere: Vec<Rank> = elsewhere.map(rank_of).collect();
         let mut free = FreeRunning { engine, ranks };
         if self.fast_forwards() {
             let world = self.world(&machine, &mine, None).with_other_processes(elsewhere.clone());
@@ -289,15 +289,16 @@ impl Simulation {
         let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;
         let me = cluster.member();
         let spool = self.spool();
-        let mine: Vec<Rank> = blocks.ranks(me).collect();
+        let mine: Vec<Rank> = blocks.lps(me).map(rank_of).collect();
         let others = (0..blocks.members()).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
-        let world = self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.collect());
+        let elsewhere = others.filter_map(|other| blocks.lps(other).next());
+        let world =
+            self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.map(rank_of).collect());
         let world = if forwards { world.stopping_at_iterations() } else { world };
         let rules = self.file_rules();
         let storage = |index| self.region_storage(&rules, (hosts, index));
-        let (first, homes) = (blocks.regions(me).start, blocks.region_of_rank());
-        let adapters = RegionAdapter::adapt_all(first, own, &self.placement, homes, storage);
+        let (first, lp_regions) = (blocks.regions(me).start, blocks.region_of_lp());
+        let adapters = RegionAdapter::adapt_all(first, own, self.placement.hosts(), lp_regions, storage);
         let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &world);
         let sources = (&world, spool.as_ref(), &*mine);
         let done = run_forwarded(self, cluster, checkpoints, forwards, &mut regions, sources, progress)?;
@@ -364,7 +365,7 @@ impl Simulation {
         region: (&'a [RegionIndex], RegionIndex),
     ) -> Option<RegionStorage<'a>> {
         let storage = self.uses_storage().then(|| self.platform.storage())?;
-        Some(RegionStorage::new(storage, rules, &self.placement, region))
+        Some(RegionStorage::new(storage, rules, self.placement.hosts(), region))
     }
 
     /// Gathers the use of the I/O servers of all processes on the first one, in the order of their numbers, also for a timeline.
@@ -383,9 +384,9 @@ impl Simulation {
         Ok(all)
     }
 
-    fn warn_sequential(&self, UnorderedConditional { rank, at }: UnorderedConditional) {
+    fn warn_sequential(&self, UnorderedConditional { lp, at }: UnorderedConditional) {
         tracing::warn!(
-            "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
+            "rank {lp} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
             self.job.threads
         );
     }
@@ -459,6 +460,7 @@ impl Simulation {
                 let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten();
                 let mut reasons = vec![None; self.trace.ranks() as usize];
                 waits.for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
+                let stalled: Vec<Rank> = stalled.into_iter().map(rank_of).collect();
                 let find = || Deadlock {
                     advice: self.any_source_advice(),
                     ..Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()])
@@ -485,9 +487,8 @@ impl Simulation {
         }
         let own = (cluster.member() == 0).then(|| self.job.partition.assign(&self.trace, workers));
         let own = agree(cluster, own.transpose().map_err(RunError::from))?;
-        let ranks = || (0..self.trace.ranks()).map(Rank::new);
         let owners = own.as_ref().map(|RankAssignment { partition, .. }| {
-            ranks().map(|rank| partition.worker(rank) as u32).collect::<Vec<_>>()
+            (0..self.trace.ranks()).map(|lp| partition.worker(LpId::new(lp)) as u32).collect::<Vec<_>>()
         });
         let owners = cluster.broadcast(owners)?;
         let cuts = own.and_then(|assignment| assignment.cuts);

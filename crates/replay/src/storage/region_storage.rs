@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, StorageKind};
 use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
-use netmodel::{DeviceId, Devices, FileServers, Message, NetworkRegion, Storage};
-use pdes_core::{Rank, RegionIndex, SimDuration, SimTime, State};
+use netmodel::{DeviceId, Devices, FileServers, HostId, Message, NetworkRegion, Storage};
+use pdes_core::{LpId, RegionIndex, SimDuration, SimTime, State};
 
 use super::{FileRules, addressed, file_request};
-use crate::Placement;
 use crate::simulation::ServerUse;
 
 /// Content of the message that stands for a timer.
@@ -24,7 +23,7 @@ pub(crate) struct RegionStorage<'a> {
     #[state(skip = "context")]
     hosts: &'a [RegionIndex],
     #[state(skip = "context")]
-    placement: &'a Placement,
+    lp_hosts: &'a [HostId],
     devices: Devices<Completion>,
     /// Numbers in the set of devices by those in the platform.
     #[state(skip = "context")]
@@ -44,10 +43,10 @@ impl<'a> RegionStorage<'a> {
     pub(crate) fn new(
         storage: &'a Storage,
         rules: &FileRules,
-        placement: &'a Placement,
+        lp_hosts: &'a [HostId],
         (hosts, index): (&'a [RegionIndex], RegionIndex),
     ) -> Self {
-        let is_own = |host: netmodel::HostId| hosts[host.index()] == index;
+        let is_own = |host: HostId| hosts[host.index()] == index;
         let all = (0..).map(DeviceId::new).zip(storage.idle_devices());
         let own = all.filter(|(number, _)| is_own(storage.host(*number)));
         let (numbers, devices): (Vec<DeviceId>, Vec<_>) = own.unzip();
@@ -55,7 +54,7 @@ impl<'a> RegionStorage<'a> {
         Self {
             index,
             hosts,
-            placement,
+            lp_hosts,
             devices: Devices::new(devices),
             numbers,
             servers: rules.servers(storage, is_own),
@@ -86,8 +85,8 @@ impl<'a> RegionStorage<'a> {
         self.devices.unfinished().chain(self.servers.unfinished())
     }
 
-    fn client(&self, rank: Rank) -> Client {
-        Client { rank, host: self.placement.host(rank) }
+    fn client(&self, lp: LpId) -> Client {
+        Client { lp, host: self.lp_hosts[lp.index()] }
     }
 
     /// Submits an access that begins at an instant.
@@ -117,7 +116,7 @@ impl<'a> RegionStorage<'a> {
         let Some(next) = self.next_event(None) else { return };
         if self.timer.is_none_or(|at| next < at) {
             self.timer = Some(next);
-            region.schedule(next, Completion::of_storage(Rank::new(0), TIMER));
+            region.schedule(next, Completion::of_storage(LpId::new(0), TIMER));
         }
     }
 
@@ -136,8 +135,8 @@ impl<'a> RegionStorage<'a> {
         for ServerMessage { from: src, to: dst, bytes: size, order, client, packet } in
             found.messages.drain(..)
         {
-            let tag = Completion::of_storage(client.rank, packet.to_words());
-            let message = Message { at: now, order, submitter: client.rank, src, dst, size, tag };
+            let tag = Completion::of_storage(client.lp, packet.to_words());
+            let message = Message { at: now, order, submitter: client.lp, src, dst, size, tag };
             let mut forwarded = Vec::new();
             region
                 .send(message, &mut forwarded)

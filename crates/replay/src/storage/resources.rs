@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
 use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
 use netmodel::{Devices, FileServers, HostId, Message, NetworkModel, Platform};
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::shared_pointers::{SharedAccess, SharedPointers};
 use super::{FileRules, addressed, file_request};
-use crate::Placement;
 use crate::simulation::ServerUse;
 
 /// First word of the messages of accesses at shared pointers; the second one is the number of the access.
@@ -48,7 +47,7 @@ enum Step {
 #[derive(Debug)]
 pub(crate) struct StorageResources<'a> {
     platform: &'a Platform,
-    placement: &'a Placement,
+    lp_hosts: &'a [HostId],
     devices: Devices<Waiter>,
     servers: FileServers<'a, Waiter>,
     pointers: SharedPointers,
@@ -66,11 +65,11 @@ pub(crate) struct StorageResources<'a> {
 
 impl<'a> StorageResources<'a> {
     /// Creates the idle storage of a platform; `None` if it has none.
-    pub(crate) fn new(platform: &'a Platform, placement: &'a Placement, rules: &FileRules) -> Option<Self> {
+    pub(crate) fn new(platform: &'a Platform, lp_hosts: &'a [HostId], rules: &FileRules) -> Option<Self> {
         let storage = platform.storage();
         (!storage.is_empty()).then(|| Self {
             platform,
-            placement,
+            lp_hosts,
             devices: storage.idle(),
             servers: rules.servers(storage, |_| true),
             pointers: SharedPointers::default(),
@@ -102,14 +101,17 @@ impl<'a> StorageResources<'a> {
         network.schedule(at, of_shared(tag, number));
     }
 
+    fn client(&self, lp: LpId) -> Client {
+        Client { lp, host: self.lp_hosts[lp.index()] }
+    }
+
     /// Starts an access on its device, or in its file system.
-    fn start(&mut self, at: SimTime, access: &FileAccess, rank: Rank, waiter: Waiter) {
+    fn start(&mut self, at: SimTime, access: &FileAccess, lp: LpId, waiter: Waiter) {
         if access.storage == StorageKind::Device {
             let (device, access) = addressed(access);
             return self.devices.submit(at, device, access, waiter);
         }
-        let client = Client { rank, host: self.placement.host(rank) };
-        self.servers.submit(at, file_request(access, client), waiter);
+        self.servers.submit(at, file_request(access, self.client(lp)), waiter);
     }
 
     /// Returns the next event, if it comes before that of the network.
@@ -138,8 +140,7 @@ impl<'a> StorageResources<'a> {
         let Some(message) = completion.storage_message() else { return false };
         match (Packet::from_words(message), message) {
             (Some(packet), _) => {
-                let rank = completion.owner();
-                let client = Client { rank, host: self.placement.host(rank) };
+                let client = self.client(completion.owner());
                 self.servers.arrived(now, client, packet);
             }
             (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
@@ -166,7 +167,7 @@ impl<'a> StorageResources<'a> {
     fn follow<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
         let Consequences { messages, ended, failed } = std::mem::take(&mut self.consequences);
         for ServerMessage { from, to, bytes, order, client, packet } in messages {
-            let tag = Completion::of_storage(client.rank, packet.to_words());
+            let tag = Completion::of_storage(client.lp, packet.to_words());
             send(network, now, (from, to), (bytes, order), tag);
         }
         ended.into_iter().for_each(|waiter| self.access_ended(network, now, waiter));
@@ -202,7 +203,7 @@ impl<'a> StorageResources<'a> {
     /// Returns the hosts of a rank and of its device, if these are two.
     fn remote(&self, shared: &SharedAccess) -> Option<(HostId, HostId)> {
         let access = &shared.access;
-        let client = self.placement.host(shared.tag.owner());
+        let client = self.lp_hosts[shared.tag.owner().index()];
         let is_device = access.storage == StorageKind::Device;
         let owner = is_device.then(|| self.platform.storage().host(addressed(access).0))?;
         (owner != client).then_some((client, owner))
@@ -277,7 +278,7 @@ impl State for StorageResources<'_> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self {
             platform: _,
-            placement: _,
+            lp_hosts: _,
             devices,
             servers,
             pointers,

@@ -12,7 +12,7 @@ use crate::observer::{Analysis, SentTime, UncontendedMessages};
 use crate::point_to_point::MessageClass;
 use crate::token::Message;
 
-impl<'t, M: Machine, A: Analysis> Means<'_, 't, M, A> {
+impl<'t, M: Machine, A: Analysis> Means<'_, '_, 't, M, A> {
     /// Returns the duration of `times` messages to a rank, one after the other, without contention, with the overheads of both
     /// sides.
     fn uncontended(
@@ -48,7 +48,7 @@ impl<'t> RunningOperation<'t> {
         peer: Rank,
         bytes: Bytes,
         times: u64,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         let data = means.uncontended(self.member(peer), bytes, times)?;
         let amount = || format!("{times} messages of {bytes}");
@@ -62,7 +62,7 @@ impl<'t> RunningOperation<'t> {
         &self,
         to: Rank,
         bytes: Option<Bytes>,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         let to = self.member(to);
         let data = match bytes {
@@ -87,7 +87,7 @@ impl<'t> RunningOperation<'t> {
     pub(super) fn receive_time<M: Machine, A: Analysis>(
         &mut self,
         from: Rank,
-        Means { context, point_to_point, outbox }: &mut Means<'_, 't, M, A>,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
     ) {
         let request = point_to_point.requests.add_part(self.index);
         let message = self.message(from, Bytes::ZERO, MessageClass::Data);
@@ -100,7 +100,7 @@ impl<'t> RunningOperation<'t> {
         &self,
         to: Rank,
         [one, other]: [u32; 2],
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         let bytes = Bytes::new(u64::from(one) << 32 | u64::from(other));
         let message = self.out_of_band(means.context.thread.clock, bytes, Cause::default());
@@ -110,7 +110,7 @@ impl<'t> RunningOperation<'t> {
     pub(super) fn receive_numbers<M: Machine, A: Analysis>(
         &mut self,
         from: Rank,
-        Means { context, point_to_point, outbox }: &mut Means<'_, 't, M, A>,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
     ) {
         let request = point_to_point.requests.add_part(self.index);
         let message = self.message(from, Bytes::ZERO, MessageClass::Data);

@@ -99,7 +99,7 @@ impl<'t> RunningOperation<'t> {
     /// Takes steps until the operation waits; returns whether it has ended.
     pub(super) fn run_steps<M: Machine, A: Analysis>(
         &mut self,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
         loop {
             if !self.is_wait_over(&means.point_to_point.requests) {
@@ -159,7 +159,7 @@ impl<'t> RunningOperation<'t> {
     }
 
     /// Advances the clock past the events for which the operation has waited, and charges them.
-    fn complete_wait<M: Machine, A: Analysis>(&mut self, means: &mut Means<'_, 't, M, A>) {
+    fn complete_wait<M: Machine, A: Analysis>(&mut self, means: &mut Means<'_, '_, 't, M, A>) {
         let kind = self.kind;
         let Means { context, point_to_point, .. } = means;
         match std::mem::replace(&mut self.wait, Wait::Nothing) {
@@ -190,7 +190,7 @@ impl<'t> RunningOperation<'t> {
         }
     }
 
-    fn settle_part<M: Machine, A: Analysis>(&self, index: usize, means: &mut Means<'_, 't, M, A>) {
+    fn settle_part<M: Machine, A: Analysis>(&self, index: usize, means: &mut Means<'_, '_, 't, M, A>) {
         let request = self.requests[index];
         if let Some(completion) = means.point_to_point.requests.take_completion(request) {
             means.point_to_point.settle(means.context, request, completion, self.kind);

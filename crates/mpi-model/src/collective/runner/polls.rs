@@ -43,7 +43,7 @@ impl<'t> CollectiveRunner<'t> {
     pub(crate) fn poll<M: Machine, A: Analysis>(
         &mut self,
         index: OperationIndex,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         let Some(operation) = &mut self.operations[index.index()] else { return Ok(()) };
         operation.poll(means)?;
@@ -65,7 +65,7 @@ impl<'t> RunningOperation<'t> {
     /// Pays for a poll, or carries out one that has been paid for.
     fn poll<M: Machine, A: Analysis>(
         &mut self,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         let Wait::Poll { from, paid } = self.wait else { return Ok(()) };
         let peer = self.member(from);
@@ -103,7 +103,7 @@ impl<'t> RunningOperation<'t> {
     fn poll_end<M: Machine, A: Analysis>(
         &self,
         peer: Rank,
-        means: &Means<'_, 't, M, A>,
+        means: &Means<'_, '_, 't, M, A>,
     ) -> Result<SimTime, Failure<M::Error>> {
         let replay = means.context.replay;
         let least = replay.parameters.iprobe.max(MIN_PRICE);

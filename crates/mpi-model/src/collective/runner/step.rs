@@ -17,7 +17,7 @@ impl<'t> RunningOperation<'t> {
     pub(super) fn step<M: Machine, A: Analysis>(
         &mut self,
         step: Step,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         const DATA: MessageClass = MessageClass::Data;
         means.context.worked(self.kind);
@@ -91,7 +91,7 @@ impl<'t> RunningOperation<'t> {
         to: Rank,
         bytes: Bytes,
         class: MessageClass,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) {
         if means.point_to_point.is_detached(bytes) || class != MessageClass::Data {
             means.context.thread.clock += means.point_to_point.parameters().send.cost(bytes);
@@ -104,7 +104,7 @@ impl<'t> RunningOperation<'t> {
         from: Rank,
         bytes: Bytes,
         class: MessageClass,
-        means: &mut Means<'_, 't, M, A>,
+        means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
         self.wait = Wait::One(self.start_receive(from, bytes, class, means)?);
         Ok(())
@@ -115,7 +115,7 @@ impl<'t> RunningOperation<'t> {
         to: Rank,
         bytes: Bytes,
         class: MessageClass,
-        Means { context, point_to_point, outbox }: &mut Means<'_, 't, M, A>,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
     ) -> RequestId {
         let request = point_to_point.requests.add_part(self.index);
         context.worked(self.kind);
@@ -128,7 +128,7 @@ impl<'t> RunningOperation<'t> {
         from: Rank,
         bytes: Bytes,
         class: MessageClass,
-        Means { context, point_to_point, outbox }: &mut Means<'_, 't, M, A>,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<RequestId, Failure<M::Error>> {
         let request = point_to_point.requests.add_part(self.index);
         point_to_point.receive_collective(context, self.message(from, bytes, class), request, outbox)?;

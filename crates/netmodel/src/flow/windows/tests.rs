@@ -1,6 +1,6 @@
 //! Regions that advance window by window find the arrivals of the whole network.
 
-use pdes_core::{Bytes, Observation, Rank, load_state, save_state};
+use pdes_core::{Bytes, LpId, Observation, load_state, save_state};
 use proptest::prelude::*;
 
 use super::*;
@@ -153,7 +153,7 @@ proptest! {
             // Many are sent at one time.
             at: SimTime::from_picos(at / 500 * 500_000),
             order: tag as u64 % 3,
-            submitter: Rank::new(dst),
+            submitter: LpId::new(dst),
             src: HostId::new(src),
             dst: HostId::new(dst),
             size: Bytes::new(size),

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use crate::engine::RunAhead;
 use crate::engine::run_queue::RunQueue;
-use crate::{Process, Rank, SimTime};
+use crate::{LpId, Process, SimTime};
 
 /// A message in flight to a worker, ordered by (arrival, number).
 pub(super) struct InFlightMessage<T> {
@@ -15,7 +15,7 @@ pub(super) struct InFlightMessage<T> {
     pub(super) hops: u64,
     /// Sequence number among all messages.
     pub(super) number: u64,
-    pub(super) packets: Vec<(Rank, T)>,
+    pub(super) packets: Vec<(LpId, T)>,
 }
 
 impl<T> InFlightMessage<T> {
@@ -65,7 +65,7 @@ pub(super) struct EmulatedWorker<P: Process> {
     pub(super) action: u64,
     inbox: BinaryHeap<Reverse<InFlightMessage<P::Token>>>,
     /// Queued tokens, by receiving worker.
-    queued: BTreeMap<u32, Vec<(Rank, P::Token)>>,
+    queued: BTreeMap<u32, Vec<(LpId, P::Token)>>,
 }
 
 impl<P: Process<WorkRequest = Infallible>> EmulatedWorker<P> {
@@ -83,34 +83,34 @@ impl<P: Process<WorkRequest = Infallible>> EmulatedWorker<P> {
     }
 
     /// Returns the local index of a process of this worker.
-    pub(super) fn local(&self, rank: Rank) -> u32 {
-        rank.get() - self.first
+    pub(super) fn local(&self, lp: LpId) -> u32 {
+        lp.get() - self.first
     }
 
-    fn owns(&self, rank: Rank) -> bool {
-        (self.first..self.first + self.run_queue.processes.len() as u32).contains(&rank.get())
+    fn owns(&self, lp: LpId) -> bool {
+        (self.first..self.first + self.run_queue.processes.len() as u32).contains(&lp.get())
     }
 
     /// Resumes a process; returns the number of its steps.
     pub(super) fn resume(&mut self, local: u32, granted: bool) -> u64 {
         let before = self.run_queue.steps;
-        let rank = Rank::new(self.first + local);
+        let lp = LpId::new(self.first + local);
         // Ignored: the process has failed already in the run that is emulated.
-        let _ = self.run_queue.resume(local, rank, SimTime::MAX, granted);
+        let _ = self.run_queue.resume(local, lp, SimTime::MAX, granted);
         if self.run_queue.is_at_checkpoint(local) {
-            self.run_queue.leave_checkpoint(local, rank);
+            self.run_queue.leave_checkpoint(local, lp);
         }
         self.run_queue.steps - before
     }
 
     /// Delivers a token to a process of this worker.
-    pub(super) fn deliver(&mut self, to: Rank, token: P::Token) {
+    pub(super) fn deliver(&mut self, to: LpId, token: P::Token) {
         let _ = self.run_queue.deliver(self.local(to), to, token);
     }
 
     /// Delivers the tokens of the outbox, or queues them for the workers that own their receivers; returns the number of
     /// queued ones.
-    pub(super) fn dispatch(&mut self, owner: impl Fn(Rank) -> u32) -> u64 {
+    pub(super) fn dispatch(&mut self, owner: impl Fn(LpId) -> u32) -> u64 {
         let (mut next, mut abroad) = (0, 0);
         while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
             next += 1;
@@ -132,7 +132,7 @@ impl<P: Process<WorkRequest = Infallible>> EmulatedWorker<P> {
     }
 
     /// Takes the tokens queued for a worker.
-    pub(super) fn take_queued(&mut self, worker: u32) -> Vec<(Rank, P::Token)> {
+    pub(super) fn take_queued(&mut self, worker: u32) -> Vec<(LpId, P::Token)> {
         self.queued.remove(&worker).unwrap_or_default()
     }
 

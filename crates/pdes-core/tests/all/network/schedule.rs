@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use pdes_core::{
-    Cluster, ClusterError, Ending, Engine, Fault, Partition, Progress, Rank, Run, RunAhead, SimDuration,
+    Cluster, ClusterError, Ending, Engine, Fault, LpId, Partition, Progress, Run, RunAhead, SimDuration,
     SimTime,
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Network {
 pub(crate) struct Outcome {
     pub(crate) ending: Ending<Failure>,
     pub(crate) states: Vec<State>,
-    pub(crate) log: Vec<(SimTime, Rank)>,
+    pub(crate) log: Vec<(SimTime, LpId)>,
     /// Maximum number of unread tokens at each process; the only field that depends on the schedule.
     pub(crate) peaks: Vec<usize>,
 }
@@ -40,7 +40,7 @@ impl Network {
     /// Runs the network, and checks that all counts of steps agree.
     pub(crate) fn run(&self, engine: &Engine) -> Outcome {
         let log = Log::default();
-        let stations = self.stations((0..self.programs.len() as u32).map(Rank::new), &log);
+        let stations = self.stations((0..self.programs.len() as u32).map(LpId::new), &log);
         let progress = Progress::new(engine.workers());
         let run = engine.run_with_progress(stations, &progress);
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
@@ -53,12 +53,12 @@ impl Network {
         Outcome { ending: run.ending, states, log, peaks }
     }
 
-    fn stations(&self, ranks: impl IntoIterator<Item = Rank>, log: &Log) -> Vec<Station> {
-        let station = |me: Rank| Station::new(me.get(), self.programs[me.index()].clone(), log.clone());
-        ranks.into_iter().map(station).collect()
+    fn stations(&self, lps: impl IntoIterator<Item = LpId>, log: &Log) -> Vec<Station> {
+        let station = |me: LpId| Station::new(me.get(), self.programs[me.index()].clone(), log.clone());
+        lps.into_iter().map(station).collect()
     }
 
-    fn ranks(&self) -> u32 {
+    fn lps(&self) -> u32 {
         self.programs.len() as u32
     }
 
@@ -69,10 +69,10 @@ impl Network {
         cluster: &mut Cluster,
         log: &Log,
     ) -> Result<Run<Station, Option<Failure>>, ClusterError> {
-        let ranks = self.ranks();
-        let stations = self.stations(engine.ranks(cluster.member(), cluster.members(), ranks), log);
+        let lps = self.lps();
+        let stations = self.stations(engine.lps(cluster.member(), cluster.members(), lps), log);
         let progress = Progress::new(engine.workers());
-        let run = engine.run_distributed(cluster, ranks, stations, &progress)?;
+        let run = engine.run_distributed(cluster, lps, stations, &progress)?;
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
         let published = if cluster.member() == 0 { run.steps } else { steps };
         assert_eq!(progress.steps(), published, "steps as published");
@@ -87,29 +87,29 @@ impl Network {
         expected: &Outcome,
         name: &str,
     ) {
-        let engine = schedule.engine(self.ranks());
+        let engine = schedule.engine(self.lps());
         let log = Log::default();
         let run = self.run_part(&engine, cluster, &log).expect("all members do the same");
         let place = format!("{name} on member {} under {schedule:?}", cluster.member());
-        let mine = engine.ranks(cluster.member(), cluster.members(), self.ranks());
-        let events = expected.log.iter().filter(|(_, rank)| mine.contains(rank));
+        let mine = engine.lps(cluster.member(), cluster.members(), self.lps());
+        let events = expected.log.iter().filter(|(_, lp)| mine.contains(lp));
         let log = std::mem::take(&mut *log.lock().unwrap());
         assert!(events.eq(&log), "conditional events of {place}");
         match (&run.ending, &expected.ending) {
             (Ending::Completed, Ending::Completed) => {}
-            (Ending::Deadlocked(ranks), Ending::Deadlocked(expected)) => {
-                assert_eq!(ranks, expected, "{place}")
+            (Ending::Deadlocked(lps), Ending::Deadlocked(expected)) => {
+                assert_eq!(lps, expected, "{place}")
             }
-            (Ending::Failed(rank, fault), Ending::Failed(of, expected)) => {
-                let error = mine.contains(rank).then_some(expected.error);
-                let key = (rank, fault.at, fault.order, fault.error);
+            (Ending::Failed(lp, fault), Ending::Failed(of, expected)) => {
+                let error = mine.contains(lp).then_some(expected.error);
+                let key = (lp, fault.at, fault.order, fault.error);
                 assert_eq!(key, (of, expected.at, expected.order, error), "{place}");
                 return;
             }
             (ending, expected) => panic!("{place}: {ending:?} and not {expected:?}"),
         }
         let states = run.processes.iter().map(|station| &station.state);
-        assert!(states.eq(mine.iter().map(|rank| &expected.states[rank.index()])), "final states of {place}");
+        assert!(states.eq(mine.iter().map(|lp| &expected.states[lp.index()])), "final states of {place}");
     }
 
     /// Runs the network on a cluster of threads, and checks that its members agree.
@@ -119,14 +119,13 @@ impl Network {
             self.run_part(engine, &mut cluster, &log).expect("all members do the same")
         });
         let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no member panics")).collect();
-        let mut stations: Vec<Option<Station>> = (0..self.ranks()).map(|_| None).collect();
+        let mut stations: Vec<Option<Station>> = (0..self.lps()).map(|_| None).collect();
         let mut ending = None;
         let all_steps = parts[0].steps;
         for (member, part) in parts.into_iter().enumerate() {
             assert_eq!(part.steps, all_steps);
-            for (rank, station) in engine.ranks(member, members, self.ranks()).into_iter().zip(part.processes)
-            {
-                stations[rank.index()] = Some(station);
+            for (lp, station) in engine.lps(member, members, self.lps()).into_iter().zip(part.processes) {
+                stations[lp.index()] = Some(station);
             }
             ending = Some(agreed(ending, part.ending));
         }
@@ -138,10 +137,10 @@ impl Network {
         let ending = match ending.expect("a cluster has members") {
             Ending::Completed => Ending::Completed,
             Ending::StoppedAtCheckpoint => Ending::StoppedAtCheckpoint,
-            Ending::Deadlocked(ranks) => Ending::Deadlocked(ranks),
-            Ending::Failed(rank, Fault { at, order, error }) => {
+            Ending::Deadlocked(lps) => Ending::Deadlocked(lps),
+            Ending::Failed(lp, Fault { at, order, error }) => {
                 let error = error.expect("one member has the error");
-                Ending::Failed(rank, Fault { at, order, error })
+                Ending::Failed(lp, Fault { at, order, error })
             }
         };
         let log = log.lock().unwrap().clone();
@@ -151,8 +150,8 @@ impl Network {
     /// Runs the network under a schedule.
     pub(crate) fn run_in(&self, schedule: &Schedule) -> Outcome {
         match schedule.members {
-            1 => self.run(&schedule.engine(self.ranks())),
-            members => self.run_on_cluster(&schedule.engine(self.ranks()), members),
+            1 => self.run(&schedule.engine(self.lps())),
+            members => self.run_on_cluster(&schedule.engine(self.lps()), members),
         }
     }
 
@@ -181,10 +180,10 @@ impl Network {
 fn agreed(one: Option<Ending<Option<Failure>>>, other: Ending<Option<Failure>>) -> Ending<Option<Failure>> {
     match (one, other) {
         (None, other) => other,
-        (Some(Ending::Failed(rank, one)), Ending::Failed(of, other)) => {
-            assert_eq!((rank, one.at, one.order), (of, other.at, other.order));
+        (Some(Ending::Failed(lp, one)), Ending::Failed(of, other)) => {
+            assert_eq!((lp, one.at, one.order), (of, other.at, other.order));
             assert!(one.error.is_none() || other.error.is_none(), "two members have the error");
-            Ending::Failed(rank, Fault { error: one.error.or(other.error), ..other })
+            Ending::Failed(lp, Fault { error: one.error.or(other.error), ..other })
         }
         (Some(one), other) => {
             assert_eq!(one, other);
@@ -201,7 +200,7 @@ pub(crate) struct Schedule {
     pub(crate) run_ahead: RunAhead,
     pub(crate) batch: usize,
     pub(crate) jitter: Option<u64>,
-    /// True if ranks are assigned to workers by a hash, false if in blocks.
+    /// True if processes are assigned to workers by a hash, false if in blocks.
     pub(crate) shuffle: bool,
 }
 
@@ -236,13 +235,13 @@ impl Schedule {
         })
     }
 
-    /// Makes the engine for a network of `ranks` ranks.
-    pub(crate) fn engine(&self, ranks: u32) -> Engine {
+    /// Makes the engine for a network of `lps` processes.
+    pub(crate) fn engine(&self, lps: u32) -> Engine {
         let mut engine = Engine::new(self.workers).run_ahead(self.run_ahead).batch(self.batch);
         if self.shuffle {
             let workers = self.members * self.workers;
-            let owner = |rank: u32| (rank.wrapping_mul(0x9E37_79B9) >> 16) % workers as u32;
-            let owners: Vec<u32> = (0..ranks).map(owner).collect();
+            let owner = |lp: u32| (lp.wrapping_mul(0x9E37_79B9) >> 16) % workers as u32;
+            let owners: Vec<u32> = (0..lps).map(owner).collect();
             engine = engine.partition(Partition::new(&owners, workers));
         }
         match self.jitter {

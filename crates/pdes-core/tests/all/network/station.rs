@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use pdes_core::{Fault, LpId, Outbox, Pause, Process, SimDuration, SimTime, Turn, Wake};
 use serde::{Deserialize, Serialize};
 
 /// One operation of a program; times are in picoseconds.
@@ -78,7 +78,7 @@ pub(crate) enum Failure {
 }
 
 /// The conditional events in the order in which they were granted.
-pub(crate) type Log = Arc<Mutex<Vec<(SimTime, Rank)>>>;
+pub(crate) type Log = Arc<Mutex<Vec<(SimTime, LpId)>>>;
 
 type Queues = BTreeMap<(u32, Lane), VecDeque<Stamp>>;
 
@@ -165,7 +165,7 @@ impl Station {
         let sent = self.state.clock;
         let arrives = sent + SimDuration::from_picos(latency);
         let stamp = Stamp { sent, arrives, digest: self.state.digest };
-        outbox.send(Rank::new(to), Token { from: self.me, kind, stamp });
+        outbox.send(LpId::new(to), Token { from: self.me, kind, stamp });
     }
 
     fn receive(&mut self, lane: (u32, Lane)) -> Option<Pause> {
@@ -207,7 +207,7 @@ impl Station {
         let census = unread.filter(|stamp| stamp.sent < at).count();
         self.state.censuses.push(census);
         self.state.clock = at;
-        self.log.lock().unwrap().push((at, Rank::new(self.me)));
+        self.log.lock().unwrap().push((at, LpId::new(self.me)));
         None
     }
 }
@@ -224,7 +224,7 @@ impl Process for Station {
             Kind::Answer => Lane::Answer,
             Kind::Question => {
                 let answer = Token { from: self.me, kind: Kind::Answer, stamp };
-                outbox.send(Rank::new(from), answer);
+                outbox.send(LpId::new(from), answer);
                 return Ok(Wake::No);
             }
             Kind::Poison => {
