@@ -78,7 +78,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             replay,
             me,
             trace,
-            thread: Thread::main(),
+            thread: Thread::main(replay.start),
             picos_per_flop: 1e12 / replay.machine.speed(me),
             charges_calls,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,

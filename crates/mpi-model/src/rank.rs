@@ -12,7 +12,7 @@ mod probe;
 mod state;
 mod test;
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+use pdes_core::{Fault, LpId, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Cursor;
 
@@ -96,7 +96,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let trace = replay.trace.rank(me);
         let context = RankContext::new(replay, me);
         let compute_factor = context.compute_factor("");
-        Ok(Self {
+        let mut process = Self {
             context,
             point_to_point,
             collectives: CollectiveRunner::default(),
@@ -109,13 +109,23 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
-            graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph))),
-        })
+            graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph, replay.start))),
+        };
+        if replay.start > SimTime::ZERO {
+            process.context.worked(ActionKind::Sleep);
+            process.end(ActionKind::Sleep);
+        }
+        Ok(process)
     }
 
     /// Returns the rank.
     pub fn rank(&self) -> Rank {
         self.context.me
+    }
+
+    /// Returns the logical process of the rank.
+    pub fn lp(&self) -> LpId {
+        self.context.replay.lp(self.context.me)
     }
 
     /// Returns the number of actions that the rank has begun, has passed over, or passes over at the next iteration boundary.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pdes_core::{ForeignState, LpId, Rank, load_state};
+use pdes_core::{ForeignState, LpId, Rank, SimTime, load_state};
 use trace_mmap::{CommId, Communicator, Trace};
 
 use crate::collective::Layout;
@@ -30,6 +30,8 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     pub(crate) probes: FailedPolls,
     /// Logical process of rank 0; those of the other ranks follow.
     pub(crate) first_lp: LpId,
+    /// Instant at which the program starts.
+    pub(crate) start: SimTime,
     /// One rank of each other process of the operating system.
     other_processes: Vec<Rank>,
     /// Stops ranks at the boundaries of iterations.
@@ -90,6 +92,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             tests,
             probes,
             first_lp: LpId::new(0),
+            start: SimTime::ZERO,
             other_processes: Vec::new(),
             stops_at_iterations: false,
             analysis,
@@ -107,6 +110,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             tests,
             probes,
             first_lp,
+            start,
             other_processes,
             stops_at_iterations,
             analysis,
@@ -120,6 +124,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             tests,
             probes,
             first_lp,
+            start,
             other_processes,
             stops_at_iterations,
             analysis: (analysis, other),
@@ -135,6 +140,11 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// Makes the program one of several in a run: the logical process of its rank 0 has this number.
     pub fn with_first_lp(self, first_lp: LpId) -> Self {
         Self { first_lp, ..self }
+    }
+
+    /// Starts the program at an instant, until which its ranks sleep.
+    pub fn starting_at(self, start: SimTime) -> Self {
+        Self { start, ..self }
     }
 
     /// Returns the logical process of a rank.

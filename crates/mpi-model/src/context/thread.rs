@@ -23,9 +23,9 @@ pub(crate) struct Thread {
 const ROUNDS_PER_OPERATION: u32 = 1 << 20;
 
 impl Thread {
-    /// Creates the thread of the program.
-    pub(crate) fn main() -> Self {
-        Self { clock: SimTime::ZERO, action: 0, last_post: SimTime::ZERO, posts: 0, first_round: 0 }
+    /// Creates the thread of a program that starts at an instant.
+    pub(crate) fn main(start: SimTime) -> Self {
+        Self { clock: start, action: 0, last_post: SimTime::ZERO, posts: 0, first_round: 0 }
     }
 
     /// Creates the thread of the `number`-th non-blocking operation, which begins at the clock of this one.

@@ -54,9 +54,9 @@ struct Start {
 }
 
 impl<'t> GraphRunner<'t> {
-    pub(super) fn new(graph: &'t OperationGraph) -> Self {
+    pub(super) fn new(graph: &'t OperationGraph, start: SimTime) -> Self {
         let open = graph.dependency_counts();
-        let first = Start { at: SimTime::ZERO, cause: Reverse(u32::MAX) };
+        let first = Start { at: start, cause: Reverse(u32::MAX) };
         let starts = vec![first; open.len() + 1].into();
         let (ready, activity) = (Vec::new(), Activity::default());
         Self { graph, progress: GraphProgress { open, starts, ready, started: 0, ended: 0, activity } }
@@ -323,7 +323,7 @@ impl<'t> GraphRunner<'t> {
         // The path to the end of the rank is that of the operation that ended last.
         observers.operation_resumed(last);
         let mut activity = std::mem::take(&mut self.progress.activity);
-        let states = activity.states(end);
+        let states = activity.states(means.context.replay.start, end);
         activity.for_each_wait(&states, |begin, end, peer| {
             let wait = Wait { kind: ActionKind::Waitall, begin, end, request: None, peer: Some(peer) };
             observers.idled(&wait);

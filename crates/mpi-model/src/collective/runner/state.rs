@@ -47,7 +47,7 @@ impl<'t> CollectiveRunner<'t> {
                     return visitor.refuse();
                 };
                 operations.push(plan.map(|(origin, plan)| {
-                    Box::new(RunningOperation::new(index, origin, plan, 0, Thread::main(), None))
+                    Box::new(RunningOperation::new(index, origin, plan, 0, Thread::main(SimTime::ZERO), None))
                 }));
             }
         }

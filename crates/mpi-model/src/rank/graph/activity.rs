@@ -39,8 +39,8 @@ impl Activity {
         self.work.iter().all(|span| span.begin < span.end && span.end <= end && KINDS.contains(&span.kind))
     }
 
-    /// Returns the states of the rank until its end, which follow each other without gaps. `O(n log n)`.
-    pub(super) fn states(&self, end: SimTime) -> Vec<ActionSpan> {
+    /// Returns the states of the rank from `begin` to `end`, which follow each other without gaps. `O(n log n)`.
+    pub(super) fn states(&self, begin: SimTime, end: SimTime) -> Vec<ActionSpan> {
         let number = |kind| KINDS.iter().position(|known| *known == kind).expect("work is of a known kind");
         let changes = self.work.iter().flat_map(|&ActionSpan { kind, begin, end }| {
             [(begin, true, number(kind)), (end, false, number(kind))]
@@ -48,7 +48,7 @@ impl Activity {
         let mut changes: Vec<(SimTime, bool, usize)> = changes.collect();
         changes.sort_unstable();
         let mut in_progress = [0_u32; KINDS.len()];
-        let (mut states, mut begin) = (Vec::<ActionSpan>::new(), SimTime::ZERO);
+        let (mut states, mut begin) = (Vec::<ActionSpan>::new(), begin);
         for (at, begins, number) in changes.into_iter().chain([(end, true, 0)]) {
             let first = in_progress.iter().position(|count| *count > 0);
             let kind = first.map_or(ActionKind::Waitall, |number| KINDS[number]);
@@ -109,7 +109,7 @@ mod tests {
         for work in [(Isend, 45, 60), (Compute, 10, 30), (Compute, 20, 50), (Irecv, 5, 12), (Irecv, 80, 80)] {
             activity.add_work(span(work.0, work.1, work.2));
         }
-        let states = activity.states(at(90));
+        let states = activity.states(SimTime::ZERO, at(90));
         let found: Vec<_> =
             states.iter().map(|span| (span.kind, span.begin.as_picos(), span.end.as_picos())).collect();
         let expected =
