@@ -158,9 +158,9 @@ fn regions_have_the_speeds_that_were_measured() {
     let [all, skipped] = ["false", "true"].map(|skips| {
         run(&machine, &archive, &["network.model=contention-free", &format!("engine.fast_forward={skips}")])
     });
-    assert_eq!(all.ends, skipped.ends);
+    assert_eq!(all.program().ends, skipped.program().ends);
     let regions = |outcome: &Outcome| -> Vec<_> {
-        let breakdowns = outcome.statistics.iter().filter_map(|statistics| statistics.breakdown());
+        let breakdowns = outcome.program().statistics.iter().filter_map(|statistics| statistics.breakdown());
         breakdowns.flat_map(|breakdown| breakdown.regions().cloned()).collect()
     };
     assert_eq!(regions(&all), regions(&skipped));

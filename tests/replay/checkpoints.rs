@@ -108,19 +108,27 @@ fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
     let expected = whole.replay(&Progress::new(1)).unwrap();
     let (outcome, stopped) = replay_in_parts(config("parts.json"), &folder);
     let outcome = outcome.unwrap();
-    assert_eq!(outcome.ends, expected.ends, "{settings:?}");
-    let ranks = outcome.statistics.iter().zip(&expected.statistics).enumerate();
+    assert_eq!(outcome.program().ends, expected.program().ends, "{settings:?}");
+    let ranks = outcome.program().statistics.iter().zip(&expected.program().statistics).enumerate();
     for (rank, (statistics, expected)) in ranks {
         assert_eq!(digest_of_one(statistics), digest_of_one(expected), "rank {rank} {settings:?}");
         assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank} {settings:?}");
     }
     assert_eq!(digest(&outcome), digest(&expected));
     assert_eq!(outcome.links, expected.links, "{settings:?}");
-    assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
-    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
-    assert_eq!(outcome.findings.critical_path, expected.findings.critical_path, "{settings:?}");
-    assert_eq!(outcome.timeline, expected.timeline, "{settings:?}");
-    if expected.timeline.is_some() {
+    assert_eq!(
+        outcome.program().findings.distributions,
+        expected.program().findings.distributions,
+        "{settings:?}"
+    );
+    assert_eq!(outcome.program().findings.matrix, expected.program().findings.matrix, "{settings:?}");
+    assert_eq!(
+        outcome.program().findings.critical_path,
+        expected.program().findings.critical_path,
+        "{settings:?}"
+    );
+    assert_eq!(outcome.program().timeline, expected.program().timeline, "{settings:?}");
+    if expected.program().timeline.is_some() {
         let timeline = |name| std::fs::read(folder.path(name)).unwrap();
         assert!(timeline("parts.json") == timeline("whole.json"), "{settings:?}");
     }

@@ -42,8 +42,8 @@ fn replay(simulation: &Simulation) -> Outcome {
 
 /// Returns the critical path of a run, which must be as long as the run.
 fn path_of(outcome: &Outcome) -> &mpi_model::CriticalPath {
-    let path = outcome.findings.critical_path.as_ref().expect("it is asked for");
-    let (slowest, _) = outcome.slowest_and_fastest().unwrap();
+    let path = outcome.program().findings.critical_path.as_ref().expect("it is asked for");
+    let (slowest, _) = outcome.program().slowest_and_fastest().unwrap();
     assert_eq!((path.rank(), path.end()), (slowest, outcome.simulated_time()));
     let all = SimDuration::from_picos(path.end().as_picos());
     assert_eq!(path.calls().map(|(_, time)| time).sum::<SimDuration>(), all);
@@ -128,7 +128,8 @@ fn the_path_does_not_depend_on_how_a_run_is_divided() {
                 simulation = simulation.with_threads(way.threads).with_partition(partition);
                 let found = way.replay(&simulation);
                 assert_eq!(
-                    found.findings.critical_path, expected.findings.critical_path,
+                    found.program().findings.critical_path,
+                    expected.program().findings.critical_path,
                     "{setting} {way:?}"
                 );
             }
@@ -147,8 +148,8 @@ fn the_path_with_contention_does_not_depend_on_threads() {
         for (threads, jitter) in [(1, Some(1)), (2, None), (3, Some(7))] {
             simulation = simulation.with_threads(threads).with_jitter(jitter);
             assert_eq!(
-                replay(&simulation).findings.critical_path,
-                expected.findings.critical_path,
+                replay(&simulation).program().findings.critical_path,
+                expected.program().findings.critical_path,
                 "{settings:?}"
             );
         }
@@ -161,7 +162,7 @@ fn critical_paths_do_not_change_results() {
     let trace = folder.write("calls.txt", &all_calls(3));
     for model in [LOGGPS, FLOW] {
         let without = replay(&simulation_of(&trace, &[model, "analysis.critical_path=false"]));
-        assert_eq!(without.findings.critical_path, None);
+        assert_eq!(without.program().findings.critical_path, None);
         assert_eq!(digest(&replay(&simulation_of(&trace, &[model]))), digest(&without), "{model}");
     }
 }
@@ -200,7 +201,7 @@ proptest! {
         let ways = Way::all().filter(|way| [(3, 1), (1, 2)].contains(&(way.threads, way.processes)));
         for way in ways.step_by(31) {
             simulation = simulation.with_threads(way.threads);
-            prop_assert_eq!(&way.replay(&simulation).findings.critical_path, &first.findings.critical_path);
+            prop_assert_eq!(&way.replay(&simulation).into_program().findings.critical_path, &first.program().findings.critical_path);
         }
     }
 }

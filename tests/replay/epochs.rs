@@ -237,7 +237,7 @@ fn compute_run_ahead_does_not_change_results() {
         let text = folder.write(&format!("{name}.txt"), &ring(idle));
         let hosts = folder.write(&format!("{name}-hosts.txt"), &hosts(32 + idle));
         let outcome = check(&text, TREE, &["network.regions=4", &format!("platform.hosts={hosts:?}")]);
-        outcome.ends[..32].to_vec()
+        outcome.program().ends[..32].to_vec()
     };
     assert_eq!(ends("alone", 0), ends("beside", 32));
 }

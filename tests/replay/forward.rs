@@ -53,7 +53,7 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
 }
 
 fn digest(outcome: &Outcome) -> Digest {
-    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+    Digest::of(outcome.program().ends.iter().copied().zip(&outcome.program().statistics))
 }
 
 /// Replays with fast-forwarding in as many runs as necessary, each stopped after a moment, with checkpoints in between.
@@ -123,17 +123,18 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
         outcomes.remove(0).expect("no process panics").unwrap().expect("it is the first")
     });
     // Stopping a large program again and again would take long.
-    let in_parts = (expected.ends.len() < 100).then(|| replay_in_parts(config(trace, settings)));
+    let in_parts = (expected.program().ends.len() < 100).then(|| replay_in_parts(config(trace, settings)));
     for outcome in forwarded.into_iter().chain(on_processes).chain(in_parts) {
-        assert_eq!(outcome.ends, expected.ends);
-        for (rank, (statistics, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate()
+        assert_eq!(outcome.program().ends, expected.program().ends);
+        for (rank, (statistics, expected)) in
+            outcome.program().statistics.iter().zip(&expected.program().statistics).enumerate()
         {
             assert_eq!(digest_of_one(statistics), digest_of_one(expected), "rank {rank}");
             assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank}");
         }
         assert_eq!(digest(&outcome), digest(&expected));
-        assert_eq!(outcome.findings.distributions, expected.findings.distributions);
-        assert_eq!(outcome.findings.matrix, expected.findings.matrix);
+        assert_eq!(outcome.program().findings.distributions, expected.program().findings.distributions);
+        assert_eq!(outcome.program().findings.matrix, expected.program().findings.matrix);
         found.push(outcome.fast_forward.expect("it was asked for"));
     }
     assert!(

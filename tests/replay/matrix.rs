@@ -107,13 +107,15 @@ fn scene_with(trace: &Path, settings: &[&str]) -> Simulation {
 }
 
 pub(crate) fn digest(outcome: &Outcome) -> Digest {
-    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+    Digest::of(outcome.program().ends.iter().copied().zip(&outcome.program().statistics))
 }
 
 /// Returns the digest and all results of each rank; checks that the parts of a rank's time add up to its end.
 pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
     let mut bytes = Vec::new();
-    for (rank, (end, statistics)) in outcome.ends.iter().zip(&outcome.statistics).enumerate() {
+    for (rank, (end, statistics)) in
+        outcome.program().ends.iter().zip(&outcome.program().statistics).enumerate()
+    {
         let all = statistics.breakdown().expect("it is asked for by default").all();
         assert_eq!(all.time.as_picos(), end.as_picos(), "rank {rank}");
         assert_eq!(all.waited() + all.transfer + all.own(), all.time, "rank {rank}");

@@ -113,7 +113,7 @@ pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64
         (_, Ok(outcome)) => {
             let ours: Vec<f64> = match row["rank_ends_s"].as_str() {
                 "-" => vec![outcome.simulated_time().as_secs_f64()],
-                _ => outcome.ends.iter().map(|end| end.as_secs_f64()).collect(),
+                _ => outcome.program().ends.iter().map(|end| end.as_secs_f64()).collect(),
             };
             let column = if row["rank_ends_s"] == "-" { "simulated_s" } else { "rank_ends_s" };
             let theirs: Vec<f64> = row[column].split(' ').map(|end| end.parse().unwrap()).collect();
@@ -137,7 +137,7 @@ fn is_refused_by_name(error: &trace_mmap::TraceError) -> bool {
 pub(crate) fn digest(config: Config) -> Digest {
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
     let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
-    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+    Digest::of(outcome.program().ends.iter().copied().zip(&outcome.program().statistics))
 }
 
 /// Returns the end of the last rank in seconds.

@@ -160,7 +160,7 @@ proptest! {
             for (threads, jitter) in [(2, None), (3, Some(5)), (7, Some(9))] {
                 let several = load(&path, model, threads).unwrap().with_jitter(jitter);
                 let outcome = replay(&several);
-                prop_assert_eq!(&outcome.ends, &expected.ends, "{} threads, {:?}", threads, model);
+                prop_assert_eq!(&outcome.program().ends, &expected.program().ends, "{} threads, {:?}", threads, model);
                 prop_assert_eq!(&outcome.links, &expected.links);
                 prop_assert_eq!(digest(&outcome), digest(&expected));
             }
@@ -181,7 +181,7 @@ proptest! {
             let expected = replay(&load(&path, &settings, 1).unwrap());
             for (threads, jitter) in [(2, None), (3, Some(5)), (7, Some(9))] {
                 let outcome = replay(&load(&path, &settings, threads).unwrap().with_jitter(jitter));
-                prop_assert_eq!(&outcome.ends, &expected.ends, "{} threads, {:?}", threads, model);
+                prop_assert_eq!(&outcome.program().ends, &expected.program().ends, "{} threads, {:?}", threads, model);
                 prop_assert_eq!(digest(&outcome), digest(&expected));
             }
             let (parts, _) = replay_in_parts(config(&path, &settings, 2), &Folder::new());
@@ -201,7 +201,7 @@ proptest! {
         for model in MODELS {
             let settings = [model, &[DETACHED]].concat();
             let [graph, sequence] = paths.each_ref().map(|path| replay(&load(path, &settings, 1).unwrap()));
-            prop_assert_eq!(&graph.ends, &sequence.ends, "{:?}", model);
+            prop_assert_eq!(&graph.program().ends, &sequence.program().ends, "{:?}", model);
         }
     }
 
@@ -214,7 +214,7 @@ proptest! {
         for model in MODELS {
             let [graph, sequence] =
                 paths.each_ref().map(|path| replay(&load(path, model, 1).unwrap()));
-            prop_assert_eq!(&graph.ends, &sequence.ends, "{:?}", model);
+            prop_assert_eq!(&graph.program().ends, &sequence.program().ends, "{:?}", model);
             prop_assert_eq!(&graph.links, &sequence.links);
         }
     }
@@ -227,7 +227,7 @@ proptest! {
         for model in &MODELS[..2] {
             let expected = replay(&load(&path, model, 1).unwrap());
             let (outcome, _) = replay_in_parts(config(&path, model, 1), &Folder::new());
-            prop_assert_eq!(outcome.unwrap().ends, expected.ends);
+            prop_assert_eq!(outcome.unwrap().into_program().ends, expected.into_program().ends);
         }
     }
 }
@@ -242,10 +242,10 @@ fn operations_that_nothing_orders_overlap() {
     let settings = ["network.model=contention-free", "network.preset=raw"];
     let outcome = replay(&load(&path, &settings, 1).unwrap());
     // The message of 1000 bytes and an envelope of 16 is sent at 0 and takes 1 us and a nanosecond per byte; both computations of rank 0 begin at 0.
-    assert_eq!(outcome.ends, [9_000_000, 3_016_000].map(SimTime::from_picos));
+    assert_eq!(outcome.program().ends, [9_000_000, 3_016_000].map(SimTime::from_picos));
     // With `flow` the two computations share a core: half of it each for 10 us, then the longer one has 4 us left.
     let outcome = replay(&load(&path, &["network.model=flow", "network.preset=raw"], 1).unwrap());
-    assert_eq!(outcome.ends[0], SimTime::from_picos(14_000_000));
+    assert_eq!(outcome.program().ends[0], SimTime::from_picos(14_000_000));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn accesses_share_a_disk() {
             config.set(setting).unwrap();
         }
         let outcome = run(config).unwrap();
-        let open = outcome.ends.iter().map(|end| end.as_secs_f64()).collect::<Vec<_>>();
+        let open = outcome.program().ends.iter().map(|end| end.as_secs_f64()).collect::<Vec<_>>();
         [open[0], open[1]]
     };
     // To open the file takes less than a microsecond. A read of 5 MB takes 0.1 s and another 5 ms back.
@@ -152,7 +152,7 @@ const SYSTEM: &str = "directory = '/fs', servers = ['node-2', 'node-3'], start =
 /// Runs a program on a file system; returns the ends of its ranks [s].
 fn run_on_system(text: &str, system: &str, settings: &[&str]) -> Result<Vec<f64>, RunError> {
     let outcome = run(on_system(&Folder::new().write("trace.txt", text), system, settings))?;
-    Ok(outcome.ends.iter().map(|end| end.as_secs_f64()).collect())
+    Ok(outcome.program().ends.iter().map(|end| end.as_secs_f64()).collect())
 }
 
 fn on_system(trace: &Path, system: &str, settings: &[&str]) -> Config {
@@ -400,11 +400,12 @@ fn ranks_have_files_of_their_own() {
     };
     let replay = |trace: &Path, system: &str| run(on_system(trace, system, &[FREE])).unwrap();
     let ior = ["ior", "--file-per-rank", "--file", "/fs/x", "--block", "1000000", "--transfer", "1000000"];
-    let ends = replay(&generate(&[&ior[..], &["--write-only"]].concat()), "stripe_count = 1").ends;
+    let ends =
+        replay(&generate(&[&ior[..], &["--write-only"]].concat()), "stripe_count = 1").into_program().ends;
     let ends: Vec<f64> = ends.iter().map(|end| end.as_secs_f64()).collect();
     assert_near(&ends, &[0.011, 0.021], "both files begin on the first server");
     let opens = generate(&["mdtest", "--files", "3", "--file", "/fs/x"]);
-    let ends = replay(&opens, "metadata = { host = 'node-4', rate = 1000 }").ends;
+    let ends = replay(&opens, "metadata = { host = 'node-4', rate = 1000 }").into_program().ends;
     let last = ends.iter().map(|end| end.as_secs_f64()).fold(0.0, f64::max);
     assert!((last - 0.006).abs() < 1e-4, "six opens of a millisecond: {ends:?}");
 }
@@ -678,7 +679,7 @@ fn on_storage(storage: &str, text: &str, settings: &[&str]) -> Result<Outcome, R
 }
 
 fn last_end(outcome: &Outcome) -> f64 {
-    outcome.ends.iter().map(|end| end.as_secs_f64()).fold(0.0, f64::max)
+    outcome.program().ends.iter().map(|end| end.as_secs_f64()).fold(0.0, f64::max)
 }
 
 const SSD: &str = "kind = 'ssd', read = '3GBps', write = '2GBps', write_cache = 8000000";

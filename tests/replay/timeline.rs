@@ -62,14 +62,14 @@ fn the_bytes_are_the_same_however_the_work_is_divided() {
         let trace = folder.write("trace.txt", &trace);
         for (number, file) in ["run.csv", "run.json", "run.parquet", "run.trace"].into_iter().enumerate() {
             let mut simulation = simulation_of(&trace, &folder.path(file), &settings);
-            let written = replay(&simulation).timeline.unwrap();
+            let written = replay(&simulation).program().timeline.unwrap();
             let expected = files(&folder, "run");
             assert!(written.states > 0 && written.messages > 0, "{written:?}");
             assert_eq!(written.bytes, expected.values().map(|bytes| bytes.len() as u64).sum::<u64>());
             for way in Way::part(every, number, 4) {
                 let partition = way.partition(simulation.trace().ranks(), &folder);
                 simulation = way.apply(simulation.with_threads(way.threads).with_partition(partition));
-                assert_eq!(way.replay(&simulation).timeline, Some(written), "{way:?}");
+                assert_eq!(way.replay(&simulation).program().timeline, Some(written), "{way:?}");
                 assert!(files(&folder, "run") == expected, "{file} {way:?}");
             }
             expected.keys().for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
@@ -85,14 +85,15 @@ fn the_bytes_are_the_same_with_contention() {
     let epochs = ["network.epoch_s='auto'", "network.regions=2"];
     for settings in [&[][..], &epochs[..]] {
         let settings = [&["network.model='flow'"], settings].concat();
-        let written = replay(&simulation_of(&trace, &folder.path("run.csv"), &settings)).timeline.unwrap();
+        let written =
+            replay(&simulation_of(&trace, &folder.path("run.csv"), &settings)).program().timeline.unwrap();
         assert!(written.messages > 10_000, "{written:?}");
         let expected = files(&folder, "run");
         for seed in 0..2 {
             let disturbed = simulation_of(&trace, &folder.path("run.csv"), &settings)
                 .with_jitter(Some(seed))
                 .with_threads(2);
-            assert_eq!(replay(&disturbed).timeline, Some(written));
+            assert_eq!(replay(&disturbed).program().timeline, Some(written));
             assert!(files(&folder, "run") == expected, "{settings:?}, seed {seed}");
         }
     }
@@ -129,7 +130,7 @@ fn a_timeline_agrees_with_the_report() {
         let outcome = replay(&simulation);
         let (states, waits) = (rows(&folder, "run.csv"), rows(&folder, "run.waits.csv"));
         let length = |row: &BTreeMap<String, String>| number(row, "end_ps") - number(row, "begin_ps");
-        for (rank, statistics) in outcome.statistics.iter().enumerate() {
+        for (rank, statistics) in outcome.program().statistics.iter().enumerate() {
             let of_rank = |row: &&BTreeMap<String, String>| number(row, "rank") == rank as u64;
             let regions: Vec<_> = statistics.breakdown().unwrap().regions().collect();
             assert!(regions.len() > 2, "before the first place, and several places");
@@ -156,8 +157,8 @@ fn a_timeline_agrees_with_the_report() {
         }
         let messages = rows(&folder, "run.messages.csv");
         assert!(messages.iter().all(|row| number(row, "arrived_ps") >= number(row, "sent_ps")));
-        let sent: u64 = outcome.statistics.iter().map(|statistics| statistics.messages).sum();
-        let received = outcome.timeline.unwrap().messages;
+        let sent: u64 = outcome.program().statistics.iter().map(|statistics| statistics.messages).sum();
+        let received = outcome.program().timeline.unwrap().messages;
         assert_eq!(messages.len() as u64, received);
         assert!(received <= sent && received > sent / 2, "{received} of {sent}: some are not received");
     }
@@ -173,7 +174,7 @@ fn pajeng_reads_real_timelines() {
     let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.trace"));
     for excerpt in [&EXCERPT[..], &[]] {
         let settings = [&["network.model='flow'"], excerpt].concat();
-        let written = replay(&simulation_of(&trace, &file, &settings)).timeline.unwrap();
+        let written = replay(&simulation_of(&trace, &file, &settings)).program().timeline.unwrap();
         let Some(found) = read_with("pj_dump", &[], &file) else { return };
         let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
         let found = (lines("State"), lines("Link"));
@@ -188,7 +189,7 @@ fn otf2_print_reads_real_timelines() {
     let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.otf2"));
     for excerpt in [&EXCERPT[..], &[]] {
         let settings = [&["network.model='contention-free'", "engine.threads=2"], excerpt].concat();
-        let written = replay(&simulation_of(&trace, &file, &settings)).timeline.unwrap();
+        let written = replay(&simulation_of(&trace, &file, &settings)).program().timeline.unwrap();
         let Some(found) = read_with("otf2-print", &["-Werror"], &file) else { return };
         let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
         assert_eq!([lines("ENTER"), lines("LEAVE")], [written.states + written.waits; 2], "{settings:?}");
@@ -225,7 +226,7 @@ fn timelines_do_not_change_results() {
         config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
         config.set(model).unwrap();
         let without = replay(&Simulation::load(&config.resolve().unwrap()).unwrap());
-        assert_eq!((digest(&with), without.timeline), (digest(&without), None), "{model}");
+        assert_eq!((digest(&with), without.program().timeline), (digest(&without), None), "{model}");
     }
 }
 

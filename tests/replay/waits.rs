@@ -93,9 +93,9 @@ fn analyses_do_not_change_results() {
         let with = replay(&simulation_of(&trace, &[model]));
         let without = replay(&simulation_of(&trace, &[model, "analysis.waits=false"]));
         assert_eq!(digest(&with), digest(&without), "{model}");
-        assert!(without.statistics.iter().all(|rank| rank.breakdown().is_none()));
-        assert!(results(&with).1.len() > without.statistics.len());
-        assert!(with.statistics.iter().any(|rank| rank.breakdown().is_some_and(waits)));
+        assert!(without.program().statistics.iter().all(|rank| rank.breakdown().is_none()));
+        assert!(results(&with).1.len() > without.program().statistics.len());
+        assert!(with.program().statistics.iter().any(|rank| rank.breakdown().is_some_and(waits)));
         assert!(Report::new(&simulation_of(&trace, &[model]), &without).sections.breakdown.is_none());
     }
 }
@@ -117,7 +117,11 @@ fn waits_of_many_ranks_are_analysed_on_request() {
         let settings = [&format!("trace.ranks={ranks}"), "network.model='contention-free'"];
         let settings: Vec<&str> = settings.into_iter().chain(setting).collect();
         let outcome = replay(&simulation_of(&folder.write("trace.txt", TRACE), &settings));
-        assert_eq!(outcome.statistics[0].breakdown().is_some(), looks, "{ranks} ranks, {setting:?}");
+        assert_eq!(
+            outcome.program().statistics[0].breakdown().is_some(),
+            looks,
+            "{ranks} ranks, {setting:?}"
+        );
     }
 }
 
@@ -159,7 +163,7 @@ fn counts_do_not_depend_on_the_division() {
         let mut simulation = simulation_of(&trace, &settings);
         for way in Way::all().step_by(101) {
             simulation = simulation.with_threads(way.threads);
-            let findings = way.replay(&simulation).findings;
+            let findings = way.replay(&simulation).into_program().findings;
             found.push(findings.distributions.expect("it is asked for"));
             matrices.push(findings.matrix.expect("it is asked for"));
         }
@@ -168,9 +172,9 @@ fn counts_do_not_depend_on_the_division() {
         assert_eq!((matrices[0].group_size, counted), (3, found[0].bytes.len()), "{model}");
         assert!(found.iter().all(|other| *other == found[0]), "{model}");
         let outcome = replay(&simulation);
-        assert_eq!(outcome.findings.distributions.as_ref(), Some(&found[0]));
+        assert_eq!(outcome.program().findings.distributions.as_ref(), Some(&found[0]));
         assert_eq!(found[0].bytes.len(), found[0].latency.len(), "each message arrives");
-        let sent: u64 = outcome.statistics.iter().map(|rank| rank.messages).sum();
+        let sent: u64 = outcome.program().statistics.iter().map(|rank| rank.messages).sum();
         assert_eq!(found[0].bytes.len(), sent, "and is received");
         let others = self::simulation_of(&trace, &[model, "mpi.eager_below_bytes=2000"]);
         assert_eq!(digest(&outcome), digest(&replay(&others)));

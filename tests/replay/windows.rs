@@ -60,15 +60,21 @@ fn check(trace: &Path, settings: &[&str]) {
         let simulation = load(trace, settings, threads).with_jitter(jitter);
         assert_eq!(simulation.warnings().iter().find(|warning| warning.contains("thread")), None);
         let outcome = replay(&simulation).unwrap();
-        assert_eq!(outcome.ends, expected.ends, "{threads} threads, {settings:?}");
+        assert_eq!(outcome.program().ends, expected.program().ends, "{threads} threads, {settings:?}");
         assert!(results(&outcome) == results(&expected), "{threads} threads, {settings:?}");
         assert_eq!(outcome.links, expected.links, "{threads} threads, {settings:?}");
         assert_eq!(
-            outcome.findings.distributions, expected.findings.distributions,
+            outcome.program().findings.distributions,
+            expected.program().findings.distributions,
             "{threads} threads, {settings:?}"
         );
-        assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{threads} threads, {settings:?}");
-        let paths = [&outcome, &expected].map(|outcome| format!("{:?}", outcome.findings.critical_path));
+        assert_eq!(
+            outcome.program().findings.matrix,
+            expected.program().findings.matrix,
+            "{threads} threads, {settings:?}"
+        );
+        let paths =
+            [&outcome, &expected].map(|outcome| format!("{:?}", outcome.program().findings.critical_path));
         assert!(paths[0] == paths[1], "{threads} threads, {settings:?}");
     }
 }

@@ -282,10 +282,10 @@ impl Report {
         let job = simulation.job();
         let end = |rank: pdes_core::Rank| RankEnd {
             rank: rank.get(),
-            end_s: outcome.ends[rank.index()].as_secs_f64(),
+            end_s: outcome.program().ends[rank.index()].as_secs_f64(),
         };
-        let extremes = outcome.slowest_and_fastest();
-        let ranks = outcome.ends.iter().copied().zip(&outcome.statistics);
+        let extremes = outcome.program().slowest_and_fastest();
+        let ranks = outcome.program().ends.iter().copied().zip(&outcome.program().statistics);
         let (load, replay) = (simulation.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         let before = outcome.checkpoints.and_then(|summary| summary.resumed_from).unwrap_or_default();
@@ -297,8 +297,8 @@ impl Report {
             simulated_time_ps: outcome.simulated_time().as_picos(),
             ranks: simulation.trace().ranks(),
             actions: simulation.trace().actions(),
-            messages: outcome.statistics.iter().map(|statistics| statistics.messages).sum(),
-            message_bytes: outcome.statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
+            messages: outcome.program().statistics.iter().map(|statistics| statistics.messages).sum(),
+            message_bytes: outcome.program().statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
             digest: Digest::of(ranks).to_string(),
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
@@ -314,7 +314,7 @@ impl Report {
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
-            imbalance: Imbalance::of(&outcome.statistics),
+            imbalance: Imbalance::of(&outcome.program().statistics),
             sections: Sections::new(simulation, outcome),
             model_statistics: outcome.model_statistics.clone(),
             outcomes: outcomes(outcome),
@@ -338,9 +338,10 @@ fn rate(actions: u64, time: Duration) -> f64 {
 
 /// Sums with 128 bits: the times of a million ranks overflow 64.
 fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
-    let sum =
-        |kind| -> u128 { outcome.statistics.iter().map(|rank| u128::from(rank.time(kind).as_picos())).sum() };
-    let count = |kind| -> u64 { outcome.statistics.iter().map(|rank| rank.count(kind)).sum() };
+    let sum = |kind| -> u128 {
+        outcome.program().statistics.iter().map(|rank| u128::from(rank.time(kind).as_picos())).sum()
+    };
+    let count = |kind| -> u64 { outcome.program().statistics.iter().map(|rank| rank.count(kind)).sum() };
     let all: u128 = ActionKind::ALL.into_iter().map(sum).sum();
     let total = |kind: ActionKind| ActionTotal {
         action: kind.name(),
@@ -352,7 +353,8 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
 }
 
 fn outcomes(outcome: &Outcome) -> Outcomes {
-    let ranks = || (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes()));
+    let ranks =
+        || (0..).zip(&outcome.program().statistics).map(|(rank, statistics)| (rank, statistics.outcomes()));
     let first = |(rank, outcomes): (u32, OutcomeCount)| {
         outcomes.first_different.map(|action| ActionIndex { rank, action })
     };

@@ -186,7 +186,7 @@ impl Validation {
             platform: simulation.job().platform.to_string(),
             model: simulation.job().model.key,
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
-            ranks: outcome.ends.len() as u32,
+            ranks: outcome.program().ends.len() as u32,
             actions,
             measured_actions: calls.iter().map(|call| call.count).sum(),
             run_time: run_time(all),

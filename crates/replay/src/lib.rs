@@ -55,5 +55,7 @@ pub use platforms::{PlatformFileError, read_platform};
 pub use presets::{NetworkPreset, OWN_DEFAULT, PRESETS, SIMGRID_DEFAULT};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use recorded_speed::RecordedSpeed;
-pub use simulation::{OrderedReplay, Outcome, RunError, ServerUse, Simulation, peak_rss_bytes};
+pub use simulation::{
+    OrderedReplay, Outcome, ProgramOutcome, RunError, ServerUse, Simulation, peak_rss_bytes,
+};
 pub use timeline::TimelinePlan;

@@ -37,7 +37,7 @@ use crate::storage::FileRules;
 pub use error::RunError;
 use files::{check_routes, file_features};
 pub use ordered::OrderedReplay;
-pub use outcome::{Outcome, ServerUse, peak_rss_bytes};
+pub use outcome::{Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
 pub(crate) use run::{MemberRun, on_cluster};
 

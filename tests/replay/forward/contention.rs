@@ -59,13 +59,19 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
 /// Expects the results of a complete replay.
 pub(super) fn expect_same(outcome: &Outcome, expected: &Outcome, settings: &[&str]) {
     assert!(expected.links.is_some());
-    assert_eq!(outcome.ends, expected.ends, "{settings:?}");
-    for (rank, (found, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate() {
+    assert_eq!(outcome.program().ends, expected.program().ends, "{settings:?}");
+    for (rank, (found, expected)) in
+        outcome.program().statistics.iter().zip(&expected.program().statistics).enumerate()
+    {
         assert_eq!(digest_of_one(found), digest_of_one(expected), "rank {rank} {settings:?}");
     }
     assert_eq!(digest(outcome), digest(expected));
-    assert_eq!(outcome.findings.distributions, expected.findings.distributions, "{settings:?}");
-    assert_eq!(outcome.findings.matrix, expected.findings.matrix, "{settings:?}");
+    assert_eq!(
+        outcome.program().findings.distributions,
+        expected.program().findings.distributions,
+        "{settings:?}"
+    );
+    assert_eq!(outcome.program().findings.matrix, expected.program().findings.matrix, "{settings:?}");
     assert_eq!(outcome.links, expected.links, "{settings:?}");
 }
 

@@ -20,7 +20,7 @@ fn analysed(path: &Path, settings: &[&str], threads: usize) -> Outcome {
 
 /// Returns the critical path, which must be as long as the run.
 fn path_of(outcome: &Outcome) -> &CriticalPath {
-    let path = outcome.findings.critical_path.as_ref().expect("it is asked for");
+    let path = outcome.program().findings.critical_path.as_ref().expect("it is asked for");
     assert_eq!(path.end(), outcome.simulated_time());
     let PathParts { compute, sleep, library, latency, bandwidth, waiting } = path.parts();
     let all = compute + sleep + library + latency + bandwidth + waiting;
@@ -31,7 +31,7 @@ fn path_of(outcome: &Outcome) -> &CriticalPath {
 /// Returns the time of each wait state of all ranks.
 fn waits(outcome: &Outcome) -> [SimDuration; WaitState::COUNT] {
     let mut sums = [SimDuration::ZERO; WaitState::COUNT];
-    for statistics in &outcome.statistics {
+    for statistics in &outcome.program().statistics {
         let all = statistics.breakdown().expect("it is asked for").all();
         sums.iter_mut().zip(all.waiting).for_each(|(sum, more)| *sum += more);
     }
@@ -59,7 +59,7 @@ proptest! {
             let settings = if in_order { [model, &[DETACHED]].concat() } else { model.to_vec() };
             let expected = analysed(&path, &settings, 1);
             path_of(&expected);
-            for (statistics, end) in expected.statistics.iter().zip(&expected.ends) {
+            for (statistics, end) in expected.program().statistics.iter().zip(&expected.program().ends) {
                 let times = statistics.kinds().map(|kind| statistics.time(kind)).sum::<SimDuration>();
                 prop_assert_eq!(SimTime::ZERO + times, *end, "a rank has one state at each instant");
                 let idle = statistics.breakdown().unwrap().total(ActionKind::Waitall);
@@ -67,9 +67,9 @@ proptest! {
             }
             for threads in [2, 7] {
                 let found = analysed(&path, &settings, threads);
-                prop_assert_eq!(&found.statistics, &expected.statistics, "{} threads, {:?}", threads, settings);
-                prop_assert_eq!(&found.findings.critical_path, &expected.findings.critical_path);
-                prop_assert_eq!(&found.findings.distributions, &expected.findings.distributions);
+                prop_assert_eq!(&found.program().statistics, &expected.program().statistics, "{} threads, {:?}", threads, settings);
+                prop_assert_eq!(&found.program().findings.critical_path, &expected.program().findings.critical_path);
+                prop_assert_eq!(&found.program().findings.distributions, &expected.program().findings.distributions);
             }
         }
     }
@@ -85,7 +85,7 @@ proptest! {
             let (one, other) = (path_of(&graph), path_of(&sequence));
             prop_assert_eq!((one.rank(), one.parts()), (other.rank(), other.parts()), "{:?}", model);
             prop_assert_eq!(waits(&graph), waits(&sequence), "{:?}", model);
-            prop_assert_eq!(&graph.findings.distributions, &sequence.findings.distributions);
+            prop_assert_eq!(&graph.program().findings.distributions, &sequence.program().findings.distributions);
         }
     }
 }
@@ -103,7 +103,7 @@ fn a_rank_waits_where_it_does_nothing_else() {
     let file = folder.path("run.csv");
     let timeline = format!("timeline.file='{}'", file.display());
     let outcome = analysed(&path, &["network.model=contention-free", "network.preset=raw", &timeline], 1);
-    assert_eq!(outcome.ends, [9_000_000, 11_000_000].map(SimTime::from_picos));
+    assert_eq!(outcome.program().ends, [9_000_000, 11_000_000].map(SimTime::from_picos));
     let lines = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
     assert_eq!(
         lines("run.csv"),

@@ -77,6 +77,6 @@ fn a_schedule_of_an_npb_trace_ends_as_the_trace() {
         &["network.model=flow"],
     ] {
         let [trace, graph] = paths.each_ref().map(|path| replay(&load(path, settings, 1).unwrap()));
-        assert_eq!(graph.ends, trace.ends, "{settings:?}");
+        assert_eq!(graph.program().ends, trace.program().ends, "{settings:?}");
     }
 }

@@ -55,7 +55,7 @@ fn file_help() -> String {
 
 /// Logs the size of the timeline, if one was written.
 pub(crate) fn log_summary(job: &Job, outcome: &Outcome) {
-    if let (Some(plan), Some(summary)) = (&job.timeline, outcome.timeline) {
+    if let (Some(plan), Some(summary)) = (&job.timeline, outcome.program().timeline) {
         let TimelineSummary { states, waits, messages, bytes } = summary;
         let path = plan.path.display();
         tracing::info!(

@@ -45,7 +45,7 @@ pub(super) fn delays(trace: &Trace, outcome: &Outcome, places: &[Part]) -> Vec<D
     let mut number =
         |rank, site, kind: ActionKind| numbers.get(&(sites.name(rank, site), Some(kind.name()))).copied();
     let mut sums: BTreeMap<(usize, Option<usize>), [u128; WaitState::COUNT]> = BTreeMap::new();
-    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.statistics) {
+    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.program().statistics) {
         let delays = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.delays());
         for delay in delays.filter(|delay| delay.time > SimDuration::ZERO) {
             let Some(waiting) = number(rank, delay.site, delay.kind) else { continue };

@@ -32,7 +32,7 @@ pub(super) fn imbalances(trace: &Trace, outcome: &Outcome, ideal: &Outcome) -> H
     let mut keys: HashMap<PlaceKey, usize> = HashMap::new();
     // Work of each rank by place, and of all ranks together \[ps\].
     let mut work: Vec<BTreeMap<usize, u128>> = Vec::new();
-    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.statistics) {
+    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.program().statistics) {
         let mut of_rank = BTreeMap::new();
         for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
             for (kind, share) in region.shares().filter(|(kind, share)| is_work(*kind) && share.count > 0) {
@@ -85,7 +85,7 @@ fn between_collectives(
 ) -> Vec<u128> {
     let is_of_messages = |state| matches!(state, WaitState::LateSender | WaitState::LateReceiver);
     let waits = |rank: Rank| {
-        let statistics = outcome.statistics.get(rank.get() as usize);
+        let statistics = outcome.program().statistics.get(rank.get() as usize);
         let waiting = statistics.and_then(|rank| rank.breakdown()).map(|breakdown| breakdown.all().waiting);
         let of_messages = WaitState::ALL.into_iter().zip(waiting.unwrap_or_default());
         let times = of_messages.filter(|(state, _)| is_of_messages(*state)).map(|(_, time)| time.as_picos());
@@ -94,7 +94,7 @@ fn between_collectives(
     let messages: Vec<u128> = (0..work.len() as u32).map(|rank| waits(Rank::new(rank))).collect();
     let mut known: HashMap<_, Option<usize>> = HashMap::new();
     let mut found = vec![0; longest.len()];
-    for (work, statistics) in work.iter().zip(&outcome.statistics) {
+    for (work, statistics) in work.iter().zip(&outcome.program().statistics) {
         let mut waiting: BTreeMap<(usize, Rank), u128> = BTreeMap::new();
         let delays = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.delays());
         for delay in delays.filter(|delay| !is_of_messages(delay.state)) {

@@ -112,7 +112,7 @@ impl Useful {
         let picos = |rank: &Statistics| {
             [ActionKind::Compute, ActionKind::Sleep].map(|kind| rank.time(kind).as_picos()).iter().sum()
         };
-        let ranks = outcome.statistics.iter().map(picos).collect();
+        let ranks = outcome.program().statistics.iter().map(picos).collect();
         Self { ranks, time: (outcome.simulated_time() - SimTime::ZERO).as_picos() }
     }
 
@@ -312,7 +312,9 @@ impl RegionTimes {
     /// Returns the times of a simulated run, where they are known by region.
     pub(super) fn of_outcome(trace: &Trace, outcome: &Outcome, node_of_rank: &[u32]) -> Self {
         let mut found = Self::default();
-        for ((rank, statistics), node) in (0..).map(Rank::new).zip(&outcome.statistics).zip(node_of_rank) {
+        for ((rank, statistics), node) in
+            (0..).map(Rank::new).zip(&outcome.program().statistics).zip(node_of_rank)
+        {
             for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
                 let (mut useful, mut time) = (0, 0);
                 for (kind, share) in region.shares() {

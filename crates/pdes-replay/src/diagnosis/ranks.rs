@@ -15,7 +15,7 @@ const MAX_TIMES: usize = 1024;
 
 /// Adds to problems the times of the ranks in their calls: one walk through the breakdown of the run.
 pub(super) fn add_times(problems: &mut [Problem], trace: &Trace, outcome: &Outcome) {
-    let all = outcome.statistics.len();
+    let all = outcome.program().statistics.len();
     // Problems of each place; those of the run and of links have none.
     let mut problems_of: HashMap<(Option<&str>, &str), Vec<usize>> = HashMap::new();
     for (number, problem) in problems.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn add_times(problems: &mut [Problem], trace: &Trace, outcome: &Outco
         }
     }
     let mut times = vec![Vec::new(); problems.len()];
-    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.statistics) {
+    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.program().statistics) {
         for region in statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions()) {
             let site = region.site().map(|site| site_name(trace, rank, site));
             for (kind, share) in region.shares().filter(|(_, share)| share.count > 0) {
@@ -40,7 +40,12 @@ pub(super) fn add_times(problems: &mut [Problem], trace: &Trace, outcome: &Outco
     for (problem, mut times) in problems.iter_mut().zip(times) {
         problem.ranks = times.iter().filter(|&&time| time > 0).count();
         if problem.places.is_empty() {
-            times = outcome.statistics.iter().map(|rank| rank.time(ActionKind::Compute).as_picos()).collect();
+            times = outcome
+                .program()
+                .statistics
+                .iter()
+                .map(|rank| rank.time(ActionKind::Compute).as_picos())
+                .collect();
         }
         if times.is_empty() || problem.places.is_empty() {
             problem.ranks = all;

@@ -164,7 +164,7 @@ pub(super) fn places(
     run: &Variables,
 ) -> Vec<Part> {
     let mut places: BTreeMap<(Option<String>, ActionKind), PlaceSum> = BTreeMap::new();
-    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.statistics) {
+    for (rank, statistics) in (0..).map(Rank::new).zip(&outcome.program().statistics) {
         let name = |site| site_name(trace, rank, site);
         let regions = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions());
         for region in regions {
@@ -250,17 +250,22 @@ pub(super) fn links(simulation: &Simulation, outcome: &Outcome, run: &Variables)
 /// Returns the variables of a run.
 pub(super) fn of_run(outcome: &Outcome, pop: &Pop, nodes: usize) -> Variables {
     let seconds = |picos: u128| picos as f64 / 1e12;
-    let mut compute: Vec<(u64, usize)> =
-        outcome.statistics.iter().map(|rank| rank.time(ActionKind::Compute).as_picos()).zip(0..).collect();
+    let mut compute: Vec<(u64, usize)> = outcome
+        .program()
+        .statistics
+        .iter()
+        .map(|rank| rank.time(ActionKind::Compute).as_picos())
+        .zip(0..)
+        .collect();
     // The longest first; at a tie, the lowest rank.
     compute.sort_by_key(|&(picos, rank)| (std::cmp::Reverse(picos), rank));
     let longest = |number: usize| compute.get(number).map_or(0.0, |&(picos, _)| seconds(picos.into()));
     let all_compute: u128 = compute.iter().map(|&(picos, _)| u128::from(picos)).sum();
-    let ranks = outcome.statistics.len() as f64;
-    let messages: u128 = outcome.statistics.iter().map(|rank| u128::from(rank.messages)).sum();
-    let bytes: u128 = outcome.statistics.iter().map(|rank| u128::from(rank.bytes.get())).sum();
+    let ranks = outcome.program().statistics.len() as f64;
+    let messages: u128 = outcome.program().statistics.iter().map(|rank| u128::from(rank.messages)).sum();
+    let bytes: u128 = outcome.program().statistics.iter().map(|rank| u128::from(rank.bytes.get())).sum();
     let (mut library, mut transfer, mut waiting) = (0, 0, 0);
-    let breakdowns = outcome.statistics.iter().filter_map(|rank| rank.breakdown());
+    let breakdowns = outcome.program().statistics.iter().filter_map(|rank| rank.breakdown());
     for (kind, share) in breakdowns.flat_map(|rank| rank.regions()).flat_map(|region| region.shares()) {
         transfer += u128::from(share.transfer.as_picos());
         waiting += u128::from(share.waited().as_picos());

@@ -159,11 +159,11 @@ struct RegionSum {
 impl Section for Breakdown {
     /// Assembles the breakdown of a run; `None` if ranks have not recorded it.
     fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
-        let ranks: Option<Vec<_>> = outcome.statistics.iter().map(Statistics::breakdown).collect();
+        let ranks: Option<Vec<_>> = outcome.program().statistics.iter().map(Statistics::breakdown).collect();
         let ranks = ranks?;
         let mut total = Sum::default();
         let mut columns = RankParts::default();
-        for (rank, end) in ranks.iter().zip(&outcome.ends) {
+        for (rank, end) in ranks.iter().zip(&outcome.program().ends) {
             let sum = Sum::of(rank.regions().flat_map(mpi_model::Region::shares));
             total.merge(&sum);
             columns.push(*end, &sum);

@@ -69,7 +69,7 @@ impl NodeSum {
 
 impl Section for CallTree {
     fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
-        let ranks: Option<Vec<_>> = outcome.statistics.iter().map(Statistics::breakdown).collect();
+        let ranks: Option<Vec<_>> = outcome.program().statistics.iter().map(Statistics::breakdown).collect();
         let ranks = ranks?;
         let trace = simulation.trace();
         let site = |rank, region: &Region| region.site().map(|site| site_name(trace, rank, site));

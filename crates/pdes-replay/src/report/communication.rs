@@ -69,7 +69,7 @@ impl Communication {
 
 impl Section for Communication {
     fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
-        outcome.findings.matrix.as_ref().map(|matrix| Self::of(matrix, simulation.trace().ranks()))
+        outcome.program().findings.matrix.as_ref().map(|matrix| Self::of(matrix, simulation.trace().ranks()))
     }
 
     /// Writes the pairs with most bytes.

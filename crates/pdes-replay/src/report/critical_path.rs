@@ -149,7 +149,7 @@ impl PathParts {
 
 impl Section for CriticalPath {
     fn new(_: &Simulation, outcome: &Outcome) -> Option<Self> {
-        outcome.findings.critical_path.as_ref().map(Self::from)
+        outcome.program().findings.critical_path.as_ref().map(Self::from)
     }
 
     fn write_tables(&self, text: &mut String) -> std::fmt::Result {

@@ -75,7 +75,7 @@ impl From<&hdrhistogram::Histogram<u64>> for Histogram {
 
 impl Section for Histograms {
     fn new(_: &Simulation, outcome: &Outcome) -> Option<Self> {
-        outcome.findings.distributions.as_ref().map(Self::from)
+        outcome.program().findings.distributions.as_ref().map(Self::from)
     }
 
     #[cfg(feature = "pictures")]

@@ -91,7 +91,9 @@ pub(super) fn measured_times(trace: &Trace) -> Result<Times, ValidationError> {
 /// Returns the times of a replay.
 pub(super) fn replayed_times(trace: &Trace, outcome: &Outcome) -> Times {
     let mut times = Times::default();
-    for ((rank, statistics), end) in (0..).map(Rank::new).zip(&outcome.statistics).zip(&outcome.ends) {
+    for ((rank, statistics), end) in
+        (0..).map(Rank::new).zip(&outcome.program().statistics).zip(&outcome.program().ends)
+    {
         let trace = trace.rank(rank);
         let regions = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions());
         regions.for_each(|region| times.add_region(trace, region));

@@ -109,7 +109,7 @@ impl Traffic {
             ..job.without_outputs()
         };
         let outcome = Simulation::load(&job)?.replay(&Progress::new(job.threads))?;
-        let matrix = outcome.findings.matrix.unwrap_or_default();
+        let matrix = outcome.into_program().findings.matrix.unwrap_or_default();
         let pairs = matrix.cells.iter().map(|((from, to), traffic)| {
             ((Rank::new(from * matrix.group_size), Rank::new(to * matrix.group_size)), traffic.bytes)
         });

@@ -28,13 +28,24 @@ pub struct ServerUse {
     pub usage: ServerUsage,
 }
 
-/// The result of a run.
+/// The result of a program of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct ProgramOutcome {
     /// End time of each rank.
     pub ends: Vec<SimTime>,
     /// Statistics of each rank.
     pub statistics: Vec<Statistics>,
+    /// Results of the requested analyses.
+    pub findings: Findings,
+    /// Summary of the timeline, if one was requested.
+    pub timeline: Option<Summary>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Results of the programs: first that of the job, then the [others](super::Simulation::with_program) in their order.
+    pub programs: Vec<ProgramOutcome>,
     /// Wall-clock time of the replay.
     pub replay_time: Duration,
     /// Messages that cross the partition; `None` if ranks are assigned to workers in blocks.
@@ -43,14 +54,10 @@ pub struct Outcome {
     pub epochs: Option<EpochSummary>,
     /// Statistics of the network model, which the row of the model in the registry adds.
     pub model_statistics: Option<serde_json::Value>,
-    /// Results of the requested analyses.
-    pub findings: Findings,
     /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,
     /// Use of each I/O server of the platform's file systems; empty if there are none.
     pub file_servers: Vec<ServerUse>,
-    /// Summary of the timeline, if one was requested.
-    pub timeline: Option<Summary>,
     /// Iterations that were not replayed; `None` if all were.
     pub fast_forward: Option<FastForward>,
     /// Checkpoint statistics; `None` if no checkpoints were requested.
@@ -61,17 +68,10 @@ pub struct Outcome {
     pub peak_rss_bytes: Option<u64>,
 }
 
-impl Outcome {
+impl ProgramOutcome {
     /// Returns the end time of the last rank.
-    pub fn simulated_time(&self) -> SimTime {
+    pub fn end(&self) -> SimTime {
         self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)
-    }
-
-    /// Returns the wall-clock time of replaying all actions, also those before a checkpoint, without that of writing checkpoints.
-    pub(crate) fn time_of_all_actions(&self) -> Duration {
-        let CheckpointSummary { replayed_before_s, writing_s, .. } = self.checkpoints.unwrap_or_default();
-        let whole_s = self.replay_time.as_secs_f64() - writing_s + replayed_before_s;
-        Duration::try_from_secs_f64(whole_s).unwrap_or_default()
     }
 
     /// Returns the rank that ended last and the one that ended first; at a tie, the lowest.
@@ -80,6 +80,30 @@ impl Outcome {
         let slowest = ranks().min_by_key(|&(rank, &end)| (Reverse(end), rank))?;
         let fastest = ranks().min_by_key(|&(rank, &end)| (end, rank))?;
         Some((Rank::new(slowest.0 as u32), Rank::new(fastest.0 as u32)))
+    }
+}
+
+impl Outcome {
+    /// Returns the result of the program of the job.
+    pub fn program(&self) -> &ProgramOutcome {
+        &self.programs[0]
+    }
+
+    /// Returns the result of the program of the job alone.
+    pub fn into_program(mut self) -> ProgramOutcome {
+        self.programs.swap_remove(0)
+    }
+
+    /// Returns the end time of the last rank of all programs.
+    pub fn simulated_time(&self) -> SimTime {
+        self.programs.iter().map(ProgramOutcome::end).max().unwrap_or(SimTime::ZERO)
+    }
+
+    /// Returns the wall-clock time of replaying all actions, also those before a checkpoint, without that of writing checkpoints.
+    pub(crate) fn time_of_all_actions(&self) -> Duration {
+        let CheckpointSummary { replayed_before_s, writing_s, .. } = self.checkpoints.unwrap_or_default();
+        let whole_s = self.replay_time.as_secs_f64() - writing_s + replayed_before_s;
+        Duration::try_from_secs_f64(whole_s).unwrap_or_default()
     }
 }
 

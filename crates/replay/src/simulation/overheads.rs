@@ -75,7 +75,7 @@ impl Simulation {
 
     /// Returns a warning about the speed of the hosts, if the program computes.
     fn speed_warning(&self, outcome: &Outcome) -> Option<String> {
-        let computes = outcome.statistics.iter().any(|rank| rank.count(ActionKind::Compute) > 0);
+        let computes = outcome.program().statistics.iter().any(|rank| rank.count(ActionKind::Compute) > 0);
         RecordedSpeed::of(self).filter(|_| computes).and_then(RecordedSpeed::warning)
     }
 
@@ -92,7 +92,7 @@ impl Simulation {
                 end.as_secs_f64()
             ));
         }
-        let ranks = outcome.statistics.len();
+        let ranks = outcome.program().statistics.len();
         (first as usize >= ranks).then(|| {
             format!(
                 "the timeline {} is empty: its ranks begin with {first}, and the run has {ranks}",
@@ -117,8 +117,9 @@ impl Simulation {
 
 /// Returns a warning about receives and probes from any source that kept their recorded source, if there are any.
 fn kept_sources_warning(outcome: &Outcome) -> Option<String> {
-    let kept =
-        (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes().kept_sources));
+    let kept = (0..)
+        .zip(&outcome.program().statistics)
+        .map(|(rank, statistics)| (rank, statistics.outcomes().kept_sources));
     let kept: Vec<(u32, u64)> = kept.filter(|&(_, count)| count > 0).collect();
     let (&(first, _), calls) = (kept.first()?, kept.iter().map(|(_, count)| count).sum::<u64>());
     let whose = match kept.len() {
@@ -133,7 +134,7 @@ fn kept_sources_warning(outcome: &Outcome) -> Option<String> {
 
 /// Returns the time of all ranks in actions of a kind, without a part of it \[s\].
 fn time(outcome: &Outcome, kind: ActionKind, part: fn(&Statistics, ActionKind) -> f64) -> f64 {
-    outcome.statistics.iter().map(|rank| rank.time(kind).as_secs_f64() - part(rank, kind)).sum()
+    outcome.program().statistics.iter().map(|rank| rank.time(kind).as_secs_f64() - part(rank, kind)).sum()
 }
 
 /// Returns the time of a rank in which actions of a kind waited, for ranks or data \[s\]; 0 if that is not recorded.

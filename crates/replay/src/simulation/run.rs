@@ -16,7 +16,7 @@ use trace_mmap::{NoteKind, TraceError};
 
 use super::ordered::OrderedReplay;
 use super::outcome::{RankResults, agree, gather, peak_rss_bytes, sum};
-use super::{Outcome, RunError, ServerUse, Simulation, rank_of};
+use super::{Outcome, ProgramOutcome, RunError, ServerUse, Simulation, rank_of};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
@@ -429,7 +429,8 @@ impl Simulation {
         let timeline = self.write_timeline(spool, cluster)?;
         let Some(results) = results else { return Ok(None) };
         let (ends, statistics) = results.in_rank_order();
-        Ok(Some(Outcome { ends, statistics, replay_time, findings, timeline, ..Outcome::default() }))
+        let programs = vec![ProgramOutcome { ends, statistics, findings, timeline }];
+        Ok(Some(Outcome { programs, replay_time, ..Outcome::default() }))
     }
 
     /// Merges the results of the ranks of all processes on the first one, or returns the failure or the deadlock.
