@@ -36,7 +36,7 @@ impl<T> Bus<T> {
 }
 
 impl<T: Copy> NetworkModel<T> for Bus<T> {
-    const CAPABILITIES: Capabilities = Capabilities::NONE;
+    type Message = ();
 
     fn send(&mut self, Message { at, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
         self.idle_from =
@@ -90,13 +90,16 @@ static BUS: Model = Model {
     former_key: None,
     description: "One message at a time.",
     section: Some(ModelSection::of::<BusSection>()),
-    network: Some(OrderedNetwork::of::<Bus<_>>(|replay| {
-        let section = replay.model_parameters().clone().try_into().expect("the section was checked");
-        replay.on(Bus::new(&section)).map(|(outcome, bus)| {
-            let statistics = serde_json::json!({ "messages": bus.messages });
-            Outcome { model_statistics: Some(statistics), ..outcome }
-        })
-    })),
+    network: Some(OrderedNetwork {
+        capabilities: Capabilities::NONE,
+        replay: |replay| {
+            let section = replay.model_parameters().clone().try_into().expect("the section was checked");
+            replay.on(Bus::new(&section)).map(|(outcome, bus)| {
+                let statistics = serde_json::json!({ "messages": bus.messages });
+                Outcome { model_statistics: Some(statistics), ..outcome }
+            })
+        },
+    }),
     with_epochs: None,
     parallelism: Parallelism::None,
 };

@@ -64,9 +64,7 @@ use serde::de::DeserializeOwned;
 use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{
-    Capabilities, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
-};
+use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
 pub use parallel::{EpochMachine, EpochRegion, RegionMessage};
@@ -341,8 +339,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
-    const CAPABILITIES: Capabilities =
-        Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
+    type Message = ();
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let Message { at, src, dst, size, tag, .. } = message;

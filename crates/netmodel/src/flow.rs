@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{Capabilities, HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
+use crate::{HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
 use cpu::Cpus;
 use event_queue::EventQueue;
 use pending::{MessageOrder, PendingId, PendingList, Work};
@@ -275,8 +275,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 }
 
 impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
-    const CAPABILITIES: Capabilities =
-        Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
+    type Message = ();
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;

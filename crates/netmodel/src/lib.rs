@@ -7,10 +7,10 @@
 //! | [`Platform`] | hosts, links and the route between any two hosts, read from SimGrid's XML or from TOML |
 //! | [`NetworkParameters`] | latency and bandwidth factors, TCP window, cross traffic; [`Preset`] has SimGrid's sets |
 //! | [`ContentionFree`] | transfer time of a message that shares its route with no other |
-//! | [`NetworkModel`] | interface of models with contention: submit work with a tag, advance, get the tag back |
+//! | [`NetworkModel`] | interface of models with contention, whole or in regions: submit work with a tag, advance, get the tag back |
 //! | [`FlowNetwork`] | contention: flows share links ([`MaxMin`]) and computations share cores; rates change at every event |
 //! | [`EpochNetwork`] | the same with rates that change at epoch boundaries only, one thread |
-//! | [`epoch::EpochMachine`] | the same, region by region ([`NetworkRegion`]), for parallel engines |
+//! | [`epoch::EpochMachine`] | the same, region by region, for parallel engines |
 //! | [`WindowMachine`] | [`FlowNetwork`] region by region, for parallel engines |
 //! | [`MaxMin`] | the max-min fair sharing solver alone |
 //!
@@ -103,7 +103,7 @@ pub use identifier::{DeviceId, FileSystemId, HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
-pub use network_model::{Capabilities, Message, NetworkModel, NetworkRegion};
+pub use network_model::{Capabilities, Message, NetworkModel};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use pdes_core::ForeignState;
 pub use platform::Platform;
@@ -119,5 +119,5 @@ pub use storage::{
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;
-pub use uncontended_network::{ArrivalMessage, UncontendedMachine, UncontendedNetwork, UncontendedRegion};
+pub use uncontended_network::{ArrivalMessage, UncontendedNetwork};
 pub use unit::UnitError;

@@ -53,27 +53,36 @@ impl<T> Message<T> {
     }
 }
 
-/// A simulation of the network and the cores of a machine, driven event by event.
+/// A region of a machine, with the computations and messages of its hosts, driven event by event; the whole machine is one region.
 ///
 /// `T` is the tag that the caller attaches to a message, a computation or a timer, and gets back on its completion. Callers
 /// are generic over the model, so that an event costs no indirect call.
 ///
+/// Where there are several regions, time is divided into spans of one length, epochs or windows. During a span a region depends on
+/// nothing outside; at the boundary before it, regions exchange messages. The methods for this do nothing unless a model has them.
+///
 /// # Laws
 /// 1. Work is submitted at an instant that is not before the last [`advance`](NetworkModel::advance).
 /// 2. [`advance`](NetworkModel::advance) moves [`now`](NetworkModel::now) to the instant that
-///    [`next_event`](NetworkModel::next_event) returned, never back.
-/// 3. Each tag is completed once. Times and the order of completions depend on the sequence of calls only.
+///    [`next_event`](NetworkModel::next_event) returned, or further in its span, never back.
+/// 3. Each tag is completed once; that of a message between two regions, once in each.
+/// 4. Times and the order of completions depend on the sequence of calls only.
+/// 5. What a region sends to another one takes effect at the next boundary at the earliest.
 pub trait NetworkModel<T: Copy> {
-    /// Abilities of the model.
-    const CAPABILITIES: Capabilities;
+    /// Message between regions; `()` if the model has one region only.
+    type Message: Send + Serialize + DeserializeOwned;
+    /// Maximum number of rounds of each exchange at a boundary.
+    const MAX_ROUNDS: &'static [u32] = &[];
+    /// Spans may begin at any instant, and be shorter: results do not depend on it.
+    const BEGINS_ANYWHERE: bool = false;
 
-    /// Sends a message.
+    /// Sends a message, or forwards it to the region of the sending host.
     ///
     /// # Errors
     /// If there is no route.
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError>;
 
-    /// Runs a computation of `flops` floating-point operations on a host.
+    /// Runs a computation of `flops` floating-point operations on a host of the region.
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);
 
     /// Completes `tag` at an instant.
@@ -82,14 +91,40 @@ pub trait NetworkModel<T: Copy> {
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     fn next_event(&mut self) -> Option<SimTime>;
 
-    /// Advances to the next event and appends the tags completed by then, possibly none.
+    /// Advances to the next event, perhaps further in its span until anything completes, and appends the tags completed by then,
+    /// possibly none.
     fn advance(&mut self, done: &mut Vec<T>);
 
-    /// Returns the instant of the last [`advance`](NetworkModel::advance).
+    /// Returns the instant of the last event, or of the last boundary.
     fn now(&self) -> SimTime;
 
     /// Returns the tags of all work that is submitted and not complete.
     fn unfinished(&self) -> impl Iterator<Item = T> + '_;
+
+    /// Appends the messages to regions that were sent since the last call, each with its receiver.
+    fn take_messages(&mut self, _messages: &mut Vec<(u32, Self::Message)>) {}
+
+    /// Receives a message of another region, or of this one.
+    fn receive(&mut self, _message: Self::Message) {}
+
+    /// Returns the next boundary at which the region has work or messages to send.
+    fn next_boundary(&self) -> Option<SimTime> {
+        None
+    }
+
+    /// Takes part in a round of an exchange at the boundary before a span.
+    fn exchange_round(&mut self, _span: Range<SimTime>, _exchange: u32, _round: u32) {}
+
+    /// Begins the span after a boundary, when all exchanges are over.
+    fn begin_span(&mut self, _span: Range<SimTime>) {}
+
+    /// Counts spans from an instant at which none is in progress.
+    fn count_spans_from(&mut self, _origin: SimTime) {}
+
+    /// Returns whether work came too late to be simulated in the order of time.
+    fn is_late(&self) -> bool {
+        false
+    }
 
     /// Enables the recording of link loads, if the model has [links](Capabilities::links).
     #[must_use]
@@ -106,9 +141,9 @@ pub trait NetworkModel<T: Copy> {
         None
     }
 
-    /// Visits everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event). A model whose state
-    /// cannot be [saved](Capabilities::checkpoint), or cannot [recur](Capabilities::fast_forward), refuses; so does one on another
-    /// platform, or with other parameters, than that of the state to be loaded.
+    /// Visits everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event), or at the begin of a
+    /// span. A model whose state cannot be [saved](Capabilities::checkpoint), or cannot [recur](Capabilities::fast_forward), refuses; so
+    /// does one on another platform, or with other parameters, than that of the state to be loaded.
     fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
         T: State + Serialize + DeserializeOwned,
@@ -122,89 +157,4 @@ pub trait NetworkModel<T: Copy> {
     /// Adds the loads of the interval that was [announced](NetworkModel::watch_period) last and ends now, as often as it is repeated;
     /// called before the state is repeated.
     fn repeat_loads(&mut self, _now: SimTime) {}
-}
-
-/// A region of a machine, with the computations and messages of its hosts: a network model for engines with several threads.
-///
-/// Time is divided into spans of one length, epochs or windows. During a span a region depends on nothing outside; at the boundary
-/// before it, regions exchange messages.
-///
-/// # Laws
-/// 1. Those of [`NetworkModel`], for the work of the region's hosts.
-/// 2. What a region sends to another one takes effect at the next boundary at the earliest.
-pub trait NetworkRegion<T: Copy>: Send {
-    /// Message between regions.
-    type Message: Send;
-    /// Maximum number of rounds of each exchange at a boundary.
-    const MAX_ROUNDS: &'static [u32];
-    /// Spans may begin at any instant, and be shorter: results do not depend on it.
-    const BEGINS_ANYWHERE: bool = false;
-
-    /// Sends a message, or forwards it to the region of the sending host.
-    ///
-    /// # Errors
-    /// If there is no route.
-    fn send(
-        &mut self,
-        message: Message<T>,
-        messages: &mut Vec<(u32, Self::Message)>,
-    ) -> Result<(), RouteError>;
-
-    /// Runs a computation of `flops` floating-point operations on a host of the region.
-    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);
-
-    /// Completes `tag` at an instant.
-    fn schedule(&mut self, at: SimTime, tag: T);
-
-    /// Returns the time of the next event of the region.
-    fn next_event(&mut self) -> Option<SimTime>;
-
-    /// Advances to the next event, perhaps further in its span until anything completes, and appends the tags completed by then.
-    fn advance(&mut self, done: &mut Vec<T>);
-
-    /// Returns the instant of the last event, or of the last boundary.
-    fn now(&self) -> SimTime;
-
-    /// Returns the tags of all work that is submitted and not complete.
-    fn unfinished(&self) -> Vec<T>;
-
-    /// Returns the next boundary at which the region has work or messages to send.
-    fn next_boundary(&self) -> Option<SimTime>;
-
-    /// Takes part in a round of an exchange at the boundary before a span.
-    fn exchange_round(
-        &mut self,
-        span: Range<SimTime>,
-        exchange: u32,
-        round: u32,
-        messages: &mut Vec<(u32, Self::Message)>,
-    );
-
-    /// Receives a message of another region, or of this one.
-    fn receive(&mut self, message: Self::Message);
-
-    /// Begins the span after a boundary.
-    fn begin_span(&mut self, boundary: SimTime);
-
-    /// Counts spans from an instant at which none is in progress.
-    fn count_spans_from(&mut self, _origin: SimTime) {}
-
-    /// Visits everything on which the future of the region depends, at the begin of a span, as [`NetworkModel::visit`] does.
-    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
-    where
-        T: State + Serialize + DeserializeOwned,
-    {
-        visitor.refuse();
-    }
-
-    /// Announces that the interval of length `period` which begins now may be repeated so many times.
-    fn watch_period(&mut self, _now: SimTime, _period: SimDuration, _repetitions: u64) {}
-
-    /// Adds the loads of the interval that was announced last and ends now, as [`NetworkModel::repeat_loads`] does.
-    fn repeat_loads(&mut self, _now: SimTime) {}
-
-    /// Returns whether work came too late to be simulated in the order of time.
-    fn is_late(&self) -> bool {
-        false
-    }
 }

@@ -1,19 +1,16 @@
-//! A network without contention that is simulated event by event, for machines of which other parts need the order of time.
-
-mod region;
+//! A network without contention that is simulated event by event, for machines of which other parts need the order of time: whole, or in
+//! regions, because the sender of a message knows its arrival, which is at least a window later in another region.
 
 use rustc_hash::FxHashMap;
 
 use pdes_core::{SimDuration, SimTime, State, StateVisitor};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::flow::event_queue::EventQueue;
 use crate::{
-    Capabilities, ContentionFree, HostId, Message, NetworkModel, NetworkParameters, PathCost, Platform,
-    RouteError,
+    ContentionFree, HostId, Message, NetworkModel, NetworkParameters, PathCost, Platform, RouteError,
 };
-pub use region::{ArrivalMessage, UncontendedMachine, UncontendedRegion};
 
 /// The contention-free model as a network: each message takes the time of [`ContentionFree`], each computation has a core for itself.
 #[derive(Debug)]
@@ -24,6 +21,28 @@ pub struct UncontendedNetwork<'a, T> {
     costs: FxHashMap<(HostId, HostId), PathCost>,
     ends: EventQueue<T>,
     now: SimTime,
+    /// The region, unless it is the whole machine.
+    part: Option<Part<'a>>,
+    /// Arrivals of messages in other regions, which do not know of them yet.
+    arrivals: Vec<(u32, ArrivalMessage<T>)>,
+    is_late: bool,
+}
+
+/// A region of a machine.
+#[derive(Debug)]
+struct Part<'a> {
+    index: u32,
+    /// Region of each host.
+    homes: &'a [u32],
+    /// Length of windows, at most the shortest time of a message between regions.
+    window: SimDuration,
+}
+
+/// Message between regions: something arrives.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ArrivalMessage<T> {
+    at: SimTime,
+    tag: T,
 }
 
 impl<'a, T> UncontendedNetwork<'a, T> {
@@ -35,11 +54,18 @@ impl<'a, T> UncontendedNetwork<'a, T> {
             costs: FxHashMap::default(),
             ends: EventQueue::default(),
             now: SimTime::ZERO,
+            part: None,
+            arrivals: Vec::new(),
+            is_late: false,
         }
     }
-}
 
-impl<T> UncontendedNetwork<'_, T> {
+    /// Makes the idle network that of region `index`. `homes` has the region of each host; messages between regions take a `window` at
+    /// least.
+    pub fn of_region(self, index: u32, homes: &'a [u32], window: SimDuration) -> Self {
+        Self { part: Some(Part { index, homes, window }), ..self }
+    }
+
     /// Returns the instant at which a message arrives.
     fn arrival(&mut self, &Message { at, src, dst, size, .. }: &Message<T>) -> Result<SimTime, RouteError> {
         let cost = match self.costs.get(&(src, dst)) {
@@ -59,23 +85,39 @@ fn end(at: SimTime, duration: Option<SimDuration>) -> SimTime {
     duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)
 }
 
-impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
-    const CAPABILITIES: Capabilities =
-        Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE };
+impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for UncontendedNetwork<'_, T> {
+    type Message = ArrivalMessage<T>;
+    const BEGINS_ANYWHERE: bool = true;
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
-        let arrival = self.arrival(&message)?;
-        self.ends.add(arrival, message.tag);
+        let Message { at: sent, src, dst, tag, .. } = message;
+        let at = self.arrival(&message)?;
+        let Some(Part { index, homes, window }) = self.part else {
+            self.ends.add(at, tag);
+            return Ok(());
+        };
+        let [src, dst] = [src, dst].map(|host| homes[host.index()]);
+        // Both ends are told.
+        for region in [Some(src), (dst != src).then_some(dst)].into_iter().flatten() {
+            if region == index {
+                self.schedule(at, tag);
+            } else {
+                self.is_late |= at < sent.saturating_add(window);
+                self.arrivals.push((region, ArrivalMessage { at, tag }));
+            }
+        }
         Ok(())
     }
 
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.is_late |= at < self.now;
         // As ranks without contention compute.
         let picos_per_flop = 1e12 / self.platform.host(host).speed;
         self.ends.add(end(at, SimDuration::try_from_picos_f64(flops * picos_per_flop)), tag);
     }
 
     fn schedule(&mut self, at: SimTime, tag: T) {
+        self.is_late |= at < self.now;
         self.ends.add(at, tag);
     }
 
@@ -97,17 +139,32 @@ impl<T: Copy> NetworkModel<T> for UncontendedNetwork<'_, T> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.ends.iter().copied()
+        self.ends.iter().copied().chain(self.arrivals.iter().map(|(_, arrival)| arrival.tag))
+    }
+
+    fn take_messages(&mut self, messages: &mut Vec<(u32, ArrivalMessage<T>)>) {
+        messages.append(&mut self.arrivals);
+    }
+
+    fn receive(&mut self, ArrivalMessage { at, tag }: ArrivalMessage<T>) {
+        self.ends.add(at, tag);
+    }
+
+    /// Work is late if its message takes less than a window to another region, or for an instant that this region has passed, because a
+    /// rank of another region woke its rank without delay.
+    fn is_late(&self) -> bool {
+        self.is_late
     }
 
     fn visit(&mut self, visitor: &mut StateVisitor<'_>)
     where
         T: State + Serialize + DeserializeOwned,
     {
-        let Self { platform: _, model: _, costs: _, ends, now } = self;
+        let Self { platform: _, model: _, costs: _, ends, now, part: _, arrivals: _, is_late } = self;
         ends.visit(visitor);
         if !visitor.is_observing() {
             now.visit(visitor);
         }
+        is_late.visit(visitor);
     }
 }

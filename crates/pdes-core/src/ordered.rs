@@ -2,10 +2,7 @@
 
 use crate::regional::region_group::{GroupResult, RegionGroup};
 use crate::regional::{ProcessLocation, last_clock};
-use crate::{
-    Ending, Fault, Interrupt, LpId, Outbox, Process, Progress, Region, RegionIndex, Run, SimTime,
-    SubmittedWork,
-};
+use crate::{Ending, Fault, Interrupt, LpId, Outbox, Process, Progress, Region, Run, SimTime, SubmittedWork};
 
 /// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -146,12 +143,8 @@ impl<P: Process, R: Region<P>> Region<P> for Borrowed<'_, R> {
     type Message = R::Message;
 
     #[inline]
-    fn submit(
-        &mut self,
-        work: SubmittedWork<P::WorkRequest>,
-        outgoing: &mut Vec<(RegionIndex, Self::Message)>,
-    ) {
-        self.0.submit(work, outgoing);
+    fn submit(&mut self, work: SubmittedWork<P::WorkRequest>) {
+        self.0.submit(work);
     }
 
     #[inline]

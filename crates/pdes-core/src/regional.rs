@@ -58,11 +58,7 @@ pub trait Region<P: Process>: Send {
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
     /// process, order of submission).
-    fn submit(
-        &mut self,
-        work: SubmittedWork<P::WorkRequest>,
-        outgoing: &mut Vec<(RegionIndex, Self::Message)>,
-    );
+    fn submit(&mut self, work: SubmittedWork<P::WorkRequest>);
 
     /// Returns the time of the region's next event, if there is one.
     fn next_event_time(&mut self) -> Option<SimTime>;
@@ -80,6 +76,10 @@ pub trait Region<P: Process>: Send {
     /// Receives a message of another region or of this one.
     fn receive(&mut self, _: Self::Message) {}
 
+    /// Appends the messages that the region has sent since the last call, with their receivers. The engine calls it at the end of an
+    /// epoch, after each round of an exchange, and after the begin of an epoch: they are received before the region does anything else.
+    fn take_messages(&mut self, _: &mut Vec<(RegionIndex, Self::Message)>) {}
+
     /// Returns the next boundary at which the region has messages to send or work of its own.
     fn next_boundary(&self) -> Option<SimTime> {
         None
@@ -88,18 +88,11 @@ pub trait Region<P: Process>: Send {
     /// Takes part in one round of an exchange at the boundary before an epoch, which may end earlier than others. The engine calls
     /// it in round 0 for all regions that are active or have received a message, in later rounds for those that have received a
     /// message of the round before. An exchange ends when a round sends no messages.
-    fn exchange_round(
-        &mut self,
-        _epoch: Range<SimTime>,
-        _exchange: u32,
-        _round: u32,
-        _outgoing: &mut Vec<(RegionIndex, Self::Message)>,
-    ) {
-    }
+    fn exchange_round(&mut self, _epoch: Range<SimTime>, _exchange: u32, _round: u32) {}
 
     /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
     /// received a message.
-    fn begin_epoch(&mut self, _boundary: SimTime) {}
+    fn begin_epoch(&mut self, _epoch: Range<SimTime>) {}
 
     /// Returns work that was submitted too late to be served in the order of time, if there was any; it ends the run.
     fn late_work(&self) -> Option<(SimTime, LpId)> {

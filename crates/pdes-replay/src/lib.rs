@@ -56,8 +56,8 @@ pub use replay::file_kind::{FileKind, other_suffix, recognize};
 pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
 pub use replay::schema::platform_schema;
 pub use replay::{
-    CheckpointError, CheckpointPlan, CheckpointSummary, Contention, ContentionFreeMachine, Deadlock, Digest,
-    Epoch, Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
+    CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Digest, Epoch,
+    Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
     Measured, Model, ModelSection, NetworkPreset, Obstacle, OrderedNetwork, OrderedReplay, Outcome, PRESETS,
     ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
     PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome,

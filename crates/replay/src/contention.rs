@@ -1,25 +1,16 @@
-//! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
+//! Machine whose links and cores are shared, and its regions.
 
-use mpi_model::{
-    Completion, FilePlace, Machine, RankProcess, ReplayError, ReplayErrorKind, Token, UncontendedTransfer,
-    Work,
-};
+use mpi_model::{Completion, FilePlace, Machine, UncontendedTransfer, Work};
 use netmodel::epoch::EpochError;
-use netmodel::{
-    ContentionFree, HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError,
-};
-use pdes_core::{
-    Bytes, Fault, LpId, Outbox, Rank, Region, RegionIndex, SimDuration, SimTime, State, StateVisitor,
-    SubmittedWork,
-};
+use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, RouteError};
+use pdes_core::{Bytes, Rank, RegionIndex, SimDuration};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
-use crate::simulation::ServerUse;
-use crate::storage::{FileRules, StorageResources, find_file};
+use crate::storage::find_file;
 
-/// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
+/// A platform with placed ranks and with contention: ranks submit all work to the region of their host.
 #[derive(Debug)]
 pub struct SharedMachine<'a> {
     platform: &'a Platform,
@@ -189,163 +180,6 @@ pub(crate) struct WindowPlan {
 fn choose_epoch(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
     let least = SimDuration::from_picos(longest.as_picos().div_ceil(MAX_EPOCH_REDUCTION));
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
-}
-
-/// The network, the cores and the storage of a [`SharedMachine`], with their state, in any network model.
-#[derive(Debug)]
-pub struct Contention<'a, N> {
-    network: N,
-    /// Storage, if there is any.
-    storage: Option<StorageResources<'a>>,
-    /// Host of each logical process.
-    lp_hosts: &'a [HostId],
-    completions: Vec<Completion>,
-}
-
-impl<'a, N> Contention<'a, N> {
-    /// Creates the contention on an idle network between the hosts of a machine.
-    pub(crate) fn new(machine: &SharedMachine<'a>, rules: &FileRules, network: N) -> Self {
-        let storage = StorageResources::new(machine.platform, machine.placement.hosts(), rules);
-        Self { network, storage, lp_hosts: machine.placement.hosts(), completions: Vec::new() }
-    }
-
-    /// Returns the use of each I/O server.
-    pub(crate) fn server_use(&self) -> Vec<ServerUse> {
-        self.storage.iter().flat_map(StorageResources::server_use).collect()
-    }
-
-    /// Advances the storage or the network to its next event, whichever comes first; returns the instant, and the reads that fail.
-    #[cold]
-    fn advance_with_storage(&mut self) -> (SimTime, Vec<(Completion, u64)>)
-    where
-        N: NetworkModel<Completion>,
-    {
-        let Self { network, storage, completions, .. } = self;
-        let storage = storage.as_mut().expect("there is storage");
-        let of_network = network.next_event();
-        let now = match storage.next_event(of_network) {
-            Some(at) => {
-                storage.advance(network, at);
-                at
-            }
-            None => {
-                network.advance(completions);
-                let now = network.now();
-                completions.retain(|completion| !storage.arrived(network, now, *completion));
-                now
-            }
-        };
-        completions.append(&mut storage.ended);
-        (now, std::mem::take(&mut storage.failed))
-    }
-
-    /// Announces that the interval of length `period` which begins now may be repeated so many times.
-    pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64)
-    where
-        N: NetworkModel<Completion>,
-    {
-        self.network.watch_period(now, period, repetitions);
-        self.storage.iter_mut().for_each(|storage| storage.watch_period(now, period, repetitions));
-    }
-
-    /// Adds the loads of the interval that was announced and ends now, as often as it is repeated.
-    pub(crate) fn repeat_loads(&mut self, now: SimTime)
-    where
-        N: NetworkModel<Completion>,
-    {
-        self.network.repeat_loads(now);
-        self.storage.iter_mut().for_each(|storage| storage.repeat_loads(now));
-    }
-
-    /// Returns the network.
-    pub fn into_network(self) -> N {
-        self.network
-    }
-}
-
-/// At a cut, no completion is left to be delivered.
-impl<N: NetworkModel<Completion>> State for Contention<'_, N> {
-    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { network, storage, lp_hosts: _, completions: _ } = self;
-        network.visit(visitor);
-        visitor.context(storage.is_some());
-        storage.iter_mut().for_each(|storage| storage.visit(visitor));
-    }
-}
-
-impl<'a, N> Region<RankProcess<'_, SharedMachine<'a>>> for Contention<'a, N>
-where
-    N: NetworkModel<Completion> + Send,
-{
-    type Message = ();
-
-    #[inline]
-    fn submit(&mut self, submitted: SubmittedWork<WorkRequest>, _: &mut Vec<(RegionIndex, ())>) {
-        let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
-        let WorkRequest { work, completion: tag } = request;
-        match work {
-            Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
-                sent.expect("a rank resolves its route before it sends");
-            }
-            Work::Compute { flops } => {
-                self.network.compute(at, self.lp_hosts[submitter.index()], flops, tag);
-            }
-            Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
-            Work::Access(access) => {
-                let storage = self.storage.as_mut().expect("a file is found where there is storage");
-                storage.submit(&mut self.network, at, access, tag);
-            }
-        }
-    }
-
-    #[inline]
-    fn next_event_time(&mut self) -> Option<SimTime> {
-        let of_network = self.network.next_event();
-        match &mut self.storage {
-            None => of_network,
-            Some(storage) => storage.next_event(of_network).or(of_network),
-        }
-    }
-
-    fn advance(
-        &mut self,
-        outbox: &mut Outbox<Token, WorkRequest>,
-    ) -> Result<(), (LpId, Fault<Box<ReplayError<RouteError>>>)> {
-        let at = match self.storage {
-            Some(_) => {
-                let (now, failed) = self.advance_with_storage();
-                failed.into_iter().for_each(|(completion, size)| completion.fail_read(size, outbox));
-                now
-            }
-            None => {
-                self.network.advance(&mut self.completions);
-                self.network.now()
-            }
-        };
-        if at == SimTime::MAX {
-            let files = self.storage.iter().flat_map(StorageResources::unfinished);
-            return Err(end_of_time_error(self.network.unfinished().chain(files)));
-        }
-        for completion in self.completions.drain(..) {
-            completion.deliver(at, outbox);
-        }
-        Ok(())
-    }
-}
-
-/// Returns the error for work that would end after the last representable time.
-pub(crate) fn end_of_time_error(
-    unfinished: impl Iterator<Item = Completion>,
-) -> (LpId, Fault<Box<ReplayError<RouteError>>>) {
-    let lp = unfinished.map(Completion::owner).min().unwrap_or(LpId::new(0));
-    let rank = Rank::new(lp.get());
-    let kind = ReplayErrorKind::TimeOverflow {
-        what: "a message, a computation or a sleep",
-        amount: "this rank, or what is left of it,".to_owned(),
-    };
-    let error = Box::new(ReplayError { rank, action: 0, kind });
-    (lp, Fault { at: SimTime::MAX, order: 0, error })
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ mod timeline;
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use concurrent::run_all;
-pub use contention::{Contention, EpochPlan, HostPair, SharedMachine, WorkRequest};
+pub use contention::{EpochPlan, HostPair, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;

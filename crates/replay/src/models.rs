@@ -1,13 +1,12 @@
 //! The registry of network models: the choices of `network.model`, the networks of replays in time order, and the texts about what a
 //! model cannot do come from its rows.
 //!
-//! A model with contention is one file, which implements [`NetworkModel`], and one row.
+//! A model with contention is one file, which implements [`NetworkModel`](netmodel::NetworkModel), and one row.
 
 use std::fmt;
 use std::sync::Once;
 
-use mpi_model::Completion;
-use netmodel::{Capabilities, EpochNetwork, FlowNetwork, NetworkModel, UncontendedNetwork};
+use netmodel::{Capabilities, EpochNetwork, FlowNetwork, UncontendedNetwork};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -72,12 +71,8 @@ pub struct OrderedNetwork {
     pub replay: Replayer,
 }
 
-impl OrderedNetwork {
-    /// Describes a network of type `N`.
-    pub const fn of<N: NetworkModel<Completion>>(replay: Replayer) -> Self {
-        Self { capabilities: N::CAPABILITIES, replay }
-    }
-}
+/// Abilities of flows, at every event and in epochs.
+const FLOWS: Capabilities = Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
 /// network says of itself.
@@ -92,16 +87,23 @@ pub static MODELS: [Model; 3] = [
         former_key: None,
         description: "Messages share links, computations share cores.",
         section: None,
-        network: Some(OrderedNetwork::of::<FlowNetwork<'_, _>>(|replay| {
-            let network = FlowNetwork::new(replay.platform(), replay.parameters());
-            replay.on(network).map(|(outcome, _)| outcome)
-        })),
-        with_epochs: Some(OrderedNetwork::of::<EpochNetwork<'_, _>>(|replay| {
-            let EpochPlan { regions, epoch, .. } = replay.epochs();
-            let network = EpochNetwork::new(replay.platform(), replay.parameters(), regions.clone(), *epoch)?;
-            let (outcome, network) = replay.on(network)?;
-            Ok(Outcome { epochs: Some(network.summary()), ..outcome })
-        })),
+        network: Some(OrderedNetwork {
+            capabilities: FLOWS,
+            replay: |replay| {
+                let network = FlowNetwork::new(replay.platform(), replay.parameters());
+                replay.on(network).map(|(outcome, _)| outcome)
+            },
+        }),
+        with_epochs: Some(OrderedNetwork {
+            capabilities: FLOWS,
+            replay: |replay| {
+                let EpochPlan { regions, epoch, .. } = replay.epochs();
+                let network =
+                    EpochNetwork::new(replay.platform(), replay.parameters(), regions.clone(), *epoch)?;
+                let (outcome, network) = replay.on(network)?;
+                Ok(Outcome { epochs: Some(network.summary()), ..outcome })
+            },
+        }),
         parallelism: Parallelism::Windows,
     },
     Model {
@@ -109,10 +111,13 @@ pub static MODELS: [Model; 3] = [
         former_key: Some("loggps"),
         description: "No contention.",
         section: None,
-        network: Some(OrderedNetwork::of::<UncontendedNetwork<'_, _>>(|replay| {
-            let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
-            replay.on(network).map(|(outcome, _)| outcome)
-        })),
+        network: Some(OrderedNetwork {
+            capabilities: Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE },
+            replay: |replay| {
+                let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
+                replay.on(network).map(|(outcome, _)| outcome)
+            },
+        }),
         with_epochs: None,
         parallelism: Parallelism::Uncontended,
     },

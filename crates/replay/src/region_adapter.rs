@@ -1,123 +1,146 @@
-//! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
+//! Adapter between the regions of a network and the engines, which run them with the ranks on their hosts; the whole machine is one region.
 
 use std::ops::Range;
 
-use mpi_model::{Completion, RankProcess, Replay, ReplayError, Token, Work};
+use mpi_model::{Completion, RankProcess, Replay, ReplayError, ReplayErrorKind, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
-use netmodel::{HostId, Message, NetworkRegion, RouteError};
+use netmodel::{HostId, Message, NetworkModel, RouteError};
 use pdes_core::{
-    Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, LpId, Outbox, Progress, Region, RegionBlocks,
-    RegionIndex, RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, State, StateVisitor,
-    SubmittedWork, load_state, save_state,
+    Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, LpId, Outbox, Progress, Rank, Region,
+    RegionBlocks, RegionIndex, RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, State,
+    StateVisitor, SubmittedWork, load_state, save_state,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::checkpoint::Segmented;
-use crate::contention::{HostPair, SharedMachine, WorkRequest, end_of_time_error};
+use crate::contention::{HostPair, SharedMachine, WorkRequest};
 use crate::fast_forward::Cuttable;
 use crate::simulation::{MemberRun, RunError, ServerUse};
-use crate::storage::RegionStorage;
+use crate::storage::StorageResources;
 
 /// Latest time of an event: work that does not end by then never ends.
 const END_OF_TIME: SimTime = SimTime::from_picos(u64::MAX - 1);
 
-/// A region of a machine, as the shared resource of the ranks on its hosts.
+/// A region of a machine, its links, cores and storage, as the resource of the ranks on its hosts.
 #[derive(Debug)]
 pub(crate) struct RegionAdapter<'a, N> {
-    index: RegionIndex,
-    region: N,
+    network: N,
+    /// Storage of the hosts of the region, if ranks access files.
+    storage: Option<StorageResources<'a>>,
     /// Host of each logical process.
     lp_hosts: &'a [HostId],
-    /// Region of each logical process.
-    lp_regions: &'a [RegionIndex],
+    /// The region, unless it is the whole machine.
+    part: Option<Part<'a>>,
     completions: Vec<Completion>,
-    /// Storage of the hosts of the region, if ranks access files.
-    storage: Option<RegionStorage<'a>>,
     /// Work that came too late.
     late: Option<(SimTime, LpId)>,
 }
 
-impl<'a, N> RegionAdapter<'a, N> {
-    /// Adapts regions whose numbers begin with `first`; `storage` makes the storage of a region, if ranks access any.
-    pub(crate) fn adapt_all(
-        first: RegionIndex,
-        regions: Vec<N>,
-        lp_hosts: &'a [HostId],
-        lp_regions: &'a [RegionIndex],
-        storage: impl Fn(RegionIndex) -> Option<RegionStorage<'a>>,
-    ) -> Vec<Self> {
-        let adapter = |(index, region)| {
-            let storage = storage(index);
-            Self { index, region, lp_hosts, lp_regions, completions: Vec::new(), storage, late: None }
-        };
-        (first..).zip(regions).map(adapter).collect()
-    }
+/// One of several regions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) index: RegionIndex,
+    /// Region of each host.
+    pub(crate) hosts: &'a [RegionIndex],
+    /// Region of each logical process.
+    pub(crate) lp_regions: &'a [RegionIndex],
+}
 
-    /// Returns the use of each I/O server of the regions, with its number.
-    pub(crate) fn server_use(adapters: &[Self]) -> Vec<(u32, ServerUse)> {
-        let storage = adapters.iter().filter_map(|adapter| adapter.storage.as_ref());
-        storage.flat_map(RegionStorage::server_use).collect()
-    }
-
-    /// Returns the regions.
-    pub(crate) fn regions(adapters: &mut [Self]) -> impl Iterator<Item = &mut N> {
-        adapters.iter_mut().map(|adapter| &mut adapter.region)
+impl Part<'_> {
+    /// Returns whether a host belongs to the region.
+    pub(crate) fn has(self, host: HostId) -> bool {
+        self.hosts[host.index()] == self.index
     }
 }
 
-/// Between two spans, no completion is left to be delivered, and no work was late.
-impl<N: NetworkRegion<Completion>> State for RegionAdapter<'_, N> {
+impl<'a, N> RegionAdapter<'a, N> {
+    pub(crate) fn new(
+        network: N,
+        storage: Option<StorageResources<'a>>,
+        lp_hosts: &'a [HostId],
+        part: Option<Part<'a>>,
+    ) -> Self {
+        Self { network, storage, lp_hosts, part, completions: Vec::new(), late: None }
+    }
+
+    /// Returns the use of each I/O server of the region, with its number.
+    pub(crate) fn server_use(&self) -> impl Iterator<Item = (u32, ServerUse)> {
+        self.storage.iter().flat_map(StorageResources::server_use)
+    }
+
+    /// Returns the network.
+    pub(crate) fn network(&mut self) -> &mut N {
+        &mut self.network
+    }
+
+    /// Returns the network.
+    pub(crate) fn into_network(self) -> N {
+        self.network
+    }
+}
+
+/// Between two events of a whole machine, or two spans of several regions, no completion is left to be delivered, and no work was late.
+impl<N: NetworkModel<Completion>> State for RegionAdapter<'_, N> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { index: _, region, lp_hosts: _, lp_regions: _, completions: _, storage, late: _ } = self;
-        region.visit(visitor);
+        let Self { network, storage, lp_hosts: _, part: _, completions: _, late: _ } = self;
+        network.visit(visitor);
         visitor.context(storage.is_some());
         storage.iter_mut().for_each(|storage| storage.visit(visitor));
     }
 }
 
-impl<N: NetworkRegion<Completion>> RegionAdapter<'_, N> {
-    /// Saves the states of regions.
-    fn save_all(adapters: &mut [Self]) -> Vec<Vec<u8>> {
-        let save = |adapter| save_state(adapter).expect("a model with checkpoints can be saved");
-        adapters.iter_mut().map(save).collect()
-    }
-
-    /// Loads the states of regions, each by its number.
-    fn load_all(adapters: &mut [Self], states: &[Vec<u8>]) -> Result<(), ForeignState> {
-        let state = |index: RegionIndex| states.get(index as usize).ok_or(ForeignState);
-        adapters.iter_mut().try_for_each(|adapter| load_state(adapter, state(adapter.index)?))
-    }
-
-    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
-        self.region.watch_period(now, period, repetitions);
+impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
+    /// Announces that the interval of length `period` which begins now may be repeated so many times.
+    pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.network.watch_period(now, period, repetitions);
         self.storage.iter_mut().for_each(|storage| storage.watch_period(now, period, repetitions));
     }
 
-    fn repeat_loads(&mut self, now: SimTime) {
-        self.region.repeat_loads(now);
+    /// Adds the loads of the interval that was announced and ends now, as often as it is repeated.
+    pub(crate) fn repeat_loads(&mut self, now: SimTime) {
+        self.network.repeat_loads(now);
         self.storage.iter_mut().for_each(|storage| storage.repeat_loads(now));
     }
 
     /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
     #[cold]
     fn advance_with_storage(&mut self, outbox: &mut Outbox<Token, WorkRequest>) -> SimTime {
-        let Self { region, storage, completions, late, .. } = self;
+        let Self { network, storage, completions, late, .. } = self;
         let storage = storage.as_mut().expect("there is storage");
-        let Some(at) = storage.next_event(region.next_event()) else {
-            storage.set_timer(region);
-            region.advance(completions);
-            storage.take_arrivals(region.now(), completions);
-            return region.now();
+        let now = match storage.next_event(network.next_event()) {
+            Some(at) => {
+                storage.advance(network, at);
+                at
+            }
+            None => {
+                storage.set_timer(network);
+                network.advance(completions);
+                storage.take_arrivals(network, network.now(), completions);
+                network.now()
+            }
         };
-        storage.advance(region, at, completions);
+        completions.append(&mut storage.ended);
         for (completion, size) in storage.failed.drain(..) {
             completion.fail_read(size, outbox);
         }
-        if late.is_none() && region.is_late() {
-            *late = Some((at, LpId::new(0)));
+        if late.is_none() && network.is_late() {
+            *late = Some((now, LpId::new(0)));
         }
-        at
+        now
+    }
+
+    /// Returns the error for work that would end after the last representable time.
+    #[cold]
+    fn end_of_time_error(&self) -> (LpId, Fault<Box<ReplayError<RouteError>>>) {
+        let files = self.storage.iter().flat_map(StorageResources::unfinished);
+        let unfinished = self.network.unfinished().chain(files);
+        let lp = unfinished.map(Completion::owner).min().unwrap_or(LpId::new(0));
+        let rank = Rank::new(lp.get());
+        let kind = ReplayErrorKind::TimeOverflow {
+            what: "a message, a computation or a sleep",
+            amount: "this rank, or what is left of it,".to_owned(),
+        };
+        let error = Box::new(ReplayError { rank, action: 0, kind });
+        (lp, Fault { at: SimTime::MAX, order: 0, error })
     }
 }
 
@@ -127,102 +150,102 @@ impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
         let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
         for adapter in adapters {
-            let (settlements, evaluations) = adapter.region.solve_counts();
+            let (settlements, evaluations) = adapter.network.solve_counts();
             counts.solves += settlements;
             counts.evaluations += evaluations;
         }
-        let violations = adapters.iter().map(|adapter| adapter.region.capacity_violation());
+        let violations = adapters.iter().map(|adapter| adapter.network.capacity_violation());
         EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
     }
 }
 
 impl<'m, N> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_, N>
 where
-    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+    N: NetworkModel<Completion> + Send,
 {
     type Message = N::Message;
     const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
     const BEGINS_ANYWHERE: bool = N::BEGINS_ANYWHERE;
 
-    fn submit(
-        &mut self,
-        submitted: SubmittedWork<WorkRequest>,
-        outgoing: &mut Vec<(RegionIndex, N::Message)>,
-    ) {
-        let SubmittedWork { at, tie_break: place, from, request: WorkRequest { work, completion } } =
-            submitted;
+    #[inline]
+    fn submit(&mut self, submitted: SubmittedWork<WorkRequest>) {
+        let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
+        let WorkRequest { work, completion: tag } = request;
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let message =
-                    Message { at, order: place, submitter: from, src, dst, size: bytes, tag: completion };
-                self.region.send(message, outgoing).expect("a rank resolves its route before it sends");
+                let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
+                sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { flops } => {
-                self.region.compute(at, self.lp_hosts[from.index()], flops, completion);
+                self.network.compute(at, self.lp_hosts[submitter.index()], flops, tag);
             }
-            Work::Sleep { duration } => self.region.schedule(at.saturating_add(duration), completion),
+            Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Access(access) => {
                 let storage = self.storage.as_mut().expect("ranks that access files have storage");
-                storage.submit(at, &access, completion);
-                if at < self.region.now() {
-                    self.late.get_or_insert((at, from));
+                storage.submit(&mut self.network, at, access, tag);
+                if at < self.network.now() {
+                    self.late.get_or_insert((at, submitter));
                 }
             }
         }
-        if self.late.is_none() && self.region.is_late() {
-            self.late = Some((at, from));
+        if self.late.is_none() && self.network.is_late() {
+            self.late = Some((at, submitter));
         }
     }
 
+    #[inline]
     fn next_event_time(&mut self) -> Option<SimTime> {
-        let of_network = self.region.next_event();
-        let of_storage = self.storage.as_mut().and_then(|storage| storage.next_event(of_network));
-        of_storage.or(of_network).map(|at| at.min(END_OF_TIME))
+        let of_network = self.network.next_event();
+        let next = match &mut self.storage {
+            None => of_network,
+            Some(storage) => storage.next_event(of_network).or(of_network),
+        };
+        next.map(|at| at.min(END_OF_TIME))
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,
     ) -> Result<(), (LpId, Fault<Box<ReplayError<RouteError>>>)> {
-        let at = match &self.storage {
+        let at = match self.storage {
             Some(_) => self.advance_with_storage(outbox),
             None => {
-                self.region.advance(&mut self.completions);
-                self.region.now()
+                self.network.advance(&mut self.completions);
+                self.network.now()
             }
         };
         if at >= END_OF_TIME {
-            let files = self.storage.iter().flat_map(RegionStorage::unfinished);
-            return Err(end_of_time_error(self.region.unfinished().into_iter().chain(files)));
+            return Err(self.end_of_time_error());
         }
-        let Self { index, lp_regions, .. } = *self;
-        for completion in &self.completions {
-            completion.deliver_to_some(at, outbox, |lp| lp_regions[lp.index()] == index);
+        match self.part {
+            None => self.completions.drain(..).for_each(|completion| completion.deliver(at, outbox)),
+            Some(Part { index, lp_regions, .. }) => {
+                let is_here = |lp: LpId| lp_regions[lp.index()] == index;
+                let completions = self.completions.drain(..);
+                completions.for_each(|completion| completion.deliver_to_some(at, outbox, is_here));
+            }
         }
-        self.completions.clear();
         Ok(())
     }
 
+    fn take_messages(&mut self, messages: &mut Vec<(RegionIndex, N::Message)>) {
+        self.network.take_messages(messages);
+    }
+
     fn receive(&mut self, message: N::Message) {
-        self.region.receive(message);
+        self.network.receive(message);
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
-        self.region.next_boundary().map(|at| at.min(END_OF_TIME))
+        self.network.next_boundary().map(|at| at.min(END_OF_TIME))
     }
 
-    fn exchange_round(
-        &mut self,
-        epoch: Range<SimTime>,
-        exchange: u32,
-        round: u32,
-        outgoing: &mut Vec<(RegionIndex, N::Message)>,
-    ) {
-        self.region.exchange_round(epoch, exchange, round, outgoing);
+    fn exchange_round(&mut self, epoch: Range<SimTime>, exchange: u32, round: u32) {
+        self.network.exchange_round(epoch, exchange, round);
     }
 
-    fn begin_epoch(&mut self, boundary: SimTime) {
-        self.region.begin_span(boundary);
+    fn begin_epoch(&mut self, epoch: Range<SimTime>) {
+        self.network.begin_span(epoch);
     }
 
     fn late_work(&self) -> Option<(SimTime, LpId)> {
@@ -272,7 +295,7 @@ impl<'r, 'a, 't, 'm, N> InRegions<'r, 'a, 't, 'm, N> {
 
 impl<'t, 'm, N> Segmented<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
 where
-    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+    N: NetworkModel<Completion> + Send,
 {
     fn run(
         &mut self,
@@ -286,7 +309,8 @@ where
 
     fn save(&mut self, cluster: &mut Cluster) -> Result<Vec<u8>, RunError> {
         let counts = self.exchange_counts(cluster)?;
-        let own = RegionAdapter::save_all(&mut self.adapters);
+        let save = |adapter| save_state(adapter).expect("a model with checkpoints can be saved");
+        let own = self.adapters.iter_mut().map(save).collect::<Vec<_>>();
         // The regions of a process follow those of the process before.
         let regions: Vec<Vec<u8>> = cluster.gather(own)?.into_iter().flatten().collect();
         Ok(postcard::to_allocvec(&(counts, self.cut, regions)).expect("memory takes all"))
@@ -298,13 +322,16 @@ where
         if regions.len() != self.blocks.count() {
             return Err(ForeignState);
         }
-        RegionAdapter::load_all(&mut self.adapters, &regions)
+        self.adapters.iter_mut().try_for_each(|adapter| {
+            let index = adapter.part.map_or(0, |part| part.index);
+            load_state(adapter, &regions[index as usize])
+        })
     }
 }
 
 impl<'t, 'm, N> Cuttable<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
 where
-    N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+    N: NetworkModel<Completion> + Send,
 {
     fn run_to_cut(
         &mut self,
@@ -319,7 +346,7 @@ where
         self.cut = from.or(self.cut);
         if let Some(cut) = self.cut {
             engine = engine.continuing_from(cut);
-            RegionAdapter::regions(&mut adapters).for_each(|region| region.count_spans_from(cut));
+            adapters.iter_mut().for_each(|adapter| adapter.network.count_spans_from(cut));
         }
         let done = engine.run_distributed(cluster, self.span, processes, self.blocks, adapters, progress)?;
         let RegionalRun { run, regions, cut, exchange_counts, timing } = done.map_err(RunError::Unordered)?;

@@ -1,7 +1,6 @@
 //! Files of ranks on the storage of a platform.
 
 mod file_rules;
-mod region_storage;
 mod resources;
 mod shared_pointers;
 
@@ -12,7 +11,6 @@ use netmodel::{
 };
 
 pub(crate) use file_rules::FileRules;
-pub(crate) use region_storage::RegionStorage;
 pub(crate) use resources::StorageResources;
 
 /// Returns the place of a file as a host sees it; `None` if the platform has no storage. `route` returns the route between two hosts.

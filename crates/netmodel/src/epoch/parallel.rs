@@ -13,7 +13,7 @@ use super::{EpochError, link_totals, make_context, make_regions};
 use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, Message, NetworkParameters, NetworkRegion, Platform, Regions, RouteError};
+use crate::{HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct EpochRegion<'g, 'p, T> {
     /// Tags completed at the boundary that the region crossed last.
     pub(super) done: Vec<T>,
     pub(super) outbox: Outbox<T>,
+    /// Messages to regions.
+    pub(super) messages: Vec<(u32, RegionMessage<T>)>,
     pub(super) solves: u64,
 }
 
@@ -155,25 +157,22 @@ impl<'p> EpochMachine<'p> {
             upcoming: None,
             done: Vec::new(),
             outbox: Vec::new(),
+            messages: Vec::new(),
             solves: 0,
         };
         make_regions(&self.context, self.epoch, numbers).into_iter().map(part).collect()
     }
 }
 
-impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
+impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochRegion<'_, '_, T> {
     type Message = RegionMessage<T>;
     const MAX_ROUNDS: &'static [u32] = &[2, u32::MAX];
 
-    fn send(
-        &mut self,
-        request: Message<T>,
-        messages: &mut Vec<(u32, RegionMessage<T>)>,
-    ) -> Result<(), RouteError> {
+    fn send(&mut self, request: Message<T>) -> Result<(), RouteError> {
         self.upcoming = None;
         let home = self.machine.context.regions.of_host(request.src);
         if home != self.region.id {
-            messages.push((home.get(), RegionMessage(MessageKind::Request(request))));
+            self.messages.push((home.get(), RegionMessage(MessageKind::Request(request))));
             return Ok(());
         }
         self.add_request(request)
@@ -223,6 +222,15 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
         earlier(requests, self.region.next_boundary(self.now))
     }
 
+    fn take_messages(&mut self, messages: &mut Vec<(u32, RegionMessage<T>)>) {
+        messages.append(&mut self.messages);
+        let updates = self.outbox.drain(..);
+        messages.extend(
+            updates
+                .map(|(to, message): (RegionId, _)| (to.get(), RegionMessage(MessageKind::Update(message)))),
+        );
+    }
+
     fn receive(&mut self, messages: RegionMessage<T>) {
         match messages.0 {
             MessageKind::Request(request) => {
@@ -235,13 +243,7 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
         }
     }
 
-    fn exchange_round(
-        &mut self,
-        Range { start: boundary, .. }: Range<SimTime>,
-        exchange: u32,
-        round: u32,
-        messages: &mut Vec<(u32, RegionMessage<T>)>,
-    ) {
+    fn exchange_round(&mut self, Range { start: boundary, .. }: Range<SimTime>, exchange: u32, round: u32) {
         let context = &self.machine.context;
         match (exchange, round) {
             (0, 0) => {
@@ -261,7 +263,7 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
                 self.first_request = None;
                 self.region.announce(context, boundary, &mut self.outbox);
                 if !self.region.arrivals.is_empty() {
-                    messages.push((self.region.id.get(), RegionMessage(MessageKind::Reminder)));
+                    self.messages.push((self.region.id.get(), RegionMessage(MessageKind::Reminder)));
                 }
             }
             (0, 1) => self.region.offer_rates(boundary, &mut self.outbox),
@@ -271,14 +273,9 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
             }
             _ => {}
         }
-        let updates = self.outbox.drain(..);
-        messages.extend(
-            updates
-                .map(|(to, message): (RegionId, _)| (to.get(), RegionMessage(MessageKind::Update(message)))),
-        );
     }
 
-    fn begin_span(&mut self, boundary: SimTime) {
+    fn begin_span(&mut self, Range { start: boundary, .. }: Range<SimTime>) {
         self.upcoming = None;
         self.region.begin_epoch(boundary);
     }
@@ -299,9 +296,9 @@ impl<T: Copy + Send> NetworkRegion<T> for EpochRegion<'_, '_, T> {
         self.region.repeat_loads(now);
     }
 
-    fn unfinished(&self) -> Vec<T> {
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let requests = self.requests.iter().map(|requests| requests.request.tag);
-        self.region.unfinished().chain(self.timers.iter().copied()).chain(requests).collect()
+        self.region.unfinished().chain(self.timers.iter().copied()).chain(requests)
     }
 }
 

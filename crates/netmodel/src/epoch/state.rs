@@ -351,8 +351,19 @@ impl<T: State + Copy + Send + Serialize + DeserializeOwned> EpochRegion<'_, '_, 
         if visitor.is_observing() {
             self.sort_requests();
         }
-        let Self { machine, region, requests, first_request, timers, now, upcoming, done, outbox: _, solves } =
-            self;
+        let Self {
+            machine,
+            region,
+            requests,
+            first_request,
+            timers,
+            now,
+            upcoming,
+            done,
+            outbox: _,
+            messages: _,
+            solves,
+        } = self;
         let context = &machine.context;
         compare_phase(visitor, machine.epoch);
         region.visit(context, visitor);

@@ -42,7 +42,7 @@ pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
     conditionals: ConditionalEvents,
     /// First conditional event for which a process of a part has paused; it ends the run.
     conditional: Option<(SimTime, LpId)>,
-    pub(super) outgoing: Outgoing<P::Token, R::Message>,
+    outgoing: Outgoing<P::Token, R::Message>,
     /// Contribution after the last task.
     contribution: Contribution,
     /// True if the group has no event and no active boundary, unless a message comes.
@@ -82,6 +82,12 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             contribution: Contribution { event: SimTime::ZERO, ..Contribution::IDENTITY },
             is_inactive: false,
         }
+    }
+
+    /// Returns the outgoing tokens and messages after a task.
+    pub(super) fn outgoing(&mut self) -> &mut Outgoing<P::Token, R::Message> {
+        self.region.take_messages(&mut self.outgoing.messages);
+        &mut self.outgoing
     }
 
     /// Returns the number of steps of its processes.
@@ -178,12 +184,12 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
 
     /// Takes part in a round of an exchange.
     pub(super) fn exchange_round(&mut self, epoch: Range<SimTime>, exchange: u32, round: u32) {
-        self.region.exchange_round(epoch, exchange, round, &mut self.outgoing.messages);
+        self.region.exchange_round(epoch, exchange, round);
         self.update_contribution();
     }
 
-    pub(super) fn begin_epoch(&mut self, boundary: SimTime) {
-        self.region.begin_epoch(boundary);
+    pub(super) fn begin_epoch(&mut self, epoch: Range<SimTime>) {
+        self.region.begin_epoch(epoch);
         self.update_contribution();
     }
 
@@ -204,7 +210,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             let SubmittedWork { at, from, .. } = work;
             let is_late = self.is_whole && at < self.now;
             assert!(!is_late, "lp {from} submits work for {at} s, before the present of {} s", self.now);
-            self.region.submit(work, &mut self.outgoing.messages);
+            self.region.submit(work);
         }
         self.run_queue.outbox.submitted.clear();
     }

@@ -215,12 +215,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
 
     /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
     fn run_epoch(&mut self) -> Option<()> {
-        let mut all = self.run_phase(Task::Run)?;
-        // A process that gets a token may send further ones: repeat until none is sent.
-        while all.messages > 0 {
-            self.count(all);
-            all = self.run_phase(Task::Deliver)?;
-        }
+        let mut all = self.run_and_deliver(Task::Run)?;
         if all.conditional != SimTime::MAX {
             return None;
         }
@@ -242,7 +237,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
                     self.count(all);
                 }
             }
-            all = self.run_phase(Task::BeginEpoch)?;
+            all = self.run_and_deliver(Task::BeginEpoch)?;
         }
         self.shared.progress.publish(self.me, self.steps, self.end);
         if self.shared.balance.is_sampled(self.epochs) {
@@ -254,6 +249,17 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         let is_stopped = all.is_interrupted && all.failure == SimTime::MAX && self.epochs > 1;
         self.stop = is_stopped.then_some(Stop::Interrupted);
         (!is_stopped).then_some(())
+    }
+
+    /// Runs a task on all region groups, and delivers what they send, until none is sent: a process that gets a token may send further
+    /// ones.
+    fn run_and_deliver(&mut self, task: Task) -> Option<Contribution> {
+        let mut all = self.run_phase(task)?;
+        while all.messages > 0 {
+            self.count(all);
+            all = self.run_phase(Task::Deliver)?;
+        }
+        Some(all)
     }
 
     /// Returns the instant of the cut after a checkpoint. It depends on the checkpoint alone where epochs may begin at any instant.
@@ -380,13 +386,14 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
             Task::ExchangeRound { exchange, round } => {
                 group.exchange_round(self.next_epoch(), exchange, round);
             }
-            Task::BeginEpoch => group.begin_epoch(self.end),
+            Task::BeginEpoch => group.begin_epoch(self.next_epoch()),
         }
         self.steps += group.steps() - before;
-        let messages = if group.outgoing.is_empty() {
+        let outgoing = group.outgoing();
+        let messages = if outgoing.is_empty() {
             0
         } else {
-            mailboxes.send(self.phase, number, group.outgoing.drain(), &mut self.outgoing)
+            mailboxes.send(self.phase, number, outgoing.drain(), &mut self.outgoing)
         };
         let contribution = Contribution { messages, ..group.contribution() };
         if let Some(started) = started {

@@ -1,8 +1,8 @@
 //! Processes that share a resource in time order.
 
 use pdes_core::{
-    Ending, Fault, LpId, OrderedEngine, Outbox, Pause, Process, Progress, Region, RegionIndex, SimDuration,
-    SimTime, SubmittedWork, Turn, Wake,
+    Ending, Fault, LpId, OrderedEngine, Outbox, Pause, Process, Progress, Region, SimDuration, SimTime,
+    SubmittedWork, Turn, Wake,
 };
 
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
@@ -19,7 +19,7 @@ const SERVICE: SimDuration = SimDuration::from_picos(10);
 impl Region<Customer> for Counter {
     type Message = ();
 
-    fn submit(&mut self, SubmittedWork { at, from, .. }: SubmittedWork<()>, _: &mut Vec<(RegionIndex, ())>) {
+    fn submit(&mut self, SubmittedWork { at, from, .. }: SubmittedWork<()>) {
         let end = at.max(self.free_at) + SERVICE;
         self.free_at = end;
         self.queue.push((end, from));

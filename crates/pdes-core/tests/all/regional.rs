@@ -29,8 +29,9 @@ struct TestRegion {
     events: BinaryHeap<Reverse<(SimTime, u64, LpId)>>,
     filed: u64,
     free_at: SimTime,
-    /// Tokens that leave at the next boundary (`leaving`), and those that have arrived at this one (`coming`).
+    /// Tokens that leave at the next boundary (`leaving`), those that leave now (`sent`), and those that have arrived (`coming`).
     leaving: Vec<(RegionIndex, Parcel)>,
+    sent: Vec<(RegionIndex, Parcel)>,
     coming: Vec<Parcel>,
     now: SimTime,
     rounds: u32,
@@ -45,8 +46,9 @@ struct Parcel {
 
 impl TestRegion {
     fn new(me: RegionIndex) -> Self {
-        let (events, leaving, coming) = (BinaryHeap::new(), Vec::new(), Vec::new());
-        Self { me, events, filed: 0, free_at: SimTime::ZERO, leaving, coming, now: SimTime::ZERO, rounds: 0 }
+        let (events, leaving, sent, coming) = (BinaryHeap::new(), Vec::new(), Vec::new(), Vec::new());
+        let (free_at, now) = (SimTime::ZERO, SimTime::ZERO);
+        Self { me, events, filed: 0, free_at, leaving, sent, coming, now, rounds: 0 }
     }
 
     fn plan(&mut self, at: SimTime, lp: LpId) {
@@ -59,7 +61,7 @@ impl Region<TestProcess> for TestRegion {
     type Message = Parcel;
     const MAX_ROUNDS: &'static [u32] = &[u32::MAX];
 
-    fn submit(&mut self, filed: SubmittedWork<Order>, _: &mut Vec<(RegionIndex, Parcel)>) {
+    fn submit(&mut self, filed: SubmittedWork<Order>) {
         let SubmittedWork { at, from, request: order, .. } = filed;
         match order {
             Order::Serve(picos) => {
@@ -97,22 +99,20 @@ impl Region<TestProcess> for TestRegion {
         (!self.leaving.is_empty()).then(|| SimTime::from_picos(next))
     }
 
-    fn exchange_round(
-        &mut self,
-        epoch: Range<SimTime>,
-        _: u32,
-        round: u32,
-        mail: &mut Vec<(RegionIndex, Parcel)>,
-    ) {
-        self.rounds = self.rounds.max(round);
-        self.now = self.now.max(epoch.start);
-        mail.append(&mut self.leaving);
+    fn take_messages(&mut self, messages: &mut Vec<(RegionIndex, Parcel)>) {
+        messages.append(&mut self.sent);
     }
 
-    fn begin_epoch(&mut self, boundary: SimTime) {
+    fn exchange_round(&mut self, epoch: Range<SimTime>, _: u32, round: u32) {
+        self.rounds = self.rounds.max(round);
+        self.now = self.now.max(epoch.start);
+        self.sent.append(&mut self.leaving);
+    }
+
+    fn begin_epoch(&mut self, epoch: Range<SimTime>) {
         self.coming.sort_unstable();
         for Parcel { at, to, .. } in std::mem::take(&mut self.coming) {
-            assert!(at >= boundary);
+            assert!(at >= epoch.start);
             self.plan(at, to);
         }
     }
@@ -567,21 +567,14 @@ fn a_conditional_event_is_refused() {
     }
     struct Void;
     impl Region<Curious> for Void {
-        type Message = u8;
-        const MAX_ROUNDS: &'static [u32] = &[];
-        fn submit(&mut self, _: SubmittedWork<Order>, _: &mut Vec<(RegionIndex, u8)>) {}
+        type Message = ();
+        fn submit(&mut self, _: SubmittedWork<Order>) {}
         fn next_event_time(&mut self) -> Option<SimTime> {
             None
         }
         fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
             Ok(())
         }
-        fn receive(&mut self, _: u8) {}
-        fn next_boundary(&self) -> Option<SimTime> {
-            None
-        }
-        fn exchange_round(&mut self, _: Range<SimTime>, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
-        fn begin_epoch(&mut self, _: SimTime) {}
     }
     let epoch = SimDuration::from_picos(1);
     let done = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(2));

@@ -17,8 +17,9 @@ use trace_mmap::TraceError;
 
 use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
-use crate::contention::{Contention, SharedMachine};
+use crate::contention::SharedMachine;
 use crate::fast_forward::Cuttable;
+use crate::region_adapter::RegionAdapter;
 use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster, sum};
 
 /// A simulation that can be interrupted and continued: ranks run on an engine, perhaps with a network that has a state of its own. On
@@ -75,10 +76,10 @@ where
     }
 }
 
-/// With contention ranks and network run in the order of time.
+/// The whole machine is one region: ranks and network run in the order of time.
 pub(crate) struct InTimeOrder<'r, 'm, N> {
     pub(crate) engine: OrderedEngine,
-    pub(crate) contention: &'r mut Contention<'m, N>,
+    pub(crate) region: &'r mut RegionAdapter<'m, N>,
 }
 
 impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
@@ -92,15 +93,15 @@ impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>
         progress: &Progress,
     ) -> Result<MemberRun<'t, SharedMachine<'m>>, RunError> {
         let engine = self.engine.clone().interrupted_by(interrupt.clone());
-        Ok(on_cluster(engine.run(processes, self.contention, progress)))
+        Ok(on_cluster(engine.run(processes, self.region, progress)))
     }
 
     fn save(&mut self, _: &mut Cluster) -> Result<Vec<u8>, RunError> {
-        Ok(save_state(self.contention).expect("a model with checkpoints can be saved"))
+        Ok(save_state(self.region).expect("a model with checkpoints can be saved"))
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), ForeignState> {
-        load_state(self.contention, state)
+        load_state(self.region, state)
     }
 }
 
@@ -115,20 +116,20 @@ impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, SharedMachine<'m>>
     ) -> Result<(MemberRun<'t, SharedMachine<'m>>, Option<SimTime>), RunError> {
         let engine = self.engine.clone().interrupted_by(interrupt.clone());
         let engine = engine.continuing_from(from.unwrap_or_default());
-        let (run, cut) = engine.run_to_cut(processes, self.contention, progress);
+        let (run, cut) = engine.run_to_cut(processes, self.region, progress);
         Ok((on_cluster(run), cut))
     }
 
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        self.contention.visit(visitor);
+        self.region.visit(visitor);
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
-        self.contention.watch_period(now, period, repetitions);
+        self.region.watch_period(now, period, repetitions);
     }
 
     fn repeat_loads(&mut self, now: SimTime) {
-        self.contention.repeat_loads(now);
+        self.region.repeat_loads(now);
     }
 }
 

@@ -8,8 +8,9 @@ use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
 
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
-use crate::contention::{Contention, EpochPlan, SharedMachine};
+use crate::contention::{EpochPlan, SharedMachine};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
+use crate::region_adapter::RegionAdapter;
 
 /// A replay in time order that lacks its network only.
 #[derive(Debug)]
@@ -58,22 +59,21 @@ impl<'a> OrderedReplay<'a> {
         let world = if forwards { world.stopping_at_iterations() } else { world };
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
-        let mut contention = Contention::new(&machine, &simulation.file_rules(), network);
+        let storage = simulation.region_storage(&simulation.file_rules(), None);
+        let mut region = RegionAdapter::new(network, storage, simulation.placement.hosts(), None);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
-        let mut in_order = InTimeOrder { engine, contention: &mut contention };
+        let mut in_order = InTimeOrder { engine, region: &mut region };
         let sources = (&world, spool.as_ref(), &*ranks);
         let alone = &mut Cluster::alone();
         let ForwardedRun { run, checkpoints, fast_forward } =
             run_forwarded(simulation, alone, checkpoints, forwards, &mut in_order, sources, progress)?;
-        let file_servers = contention.server_use();
-        if let Some((plan, spool)) = simulation.job.timeline.as_ref().zip(spool.as_ref()) {
-            plan.add_servers(spool, &simulation.platform, &file_servers);
-        }
+        let own = region.server_use().collect();
+        let file_servers = simulation.gather_server_use(alone, own, spool.as_ref())?;
         let sources = (&world, spool.as_ref(), ranks);
-        let outcome = simulation.collect(&mut Cluster::alone(), started, sources, run)?;
+        let outcome = simulation.collect(alone, started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
-        let mut network = contention.into_network();
+        let mut network = region.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
         Ok((Outcome { links, file_servers, fast_forward, checkpoints, ..outcome }, network))
     }

@@ -4,13 +4,11 @@ use std::time::Instant;
 
 use mpi_model::{Completion, Machine, RankProcess, Replay, ReplayError};
 use netmodel::epoch::EpochMachine;
-use netmodel::{ContentionFree, NetworkRegion, RouteError, UncontendedMachine, WindowMachine};
+use netmodel::{ContentionFree, NetworkModel, RouteError, UncontendedNetwork, WindowMachine};
 use pdes_core::{
     Cluster, Ending, ExchangeCounts, Fault, LpId, Partition, Process, Progress, Rank, RegionBlocks,
     RegionIndex, RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use timeline::Spool;
 use trace_mmap::{NoteKind, TraceError};
 
@@ -24,8 +22,8 @@ use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::partition::{PartitionSource, RankAssignment};
-use crate::region_adapter::{InRegions, RegionAdapter};
-use crate::storage::{FileRules, RegionStorage};
+use crate::region_adapter::{InRegions, Part, RegionAdapter};
+use crate::storage::{FileRules, StorageResources};
 
 type Failure = Box<ReplayError<RouteError>>;
 
@@ -248,8 +246,9 @@ impl Simulation {
         let (platform, parameters) = (&self.platform, &self.job.network);
         let sources = RegionalSources { engine, blocks, hosts, checkpoints, forwards, span: *epoch };
         if self.epochs().is_none() {
-            let network = UncontendedMachine::new(platform, parameters, hosts, *epoch);
-            let own = network.make_regions(blocks.regions(cluster.member()));
+            let region =
+                |index| UncontendedNetwork::new(platform, parameters).of_region(index, hosts, *epoch);
+            let own = blocks.regions(cluster.member()).map(region).collect();
             let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
             return Ok((done.outcome, done.timing));
         }
@@ -265,7 +264,8 @@ impl Simulation {
         let epochs = gather(cluster, Some(summary))?;
         let links = if self.records_links() {
             let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
-            let own = epoch_machine.link_totals(numbers, RegionAdapter::regions(&mut regions), end);
+            let own = regions.iter_mut().map(RegionAdapter::network);
+            let own = epoch_machine.link_totals(numbers, own, end);
             let totals = cluster.gather(own)?.into_iter().flatten().collect();
             Some(epoch_machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
         } else {
@@ -283,7 +283,7 @@ impl Simulation {
         progress: &Progress,
     ) -> Result<RegionalReplay<'r, N>, RunError>
     where
-        N: NetworkRegion<Completion, Message: Serialize + DeserializeOwned>,
+        N: NetworkModel<Completion> + Send,
     {
         let started = Instant::now();
         let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;
@@ -296,17 +296,20 @@ impl Simulation {
             self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.map(rank_of).collect());
         let world = if forwards { world.stopping_at_iterations() } else { world };
         let rules = self.file_rules();
-        let storage = |index| self.region_storage(&rules, (hosts, index));
-        let (first, lp_regions) = (blocks.regions(me).start, blocks.region_of_lp());
-        let adapters = RegionAdapter::adapt_all(first, own, self.placement.hosts(), lp_regions, storage);
+        let lp_regions = blocks.region_of_lp();
+        let adapter = |(index, network)| {
+            let part = Some(Part { index, hosts, lp_regions });
+            RegionAdapter::new(network, self.region_storage(&rules, part), self.placement.hosts(), part)
+        };
+        let adapters = blocks.regions(me).zip(own).map(adapter).collect();
         let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &world);
         let sources = (&world, spool.as_ref(), &*mine);
         let done = run_forwarded(self, cluster, checkpoints, forwards, &mut regions, sources, progress)?;
         let ForwardedRun { run, checkpoints, fast_forward } = done;
         let exchange_counts = regions.exchange_counts(cluster)?;
         let (regions, timing) = regions.into_parts();
-        let file_servers =
-            self.gather_server_use(cluster, RegionAdapter::server_use(&regions), spool.as_ref())?;
+        let own = regions.iter().flat_map(RegionAdapter::server_use).collect();
+        let file_servers = self.gather_server_use(cluster, own, spool.as_ref())?;
         let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
         let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, fast_forward, ..outcome });
         Ok(RegionalReplay { outcome, regions, exchange_counts, timing })
@@ -353,23 +356,23 @@ impl Simulation {
         };
         let RegionalReplay { outcome, mut regions, timing, .. } = done;
         let outcome = outcome.expect("the first process gets the outcome");
-        let regions = RegionAdapter::regions(&mut regions).map(|region| &*region);
+        let regions = regions.iter_mut().map(|region| &*region.network());
         let links = windows.link_loads(regions, outcome.simulated_time());
         Ok(Some((Outcome { links, ..outcome }, timing)))
     }
 
     /// Returns the storage of a region, if ranks access any.
-    fn region_storage<'a>(
+    pub(super) fn region_storage<'a>(
         &'a self,
         rules: &FileRules,
-        region: (&'a [RegionIndex], RegionIndex),
-    ) -> Option<RegionStorage<'a>> {
+        part: Option<Part<'a>>,
+    ) -> Option<StorageResources<'a>> {
         let storage = self.uses_storage().then(|| self.platform.storage())?;
-        Some(RegionStorage::new(storage, rules, self.placement.hosts(), region))
+        Some(StorageResources::new(storage, rules, self.placement.hosts(), part))
     }
 
     /// Gathers the use of the I/O servers of all processes on the first one, in the order of their numbers, also for a timeline.
-    fn gather_server_use(
+    pub(super) fn gather_server_use(
         &self,
         cluster: &mut Cluster,
         own: Vec<(u32, ServerUse)>,

@@ -1,19 +1,23 @@
-//! The storage of a machine in the order of time: devices, file systems, and pointers that ranks share.
+//! The storage of the hosts of a region in the order of time: devices, clients and servers of file systems, and pointers that ranks share.
 
 use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
 use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
-use netmodel::{Devices, FileServers, HostId, Message, NetworkModel, Platform};
+use netmodel::{DeviceId, Devices, FileServers, HostId, Message, NetworkModel, Storage};
 use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::shared_pointers::{SharedAccess, SharedPointers};
 use super::{FileRules, addressed, file_request};
+use crate::region_adapter::Part;
 use crate::simulation::ServerUse;
 
 /// First word of the messages of accesses at shared pointers; the second one is the number of the access.
 const SHARED: u64 = 0xff;
+
+/// Content of the message that stands for a timer.
+const TIMER: [u64; 4] = [0xfe, 0, 0, 0];
 
 /// Waiter for an access to a device or a file system.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
@@ -43,13 +47,21 @@ enum Step {
     TransferAfter,
 }
 
-/// Devices, servers and shared pointers, with the accesses of all ranks.
+/// Devices, clients and servers of the hosts of a region, which ranks on them alone access; with the whole machine in one region, also from
+/// other hosts and at shared pointers. They act after all events of the network of the same instant.
 #[derive(Debug)]
 pub(crate) struct StorageResources<'a> {
-    platform: &'a Platform,
+    storage: &'a Storage,
+    /// Host of each logical process.
     lp_hosts: &'a [HostId],
+    /// The region, unless it is the whole machine.
+    part: Option<Part<'a>>,
     devices: Devices<Waiter>,
+    /// Numbers in the set of devices by those in the platform.
+    numbers: BTreeMap<DeviceId, DeviceId>,
     servers: FileServers<'a, Waiter>,
+    /// Instant of the earliest timer of a part, without which its network might advance beyond an event here.
+    timer: Option<SimTime>,
     pointers: SharedPointers,
     /// Accesses at shared pointers, by their numbers.
     running: BTreeMap<u32, RunningAccess>,
@@ -64,14 +76,25 @@ pub(crate) struct StorageResources<'a> {
 }
 
 impl<'a> StorageResources<'a> {
-    /// Creates the idle storage of a platform; `None` if it has none.
-    pub(crate) fn new(platform: &'a Platform, lp_hosts: &'a [HostId], rules: &FileRules) -> Option<Self> {
-        let storage = platform.storage();
-        (!storage.is_empty()).then(|| Self {
-            platform,
+    /// Creates the idle storage of a region.
+    pub(crate) fn new(
+        storage: &'a Storage,
+        rules: &FileRules,
+        lp_hosts: &'a [HostId],
+        part: Option<Part<'a>>,
+    ) -> Self {
+        let is_own = |host: HostId| part.is_none_or(|part| part.has(host));
+        let all = (0..).map(DeviceId::new).zip(storage.idle_devices());
+        let own = all.filter(|(device, _)| is_own(storage.host(*device)));
+        let (numbers, devices): (Vec<DeviceId>, Vec<_>) = own.unzip();
+        Self {
+            storage,
             lp_hosts,
-            devices: storage.idle(),
-            servers: rules.servers(storage, |_| true),
+            part,
+            devices: Devices::new(devices),
+            numbers: numbers.into_iter().zip((0..).map(DeviceId::new)).collect(),
+            servers: rules.servers(storage, is_own),
+            timer: None,
             pointers: SharedPointers::default(),
             running: BTreeMap::new(),
             next: 0,
@@ -79,10 +102,13 @@ impl<'a> StorageResources<'a> {
             device_ends: Vec::new(),
             ended: Vec::new(),
             failed: Vec::new(),
-        })
+        }
     }
 
     /// Submits an access that begins at an instant.
+    ///
+    /// # Panics
+    /// If it is one to a device that does not belong to the region.
     #[cold]
     pub(crate) fn submit<N: NetworkModel<Completion>>(
         &mut self,
@@ -109,7 +135,7 @@ impl<'a> StorageResources<'a> {
     fn start(&mut self, at: SimTime, access: &FileAccess, lp: LpId, waiter: Waiter) {
         if access.storage == StorageKind::Device {
             let (device, access) = addressed(access);
-            return self.devices.submit(at, device, access, waiter);
+            return self.devices.submit(at, self.numbers[&device], access, waiter);
         }
         self.servers.submit(at, file_request(access, self.client(lp)), waiter);
     }
@@ -118,6 +144,15 @@ impl<'a> StorageResources<'a> {
     pub(crate) fn next_event(&mut self, of_network: Option<SimTime>) -> Option<SimTime> {
         let at = [self.devices.next_event(), self.servers.next_event()].into_iter().flatten().min()?;
         of_network.is_none_or(|other| at < other).then_some(at)
+    }
+
+    /// Lets the network of a part stop at the next event here.
+    pub(crate) fn set_timer<N: NetworkModel<Completion>>(&mut self, network: &mut N) {
+        let Some(next) = self.next_event(None).filter(|_| self.part.is_some()) else { return };
+        if self.timer.is_none_or(|at| next < at) {
+            self.timer = Some(next);
+            network.schedule(next, Completion::of_storage(LpId::new(0), TIMER));
+        }
     }
 
     /// Advances to the next event.
@@ -130,23 +165,30 @@ impl<'a> StorageResources<'a> {
         self.follow(network, now);
     }
 
-    /// Takes the arrival of a message between clients and servers, or of data at a shared pointer; returns false if it is neither.
-    pub(crate) fn arrived<N: NetworkModel<Completion>>(
+    /// Takes timers, messages between clients and servers, and data at shared pointers out of the completions of the network.
+    pub(crate) fn take_arrivals<N: NetworkModel<Completion>>(
         &mut self,
         network: &mut N,
         now: SimTime,
-        completion: Completion,
-    ) -> bool {
-        let Some(message) = completion.storage_message() else { return false };
-        match (Packet::from_words(message), message) {
-            (Some(packet), _) => {
-                let client = self.client(completion.owner());
-                self.servers.arrived(now, client, packet);
+        completions: &mut Vec<Completion>,
+    ) {
+        self.timer = self.timer.filter(|at| *at > now);
+        completions.retain(|completion| {
+            let Some(message) = completion.storage_message() else { return true };
+            match (Packet::from_words(message), message) {
+                (Some(packet), _) => {
+                    let client = self.client(completion.owner());
+                    // The region of the sender is told of the arrival, too.
+                    let to = self.servers.destination(client, &packet);
+                    if to.is_some_and(|host| self.part.is_none_or(|part| part.has(host))) {
+                        self.servers.arrived(now, client, packet);
+                    }
+                }
+                (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
+                _ => {}
             }
-            (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
-            _ => {}
-        }
-        true
+            false
+        });
     }
 
     /// Continues an access at a shared pointer.
@@ -205,7 +247,7 @@ impl<'a> StorageResources<'a> {
         let access = &shared.access;
         let client = self.lp_hosts[shared.tag.owner().index()];
         let is_device = access.storage == StorageKind::Device;
-        let owner = is_device.then(|| self.platform.storage().host(addressed(access).0))?;
+        let owner = is_device.then(|| self.storage.host(addressed(access).0))?;
         (owner != client).then_some((client, owner))
     }
 
@@ -256,10 +298,10 @@ impl<'a> StorageResources<'a> {
         of_ranks.chain(self.running.values().map(|running| running.shared.tag))
     }
 
-    /// Returns the use of each I/O server.
-    pub(crate) fn server_use(&self) -> impl Iterator<Item = ServerUse> {
+    /// Returns the use of each I/O server of the region, with its number.
+    pub(crate) fn server_use(&self) -> impl Iterator<Item = (u32, ServerUse)> {
         let usage = self.servers.usage();
-        usage.map(|(_, system, host, usage)| ServerUse { system, host, usage: usage.clone() })
+        usage.map(|(number, system, host, usage)| (number, ServerUse { system, host, usage: usage.clone() }))
     }
 
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
@@ -277,10 +319,13 @@ impl<'a> StorageResources<'a> {
 impl State for StorageResources<'_> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self {
-            platform: _,
+            storage: _,
             lp_hosts: _,
+            part: _,
             devices,
+            numbers: _,
             servers,
+            timer,
             pointers,
             running,
             next,
@@ -294,6 +339,7 @@ impl State for StorageResources<'_> {
         }
         devices.visit(visitor);
         servers.visit(visitor);
+        timer.visit(visitor);
         visitor.plain(pointers);
         visitor.saved(running);
         visitor.saved(next);

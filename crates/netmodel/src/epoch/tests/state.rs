@@ -6,7 +6,7 @@ use pdes_core::{Bytes, Observation, State, StateVisitor, load_state, save_state}
 
 use super::exchange::{SHAPES, platform};
 use super::*;
-use crate::{Message, NetworkRegion};
+use crate::Message;
 
 const HOSTS: u32 = 16;
 /// Length of an epoch [ps].
@@ -124,12 +124,9 @@ impl Parts<'_, '_> {
             for round in 0..most {
                 let mut messages = Vec::new();
                 for &region in &called {
-                    self.regions[region as usize].exchange_round(
-                        span.clone(),
-                        exchange,
-                        round,
-                        &mut messages,
-                    );
+                    let region = &mut self.regions[region as usize];
+                    region.exchange_round(span.clone(), exchange, round);
+                    region.take_messages(&mut messages);
                 }
                 called = self.deliver(messages);
                 if called.is_empty() {
@@ -137,7 +134,7 @@ impl Parts<'_, '_> {
                 }
             }
         }
-        self.regions.iter_mut().for_each(|region| region.begin_span(boundary));
+        self.regions.iter_mut().for_each(|region| region.begin_span(span.clone()));
     }
 }
 
@@ -153,7 +150,8 @@ impl Machine for Parts<'_, '_> {
                 // From another region, sometimes.
                 false => {
                     let from = if tag % 3 == 0 { 0 } else { home };
-                    self.regions[from].send(message(at, src, dst, amount, tag), &mut messages).unwrap();
+                    self.regions[from].send(message(at, src, dst, amount, tag)).unwrap();
+                    self.regions[from].take_messages(&mut messages);
                 }
             }
         }

@@ -14,7 +14,7 @@ use super::components::Target;
 use super::{Pocket, RoutedTag, StartingFlow, WindowMachine};
 use crate::flow::{FlowNetwork, earlier};
 use crate::link_load::LinkTotals;
-use crate::{HostId, LinkId, Message, NetworkModel, NetworkRegion, RouteError};
+use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
 
 /// A region of a [`WindowMachine`], and the pocket of the same number.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub struct WindowRegion<'g, 'p, T> {
     is_late: bool,
     /// Begin of a window, from which windows are counted.
     origin: SimTime,
+    /// Messages to regions.
+    messages: Vec<(u32, WindowMessage<T>)>,
 }
 
 /// Message between regions.
@@ -62,6 +64,7 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             now: SimTime::ZERO,
             is_late: false,
             origin: SimTime::ZERO,
+            messages: Vec::new(),
         }
     }
 
@@ -90,7 +93,7 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
     }
 
     /// Joins the links of each flow that begins in a window.
-    fn join_links(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+    fn join_links(&mut self, end: SimTime) {
         let machine = self.machine;
         if self.first_begin.is_some_and(|begin| begin < end) {
             let mut begins = machine.begins[self.index as usize].lock();
@@ -99,15 +102,15 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             for StartingFlow { links, .. } in &*begins {
                 links[1..].iter().for_each(|&link| machine.components.join(links[0], link));
             }
-            messages.push((self.index, WindowMessage::Call));
+            self.messages.push((self.index, WindowMessage::Call));
         }
         if machine.is_on_trial.load(Ordering::Relaxed) {
-            messages.push((0, WindowMessage::Call));
+            self.messages.push((0, WindowMessage::Call));
         }
     }
 
     /// Proposes pockets for the components of the flows that begin in the window.
-    fn propose_pockets(&self, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+    fn propose_pockets(&mut self) {
         let machine = self.machine;
         if self.index == 0 {
             machine.add_trial_window();
@@ -124,25 +127,25 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             }
         }
         if is_split {
-            messages.push((0, WindowMessage::Call));
+            self.messages.push((0, WindowMessage::Call));
         }
     }
 
     /// Sends the flows that begin in a window to the pockets of their components.
-    fn send_flows(&self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+    fn send_flows(&mut self, end: SimTime) {
         let machine = self.machine;
         let begins = machine.begins[self.index as usize].lock();
         for StartingFlow { begin, message, links } in &*begins {
             let target = machine.components.target(links[0]).expect("each flow has proposed a pocket");
             machine.components.begin_flow(links.iter().copied(), target);
-            messages.push((target, WindowMessage::Begin(*begin, *message)));
+            self.messages.push((target, WindowMessage::Begin(*begin, *message)));
         }
         if !begins.is_empty() || self.pocket().next_event().is_some_and(|at| at < end) {
-            messages.push((self.index, WindowMessage::Call));
+            self.messages.push((self.index, WindowMessage::Call));
         }
     }
 
-    fn advance_pocket(&mut self, end: SimTime, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+    fn advance_pocket(&mut self, end: SimTime) {
         let machine = self.machine;
         for StartingFlow { links, .. } in machine.begins[self.index as usize].lock().drain(..) {
             machine.components.separate(&links);
@@ -151,9 +154,9 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         let mut network = pocket.network.lock();
         let mut routes = Vec::new();
         network.advance_until(end, |at, RoutedTag { tag, regions: [submitter, other] }, route| {
-            messages.push((submitter, WindowMessage::Arrival(at, tag)));
+            self.messages.push((submitter, WindowMessage::Arrival(at, tag)));
             if other != submitter {
-                messages.push((other, WindowMessage::Arrival(at, tag)));
+                self.messages.push((other, WindowMessage::Arrival(at, tag)));
             }
             routes.extend(route);
         });
@@ -162,13 +165,13 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
     }
 }
 
-impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
+impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRegion<'_, '_, T> {
     type Message = WindowMessage<T>;
     /// Components of the flows that begin, and the pockets of these; then flows, and arrivals.
     const MAX_ROUNDS: &'static [u32] = &[3, 2];
     const BEGINS_ANYWHERE: bool = true;
 
-    fn send(&mut self, message: Message<T>, _: &mut Vec<(u32, WindowMessage<T>)>) -> Result<(), RouteError> {
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let Message { at, order, submitter, src, dst, size, tag } = message;
         if src == dst {
             self.is_late |= at < self.now;
@@ -230,16 +233,20 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
         }
     }
 
-    fn unfinished(&self) -> Vec<T> {
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let pocket = self.pocket().network.lock();
         let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
         let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
         let arriving = self.arrivals[self.arrived..].iter().map(|&(_, tag)| tag);
-        self.local.unfinished().chain(starting).chain(flowing).chain(arriving).collect()
+        self.local.unfinished().chain(starting).chain(flowing).chain(arriving)
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
         earlier(self.first_begin, self.pocket().next_event()).map(|at| self.window_of(at))
+    }
+
+    fn take_messages(&mut self, messages: &mut Vec<(u32, WindowMessage<T>)>) {
+        messages.append(&mut self.messages);
     }
 
     fn receive(&mut self, message: WindowMessage<T>) {
@@ -252,26 +259,20 @@ impl<T: Copy + Send> NetworkRegion<T> for WindowRegion<'_, '_, T> {
         }
     }
 
-    fn begin_span(&mut self, _: SimTime) {
+    fn begin_span(&mut self, _: Range<SimTime>) {
         self.arrivals.drain(..self.arrived);
         self.arrived = 0;
         // Stable, and fast where those of each pocket are in order.
         self.arrivals.sort_by_key(|&(at, _)| at);
     }
 
-    fn exchange_round(
-        &mut self,
-        Range { start: begin, end }: Range<SimTime>,
-        exchange: u32,
-        round: u32,
-        messages: &mut Vec<(u32, WindowMessage<T>)>,
-    ) {
+    fn exchange_round(&mut self, Range { start: begin, end }: Range<SimTime>, exchange: u32, round: u32) {
         match (exchange, round) {
-            (0, 0) => self.join_links(end, messages),
-            (0, 1) => self.propose_pockets(messages),
+            (0, 0) => self.join_links(end),
+            (0, 1) => self.propose_pockets(),
             (0, _) => self.machine.gather(begin),
-            (_, 0) => self.send_flows(end, messages),
-            _ => self.advance_pocket(end, messages),
+            (_, 0) => self.send_flows(end),
+            _ => self.advance_pocket(end),
         }
     }
 

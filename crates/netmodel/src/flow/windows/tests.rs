@@ -4,7 +4,7 @@ use pdes_core::{Bytes, LpId, Observation, load_state, save_state};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{NetworkModel, NetworkRegion, Preset};
+use crate::{NetworkModel, Preset};
 
 const PLATFORMS: [&str; 3] = [
     "kind = \"torus\"\ndims = [8, 4, 4]",
@@ -60,9 +60,7 @@ fn in_windows(
     let mut regions = machine.make_regions();
     let count = regions.len();
     // Those whose sender and receiver live in two regions are submitted by the latter.
-    messages.iter().for_each(|&message| {
-        regions[machine.home(message.dst) as usize].send(message, &mut Vec::new()).unwrap()
-    });
+    messages.iter().for_each(|&message| regions[machine.home(message.dst) as usize].send(message).unwrap());
     let order = |round: u32| -> Vec<usize> {
         if is_reversed ^ (round == 1) { (0..count).rev().collect() } else { (0..count).collect() }
     };
@@ -87,18 +85,15 @@ fn in_windows(
                     }
                     continue;
                 }
+                let window = boundary..boundary.saturating_add(machine.window());
                 for (exchange, &rounds) in (0..).zip(<WindowRegion<'_, '_, usize>>::MAX_ROUNDS) {
                     let mut called: Vec<bool> = vec![true; count];
                     for round in 0..rounds {
                         let mut messages = Vec::new();
                         for region in order(round) {
                             if called[region] {
-                                regions[region].exchange_round(
-                                    boundary..boundary.saturating_add(machine.window()),
-                                    exchange,
-                                    round,
-                                    &mut messages,
-                                );
+                                regions[region].exchange_round(window.clone(), exchange, round);
+                                regions[region].take_messages(&mut messages);
                             }
                         }
                         called = vec![false; count];
@@ -111,7 +106,7 @@ fn in_windows(
                         }
                     }
                 }
-                regions.iter_mut().for_each(|region| region.begin_span(boundary));
+                regions.iter_mut().for_each(|region| region.begin_span(window.clone()));
                 if boundaries == pause {
                     (machine, regions) = (other, load(other, &mut regions, boundary));
                 }

@@ -25,6 +25,7 @@ impl<T: Copy + State + Serialize + DeserializeOwned> State for WindowRegion<'_, 
             now,
             is_late,
             origin,
+            messages: _,
         } = self;
         // Stable: what has no order of its own stays in the order in which it was sent.
         starting.sort_by_key(|flow| (flow.begin, MessageOrder::of(&flow.message)));
