@@ -56,6 +56,8 @@ mod pages;
 mod parts;
 #[path = "replay/processes.rs"]
 mod processes;
+#[path = "replay/programs.rs"]
+mod programs;
 #[path = "replay/recorded_speed.rs"]
 mod recorded_speed;
 #[path = "replay/reference.rs"]

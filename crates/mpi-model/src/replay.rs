@@ -213,7 +213,15 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// # Errors
     /// One of them has no route from a rank that sends to it.
     pub fn processes_of(&'t self, ranks: impl Iterator<Item = Rank>) -> Processes<'t, M, A> {
-        ranks.map(|rank| RankProcess::new(self, rank)).collect()
+        ranks.map(|rank| self.process(rank)).collect()
+    }
+
+    /// Returns the process of a rank.
+    ///
+    /// # Errors
+    /// It has no route from a rank that sends to it.
+    pub fn process(&'t self, rank: Rank) -> Result<RankProcess<'t, M, A>, Box<ReplayError<M::Error>>> {
+        RankProcess::new(self, rank)
     }
 
     /// Returns the process of a rank that continues from a [saved](pdes_core::save_state) state.

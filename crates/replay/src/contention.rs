@@ -43,12 +43,9 @@ impl<'a> SharedMachine<'a> {
 
     /// Lets ranks with a host of their own advance past their computations at once. This is for runs with epochs only: in an exact run
     /// events elsewhere affect the rounding of the end of a computation, and the order of ties.
-    pub(crate) fn with_compute_run_ahead(self, ranks: u32) -> Self {
-        let host = |rank| self.placement.host(Rank::new(rank));
-        let mut residents = vec![0_u32; self.platform.hosts().len()];
-        (0..ranks).for_each(|rank| residents[host(rank).get() as usize] += 1);
-        let is_lone = |rank| residents[host(rank).get() as usize] == 1;
-        Self { lone_ranks: Some((0..ranks).map(is_lone).collect()), ..self }
+    pub(crate) fn with_compute_run_ahead(self) -> Self {
+        let is_lone = |host: &HostId| self.placement.residents(*host) == 1;
+        Self { lone_ranks: Some(self.placement.hosts().iter().map(is_lone).collect()), ..self }
     }
 }
 

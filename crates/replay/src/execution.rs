@@ -63,6 +63,8 @@ pub enum Feature {
     RemoteFiles,
     /// Files with shared pointers.
     SharedPointers,
+    /// Several programs.
+    Programs,
 }
 
 /// The reason why a feature cannot be had.
@@ -101,6 +103,12 @@ pub enum Obstacle {
     /// Positions of shared pointers grow.
     #[error("the positions of pointers that ranks share are not compared")]
     GrowingPointers,
+    /// Programs have iterations of their own.
+    #[error("several programs have no iterations in common")]
+    OwnIterations,
+    /// Outputs are of one program.
+    #[error("{0} is of one program, and the run has several")]
+    OneProgram(&'static str),
     /// Messages have links of their own.
     #[error(
         "analysis.links: the model {0:?} knows no links; take network.model = {names}",
@@ -181,6 +189,7 @@ impl Execution {
             (has(Feature::Timeline), Obstacle::Timeline),
             (has(Feature::Text), Obstacle::NoLoops),
             (has(Feature::SharedPointers), Obstacle::GrowingPointers),
+            (has(Feature::Programs), Obstacle::OwnIterations),
         ]);
         let has_ordered_files = has(Feature::RemoteFiles) || has(Feature::SharedPointers);
         let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
@@ -210,6 +219,7 @@ impl Execution {
         };
         let not_profiled = match &shared {
             _ if has(Feature::Graph) => Some(Obstacle::ProfileOfGraph),
+            _ if has(Feature::Programs) => Some(Obstacle::OneProgram("a profile")),
             _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
             Ok(ExecutionMode::Regions) => Some(Obstacle::NotProfiled(Box::new(Obstacle::OneOrder))),
             Ok(_) => None,
@@ -224,7 +234,17 @@ impl Execution {
             (Feature::FastForward, stepwise),
             (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
             (Feature::Profile, not_profiled),
-            (Feature::Partition, has_bound_ranks.then_some(Obstacle::BoundRanks(model.key))),
+            (
+                Feature::Timeline,
+                has(Feature::Programs).then_some(Obstacle::OneProgram("a timeline (timeline.file)")),
+            ),
+            (
+                Feature::Partition,
+                first(&[
+                    (has_bound_ranks, Obstacle::BoundRanks(model.key)),
+                    (has(Feature::Programs), Obstacle::OneProgram("a partition (parallel.partition)")),
+                ]),
+            ),
             (Feature::RegionCosts, (!has_epochs).then_some(Obstacle::NoEpochs)),
             (Feature::RemoteFiles, has_epochs.then_some(Obstacle::FilesWithEpochs)),
             (Feature::SharedPointers, has_epochs.then_some(Obstacle::FilesWithEpochs)),
@@ -244,8 +264,13 @@ impl Execution {
     /// # Errors
     /// Returns the reason why the run is to be refused.
     pub fn check(&self) -> Result<(), Obstacle> {
-        let required =
-            [Feature::Checkpoints, Feature::Profile, Feature::RemoteFiles, Feature::SharedPointers];
+        let required = [
+            Feature::Checkpoints,
+            Feature::Profile,
+            Feature::RemoteFiles,
+            Feature::SharedPointers,
+            Feature::Timeline,
+        ];
         required.iter().find_map(|feature| self.obstacle(*feature)).map_or(Ok(()), |why| Err(why.clone()))
     }
 }

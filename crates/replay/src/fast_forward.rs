@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use mpi_model::{Interval, Machine, RankAtCut, RankProcess, Replay};
 use netmodel::RouteError;
 use pdes_core::{
-    Cluster, Ending, Engine, ForeignState, Interrupt, Observation, Progress, Run, SimDuration, SimTime,
+    Cluster, Ending, Engine, ForeignState, Interrupt, LpId, Observation, Progress, Run, SimDuration, SimTime,
     State, StateVisitor,
 };
 use serde::{Deserialize, Serialize};
@@ -378,7 +378,7 @@ pub(crate) fn run_forwarded<'t, M, S>(
     checkpoints: Option<&CheckpointPlan>,
     forwards: bool,
     inner: &mut S,
-    sources: (&'t Replay<'t, M>, Option<&Spool>, &[pdes_core::Rank]),
+    sources: (&'t [Replay<'t, M>], Option<&Spool>, &[LpId]),
     progress: &Progress,
 ) -> Result<ForwardedRun<'t, M>, RunError>
 where
@@ -391,7 +391,8 @@ where
     }
     let watches = simulation.records_links() || simulation.uses_storage();
     let search = RecurrenceSearch::new(watches && !S::STOPS_ALL);
-    let mut forwarded = FastForwarded { inner, replay: sources.0, search, cut: None };
+    let [replay] = sources.0 else { unreachable!("several programs are not fast-forwarded") };
+    let mut forwarded = FastForwarded { inner, replay, search, cut: None };
     let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, &mut forwarded, sources, progress)?;
     Ok(ForwardedRun { run, checkpoints, fast_forward: Some(forwarded.search.found) })
 }
@@ -481,7 +482,7 @@ where
         progress: &Progress,
     ) -> Result<(MemberRun<'t, M>, Option<SimTime>), RunError> {
         let engine: Engine = self.engine.clone().interrupted_by(interrupt.clone());
-        let mut run = engine.run_distributed(cluster, self.ranks, processes, progress)?;
+        let mut run = engine.run_distributed(cluster, self.lps, processes, progress)?;
         if !matches!(run.ending, Ending::StoppedAtCheckpoint) {
             return Ok((run, None));
         }

@@ -7,7 +7,7 @@ use mpi_model::{Overhead, Parameters};
 use netmodel::{
     LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, RoutingRule,
 };
-use pdes_core::{RunAhead, SimDuration};
+use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
@@ -15,6 +15,7 @@ use crate::models::Model;
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::presets::NetworkPreset;
+use crate::programs::ProgramJob;
 use crate::timeline::TimelinePlan;
 
 /// A run with every option resolved.
@@ -28,6 +29,8 @@ pub struct Job {
     pub memory_budget: Option<u64>,
     /// Speed of the machine on which the program ran [flop/s]; by default the rate at which the trace counts times.
     pub trace_speed: Option<f64>,
+    /// Programs that run beside the one of this trace, on the same platform.
+    pub other_programs: Vec<ProgramJob>,
     /// The platform.
     pub platform: PlatformSource,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -96,6 +99,19 @@ pub struct Job {
 }
 
 impl Job {
+    /// Returns the program of the trace alone.
+    pub(crate) fn program(&self) -> ProgramJob {
+        ProgramJob {
+            trace: self.trace.clone(),
+            ranks: self.ranks,
+            hosts: self.hosts.clone(),
+            placement: self.placement,
+            mpi: self.mpi.clone(),
+            polling: self.polling,
+            start: SimTime::ZERO,
+        }
+    }
+
     /// Returns the options with which the trace is read.
     pub fn load_options(&self) -> LoadOptions<'static> {
         let defaults = LoadOptions::default();

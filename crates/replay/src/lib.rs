@@ -30,6 +30,7 @@ mod placement;
 mod platforms;
 mod presets;
 mod profile;
+mod programs;
 mod recorded_speed;
 mod region_adapter;
 pub mod schema;
@@ -54,6 +55,7 @@ pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use platforms::{PlatformFileError, read_platform};
 pub use presets::{NetworkPreset, OWN_DEFAULT, PRESETS, SIMGRID_DEFAULT};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
+pub use programs::ProgramJob;
 pub use recorded_speed::RecordedSpeed;
 pub use simulation::{
     OrderedReplay, Outcome, ProgramOutcome, RunError, ServerUse, Simulation, peak_rss_bytes,

@@ -1,9 +1,10 @@
 //! Placement: the assignment of ranks to hosts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use netmodel::{HostId, Platform};
-use pdes_core::{Rank, RegionIndex};
+use pdes_core::Rank;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ impl PlacementPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     hosts: Vec<HostId>,
-    /// Number of ranks of each host, up to the last one that has any.
+    /// Number of ranks of each host, those of other programs included, up to the last one that has any.
     ranks: Vec<u32>,
 }
 
@@ -102,19 +103,24 @@ impl Placement {
         Ok(Self::repeat(&slots, ranks))
     }
 
+    /// Returns the number of ranks of a host, those of other programs included.
+    pub(crate) fn residents(&self, host: HostId) -> u32 {
+        self.ranks[host.index()]
+    }
+
     /// Returns the largest number of ranks of a host.
     pub fn max_ranks(&self) -> u32 {
         self.ranks.iter().copied().max().unwrap_or_default()
     }
 
     /// Returns the hosts with ranks, in the order of the platform.
-    pub(crate) fn hosts_with_ranks(&self) -> impl Iterator<Item = HostId> {
-        (0..).map(HostId::new).zip(&self.ranks).filter(|(_, ranks)| **ranks > 0).map(|(host, _)| host)
+    pub(crate) fn hosts_with_ranks(&self) -> BTreeSet<HostId> {
+        self.hosts.iter().copied().collect()
     }
 
     /// Returns the number of hosts with ranks.
     pub fn used_hosts(&self) -> usize {
-        self.hosts_with_ranks().count()
+        self.hosts_with_ranks().len()
     }
 
     /// Places rank `i` on the host of line `i` of a file, cyclically. A line `host:k` stands for `k` lines; empty
@@ -142,14 +148,13 @@ impl Placement {
 
     fn repeat(hosts: &[HostId], ranks: u32) -> Self {
         let hosts: Vec<HostId> = hosts.iter().copied().cycle().take(ranks as usize).collect();
-        let mut ranks = vec![0; hosts.iter().map(|host| host.index() + 1).max().unwrap_or(0)];
-        hosts.iter().for_each(|host| ranks[host.index()] += 1);
+        let ranks = count_residents(&hosts);
         Self { hosts, ranks }
     }
 
-    /// Returns the region of each of the first ranks, if hosts have these.
-    pub(crate) fn regions(&self, hosts: &[RegionIndex], ranks: u32) -> Vec<RegionIndex> {
-        (0..ranks).map(|rank| hosts[self.host(Rank::new(rank)).index()]).collect()
+    /// Tells the hosts of the ranks of all programs, which share the cores and the memory of their hosts.
+    pub(crate) fn set_residents(&mut self, hosts: &[HostId]) {
+        self.ranks = count_residents(hosts);
     }
 
     /// Returns the host of each rank.
@@ -178,6 +183,13 @@ impl Placement {
         let host = self.hosts.iter().copied().find(over)?;
         Some((host, self.ranks[host.index()]))
     }
+}
+
+/// Returns the number of ranks of each host, up to the last one that has any.
+fn count_residents(hosts: &[HostId]) -> Vec<u32> {
+    let mut ranks = vec![0; hosts.iter().map(|host| host.index() + 1).max().unwrap_or(0)];
+    hosts.iter().for_each(|host| ranks[host.index()] += 1);
+    ranks
 }
 
 /// Parses `host` or `host:ranks`; a host name that contains a colon matches as a whole first.

@@ -118,12 +118,12 @@ impl Simulation {
             ContentionFree::new(&self.job().network),
         );
         let world = Replay::new(self.trace(), &machine, &self.job().mpi);
-        let processes = || world.processes().map_err(|error| self.locate(error));
+        let processes = || world.processes().map_err(|error| self.locate(world.lp(error.rank), error));
         let partition = Partition::blocks(self.trace().ranks(), self.job().threads);
         let run = self.engine(partition).run_with_progress(Profile::wrap(processes()?), progress);
         let profile = match run.ending {
             Ending::Completed => Profile::of(&run.processes),
-            Ending::Failed(_, fault) => return Err(self.locate(fault.error)),
+            Ending::Failed(lp, fault) => return Err(self.locate(lp, fault.error)),
             Ending::Deadlocked(_) | Ending::StoppedAtCheckpoint => {
                 unreachable!("what has ended once ends again")
             }

@@ -31,8 +31,8 @@ impl RecordedSpeed {
         let hosts = simulation.platform().hosts();
         // Hosts have their speed in flops of the trace.
         let scale = job.amount_scale(trace);
-        let speeds =
-            || simulation.placement().hosts_with_ranks().map(|host| hosts[host.index()].speed * scale);
+        let used = simulation.placement().hosts_with_ranks();
+        let speeds = || used.iter().map(|host| hosts[host.index()].speed * scale);
         let hosts = [speeds().reduce(f64::min)?, speeds().reduce(f64::max)?];
         Some(Self { counted: trace.provenance().work_metric, given: job.trace_speed, hosts })
     }

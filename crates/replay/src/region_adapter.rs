@@ -260,7 +260,7 @@ pub(crate) struct InRegions<'r, 'a, 't, 'm, N> {
     blocks: &'r RegionBlocks,
     /// Regions of this process.
     adapters: Vec<RegionAdapter<'a, N>>,
-    world: &'r Replay<'t, SharedMachine<'m>>,
+    worlds: &'r [Replay<'t, SharedMachine<'m>>],
     /// Last cut, from which windows are counted.
     cut: Option<SimTime>,
     /// Counts so far, with the messages that carried critical paths since this process has begun.
@@ -274,16 +274,17 @@ impl<'r, 'a, 't, 'm, N> InRegions<'r, 'a, 't, 'm, N> {
         span: SimDuration,
         blocks: &'r RegionBlocks,
         adapters: Vec<RegionAdapter<'a, N>>,
-        world: &'r Replay<'t, SharedMachine<'m>>,
+        worlds: &'r [Replay<'t, SharedMachine<'m>>],
     ) -> Self {
         let (cut, counts, timing) = (None, ExchangeCounts::default(), None);
-        Self { engine, span, blocks, adapters, world, cut, counts, timing }
+        Self { engine, span, blocks, adapters, worlds, cut, counts, timing }
     }
 
     /// Returns the counts so far. A single process sends no critical paths between regions: theirs are left out, so that the counts
     /// are those of any number of processes.
     pub(crate) fn exchange_counts(&self, cluster: &mut Cluster) -> Result<ExchangeCounts, RunError> {
-        let paths: u64 = cluster.gather(self.world.path_tokens())?.iter().sum();
+        let own = self.worlds.iter().map(Replay::path_tokens).sum::<u64>();
+        let paths: u64 = cluster.gather(own)?.iter().sum();
         Ok(ExchangeCounts { messages: self.counts.messages.saturating_sub(paths), ..self.counts })
     }
 

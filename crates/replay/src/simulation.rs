@@ -32,6 +32,7 @@ use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::platforms::{PlatformFileError, read_platform};
 use crate::profile::read_region_costs;
+use crate::programs::{Program, Programs};
 use crate::storage::FileRules;
 
 pub use error::RunError;
@@ -56,9 +57,8 @@ const MAX_RECORDED_LINKS: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Simulation {
     job: Job,
-    trace: Trace,
     platform: Platform,
-    placement: Placement,
+    programs: Programs,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
     regions: Option<EpochPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
@@ -77,11 +77,9 @@ pub struct Simulation {
     stop: StopHandle,
     /// Consumer of the events of all ranks in place of a timeline.
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
-    /// Warning about calls that take no time, computed on first use.
-    unmodelled_warning: OnceLock<Option<String>>,
-    /// Warning about collective operations in which ranks differ, computed on first use.
-    collectives_warning: OnceLock<Option<String>>,
-    /// Features that the trace has on this platform.
+    /// Warnings about the traces, computed on first use: some read all ranks.
+    trace_warnings: OnceLock<Vec<String>>,
+    /// Features that the traces have on this platform.
     trace_features: BTreeSet<Feature>,
     /// Length of the windows in which threads share exact contention, or why they cannot, computed on first use.
     window: OnceLock<Result<SimDuration, WindowError>>,
@@ -104,8 +102,8 @@ impl Simulation {
     /// Returns an error if a file cannot be read or is invalid, on any of the processes.
     pub fn load_on(cluster: &mut Cluster, job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let mut simulation = agree(cluster, Self::open(job, actions))?;
-        let (me, members, ranks) = (cluster.member(), cluster.members(), simulation.trace.ranks());
-        let mut mine: Vec<Rank> = (0..ranks).filter(|_| me == 0).map(Rank::new).collect();
+        let (me, members, lps) = (cluster.member(), cluster.members(), simulation.programs.lps());
+        let mut mine: Vec<LpId> = (0..lps).filter(|_| me == 0).map(LpId::new).collect();
         if members > 1 {
             let own = simulation.fingerprint();
             let first = cluster.broadcast(Some(own))?;
@@ -117,21 +115,22 @@ impl Simulation {
             let execution = simulation.execution(members);
             if execution.mode == ExecutionMode::Uncontended {
                 let assignment = simulation.assign_ranks(cluster, &works)?;
-                let lps = simulation.engine(assignment.partition.clone()).lps(me, members, ranks);
-                mine = lps.into_iter().map(rank_of).collect();
+                mine = simulation.engine(assignment.partition.clone()).lps(me, members, lps);
                 simulation.rank_assignment = Some(assignment);
             } else if execution.obstacle(Feature::Processes).is_none() {
                 let blocks = agree(cluster, simulation.partition_regions(&works))?;
-                mine = blocks.lps(me).map(rank_of).collect();
+                mine = blocks.lps(me).collect();
                 simulation.region_blocks = Some(blocks);
             }
         }
-        agree(cluster, simulation.load_ranks(mine.into_iter()))?;
-        let loaded = cluster.gather(simulation.trace.loaded_actions())?;
-        let loaded = loaded.into_iter().fold(0, u64::saturating_add);
-        // The ranks of all processes together have as many actions as the archive says.
-        let checked = if me == 0 { simulation.trace.check_actions(loaded) } else { Ok(()) };
-        agree(cluster, checked.map_err(|error| TraceError::from(error).into()))?;
+        agree(cluster, simulation.load_ranks(&mine))?;
+        for program in simulation.programs.iter() {
+            let loaded = cluster.gather(program.trace.loaded_actions())?;
+            let loaded = loaded.into_iter().fold(0, u64::saturating_add);
+            // The ranks of all processes together have as many actions as the archive says.
+            let checked = if me == 0 { program.trace.check_actions(loaded) } else { Ok(()) };
+            agree(cluster, checked.map_err(|error| TraceError::from(error).into()))?;
+        }
         Ok(simulation)
     }
 
@@ -171,20 +170,20 @@ impl Simulation {
     /// else the number of actions.
     pub(crate) fn partition_regions(&self, works: &[bool]) -> Result<RegionBlocks, RunError> {
         let plan = self.regions.as_ref().expect("only regions are distributed");
-        let homes = self.placement.regions(&plan.hosts, self.trace.ranks());
+        let lp_regions = self.programs.regions(&plan.hosts);
         let costs = match &self.region_costs {
             Some(costs) => costs.to_vec(),
             None => {
                 let mut costs = vec![0_u64; plan.regions.count() as usize];
-                for (rank, &home) in (0..).zip(&homes) {
-                    let (actions, _) = self.trace.outline(Rank::new(rank)).map_err(TraceError::from)?;
+                for ((_, program, rank), &region) in self.programs.ranks().zip(&lp_regions) {
+                    let (actions, _) = program.trace.outline(rank).map_err(TraceError::from)?;
                     // One more, so that a rank without actions has a cost, too.
-                    costs[home as usize] = costs[home as usize].saturating_add(actions).saturating_add(1);
+                    costs[region as usize] = costs[region as usize].saturating_add(actions).saturating_add(1);
                 }
                 costs
             }
         };
-        Ok(RegionBlocks::with_costs(homes, &costs, works))
+        Ok(RegionBlocks::with_costs(lp_regions, &costs, works))
     }
 
     /// Returns the number of processes that wait because their host has no core for them.
@@ -201,10 +200,11 @@ impl Simulation {
     /// Returns a hash of everything that must be the same on all processes.
     fn fingerprint(&self) -> [u8; 32] {
         let job = Job { reading_threads: 0, ..self.job.clone() };
-        let trace = (self.trace.ranks(), self.trace.actions());
+        let traces = self.programs.iter().map(|program| (program.trace.ranks(), program.trace.actions()));
+        let traces: Vec<_> = traces.collect();
         let epochs = self.regions.as_ref().map(|plan| (plan.epoch, plan.regions.count()));
         let costs = &self.region_costs;
-        let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
+        let text = format!("{} {job:?} {traces:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
     }
 
@@ -228,30 +228,28 @@ impl Simulation {
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.regions.count()));
         let region_costs = region_costs.transpose()?;
         let options = LoadOptions { progress: Some(actions), ..job.load_options() };
-        let trace = trace_tools::open(&job.trace, &options)?;
-        let placement = match &job.hosts {
-            Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
-            None => Placement::new(&platform, job.placement, trace.ranks())?,
-        };
-        let mut trace_features = file_features(&trace, &platform, &placement);
+        let programs = Programs::open(job, &platform, &options)?;
+        let mut trace_features: BTreeSet<Feature> =
+            programs.iter().flat_map(|program| file_features(program, &platform)).collect();
         let mut regions = epochs;
         if trace_features.contains(&Feature::FileSystems) {
-            check_routes(&platform, &placement, trace.ranks())?;
+            check_routes(&platform, programs.lp_hosts())?;
             if job.model.parallelism == Parallelism::Uncontended {
                 regions = EpochPlan::without_contention(job, &platform)?;
             }
         }
-        trace_features.extend(trace.is_in_memory().then_some(Feature::Text));
-        trace_features.extend(trace.has_graphs().then_some(Feature::Graph));
-        let mut job = job.clone();
-        job.polling.apply(&mut job.mpi, trace.provenance().is_recorded());
-        platform.scale_speeds(job.amount_scale(&trace).recip());
+        for program in programs.iter() {
+            trace_features.extend(program.trace.is_in_memory().then_some(Feature::Text));
+            trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
+        }
+        trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
+        let job = Job { mpi: programs.first().job.mpi.clone(), ..job.clone() };
+        platform.scale_speeds(job.amount_scale(&programs.first().trace).recip());
         let load_time = started.elapsed();
         let simulation = Self {
             job,
-            trace,
             platform,
-            placement,
+            programs,
             regions,
             region_costs,
             surplus_processes: 0,
@@ -263,8 +261,7 @@ impl Simulation {
             batch: None,
             stop: StopHandle::default(),
             event_sink: None,
-            unmodelled_warning: OnceLock::new(),
-            collectives_warning: OnceLock::new(),
+            trace_warnings: OnceLock::new(),
             trace_features,
             window: OnceLock::new(),
         };
@@ -272,12 +269,14 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Loads `ranks` of an archive.
-    fn load_ranks(&mut self, ranks: impl Iterator<Item = Rank>) -> Result<(), RunError> {
+    /// Loads the ranks of some logical processes of archives.
+    fn load_ranks(&mut self, lps: &[LpId]) -> Result<(), RunError> {
         let started = Instant::now();
-        self.trace.load_ranks(ranks).map_err(TraceError::from)?;
-        for ranks in communicator_sizes(&self.trace) {
-            self.job.mpi.collectives.check(ranks)?;
+        self.programs.load(lps)?;
+        for program in self.programs.iter() {
+            for ranks in communicator_sizes(&program.trace) {
+                program.job.mpi.collectives.check(ranks)?;
+            }
         }
         self.load_time += started.elapsed();
         Ok(())
@@ -365,9 +364,9 @@ impl Simulation {
 
     /// Cuts the hosts into regions for this number of threads, with about the same number of ranks.
     pub(crate) fn window_plan(&self, window: SimDuration, threads: usize) -> WindowPlan {
-        let ranks = self.trace.ranks();
+        let ranks = self.programs.lps();
         let mut residents = vec![0_u64; self.platform.hosts().len()];
-        (0..ranks).for_each(|rank| residents[self.placement.host(Rank::new(rank)).index()] += 1);
+        self.programs.lp_hosts().iter().for_each(|host| residents[host.index()] += 1);
         // A run that resumes from a checkpoint has the same regions, whatever the number of threads.
         let regions = match self.job.checkpoints {
             Some(_) => SAVED_REGIONS,
@@ -395,14 +394,19 @@ impl Simulation {
         &self.platform
     }
 
-    /// Returns the placement of ranks.
-    pub fn placement(&self) -> &Placement {
-        &self.placement
+    /// Returns the programs.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
     }
 
-    /// Returns the trace.
+    /// Returns the placement of the ranks of the program of the job.
+    pub fn placement(&self) -> &Placement {
+        &self.programs.first().placement
+    }
+
+    /// Returns the trace of the program of the job.
     pub fn trace(&self) -> &Trace {
-        &self.trace
+        &self.programs.first().trace
     }
 
     /// Returns the wall-clock time of loading.
@@ -422,7 +426,7 @@ impl Simulation {
 
     /// Returns whether the wait states of ranks are analysed.
     pub(crate) fn analyses_waits(&self) -> bool {
-        let are_few = self.trace.ranks() <= MAX_RANKS_WITH_WAITS;
+        let are_few = self.programs.lps() <= MAX_RANKS_WITH_WAITS;
         self.job.waits.unwrap_or(self.job.histograms || are_few)
     }
 
@@ -439,7 +443,7 @@ impl Simulation {
 
     /// Returns what is decided about files before a run.
     pub(crate) fn file_rules(&self) -> FileRules {
-        FileRules::of(&self.trace, &self.platform, &self.placement)
+        FileRules::of(&self.programs, &self.platform)
     }
 
     /// Creates the engine for a replay without contention.
@@ -455,41 +459,43 @@ impl Simulation {
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 
-    pub(crate) fn locate(&self, error: Box<ReplayError<RouteError>>) -> RunError {
-        let place = match self.trace.locate(error.rank, error.action) {
+    /// Returns an error of a logical process with its place in the trace.
+    pub(crate) fn locate(&self, lp: LpId, mut error: Box<ReplayError<RouteError>>) -> RunError {
+        let program;
+        (program, error.rank) = self.programs.locate(lp);
+        let place = match program.trace.locate(error.rank, error.action) {
             Ok(location) => location.to_string(),
             // The text may have gone since it was read; the error itself still names rank and action.
-            Err(_) => self.job.trace.display().to_string(),
+            Err(_) => program.job.trace.display().to_string(),
         };
         let is_truncated = matches!(error.kind, ReplayErrorKind::Truncated { .. });
-        let advice = if is_truncated { self.any_source_advice() } else { None };
+        let advice = if is_truncated { any_source_advice(program) } else { None };
         RunError::Replay { place, error, advice }
     }
+}
 
-    /// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
-    /// need not be that of the recorded run.
-    pub(crate) fn any_source_advice(&self) -> Option<String> {
-        let is_recorded =
-            |rank| self.trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
-        let reenacts = self.job.mpi.outcomes == Outcomes::Reenact;
-        let ranks = (0..self.trace.ranks()).map(Rank::new);
-        let mut receivers = ranks.filter_map(|rank| Some((rank, is_recorded(rank)?)));
-        let (rank, is_recorded) = receivers.find(|(_, is_recorded)| reenacts || !is_recorded)?;
-        let remedy = match (reenacts, is_recorded) {
-            (true, true) => "; mpi.outcomes = \"recorded\" takes the messages of the recorded run",
-            (true, false) => {
-                "; mpi.outcomes = \"recorded\" takes the messages of the recorded run, for which the trace needs their sources \
+/// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
+/// need not be that of the recorded run.
+pub(crate) fn any_source_advice(Program { job, trace, .. }: &Program) -> Option<String> {
+    let is_recorded = |rank| trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
+    let reenacts = job.mpi.outcomes == Outcomes::Reenact;
+    let ranks = (0..trace.ranks()).map(Rank::new);
+    let mut receivers = ranks.filter_map(|rank| Some((rank, is_recorded(rank)?)));
+    let (rank, is_recorded) = receivers.find(|(_, is_recorded)| reenacts || !is_recorded)?;
+    let remedy = match (reenacts, is_recorded) {
+        (true, true) => "; mpi.outcomes = \"recorded\" takes the messages of the recorded run",
+        (true, false) => {
+            "; mpi.outcomes = \"recorded\" takes the messages of the recorded run, for which the trace needs their sources \
                  (source=), as trace acquire records them"
-            }
-            (false, _) => {
-                ", although mpi.outcomes = \"recorded\": the trace lacks their recorded sources (source=), as trace acquire records them"
-            }
-        };
-        Some(format!(
-            "rank {rank} receives from any source (MPI_ANY_SOURCE), and takes messages in the order of simulated time, which a program that \
+        }
+        (false, _) => {
+            ", although mpi.outcomes = \"recorded\": the trace lacks their recorded sources (source=), as trace acquire records them"
+        }
+    };
+    Some(format!(
+        "rank {rank} receives from any source (MPI_ANY_SOURCE), and takes messages in the order of simulated time, which a program that \
              depends on their senders need not fit{remedy}"
-        ))
-    }
+    ))
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.
@@ -498,9 +504,4 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
     held.flat_map(|rank| trace.rank(rank).communicators())
         .map(|communicator| communicator.group.len())
         .collect()
-}
-
-/// Returns the rank of a logical process: a run has one program.
-pub(crate) fn rank_of(lp: LpId) -> Rank {
-    Rank::new(lp.get())
 }

@@ -77,10 +77,6 @@ fn by_end(path: &CriticalPath) -> impl Ord + use<> {
     (Reverse(path.end()), path.rank())
 }
 
-fn last_critical_path<M: Machine>(processes: &[RankProcess<'_, M>]) -> Option<CriticalPath> {
-    processes.iter().filter_map(RankProcess::critical_path).min_by_key(|path| by_end(path)).cloned()
-}
-
 impl<'t, M: Machine> Replay<'t, M> {
     /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
     pub fn with_breakdowns(mut self, has_breakdowns: bool) -> Self {
@@ -136,10 +132,17 @@ impl<'t, M: Machine> Replay<'t, M> {
     }
 
     /// Returns what the analyses have found so far on the ranks of these processes.
-    pub fn findings(&self, processes: &[RankProcess<'_, M>]) -> Findings {
+    pub fn findings<'p, 'o: 'p>(
+        &self,
+        processes: impl IntoIterator<Item = &'p RankProcess<'o, M>>,
+    ) -> Findings
+    where
+        M: 'o,
+    {
+        let paths = processes.into_iter().filter_map(RankProcess::critical_path);
         Findings {
             distributions: self.analysis.histograms.as_ref().map(SharedHistograms::distributions),
-            critical_path: last_critical_path(processes),
+            critical_path: paths.min_by_key(|path| by_end(path)).cloned(),
             matrix: self.analysis.matrix.as_ref().map(SharedMatrix::matrix),
         }
     }
@@ -148,7 +151,7 @@ impl<'t, M: Machine> Replay<'t, M> {
     pub fn visit(&self, processes: &mut [RankProcess<'_, M>], visitor: &mut StateVisitor<'_>) {
         processes.iter_mut().for_each(RankProcess::publish);
         visitor.compare(&self.poll_prices());
-        let mut findings = self.findings(&[]);
+        let mut findings = self.findings([]);
         visitor.total(&mut findings);
         if visitor.is_repeating() {
             self.restore_findings(findings);

@@ -84,6 +84,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     let timeline = timeline::timeline(timeline)?;
     Ok(Job {
+        other_programs: Vec::new(),
         trace: path,
         ranks: trace.ranks,
         trace_speed,

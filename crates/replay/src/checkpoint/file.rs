@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
 use outputs::AtomicFile;
-use pdes_core::Rank;
+use pdes_core::LpId;
 use serde::{Deserialize, Serialize};
 use timeline::SavedSpool;
 
 use super::CheckpointError;
 use super::identity::{Difference, RunIdentity};
+use crate::programs::replay_of;
 use crate::simulation::RunError;
 
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
@@ -42,9 +43,9 @@ pub(super) struct Header {
     /// Wall-clock time of replaying them \[s\].
     pub(super) replayed_s: f64,
     /// Costs of the next test and the next probe.
-    pub(super) poll_costs: (u64, u64),
+    pub(super) poll_costs: Vec<(u64, u64)>,
     /// Findings of the analyses so far.
-    pub(super) findings: Findings,
+    pub(super) findings: Vec<Findings>,
     /// Events were simulated in the order of time.
     pub(super) in_time_order: bool,
     /// Events of the timeline so far, if there is one.
@@ -151,25 +152,26 @@ impl CheckpointReader {
         Ok(network)
     }
 
-    /// Restores the processes of some of so many ranks, in their order.
+    /// Restores some of so many processes, in their order.
     pub(super) fn processes<'t, M>(
         mut self,
-        world: &'t Replay<'t, M>,
-        (mine, ranks): (&[Rank], u32),
-        locate: impl Fn(Box<ReplayError<RouteError>>) -> RunError,
+        worlds: &'t [Replay<'t, M>],
+        (mine, lps): (&[LpId], u32),
+        locate: impl Fn(LpId, Box<ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError>
     where
         M: Machine<Error = RouteError>,
     {
         let mut frames = FrameReader { path: &self.path, file: &mut self.file, remaining: self.remaining };
-        let mut place_of = vec![None; ranks as usize];
-        mine.iter().enumerate().for_each(|(place, rank)| place_of[rank.index()] = Some(place));
+        let mut place_of = vec![None; lps as usize];
+        mine.iter().enumerate().for_each(|(place, lp)| place_of[lp.index()] = Some(place));
         let mut processes: Vec<Option<RankProcess<'t, M>>> = mine.iter().map(|_| None).collect();
-        for (rank, place) in (0..).map(Rank::new).zip(place_of) {
+        for (lp, place) in (0..).map(LpId::new).zip(place_of) {
             let bytes = frames.bytes()?;
             let Some(place) = place else { continue };
+            let (world, rank) = replay_of(worlds, lp);
             let process = world.restore_process(rank, &bytes).map_err(|error| match error {
-                RestoreError::Replay(error) => locate(error),
+                RestoreError::Replay(error) => locate(lp, error),
                 RestoreError::Foreign { rank, actions } => {
                     CheckpointError::ImpossibleState { path: self.path.clone(), rank, actions }.into()
                 }

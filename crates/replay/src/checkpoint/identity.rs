@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::PlatformSource;
+use crate::programs::Program;
 use crate::simulation::{RunError, Simulation};
 
 /// Everything that must be the same for a run to resume from a checkpoint.
@@ -53,6 +54,17 @@ impl RunIdentity {
             }
             PlatformSource::Inline(description, _) => format!("{description:?}").into_bytes(),
         };
+        let mut others = Vec::new();
+        for Program { job, trace, placement, .. } in simulation.programs().others() {
+            others.push((
+                trace.fingerprint()?,
+                trace.ranks(),
+                trace.actions(),
+                placement,
+                &job.mpi,
+                job.start,
+            ));
+        }
         Ok(Self(vec![
             IdentityPart::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
             IdentityPart::new("the trace", shown, format!("{content:?}").as_bytes()),
@@ -66,6 +78,7 @@ impl RunIdentity {
                 format!("{:?}", job.routing).as_bytes(),
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
+            IdentityPart::hashed("the other programs", &others),
             IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
             IdentityPart::hashed("[network]", &(&job.network, &job.link_scales)),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),

@@ -9,16 +9,16 @@ use std::time::Instant;
 use mpi_model::{Completion, Machine, RankProcess, Replay};
 use netmodel::{NetworkModel, RouteError};
 use pdes_core::{
-    Cluster, Ending, Engine, ForeignState, Interrupt, OrderedEngine, Progress, Rank, SimDuration, SimTime,
+    Cluster, Ending, Engine, ForeignState, Interrupt, LpId, OrderedEngine, Progress, SimDuration, SimTime,
     State as _, StateVisitor, load_state, save_state,
 };
 use timeline::{SavedSpool, Spool};
-use trace_mmap::TraceError;
 
 use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::SharedMachine;
 use crate::fast_forward::Cuttable;
+use crate::programs::processes_of;
 use crate::region_adapter::RegionAdapter;
 use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster, sum};
 
@@ -56,8 +56,8 @@ pub(crate) trait Segmented<'t, M: Machine> {
 /// Without contention the ranks are all there is.
 pub(crate) struct FreeRunning {
     pub(crate) engine: Engine,
-    /// Number of ranks of all processes.
-    pub(crate) ranks: u32,
+    /// Number of logical processes of all processes of the operating system.
+    pub(crate) lps: u32,
 }
 
 impl<'t, M> Segmented<'t, M> for FreeRunning
@@ -72,7 +72,7 @@ where
         progress: &Progress,
     ) -> Result<MemberRun<'t, M>, RunError> {
         let engine = self.engine.clone().interrupted_by(interrupt.clone());
-        Ok(engine.run_distributed(cluster, self.ranks, processes, progress)?)
+        Ok(engine.run_distributed(cluster, self.lps, processes, progress)?)
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn run_to_end<'t, M, S>(
     cluster: &mut Cluster,
     checkpoints: Option<&CheckpointPlan>,
     segmented: &mut S,
-    (world, spool, mine): (&'t Replay<'t, M>, Option<&Spool>, &[Rank]),
+    (worlds, spool, mine): (&'t [Replay<'t, M>], Option<&Spool>, &[LpId]),
     progress: &Progress,
 ) -> Result<(MemberRun<'t, M>, Option<CheckpointSummary>), RunError>
 where
@@ -148,14 +148,14 @@ where
     S: Segmented<'t, M>,
 {
     let Some(plan) = checkpoints else {
-        let processes = world.processes_of(mine.iter().copied()).map_err(|error| simulation.locate(error));
+        let processes = processes_of(worlds, mine).map_err(|(lp, error)| simulation.locate(lp, error));
         let processes = agree(cluster, processes)?;
         return Ok((segmented.run(cluster, processes, &Interrupt::default(), progress)?, None));
     };
     let identity = agree(cluster, RunIdentity::of(simulation))?;
     let summary = CheckpointSummary::default();
     let mut segments =
-        CheckpointSegments { simulation, plan, segmented, world, spool, mine, progress, identity, summary };
+        CheckpointSegments { simulation, plan, segmented, worlds, spool, mine, progress, identity, summary };
     let run = segments.run_guarded(cluster)?;
     Ok((run, Some(segments.summary)))
 }
@@ -165,11 +165,11 @@ struct CheckpointSegments<'r, 't, M, S> {
     simulation: &'r Simulation,
     plan: &'r CheckpointPlan,
     segmented: &'r mut S,
-    world: &'t Replay<'t, M>,
+    worlds: &'t [Replay<'t, M>],
     /// Events of the timeline, if there is one.
     spool: Option<&'r Spool>,
-    /// Ranks of this process.
-    mine: &'r [Rank],
+    /// Logical processes of this process of the operating system.
+    mine: &'r [LpId],
     progress: &'r Progress,
     identity: RunIdentity,
     summary: CheckpointSummary,
@@ -211,8 +211,8 @@ where
             _ if !is_common => Err(CheckpointError::NotShared { path: self.plan.path() }.into()),
             Some(opened) => self.restore(opened, (cluster.member(), cluster.members())),
             None => {
-                let processes = self.world.processes_of(self.mine.iter().copied());
-                processes.map_err(|error| self.simulation.locate(error))
+                let processes = processes_of(self.worlds, self.mine);
+                processes.map_err(|(lp, error)| self.simulation.locate(lp, error))
             }
         };
         let mut processes = agree(cluster, processes)?;
@@ -224,8 +224,7 @@ where
             }
             processes = run.processes;
             // The state computed from a damaged trace must not become a checkpoint.
-            let damage = self.simulation.trace().integrity();
-            agree(cluster, damage.map_err(|damage| TraceError::from(damage).into()))?;
+            agree(cluster, self.simulation.programs().check_integrity())?;
             let reached: u64 = processes.iter().map(RankProcess::actions).sum();
             let reached: u64 = sum(cluster, reached)?;
             let is_last = sum(cluster, self.simulation.stop_handle().is_requested().into())? > 0;
@@ -285,19 +284,21 @@ where
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
         let Header { actions, replayed_s, poll_costs, findings, events, .. } = opened.header().clone();
         (self.summary.resumed_from, self.summary.replayed_before_s) = (Some(actions), replayed_s);
-        self.world.set_poll_prices(poll_costs.0, poll_costs.1);
+        for (world, (tests, probes)) in self.worlds.iter().zip(poll_costs) {
+            world.set_poll_prices(tests, probes);
+        }
         let network = opened.network()?;
         self.segmented
             .restore(&network)
             .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
         if process == 0 {
             tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
-            self.world.restore_findings(findings);
+            self.worlds.iter().zip(findings).for_each(|(world, findings)| world.restore_findings(findings));
             self.progress.continue_after(actions.saturating_add(self.segmented.skipped_actions()));
         }
         self.restore_events(events.map(|events| events.part(process, processes)), opened.path())?;
-        let ranks = self.simulation.trace().ranks();
-        opened.processes(self.world, (self.mine, ranks), |error| self.simulation.locate(error))
+        let lps = self.simulation.programs().lps();
+        opened.processes(self.worlds, (self.mine, lps), |lp, error| self.simulation.locate(lp, error))
     }
 
     /// Continues the timeline with the events before the checkpoint.
@@ -330,23 +331,24 @@ where
         let events = agree(cluster, events)?;
         let events = gather(cluster, events)?;
         let network = self.segmented.save(cluster)?;
-        let findings = gather(cluster, Some(self.world.findings(&[])))?;
+        let findings = self.worlds.iter().map(|world| world.findings([])).collect::<Vec<_>>();
+        let findings = gather(cluster, Some(findings))?;
         let encode = |process: &mut RankProcess<'t, M>| {
             save_state(process).expect("a rank that has stopped can be saved")
         };
         let is_first = cluster.member() == 0;
-        let sent: Vec<(Rank, Vec<u8>)> = match is_first {
+        let sent: Vec<(LpId, Vec<u8>)> = match is_first {
             true => Vec::new(),
-            false => processes.iter_mut().map(|process| (process.rank(), encode(process))).collect(),
+            false => processes.iter_mut().map(|process| (process.lp(), encode(process))).collect(),
         };
         let received = cluster.gather(sent)?;
         if !is_first {
             return Ok(());
         }
-        let mut others = vec![None; self.simulation.trace().ranks() as usize];
-        received.into_iter().flatten().for_each(|(rank, state)| others[rank.index()] = Some(state));
+        let mut others = vec![None; self.simulation.programs().lps() as usize];
+        received.into_iter().flatten().for_each(|(lp, state)| others[lp.index()] = Some(state));
         let mut own: Vec<&mut RankProcess<'t, M>> = processes.iter_mut().collect();
-        own.sort_unstable_by_key(|process| process.rank());
+        own.sort_unstable_by_key(|process| process.lp());
         let mut own = own.into_iter();
         // One rank at a time, so that the peak memory does not grow.
         let states = others
@@ -356,7 +358,7 @@ where
             identity: self.identity.clone(),
             actions,
             replayed_s,
-            poll_costs: self.world.poll_prices(),
+            poll_costs: self.worlds.iter().map(Replay::poll_prices).collect(),
             findings: findings.unwrap_or_default(),
             in_time_order: S::IN_TIME_ORDER,
             events: events.clone(),

@@ -29,6 +29,18 @@ pub enum RunError {
     /// Something that was asked for cannot be had.
     #[error(transparent)]
     Refused(#[from] Obstacle),
+    /// The programs of a run have more ranks than can be numbered.
+    #[error("the programs have more than {} ranks together", u32::MAX)]
+    TooManyRanks,
+    /// The amounts of a trace are in another unit than those of the job's.
+    #[error(
+        "{}: its amounts of computation count in another unit than those of the first program, whose trace.speed sets the \
+         speed of all hosts: convert it (trace convert --speed)", trace.display()
+    )]
+    OtherSpeed {
+        /// Path of the trace.
+        trace: PathBuf,
+    },
     /// The trace cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use netmodel::{HostId, Layout, Platform, StoragePlace};
 use pdes_core::Rank;
-use trace_mmap::{FileName, Trace};
+use trace_mmap::FileName;
 
 use super::RunError;
 use crate::execution::Feature;
-use crate::placement::Placement;
+use crate::programs::Program;
 
 /// Returns the kinds of files that ranks access on a storage.
-pub(super) fn file_features(trace: &Trace, platform: &Platform, placement: &Placement) -> BTreeSet<Feature> {
+pub(super) fn file_features(program: &Program, platform: &Platform) -> BTreeSet<Feature> {
+    let Program { trace, placement, .. } = program;
     let storage = platform.storage();
     if storage.is_empty() || !trace.has_file_calls() {
         return BTreeSet::new();
@@ -37,12 +38,12 @@ pub(super) fn file_features(trace: &Trace, platform: &Platform, placement: &Plac
 }
 
 /// Checks that clients and servers of all file systems reach each other.
-pub(super) fn check_routes(platform: &Platform, placement: &Placement, ranks: u32) -> Result<(), RunError> {
+pub(super) fn check_routes(platform: &Platform, lp_hosts: &[HostId]) -> Result<(), RunError> {
     // In one cluster all hosts do.
     if Layout::of(platform).is_some() {
         return Ok(());
     }
-    let clients: BTreeSet<HostId> = (0..ranks).map(|rank| placement.host(Rank::new(rank))).collect();
+    let clients: BTreeSet<HostId> = lp_hosts.iter().copied().collect();
     for system in platform.storage().file_systems() {
         let metadata = system.metadata.map(|(host, _)| host);
         let servers: BTreeSet<HostId> = system.servers.iter().copied().chain(metadata).collect();

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use mpi_model::Completion;
 use netmodel::{NetworkModel, NetworkParameters, Platform};
-use pdes_core::{Cluster, OrderedEngine, Progress, Rank};
+use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
-use crate::contention::{EpochPlan, SharedMachine};
+use crate::contention::EpochPlan;
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::region_adapter::RegionAdapter;
 
@@ -51,26 +51,24 @@ impl<'a> OrderedReplay<'a> {
     /// As [`Simulation::run`].
     pub fn on<N: NetworkModel<Completion> + Send>(self, network: N) -> Result<(Outcome, N), RunError> {
         let Self { simulation, started, progress, forwards, checkpoints } = self;
-        let machine =
-            SharedMachine::new(&simulation.platform, &simulation.placement, &simulation.job.network);
+        let machines = simulation.shared_machines();
         let spool = simulation.spool();
-        let ranks: Vec<Rank> = (0..simulation.trace.ranks()).map(Rank::new).collect();
-        let world = simulation.world(&machine, &ranks, spool.as_ref());
-        let world = if forwards { world.stopping_at_iterations() } else { world };
+        let lps: Vec<LpId> = (0..simulation.programs.lps()).map(LpId::new).collect();
+        let worlds = simulation.worlds(&machines, (&lps, &[]), spool.as_ref(), forwards);
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let storage = simulation.region_storage(&simulation.file_rules(), None);
-        let mut region = RegionAdapter::new(network, storage, simulation.placement.hosts(), None);
+        let mut region = RegionAdapter::new(network, storage, simulation.programs.lp_hosts(), None);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, region: &mut region };
-        let sources = (&world, spool.as_ref(), &*ranks);
+        let sources = (&*worlds, spool.as_ref(), &*lps);
         let alone = &mut Cluster::alone();
         let ForwardedRun { run, checkpoints, fast_forward } =
             run_forwarded(simulation, alone, checkpoints, forwards, &mut in_order, sources, progress)?;
         let own = region.server_use().collect();
         let file_servers = simulation.gather_server_use(alone, own, spool.as_ref())?;
-        let sources = (&world, spool.as_ref(), ranks);
+        let sources = (&*worlds, spool.as_ref(), lps);
         let outcome = simulation.collect(alone, started, sources, run)?;
         let outcome = outcome.expect("the first process gets the outcome");
         let mut network = region.into_network();

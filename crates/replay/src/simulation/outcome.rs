@@ -7,7 +7,7 @@ use mpi_model::{Findings, Statistics};
 use netmodel::epoch::EpochSummary;
 use netmodel::storage::ServerUsage;
 use netmodel::{FileSystemId, HostId, LinkLoads};
-use pdes_core::{Cluster, Rank, SimTime};
+use pdes_core::{Cluster, LpId, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use timeline::{SavedSpool, Summary};
@@ -137,9 +137,10 @@ pub(crate) fn sum(cluster: &mut Cluster, own: u64) -> Result<u64, RunError> {
     Ok(cluster.broadcast((cluster.member() == 0).then(|| all.iter().sum()))?)
 }
 
-impl Part for Findings {
+/// One part for each program.
+impl Part for Vec<Findings> {
     fn merge(&mut self, other: Self) {
-        Self::merge(self, other);
+        self.iter_mut().zip(other).for_each(|(whole, part)| whole.merge(part));
     }
 }
 
@@ -158,32 +159,32 @@ impl Part for EpochSummary {
     }
 }
 
-/// The ends and the statistics of ranks, in any order.
+/// The ends and the statistics of logical processes, in any order.
 #[derive(Serialize, Deserialize)]
-pub(super) struct RankResults {
-    pub(super) ranks: Vec<Rank>,
+pub(super) struct LpResults {
+    pub(super) lps: Vec<LpId>,
     pub(super) ends: Vec<SimTime>,
     pub(super) statistics: Vec<Statistics>,
 }
 
-impl RankResults {
-    /// Returns the ends and statistics of all ranks, in their order.
-    pub(super) fn in_rank_order(self) -> (Vec<SimTime>, Vec<Statistics>) {
-        if self.ranks.is_sorted() {
+impl LpResults {
+    /// Returns the ends and statistics in the order of logical processes.
+    pub(super) fn in_order(self) -> (Vec<SimTime>, Vec<Statistics>) {
+        if self.lps.is_sorted() {
             return (self.ends, self.statistics);
         }
         let mut ends = vec![SimTime::ZERO; self.ends.len()];
         let mut statistics = vec![Statistics::default(); self.ends.len()];
-        for ((rank, end), totals) in self.ranks.into_iter().zip(self.ends).zip(self.statistics) {
-            (ends[rank.index()], statistics[rank.index()]) = (end, totals);
+        for ((lp, end), totals) in self.lps.into_iter().zip(self.ends).zip(self.statistics) {
+            (ends[lp.index()], statistics[lp.index()]) = (end, totals);
         }
         (ends, statistics)
     }
 }
 
-impl Part for RankResults {
+impl Part for LpResults {
     fn merge(&mut self, other: Self) {
-        self.ranks.extend(other.ranks);
+        self.lps.extend(other.lps);
         self.ends.extend(other.ends);
         self.statistics.extend(other.statistics);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use mpi_model::{Completion, Machine, RankProcess, Replay, ReplayError};
+use mpi_model::{Completion, Findings, Machine, RankProcess, Replay, ReplayError, WaitReason};
 use netmodel::epoch::EpochMachine;
 use netmodel::{ContentionFree, NetworkModel, RouteError, UncontendedNetwork, WindowMachine};
 use pdes_core::{
@@ -10,11 +10,11 @@ use pdes_core::{
     RegionIndex, RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
 };
 use timeline::Spool;
-use trace_mmap::{NoteKind, TraceError};
+use trace_mmap::NoteKind;
 
 use super::ordered::OrderedReplay;
-use super::outcome::{RankResults, agree, gather, peak_rss_bytes, sum};
-use super::{Outcome, ProgramOutcome, RunError, ServerUse, Simulation, rank_of};
+use super::outcome::{LpResults, agree, gather, peak_rss_bytes, sum};
+use super::{Outcome, ProgramOutcome, RunError, ServerUse, Simulation, any_source_advice};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
 use crate::contention_free::ContentionFreeMachine;
@@ -22,6 +22,7 @@ use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::partition::{PartitionSource, RankAssignment};
+use crate::programs::Program;
 use crate::region_adapter::{InRegions, Part, RegionAdapter};
 use crate::storage::{FileRules, StorageResources};
 
@@ -73,8 +74,8 @@ impl Simulation {
     /// of the processes has the error, the others have [`RunError::OtherProcess`].
     pub fn run(&self, cluster: &mut Cluster, progress: &Progress) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
-        let provenance = self.trace.provenance();
-        if provenance.is_deadlocked {
+        let provenances = self.programs.iter().map(|program| program.trace.provenance());
+        if let Some(provenance) = { provenances }.find(|provenance| provenance.is_deadlocked) {
             let calls = provenance.notes_of(NoteKind::CallInProgress).cloned().collect();
             let own = if cluster.member() == 0 { Err(RunError::RecordedDeadlock(calls)) } else { Ok(()) };
             agree(cluster, own)?;
@@ -105,7 +106,8 @@ impl Simulation {
         replay: impl FnOnce(&Self) -> Result<Outcome, RunError>,
     ) -> Result<Option<Outcome>, RunError> {
         let own = (cluster.member() == 0).then(|| {
-            let holds_all = self.region_blocks.is_none() || self.trace.is_in_memory();
+            let are_in_memory = || self.programs.iter().all(|program| program.trace.is_in_memory());
+            let holds_all = self.region_blocks.is_none() || are_in_memory();
             if holds_all {
                 replay(self)
             } else {
@@ -198,37 +200,37 @@ impl Simulation {
     ) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
         let model = ContentionFree::new(&self.job.network);
-        let machine = ContentionFreeMachine::new(&self.platform, &self.placement, model);
-        let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace.ranks());
+        let machine = |placement| ContentionFreeMachine::new(&self.platform, placement, model.clone());
+        let machines: Vec<_> = self.programs.placements().map(machine).collect();
+        let (me, members, lps) = (cluster.member(), cluster.members(), self.programs.lps());
         let RankAssignment { partition, cuts } = match &self.rank_assignment {
             Some(assignment) => assignment.clone(),
             None => self.assign_ranks(cluster, &vec![true; cluster.members()])?,
         };
         let engine = self.engine(partition);
-        let mine: Vec<Rank> = engine.lps(me, members, ranks).into_iter().map(rank_of).collect();
+        let mine = engine.lps(me, members, lps);
         let mut checkpoints = self.job.checkpoints.as_ref();
         let others = (0..members).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| engine.lps(other, members, ranks).first().copied());
-        let elsewhere: Vec<Rank> = elsewhere.map(rank_of).collect();
-        let mut free = FreeRunning { engine, ranks };
+        let elsewhere = others.flat_map(|other| self.programs.first_lps(engine.lps(other, members, lps)));
+        let elsewhere: Vec<LpId> = elsewhere.collect();
+        let mut free = FreeRunning { engine, lps };
         if self.fast_forwards() {
-            let world = self.world(&machine, &mine, None).with_other_processes(elsewhere.clone());
-            let world = world.stopping_at_iterations();
-            let (checkpoints, sources) = (checkpoints.take(), (&world, None, &*mine));
+            let worlds = self.worlds(&machines, (&mine, &elsewhere), None, true);
+            let (checkpoints, sources) = (checkpoints.take(), (&*worlds, None, &*mine));
             let done = run_forwarded(self, cluster, checkpoints, true, &mut free, sources, progress)?;
             let ForwardedRun { run, checkpoints, fast_forward } = done;
             if !matches!(run.ending, Ending::Failed(..)) {
-                let outcome = self.collect(cluster, started, (&world, None, mine), run)?;
+                let outcome = self.collect(cluster, started, (&worlds, None, mine), run)?;
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
             }
             // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
             progress.continue_after(0);
         }
         let spool = self.spool();
-        let world = self.world(&machine, &mine, spool.as_ref()).with_other_processes(elsewhere);
-        let sources = (&world, spool.as_ref(), &*mine);
+        let worlds = self.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), false);
+        let sources = (&*worlds, spool.as_ref(), &*mine);
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
-        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        let outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
         Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
     }
 
@@ -242,23 +244,23 @@ impl Simulation {
         progress: &Progress,
     ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
         let EpochPlan { regions, hosts, epoch } = self.regions.as_ref().expect("regions have a plan");
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        let machines = self.shared_machines();
         let (platform, parameters) = (&self.platform, &self.job.network);
         let sources = RegionalSources { engine, blocks, hosts, checkpoints, forwards, span: *epoch };
         if self.epochs().is_none() {
             let region =
                 |index| UncontendedNetwork::new(platform, parameters).of_region(index, hosts, *epoch);
             let own = blocks.regions(cluster.member()).map(region).collect();
-            let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
+            let done = self.run_on_regions(cluster, (&machines, own), sources, progress)?;
             return Ok((done.outcome, done.timing));
         }
-        let machine = machine.with_compute_run_ahead(self.trace.ranks());
+        let machines: Vec<_> = machines.into_iter().map(SharedMachine::with_compute_run_ahead).collect();
         let epoch_machine = EpochMachine::new(platform, parameters, regions.clone(), *epoch);
         let epoch_machine =
             agree(cluster, epoch_machine.map_err(RunError::from))?.with_link_loads(self.records_links());
         let numbers = blocks.regions(cluster.member());
         let own = epoch_machine.make_regions(numbers.clone());
-        let done = self.run_on_regions(cluster, (&machine, own), sources, progress)?;
+        let done = self.run_on_regions(cluster, (&machines, own), sources, progress)?;
         let RegionalReplay { outcome, mut regions, exchange_counts, timing } = done;
         let summary = RegionAdapter::summary(&regions, exchange_counts);
         let epochs = gather(cluster, Some(summary))?;
@@ -278,7 +280,7 @@ impl Simulation {
     fn run_on_regions<'r, 'm, N>(
         &'r self,
         cluster: &mut Cluster,
-        (machine, own): (&'r SharedMachine<'m>, Vec<N>),
+        (machines, own): (&'r [SharedMachine<'m>], Vec<N>),
         sources: RegionalSources<'r>,
         progress: &Progress,
     ) -> Result<RegionalReplay<'r, N>, RunError>
@@ -289,28 +291,27 @@ impl Simulation {
         let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;
         let me = cluster.member();
         let spool = self.spool();
-        let mine: Vec<Rank> = blocks.lps(me).map(rank_of).collect();
+        let mine: Vec<LpId> = blocks.lps(me).collect();
         let others = (0..blocks.members()).filter(|&member| member != me);
-        let elsewhere = others.filter_map(|other| blocks.lps(other).next());
-        let world =
-            self.world(machine, &mine, spool.as_ref()).with_other_processes(elsewhere.map(rank_of).collect());
-        let world = if forwards { world.stopping_at_iterations() } else { world };
+        let elsewhere: Vec<LpId> =
+            others.flat_map(|other| self.programs.first_lps(blocks.lps(other))).collect();
+        let worlds = self.worlds(machines, (&mine, &elsewhere), spool.as_ref(), forwards);
         let rules = self.file_rules();
         let lp_regions = blocks.region_of_lp();
         let adapter = |(index, network)| {
             let part = Some(Part { index, hosts, lp_regions });
-            RegionAdapter::new(network, self.region_storage(&rules, part), self.placement.hosts(), part)
+            RegionAdapter::new(network, self.region_storage(&rules, part), self.programs.lp_hosts(), part)
         };
         let adapters = blocks.regions(me).zip(own).map(adapter).collect();
-        let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &world);
-        let sources = (&world, spool.as_ref(), &*mine);
+        let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &worlds);
+        let sources = (&*worlds, spool.as_ref(), &*mine);
         let done = run_forwarded(self, cluster, checkpoints, forwards, &mut regions, sources, progress)?;
         let ForwardedRun { run, checkpoints, fast_forward } = done;
         let exchange_counts = regions.exchange_counts(cluster)?;
         let (regions, timing) = regions.into_parts();
         let own = regions.iter().flat_map(RegionAdapter::server_use).collect();
         let file_servers = self.gather_server_use(cluster, own, spool.as_ref())?;
-        let outcome = self.collect(cluster, started, (&world, spool.as_ref(), mine), run)?;
+        let outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
         let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, fast_forward, ..outcome });
         Ok(RegionalReplay { outcome, regions, exchange_counts, timing })
     }
@@ -325,9 +326,8 @@ impl Simulation {
         is_on_trial: bool,
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
-        let homes = self.placement.regions(&plan.hosts, self.trace.ranks());
-        let blocks = RegionBlocks::new(homes, plan.regions, 1);
+        let machines = self.shared_machines();
+        let blocks = RegionBlocks::new(self.programs.regions(&plan.hosts), plan.regions, 1);
         let (platform, parameters) = (&self.platform, &self.job.network);
         let regions = (&*plan.hosts, plan.regions);
         let windows = WindowMachine::new(platform, parameters, plan.window, regions, self.records_links());
@@ -336,7 +336,7 @@ impl Simulation {
         let span = windows.window();
         let sources = RegionalSources { engine, blocks: &blocks, hosts, checkpoints, forwards, span };
         let alone = &mut Cluster::alone();
-        let done = match self.run_on_regions(alone, (&machine, windows.make_regions()), sources, progress) {
+        let done = match self.run_on_regions(alone, (&machines, windows.make_regions()), sources, progress) {
             Ok(done) => done,
             Err(RunError::Unordered(unordered)) => {
                 if windows.is_futile() {
@@ -368,7 +368,7 @@ impl Simulation {
         part: Option<Part<'a>>,
     ) -> Option<StorageResources<'a>> {
         let storage = self.uses_storage().then(|| self.platform.storage())?;
-        Some(StorageResources::new(storage, rules, self.placement.hosts(), part))
+        Some(StorageResources::new(storage, rules, self.programs.lp_hosts(), part))
     }
 
     /// Gathers the use of the I/O servers of all processes on the first one, in the order of their numbers, also for a timeline.
@@ -388,61 +388,90 @@ impl Simulation {
     }
 
     fn warn_sequential(&self, UnorderedConditional { lp, at }: UnorderedConditional) {
+        let (_, rank) = self.programs.locate(lp);
         tracing::warn!(
-            "rank {lp} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
+            "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
             self.job.threads
         );
     }
 
-    /// Creates the world of the ranks of this process on `machine`.
-    pub(super) fn world<'a, M: Machine>(
-        &'a self,
-        machine: &'a M,
-        mine: &[Rank],
-        spool: Option<&'a Spool>,
-    ) -> Replay<'a, M> {
-        let world = Replay::new(&self.trace, machine, &self.job.mpi)
-            .with_breakdowns(self.analyses_waits())
-            .with_causes(self.job().causes)
-            .with_distributions(self.job.histograms)
-            .with_matrix(self.job.matrix_groups)
-            .with_recording(self.recording(spool));
-        let world = if self.job.region_times { world.with_region_times() } else { world };
-        if self.job.critical_path { world.with_critical_paths(mine.iter().copied()) } else { world }
+    /// Creates the machine of each program, with contention.
+    pub(super) fn shared_machines(&self) -> Vec<SharedMachine<'_>> {
+        let machine = |placement| SharedMachine::new(&self.platform, placement, &self.job.network);
+        self.programs.placements().map(machine).collect()
     }
 
-    /// Merges the results of all processes on the first one, or returns the reason why there are none. Takes the ranks of this
-    /// process in the order of the processes of its run.
+    /// Creates the replays of all programs on their machines. Takes the logical processes of this process of the operating system, and
+    /// one of each program on each other one.
+    pub(super) fn worlds<'a, M: Machine>(
+        &'a self,
+        machines: &'a [M],
+        (mine, elsewhere): (&[LpId], &[LpId]),
+        spool: Option<&'a Spool>,
+        stops_at_iterations: bool,
+    ) -> Vec<Replay<'a, M>> {
+        let world = |(program, machine): (&'a Program, &'a M)| {
+            // A timeline is of the first program.
+            let is_first = program.first_lp == LpId::new(0);
+            let world = program
+                .replay(machine)
+                .with_breakdowns(self.analyses_waits())
+                .with_causes(self.job().causes)
+                .with_distributions(self.job.histograms)
+                .with_matrix(self.job.matrix_groups)
+                .with_recording(self.recording(spool).filter(|_| is_first))
+                .with_other_processes(program.ranks_of(elsewhere).collect());
+            let world = if self.job.region_times { world.with_region_times() } else { world };
+            let world = if stops_at_iterations { world.stopping_at_iterations() } else { world };
+            if self.job.critical_path { world.with_critical_paths(program.ranks_of(mine)) } else { world }
+        };
+        self.programs.iter().zip(machines).map(world).collect()
+    }
+
+    /// Merges the results of all processes on the first one, or returns the reason why there are none. Takes the logical processes of this
+    /// process in the order of its run.
     pub(super) fn collect<M>(
         &self,
         cluster: &mut Cluster,
         started: Instant,
-        (world, spool, mine): (&Replay<'_, M>, Option<&Spool>, Vec<Rank>),
+        (worlds, spool, mine): (&[Replay<'_, M>], Option<&Spool>, Vec<LpId>),
         run: MemberRun<'_, M>,
     ) -> Result<Option<Outcome>, RunError>
     where
         M: Machine<Error = RouteError>,
     {
-        // A damaged archive is detected while it is read; results computed meanwhile are invalid.
-        agree(cluster, self.trace.integrity().map_err(|damage| TraceError::from(damage).into()))?;
-        let findings = world.findings(&run.processes);
-        let results = self.rank_results(cluster, mine, run)?;
+        // A damaged archive is detected while it is read.
+        agree(cluster, self.programs.check_integrity())?;
+        let findings = worlds.iter().zip(self.programs.iter()).map(|(world, program)| {
+            let is_own = |process: &&RankProcess<'_, M>| program.has(process.lp());
+            world.findings(run.processes.iter().filter(is_own))
+        });
+        let findings: Vec<Findings> = findings.collect();
+        let results = self.lp_results(cluster, mine, run)?;
         let replay_time = started.elapsed();
         let findings = gather(cluster, Some(findings))?.unwrap_or_default();
         let timeline = self.write_timeline(spool, cluster)?;
         let Some(results) = results else { return Ok(None) };
-        let (ends, statistics) = results.in_rank_order();
-        let programs = vec![ProgramOutcome { ends, statistics, findings, timeline }];
+        let (mut ends, mut statistics) = results.in_order();
+        let mut programs = Vec::new();
+        for (program, findings) in self.programs.iter().zip(findings) {
+            let later = program.trace.ranks() as usize;
+            let (later_ends, later_statistics) = (ends.split_off(later), statistics.split_off(later));
+            programs.push(ProgramOutcome { ends, statistics, findings, timeline: None });
+            (ends, statistics) = (later_ends, later_statistics);
+        }
+        programs[0].timeline = timeline;
         Ok(Some(Outcome { programs, replay_time, ..Outcome::default() }))
     }
 
-    /// Merges the results of the ranks of all processes on the first one, or returns the failure or the deadlock.
-    fn rank_results<M>(
+    /// Merges the results of the logical processes of all processes of the operating system on the first one, or returns the failure or the
+    /// deadlock.
+    fn lp_results<M>(
         &self,
         cluster: &mut Cluster,
-        mine: Vec<Rank>,
+        mine: Vec<LpId>,
         run: MemberRun<'_, M>,
-    ) -> Result<Option<RankResults>, RunError>
+    ) -> Result<Option<LpResults>, RunError>
     where
         M: Machine<Error = RouteError>,
     {
@@ -451,29 +480,34 @@ impl Simulation {
                 let ends = run.processes.iter().map(Process::clock).collect();
                 // One rank at a time, so that the peak memory does not grow.
                 let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
-                gather(cluster, Some(RankResults { ranks: mine, ends, statistics }))
+                gather(cluster, Some(LpResults { lps: mine, ends, statistics }))
             }
-            Ending::Failed(_, fault) => {
-                let own = fault.error.map_or(Ok(()), |error| Err(self.locate(error)));
+            Ending::Failed(lp, fault) => {
+                let own = fault.error.map_or(Ok(()), |error| Err(self.locate(lp, error)));
                 Err(agree(cluster, own).expect_err("one of the processes has the error"))
             }
             Ending::StoppedAtCheckpoint => unreachable!("ranks that halt are run again"),
             Ending::Deadlocked(stalled) => {
                 let waits = mine.into_iter().zip(&run.processes);
-                let waits = waits.filter_map(|(rank, process)| Some((rank, process.wait_reason()?)));
-                let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten();
-                let mut reasons = vec![None; self.trace.ranks() as usize];
-                waits.for_each(|(rank, reason)| reasons[rank.index()] = Some(reason));
-                let stalled: Vec<Rank> = stalled.into_iter().map(rank_of).collect();
-                let find = || Deadlock {
-                    advice: self.any_source_advice(),
-                    ..Deadlock::find(&self.trace, &stalled, |rank| reasons[rank.index()])
-                };
-                let own =
-                    if cluster.member() == 0 { Err(RunError::Deadlock(Box::new(find()))) } else { Ok(()) };
+                let waits = waits.filter_map(|(lp, process)| Some((lp, process.wait_reason()?)));
+                let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten().collect();
+                let own = if cluster.member() == 0 { Err(self.deadlock(&stalled, waits)) } else { Ok(()) };
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }
         }
+    }
+
+    /// Returns the deadlock of the first program that has one.
+    fn deadlock(&self, stalled: &[LpId], waits: Vec<(LpId, WaitReason)>) -> RunError {
+        let (program, _) = self.programs.locate(stalled[0]);
+        let stalled: Vec<Rank> = program.ranks_of(stalled).collect();
+        let mut reasons = vec![None; program.trace.ranks() as usize];
+        for (lp, reason) in waits.into_iter().filter(|(lp, _)| program.has(*lp)) {
+            let (_, rank) = self.programs.locate(lp);
+            reasons[rank.index()] = Some(reason);
+        }
+        let found = Deadlock::find(&program.trace, &stalled, |rank| reasons[rank.index()]);
+        RunError::Deadlock(Box::new(Deadlock { advice: any_source_advice(program), ..found }))
     }
 
     /// Assigns ranks to the workers of the processes that work; the first process decides for all.
@@ -485,14 +519,18 @@ impl Simulation {
         let threads = self.job.threads;
         let workers = works.iter().filter(|works| **works).count() * threads;
         let spread = |partition: Partition| partition.spread_over(works, threads);
-        if cluster.members() == 1 || self.job.partition == PartitionSource::Blocks {
-            let RankAssignment { partition, cuts } = self.job.partition.assign(&self.trace, workers)?;
+        if self.job.partition == PartitionSource::Blocks || !self.programs.others().is_empty() {
+            let partition = Partition::blocks(self.programs.lps(), workers);
+            return Ok(RankAssignment { partition: spread(partition), cuts: None });
+        }
+        if cluster.members() == 1 {
+            let RankAssignment { partition, cuts } = self.job.partition.assign(self.trace(), workers)?;
             return Ok(RankAssignment { partition: spread(partition), cuts });
         }
-        let own = (cluster.member() == 0).then(|| self.job.partition.assign(&self.trace, workers));
+        let own = (cluster.member() == 0).then(|| self.job.partition.assign(self.trace(), workers));
         let own = agree(cluster, own.transpose().map_err(RunError::from))?;
         let owners = own.as_ref().map(|RankAssignment { partition, .. }| {
-            (0..self.trace.ranks()).map(|lp| partition.worker(LpId::new(lp)) as u32).collect::<Vec<_>>()
+            (0..self.programs.lps()).map(|lp| partition.worker(LpId::new(lp)) as u32).collect::<Vec<_>>()
         });
         let owners = cluster.broadcast(owners)?;
         let cuts = own.and_then(|assignment| assignment.cuts);

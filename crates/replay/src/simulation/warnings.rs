@@ -8,20 +8,13 @@ use super::Simulation;
 use crate::acquisition_warnings;
 use crate::execution::{Feature, Obstacle};
 use crate::models::Model;
+use crate::programs::Program;
 
 impl Simulation {
     /// Returns warnings that a user should know before trusting the result, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.platform.warnings().to_vec();
-        warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
-        warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
-        warnings.extend(unfinished_warning(&self.trace));
-        warnings.extend(self.unmodelled_warning.get_or_init(|| unmodelled_warning(&self.trace)).clone());
-        warnings.extend(self.collectives_warning.get_or_init(|| collectives_warning(&self.trace)).clone());
-        if self.platform.storage().is_empty() && self.trace.has_file_calls() {
-            warnings.push("calls on files take no time: the platform has no storage".to_owned());
-        }
-        warnings.extend(acquisition_warnings::warnings(&self.trace.provenance()));
+        warnings.extend(self.trace_warnings.get_or_init(|| self.warnings_of_traces()).iter().cloned());
         warnings.extend(self.memory_warning());
         if let Some((bandwidth, latency)) = self.first_route() {
             warnings.extend(self.job.preset.mismatches(bandwidth, latency));
@@ -31,6 +24,28 @@ impl Simulation {
         warnings.extend(self.overcommitted_warning());
         let execution = self.execution(1);
         warnings.extend(execution.obstacles.iter().map(|(feature, why)| self.describe(*feature, why)));
+        warnings
+    }
+
+    /// Returns warnings about the traces of all programs; those about another program than that of the job name its trace.
+    fn warnings_of_traces(&self) -> Vec<String> {
+        let of_others = self.programs.others().iter().flat_map(|program| {
+            let warnings = self.warnings_of_trace(&program.trace).into_iter();
+            warnings.map(|warning| format!("{}: {warning}", program.job.trace.display()))
+        });
+        self.warnings_of_trace(self.trace()).into_iter().chain(of_others).collect()
+    }
+
+    fn warnings_of_trace(&self, trace: &Trace) -> Vec<String> {
+        let mut warnings: Vec<String> = trace.warnings().iter().map(ToString::to_string).collect();
+        warnings.extend(trace.unreceived().map(|unreceived| unreceived.to_string()));
+        warnings.extend(unfinished_warning(trace));
+        warnings.extend(unmodelled_warning(trace));
+        warnings.extend(collectives_warning(trace));
+        if self.platform.storage().is_empty() && trace.has_file_calls() {
+            warnings.push("calls on files take no time: the platform has no storage".to_owned());
+        }
+        warnings.extend(acquisition_warnings::warnings(&trace.provenance()));
         warnings
     }
 
@@ -56,7 +71,7 @@ impl Simulation {
 
     /// Returns the bandwidth \[B/s\] of the narrowest link between rank 0 and the first rank on another host, and the latency \[s\].
     fn first_route(&self) -> Option<(f64, f64)> {
-        let mut hosts = (0..self.trace.ranks()).map(|rank| self.placement.host(Rank::new(rank)));
+        let mut hosts = self.placement().hosts().iter().copied();
         let first = hosts.next()?;
         let mut route = Vec::new();
         // A missing route ends the run where a message needs it.
@@ -74,8 +89,7 @@ impl Simulation {
             false if region_bytes_per_flop.values().any(|traffic| *traffic > 0.0) => "region_bytes_per_flop",
             false => return None,
         };
-        let hosts =
-            (0..self.trace.ranks()).map(|rank| self.platform.host(self.placement.host(Rank::new(rank))));
+        let hosts = self.placement().hosts().iter().map(|&host| self.platform.host(host));
         let mut without = hosts.filter(|host| host.memory_bandwidth.is_none());
         let first = without.next()?;
         let ranks = count(without.count() as u64 + 1, "rank");
@@ -98,7 +112,8 @@ impl Simulation {
 
     /// Returns a warning about the first host with more ranks than cores, if there is one.
     fn overcommitted_warning(&self) -> Option<String> {
-        let (host, ranks) = self.placement.overcommitted(&self.platform)?;
+        let overcommitted = |program: &Program| program.placement.overcommitted(&self.platform);
+        let (host, ranks) = self.programs.iter().find_map(overcommitted)?;
         let (host, hosts) = (self.platform.host(host), self.platform.hosts().len());
         let cores = count(host.cores.into(), "core");
         let effect = match self.network().capabilities.cores {
@@ -107,12 +122,13 @@ impl Simulation {
         };
         let cause = match &self.job.hosts {
             Some(_) => String::new(),
-            None => format!(
+            None if self.programs.others().is_empty() => format!(
                 ": {} for {}, platform.placement = {:?}; take a larger platform, or choose hosts with platform.hosts",
-                count(self.trace.ranks().into(), "rank"),
+                count(self.programs.lps().into(), "rank"),
                 count(hosts as u64, "host"),
                 self.job.placement.name()
             ),
+            None => String::new(),
         };
         Some(format!("{} has {ranks} ranks for {cores}, {effect}{cause}", host.name))
     }

@@ -5,10 +5,9 @@ use std::num::NonZeroU64;
 
 use mpi_model::FileAccess;
 use netmodel::{FileServers, FileSystemId, HostId, Platform, Storage, StoragePlace, Striping};
-use pdes_core::Rank;
-use trace_mmap::{Action, Call, FileCall, FileHints, NumberHint, RankTrace, Trace};
+use trace_mmap::{Action, Call, FileCall, FileHints, NumberHint, RankTrace};
 
-use crate::Placement;
+use crate::programs::{Program, Programs};
 
 /// The striping of files, and the ends of reads.
 #[derive(Clone, Debug)]
@@ -21,18 +20,20 @@ pub(crate) struct FileRules {
 }
 
 impl FileRules {
-    /// Finds the rules of a trace. Costs the actions of ranks that open files with hints of striping, up to their first accesses.
-    pub(crate) fn of(trace: &Trace, platform: &Platform, placement: &Placement) -> Self {
+    /// Finds the rules of the traces of all programs. Costs the actions of ranks that open files with hints of striping, up to their first accesses.
+    pub(crate) fn of(programs: &Programs, platform: &Platform) -> Self {
         let mut found = StripedFiles::default();
         if !platform.storage().file_systems().is_empty() {
-            for rank in (0..trace.ranks()).map(Rank::new) {
+            for (_, Program { trace, placement, .. }, rank) in programs.ranks() {
                 // A damaged rank ends the run on the process that replays it.
                 let _ = trace.with_rank(rank, |of_rank| {
                     found.add_rank(of_rank, platform.storage(), placement.host(rank));
                 });
             }
         }
-        let allows_reads_beyond_the_end = trace.provenance().is_recorded() || trace.has_measured_times();
+        let allows_reads_beyond_the_end = programs
+            .iter()
+            .any(|Program { trace, .. }| trace.provenance().is_recorded() || trace.has_measured_times());
         Self { striped: found.striped, allows_reads_beyond_the_end }
     }
 

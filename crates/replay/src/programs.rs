@@ -1,0 +1,206 @@
+//! The programs of a run: traces that are placed on hosts, each with the parameters of its MPI library and a start.
+
+use std::path::PathBuf;
+
+use mpi_model::{Machine, Parameters, RankProcess, Replay, ReplayError};
+use netmodel::{HostId, Platform};
+use pdes_core::{LpId, Rank, RegionIndex, SimTime};
+use trace_mmap::{LoadOptions, Trace, TraceError};
+
+use crate::job::{Job, Polling};
+use crate::placement::{Placement, PlacementPolicy};
+use crate::simulation::RunError;
+
+/// The specification of a program of a run.
+#[derive(Clone, Debug)]
+pub struct ProgramJob {
+    /// Path of the trace.
+    pub trace: PathBuf,
+    /// Number of ranks; by default that of the trace.
+    pub ranks: Option<u32>,
+    /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
+    pub hosts: Option<PathBuf>,
+    /// Placement of ranks if there is no hosts file.
+    pub placement: PlacementPolicy,
+    /// Parameters of the MPI library.
+    pub mpi: Parameters,
+    /// Costs of polls that are set.
+    pub polling: Polling,
+    /// Instant at which the program starts: until then its ranks sleep.
+    pub start: SimTime,
+}
+
+/// A program of a run, with its trace in memory.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) job: ProgramJob,
+    pub(crate) trace: Trace,
+    pub(crate) placement: Placement,
+    /// Logical process of rank 0; those of the other ranks follow.
+    pub(crate) first_lp: LpId,
+}
+
+/// The programs of a run; their ranks are its logical processes.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    programs: Vec<Program>,
+    /// Host of each logical process.
+    lp_hosts: Vec<HostId>,
+}
+
+impl Program {
+    /// Opens the trace of a program, and places its ranks.
+    fn open(job: ProgramJob, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
+        let trace = trace_tools::open(&job.trace, &LoadOptions { ranks: job.ranks, ..options.clone() })?;
+        let placement = match &job.hosts {
+            Some(path) => Placement::from_file(platform, path, trace.ranks())?,
+            None => Placement::new(platform, job.placement, trace.ranks())?,
+        };
+        let mut job = job;
+        job.polling.apply(&mut job.mpi, trace.provenance().is_recorded());
+        Ok(Self { job, trace, placement, first_lp: LpId::new(0) })
+    }
+
+    /// Returns whether a logical process is one of the program.
+    pub(crate) fn has(&self, lp: LpId) -> bool {
+        (self.first_lp.get()..self.first_lp.get() + self.trace.ranks()).contains(&lp.get())
+    }
+
+    /// Returns the ranks of those logical processes that belong to the program.
+    pub(crate) fn ranks_of(&self, lps: &[LpId]) -> impl Iterator<Item = Rank> {
+        let own = lps.iter().filter(|lp| self.has(**lp));
+        own.map(|lp| Rank::new(lp.get() - self.first_lp.get()))
+    }
+
+    /// Returns the logical process of a rank.
+    fn lp(&self, rank: Rank) -> LpId {
+        LpId::new(self.first_lp.get() + rank.get())
+    }
+
+    /// Returns the replay of the program on a machine.
+    pub(crate) fn replay<'a, M: Machine>(&'a self, machine: &'a M) -> Replay<'a, M> {
+        Replay::new(&self.trace, machine, &self.job.mpi)
+            .with_first_lp(self.first_lp)
+            .starting_at(self.job.start)
+    }
+}
+
+impl Programs {
+    /// Opens the traces of all programs of a job, and places their ranks.
+    pub(crate) fn open(job: &Job, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
+        let jobs = [job.program()].into_iter().chain(job.other_programs.iter().cloned());
+        let mut programs =
+            jobs.map(|program| Program::open(program, platform, options)).collect::<Result<Vec<_>, _>>()?;
+        let mut lp_hosts = Vec::new();
+        for program in &mut programs {
+            let first = u32::try_from(lp_hosts.len()).ok();
+            let first = first.filter(|first| first.checked_add(program.trace.ranks()).is_some());
+            program.first_lp = LpId::new(first.ok_or(RunError::TooManyRanks)?);
+            lp_hosts.extend_from_slice(program.placement.hosts());
+        }
+        for program in &mut programs {
+            program.placement.set_residents(&lp_hosts);
+        }
+        let scale = job.amount_scale(&programs[0].trace);
+        match programs.iter().find(|program| job.amount_scale(&program.trace) != scale) {
+            Some(program) => Err(RunError::OtherSpeed { trace: program.job.trace.clone() }),
+            None => Ok(Self { programs, lp_hosts }),
+        }
+    }
+
+    /// Returns the program of the job.
+    pub(crate) fn first(&self) -> &Program {
+        &self.programs[0]
+    }
+
+    /// Returns all programs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Program> {
+        self.programs.iter()
+    }
+
+    /// Returns the programs beside that of the job.
+    pub(crate) fn others(&self) -> &[Program] {
+        &self.programs[1..]
+    }
+
+    /// Returns the placement of each program.
+    pub(crate) fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.programs.iter().map(|program| &program.placement)
+    }
+
+    /// Returns the first logical process of each program among some, which are in ascending order.
+    pub(crate) fn first_lps(&self, lps: impl IntoIterator<Item = LpId>) -> Vec<LpId> {
+        let mut lps: Vec<LpId> = lps.into_iter().collect();
+        lps.dedup_by_key(|lp| self.locate(*lp).0.first_lp);
+        lps
+    }
+
+    /// Returns the number of logical processes.
+    pub(crate) fn lps(&self) -> u32 {
+        self.lp_hosts.len() as u32
+    }
+
+    /// Returns the host of each logical process.
+    pub(crate) fn lp_hosts(&self) -> &[HostId] {
+        &self.lp_hosts
+    }
+
+    /// Returns the program of a logical process, and the rank there.
+    pub(crate) fn locate(&self, lp: LpId) -> (&Program, Rank) {
+        let after = self.programs.partition_point(|program| program.first_lp <= lp);
+        let program = &self.programs[after - 1];
+        (program, Rank::new(lp.get() - program.first_lp.get()))
+    }
+
+    /// Returns the region of each logical process, if hosts have these.
+    pub(crate) fn regions(&self, hosts: &[RegionIndex]) -> Vec<RegionIndex> {
+        self.lp_hosts.iter().map(|host| hosts[host.index()]).collect()
+    }
+
+    /// Loads the ranks of some logical processes of archives.
+    pub(crate) fn load(&mut self, lps: &[LpId]) -> Result<(), TraceError> {
+        for program in &mut self.programs {
+            let ranks: Vec<Rank> = program.ranks_of(lps).collect();
+            program.trace.load_ranks(ranks)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the archives were not damaged while they were read: results computed meanwhile are invalid.
+    pub(crate) fn check_integrity(&self) -> Result<(), RunError> {
+        self.programs
+            .iter()
+            .try_for_each(|program| program.trace.integrity())
+            .map_err(|damage| TraceError::from(damage).into())
+    }
+
+    /// Returns the logical processes of all ranks, with their programs.
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = (LpId, &Program, Rank)> {
+        self.programs.iter().flat_map(|program| {
+            (0..program.trace.ranks()).map(Rank::new).map(move |rank| (program.lp(rank), program, rank))
+        })
+    }
+}
+
+/// Returns the process of a rank in one of the replays of the programs, which are in the order of their logical processes.
+pub(crate) fn replay_of<'w, 't, M: Machine>(
+    worlds: &'w [Replay<'t, M>],
+    lp: LpId,
+) -> (&'w Replay<'t, M>, Rank) {
+    let first = |world: &Replay<'_, M>| world.lp(Rank::new(0));
+    let after = worlds.partition_point(|world| first(world) <= lp);
+    let world = &worlds[after - 1];
+    (world, Rank::new(lp.get() - first(world).get()))
+}
+
+/// Processes, or the first error with its logical process.
+type Processes<'t, M> = Result<Vec<RankProcess<'t, M>>, (LpId, Box<ReplayError<<M as Machine>::Error>>)>;
+
+/// Makes the processes of some ranks.
+pub(crate) fn processes_of<'t, M: Machine>(worlds: &'t [Replay<'t, M>], lps: &[LpId]) -> Processes<'t, M> {
+    let process = |&lp: &LpId| {
+        let (world, rank) = replay_of(worlds, lp);
+        world.process(rank).map_err(|error| (lp, error))
+    };
+    lps.iter().map(process).collect()
+}
