@@ -14,11 +14,14 @@ use serde::Deserialize;
 
 use crate::command_line::{DONE, Folder, command};
 
-/// A bus without latency, on which messages queue in the order of their submission; computations take no time.
+/// A bus on which messages queue in the order of their submission, and arrive a latency after they have left; computations take no time.
 struct Bus<T> {
-    picos_per_byte: u64,
+    section: BusSection,
     now: SimTime,
     idle_from: SimTime,
+    /// Messages that leave, in this order.
+    leaving: VecDeque<(SimTime, T)>,
+    left: Vec<T>,
     /// Order numbers of pending work, by its end.
     ends: BinaryHeap<Reverse<(SimTime, usize)>>,
     /// Tags by order number, from that of the front.
@@ -28,21 +31,25 @@ struct Bus<T> {
 }
 
 impl<T> Bus<T> {
-    fn new(section: &BusSection) -> Self {
+    fn new(section: BusSection) -> Self {
         let (now, idle_from) = (SimTime::ZERO, SimTime::ZERO);
+        let (leaving, left) = (VecDeque::new(), Vec::new());
         let (ends, tags) = (BinaryHeap::new(), VecDeque::new());
-        Self { picos_per_byte: section.picos_per_byte, now, idle_from, ends, tags, first: 0, messages: 0 }
+        Self { section, now, idle_from, leaving, left, ends, tags, first: 0, messages: 0 }
     }
 }
 
 impl<T: Copy> NetworkModel<T> for Bus<T> {
     type Message = ();
+    const ENDS_APART: bool = true;
 
     fn send(&mut self, Message { at, size, tag, .. }: Message<T>) -> Result<(), RouteError> {
-        self.idle_from =
-            self.idle_from.max(at).saturating_add(SimDuration::from_picos(self.picos_per_byte * size.get()));
+        let BusSection { picos_per_byte, picos_of_latency } = self.section;
+        let duration = SimDuration::from_picos(picos_per_byte * size.get());
+        self.idle_from = self.idle_from.max(at).saturating_add(duration);
         self.messages += 1;
-        self.schedule(self.idle_from, tag);
+        self.leaving.push_back((self.idle_from, tag));
+        self.schedule(self.idle_from.saturating_add(SimDuration::from_picos(picos_of_latency)), tag);
         Ok(())
     }
 
@@ -56,17 +63,33 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
     }
 
     fn next_event(&mut self) -> Option<SimTime> {
-        self.ends.peek().map(|Reverse((at, _))| *at)
+        let end = self.ends.peek().map(|Reverse((at, _))| *at);
+        end.into_iter().chain(self.leaving.front().map(|(at, _)| *at)).min()
     }
 
     fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(Reverse((at, order))) = self.ends.pop() else { return };
-        self.now = at;
-        done.extend(self.tags[order - self.first].take());
+        let Some(now) = self.next_event() else { return };
+        self.now = now;
+        while let Some(&(at, tag)) = self.leaving.front()
+            && at == now
+        {
+            self.leaving.pop_front();
+            self.left.push(tag);
+        }
+        while let Some(&Reverse((at, order))) = self.ends.peek()
+            && at == now
+        {
+            self.ends.pop();
+            done.extend(self.tags[order - self.first].take());
+        }
         while self.tags.front().is_some_and(Option::is_none) {
             self.tags.pop_front();
             self.first += 1;
         }
+    }
+
+    fn take_left(&mut self, left: &mut Vec<T>) {
+        left.append(&mut self.left);
     }
 
     fn now(&self) -> SimTime {
@@ -79,9 +102,10 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
 }
 
 /// The section `[bus]` of the configuration.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 struct BusSection {
     picos_per_byte: u64,
+    picos_of_latency: u64,
 }
 
 /// The row.
@@ -94,7 +118,7 @@ static BUS: Model = Model {
         capabilities: Capabilities::NONE,
         replay: |replay| {
             let section = replay.model_parameters().clone().try_into().expect("the section was checked");
-            replay.on(Bus::new(&section)).map(|(outcome, bus)| {
+            replay.on(Bus::new(section)).map(|(outcome, bus)| {
                 let statistics = serde_json::json!({ "messages": bus.messages });
                 Outcome { model_statistics: Some(statistics), ..outcome }
             })
@@ -108,7 +132,7 @@ static BUS: Model = Model {
 const TRACE: &str =
     "0 init\n1 init\n2 init\n3 init\n0 send 1 0 984\n1 recv 0 0 984\n2 send 3 0 984\n3 recv 2 0 984\n";
 
-fn load(model: &'static Model, settings: &[&str]) -> Result<Simulation, RunError> {
+fn load(model: &'static Model, picos_of_latency: i64, settings: &[&str]) -> Result<Simulation, RunError> {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", TRACE);
     let mut config = Config::default();
@@ -120,11 +144,12 @@ fn load(model: &'static Model, settings: &[&str]) -> Result<Simulation, RunError
     let mut job = config.resolve().unwrap();
     job.model = model;
     job.model_parameters.insert("picos_per_byte".to_owned(), 1000.into());
+    job.model_parameters.insert("picos_of_latency".to_owned(), picos_of_latency.into());
     Simulation::load(&job)
 }
 
 fn simulated_time(model: &'static Model) -> u64 {
-    let simulation = load(model, &[]).unwrap();
+    let simulation = load(model, 0, &[]).unwrap();
     simulation.replay(&Progress::new(1)).unwrap().simulated_time().as_picos()
 }
 
@@ -132,16 +157,29 @@ fn simulated_time(model: &'static Model) -> u64 {
 fn a_network_model_is_a_file_and_a_row() {
     assert_eq!(simulated_time(&MODELS[0]), 1_000_000, "the messages have links of their own");
     assert_eq!(simulated_time(&BUS), 2_000_000, "one message waits for the other");
-    let simulation = load(&BUS, &[]).unwrap();
+    let simulation = load(&BUS, 0, &[]).unwrap();
     let report = Report::new(&simulation, &simulation.replay(&Progress::new(1)).unwrap());
     assert_eq!(report.model_statistics, Some(serde_json::json!({ "messages": 2 })));
+}
+
+/// The sender of a rendezvous waits until its message has left, the receiver until it has arrived; a smaller message leaves its sender at
+/// once.
+#[test]
+fn senders_end_before_receivers() {
+    for (limit, senders) in [(0, [1_000_000, 2_000_000]), (2000, [0, 0])] {
+        let setting = format!("mpi.detached_below_bytes={limit}");
+        let simulation = load(&BUS, 5000, &[&setting]).unwrap();
+        let ends = simulation.replay(&Progress::new(1)).unwrap().into_program().ends;
+        let picos: Vec<u64> = ends.iter().map(|end| end.as_picos()).collect();
+        assert_eq!(picos, [senders[0], 1_005_000, senders[1], 2_005_000], "detached below {limit} bytes");
+    }
 }
 
 /// Warnings follow from the capabilities of the row.
 #[test]
 fn warnings_name_what_a_model_cannot_do() {
     let settings = ["engine.threads=2", "engine.fast_forward=true", "analysis.links=true"];
-    let warnings = load(&BUS, &settings).unwrap().warnings();
+    let warnings = load(&BUS, 0, &settings).unwrap().warnings();
     for words in [
         "the exact model \"bus\" runs on one thread: the model has one order of events; for 2 threads take network.model = \"contention-free\"",
         "with the model \"bus\" what happens depends on more than how much later",

@@ -13,9 +13,6 @@ pub struct Completion(Waiters);
 
 const _: () = assert!(size_of::<Completion>() <= 40);
 
-/// Content of a message between clients and servers of files, which only the machine understands.
-pub type StorageMessage = [u64; 4];
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Waiters {
     /// Work of a rank: of its program, or of one of its operations.
@@ -33,8 +30,6 @@ enum Waiters {
     },
     /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: LpId, id: EagerMessageId },
-    /// Message between clients and servers of files, on behalf of a rank, which does not wait for it itself.
-    Storage { owner: LpId, message: StorageMessage },
 }
 
 impl Completion {
@@ -58,19 +53,6 @@ impl Completion {
         Self(Waiters::Eager { receiver, id })
     }
 
-    /// Creates the completion of a message between clients and servers of files, on behalf of a rank.
-    pub fn of_storage(owner: LpId, message: StorageMessage) -> Self {
-        Self(Waiters::Storage { owner, message })
-    }
-
-    /// Returns the content of a message between clients and servers of files.
-    pub fn storage_message(self) -> Option<StorageMessage> {
-        match self.0 {
-            Waiters::Storage { message, .. } => Some(message),
-            _ => None,
-        }
-    }
-
     /// Reports to the waiting rank that its read goes beyond the end of the file.
     pub fn fail_read<O: Copy>(self, size: u64, outbox: &mut Outbox<Token, O>) {
         outbox.send(self.owner(), Token::ReadBeyondEnd { size });
@@ -79,44 +61,43 @@ impl Completion {
     /// Returns the rank on whose behalf the work is done; for a message, the receiver.
     pub fn owner(self) -> LpId {
         match self.0 {
-            Waiters::Work { owner, .. } | Waiters::Storage { owner, .. } => owner,
+            Waiters::Work { owner, .. } => owner,
             Waiters::Detached { receiver, .. }
             | Waiters::Rendezvous { receiver, .. }
             | Waiters::Eager { receiver, .. } => receiver,
         }
     }
 
-    /// Reports to all waiting ranks that the work was done at `at`.
-    pub fn deliver<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
-        self.deliver_to_some(at, outbox, |_| true);
+    /// Returns the rank that sends the message, if it waits until the message has left.
+    pub fn sender(self) -> Option<LpId> {
+        match self.0 {
+            Waiters::Rendezvous { sender, .. } => Some(sender),
+            Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Eager { .. } => None,
+        }
     }
 
-    /// Reports to those waiting ranks that `filter` accepts that the work was done at `at`.
-    pub fn deliver_to_some<O: Copy>(
-        self,
-        at: SimTime,
-        outbox: &mut Outbox<Token, O>,
-        filter: impl Fn(LpId) -> bool,
-    ) {
-        let mut send_token = |lp, token| {
-            if filter(lp) {
-                outbox.send(lp, token);
+    /// Reports to the [owner](Self::owner) that the work was done, or the last byte of the message arrived, at `at`.
+    #[inline]
+    pub fn received<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
+        let token = match self.0 {
+            Waiters::Work { operation, .. } => Token::WorkDone { at, operation },
+            Waiters::Detached { receive: request, bytes, .. } => {
+                Token::Arrived { request, at, side: Side::Receiver { detached: Some(bytes) } }
             }
+            Waiters::Rendezvous { receive: request, .. } => {
+                Token::Arrived { request, at, side: Side::Receiver { detached: None } }
+            }
+            Waiters::Eager { id, .. } => Token::EagerArrived { id, at },
         };
-        match self.0 {
-            Waiters::Work { owner, operation } => send_token(owner, Token::WorkDone { at, operation }),
-            Waiters::Detached { receiver, receive, bytes } => {
-                let side = Side::Receiver { detached: Some(bytes) };
-                send_token(receiver, Token::Arrived { request: receive, at, side });
-            }
-            Waiters::Rendezvous { receiver, receive, posted, cause, sender, send } => {
-                let side = Side::Receiver { detached: None };
-                send_token(receiver, Token::Arrived { request: receive, at, side });
-                let side = Side::Sender { received: posted, cause };
-                send_token(sender, Token::Arrived { request: send, at, side });
-            }
-            Waiters::Eager { receiver, id } => send_token(receiver, Token::EagerArrived { id, at }),
-            Waiters::Storage { .. } => {}
+        outbox.send(self.owner(), token);
+    }
+
+    /// Reports to the [sender](Self::sender), if it waits, that the last byte of the message left at `at`.
+    #[inline]
+    pub fn sent<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
+        if let Waiters::Rendezvous { posted, cause, sender, send: request, .. } = self.0 {
+            let side = Side::Sender { received: posted, cause };
+            outbox.send(sender, Token::Arrived { request, at, side });
         }
     }
 }
@@ -136,7 +117,7 @@ impl State for Completion {
                 visitor.compare(&(u8::MAX - 1, receiver, receive, cause, sender, send));
                 visitor.time(posted);
             }
-            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Storage { .. }) => {
+            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. }) => {
                 visitor.compare(waiters);
             }
         }
@@ -169,7 +150,6 @@ mod tests {
                 (other, of_operation),
             ),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
-            Completion::of_storage(one, [u64::MAX, 0, 1, 1 << 40]),
         ];
         completions.iter().for_each(assert_round_trip);
     }
@@ -178,7 +158,7 @@ mod tests {
         /// Any bytes are either refused, or read as a completion that survives a round trip.
         #[test]
         fn any_bytes_are_a_completion_or_refused(
-            kind in 0_u8..6,
+            kind in 0_u8..5,
             rest in proptest::collection::vec(proptest::num::u8::ANY, 0..48),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();

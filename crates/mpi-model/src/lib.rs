@@ -74,7 +74,7 @@ pub use cause::Cause;
 pub use charged_call::ChargedCall;
 pub use collective::{Selection, Selector};
 pub use communication_matrix::{CommunicationMatrix, Traffic};
-pub use completion::{Completion, StorageMessage};
+pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind, RestoreError};

@@ -65,7 +65,8 @@ impl<T> Message<T> {
 /// 1. Work is submitted at an instant that is not before the last [`advance`](NetworkModel::advance).
 /// 2. [`advance`](NetworkModel::advance) moves [`now`](NetworkModel::now) to the instant that
 ///    [`next_event`](NetworkModel::next_event) returned, or further in its span, never back.
-/// 3. Each tag is completed once; that of a message between two regions, once in each.
+/// 3. Each tag is completed once; that of a message between two regions, once in each, or in that of the receiver if it has
+///    [left](NetworkModel::take_left) in that of the sender.
 /// 4. Times and the order of completions depend on the sequence of calls only.
 /// 5. What a region sends to another one takes effect at the next boundary at the earliest.
 pub trait NetworkModel<T: Copy> {
@@ -75,6 +76,9 @@ pub trait NetworkModel<T: Copy> {
     const MAX_ROUNDS: &'static [u32] = &[];
     /// Spans may begin at any instant, and be shorter: results do not depend on it.
     const BEGINS_ANYWHERE: bool = false;
+    /// The last byte of a message leaves its sender before it arrives, and [that](NetworkModel::take_left) is reported apart. Otherwise
+    /// one completion is that of both ends.
+    const ENDS_APART: bool = false;
 
     /// Sends a message, or forwards it to the region of the sending host.
     ///
@@ -91,9 +95,12 @@ pub trait NetworkModel<T: Copy> {
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     fn next_event(&mut self) -> Option<SimTime>;
 
-    /// Advances to the next event, perhaps further in its span until anything completes, and appends the tags completed by then,
+    /// Advances to the next event, perhaps further in its span until anything completes or leaves, and appends the tags completed by then,
     /// possibly none.
     fn advance(&mut self, done: &mut Vec<T>);
+
+    /// Appends the tags of messages of which the last byte left the sender at the last event; their completions are those of the receivers.
+    fn take_left(&mut self, _left: &mut Vec<T>) {}
 
     /// Returns the instant of the last event, or of the last boundary.
     fn now(&self) -> SimTime;

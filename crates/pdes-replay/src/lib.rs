@@ -58,12 +58,12 @@ pub use replay::schema::platform_schema;
 pub use replay::{
     CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Digest, Epoch,
     Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
-    Measured, Model, ModelSection, NetworkPreset, Obstacle, OrderedNetwork, OrderedReplay, Outcome, PRESETS,
-    ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
-    PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramJob,
-    ProgramOutcome, RankAssignment, RegionCostsError, RegionProfile, Replayer, RunError, ServerUse,
-    SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan, TimelineSummary,
-    WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
+    Measured, Model, ModelSection, NetworkPreset, NetworkTag, Obstacle, OrderedNetwork, OrderedReplay,
+    Outcome, PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
+    PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions,
+    ProgramJob, ProgramOutcome, RankAssignment, RegionCostsError, RegionProfile, Replayer, RunError,
+    ServerUse, SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan,
+    TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,

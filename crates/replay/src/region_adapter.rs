@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mpi_model::{Completion, RankProcess, Replay, ReplayError, ReplayErrorKind, Token, Work};
+use mpi_model::{RankProcess, Replay, ReplayError, ReplayErrorKind, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
 use netmodel::{HostId, Message, NetworkModel, RouteError};
 use pdes_core::{
@@ -14,6 +14,7 @@ use pdes_core::{
 use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest};
 use crate::fast_forward::Cuttable;
+use crate::network_tag::NetworkTag;
 use crate::simulation::{MemberRun, RunError, ServerUse};
 use crate::storage::StorageResources;
 
@@ -30,7 +31,8 @@ pub(crate) struct RegionAdapter<'a, N> {
     lp_hosts: &'a [HostId],
     /// The region, unless it is the whole machine.
     part: Option<Part<'a>>,
-    completions: Vec<Completion>,
+    arrived: Vec<NetworkTag>,
+    left: Vec<NetworkTag>,
     /// Work that came too late.
     late: Option<(SimTime, LpId)>,
 }
@@ -50,6 +52,10 @@ impl Part<'_> {
     pub(crate) fn has(self, host: HostId) -> bool {
         self.hosts[host.index()] == self.index
     }
+
+    fn has_lp(self, lp: LpId) -> bool {
+        self.lp_regions[lp.index()] == self.index
+    }
 }
 
 impl<'a, N> RegionAdapter<'a, N> {
@@ -59,7 +65,7 @@ impl<'a, N> RegionAdapter<'a, N> {
         lp_hosts: &'a [HostId],
         part: Option<Part<'a>>,
     ) -> Self {
-        Self { network, storage, lp_hosts, part, completions: Vec::new(), late: None }
+        Self { network, storage, lp_hosts, part, arrived: Vec::new(), left: Vec::new(), late: None }
     }
 
     /// Returns the use of each I/O server of the region, with its number.
@@ -78,17 +84,17 @@ impl<'a, N> RegionAdapter<'a, N> {
     }
 }
 
-/// Between two events of a whole machine, or two spans of several regions, no completion is left to be delivered, and no work was late.
-impl<N: NetworkModel<Completion>> State for RegionAdapter<'_, N> {
+/// Between two events of a whole machine, or two spans of several regions, nothing is left to be delivered, and no work was late.
+impl<N: NetworkModel<NetworkTag>> State for RegionAdapter<'_, N> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { network, storage, lp_hosts: _, part: _, completions: _, late: _ } = self;
+        let Self { network, storage, lp_hosts: _, part: _, arrived: _, left: _, late: _ } = self;
         network.visit(visitor);
         visitor.context(storage.is_some());
         storage.iter_mut().for_each(|storage| storage.visit(visitor));
     }
 }
 
-impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
+impl<N: NetworkModel<NetworkTag>> RegionAdapter<'_, N> {
     /// Announces that the interval of length `period` which begins now may be repeated so many times.
     pub(crate) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
         self.network.watch_period(now, period, repetitions);
@@ -104,7 +110,7 @@ impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
     /// Advances the storage or the network to its next event, whichever comes first; returns the instant.
     #[cold]
     fn advance_with_storage(&mut self, outbox: &mut Outbox<Token, WorkRequest>) -> SimTime {
-        let Self { network, storage, completions, late, .. } = self;
+        let Self { network, storage, arrived, late, .. } = self;
         let storage = storage.as_mut().expect("there is storage");
         let now = match storage.next_event(network.next_event()) {
             Some(at) => {
@@ -113,12 +119,12 @@ impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
             }
             None => {
                 storage.set_timer(network);
-                network.advance(completions);
-                storage.take_arrivals(network, network.now(), completions);
+                network.advance(arrived);
+                storage.take_arrivals(network, network.now(), arrived);
                 network.now()
             }
         };
-        completions.append(&mut storage.ended);
+        arrived.extend(storage.ended.drain(..).map(NetworkTag::Ranks));
         for (completion, size) in storage.failed.drain(..) {
             completion.fail_read(size, outbox);
         }
@@ -131,9 +137,9 @@ impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
     /// Returns the error for work that would end after the last representable time.
     #[cold]
     fn end_of_time_error(&self) -> (LpId, Fault<Box<ReplayError<RouteError>>>) {
-        let files = self.storage.iter().flat_map(StorageResources::unfinished);
+        let files = self.storage.iter().flat_map(StorageResources::unfinished).map(NetworkTag::Ranks);
         let unfinished = self.network.unfinished().chain(files);
-        let lp = unfinished.map(Completion::owner).min().unwrap_or(LpId::new(0));
+        let lp = unfinished.filter_map(NetworkTag::owner).min().unwrap_or(LpId::new(0));
         let rank = Rank::new(lp.get());
         let kind = ReplayErrorKind::TimeOverflow {
             what: "a message, a computation or a sleep",
@@ -144,7 +150,7 @@ impl<N: NetworkModel<Completion>> RegionAdapter<'_, N> {
     }
 }
 
-impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
+impl RegionAdapter<'_, EpochRegion<'_, '_, NetworkTag>> {
     /// Sums up the epoch statistics of a run.
     pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
         let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
@@ -161,7 +167,7 @@ impl RegionAdapter<'_, EpochRegion<'_, '_, Completion>> {
 
 impl<'m, N> Region<RankProcess<'_, SharedMachine<'m>>> for RegionAdapter<'_, N>
 where
-    N: NetworkModel<Completion> + Send,
+    N: NetworkModel<NetworkTag> + Send,
 {
     type Message = N::Message;
     const MAX_ROUNDS: &'static [u32] = N::MAX_ROUNDS;
@@ -170,7 +176,8 @@ where
     #[inline]
     fn submit(&mut self, submitted: SubmittedWork<WorkRequest>) {
         let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
-        let WorkRequest { work, completion: tag } = request;
+        let WorkRequest { work, completion } = request;
+        let tag = NetworkTag::Ranks(completion);
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
                 let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
@@ -182,7 +189,7 @@ where
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Access(access) => {
                 let storage = self.storage.as_mut().expect("ranks that access files have storage");
-                storage.submit(&mut self.network, at, access, tag);
+                storage.submit(&mut self.network, at, access, completion);
                 if at < self.network.now() {
                     self.late.get_or_insert((at, submitter));
                 }
@@ -210,19 +217,32 @@ where
         let at = match self.storage {
             Some(_) => self.advance_with_storage(outbox),
             None => {
-                self.network.advance(&mut self.completions);
+                self.network.advance(&mut self.arrived);
                 self.network.now()
             }
         };
         if at >= END_OF_TIME {
             return Err(self.end_of_time_error());
         }
-        match self.part {
-            None => self.completions.drain(..).for_each(|completion| completion.deliver(at, outbox)),
-            Some(Part { index, lp_regions, .. }) => {
-                let is_here = |lp: LpId| lp_regions[lp.index()] == index;
-                let completions = self.completions.drain(..);
-                completions.for_each(|completion| completion.deliver_to_some(at, outbox, is_here));
+        let part = self.part;
+        let is_here = |lp: LpId| part.is_none_or(|part| part.has_lp(lp));
+        if N::ENDS_APART {
+            self.network.take_left(&mut self.left);
+        }
+        for tag in self.left.drain(..) {
+            if let NetworkTag::Ranks(completion) = tag
+                && completion.sender().is_some_and(is_here)
+            {
+                completion.sent(at, outbox);
+            }
+        }
+        for tag in self.arrived.drain(..) {
+            let NetworkTag::Ranks(completion) = tag else { unreachable!("storage takes what is for it") };
+            if is_here(completion.owner()) {
+                completion.received(at, outbox);
+            }
+            if !N::ENDS_APART && completion.sender().is_some_and(is_here) {
+                completion.sent(at, outbox);
             }
         }
         Ok(())
@@ -296,7 +316,7 @@ impl<'r, 'a, 't, 'm, N> InRegions<'r, 'a, 't, 'm, N> {
 
 impl<'t, 'm, N> Segmented<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
 where
-    N: NetworkModel<Completion> + Send,
+    N: NetworkModel<NetworkTag> + Send,
 {
     fn run(
         &mut self,
@@ -332,7 +352,7 @@ where
 
 impl<'t, 'm, N> Cuttable<'t, SharedMachine<'m>> for InRegions<'_, '_, 't, 'm, N>
 where
-    N: NetworkModel<Completion> + Send,
+    N: NetworkModel<NetworkTag> + Send,
 {
     fn run_to_cut(
         &mut self,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
 
-use mpi_model::{Completion, Machine, RankProcess, Replay};
+use mpi_model::{Machine, RankProcess, Replay};
 use netmodel::{NetworkModel, RouteError};
 use pdes_core::{
     Cluster, Ending, Engine, ForeignState, Interrupt, LpId, OrderedEngine, Progress, SimDuration, SimTime,
@@ -18,6 +18,7 @@ use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::SharedMachine;
 use crate::fast_forward::Cuttable;
+use crate::network_tag::NetworkTag;
 use crate::programs::processes_of;
 use crate::region_adapter::RegionAdapter;
 use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_cluster, sum};
@@ -82,7 +83,7 @@ pub(crate) struct InTimeOrder<'r, 'm, N> {
     pub(crate) region: &'r mut RegionAdapter<'m, N>,
 }
 
-impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
+impl<'t, 'm, N: NetworkModel<NetworkTag> + Send> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
     const IN_TIME_ORDER: bool = true;
 
     fn run(
@@ -105,7 +106,7 @@ impl<'t, 'm, N: NetworkModel<Completion> + Send> Segmented<'t, SharedMachine<'m>
     }
 }
 
-impl<'t, 'm, N: NetworkModel<Completion> + Send> Cuttable<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
+impl<'t, 'm, N: NetworkModel<NetworkTag> + Send> Cuttable<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
     fn run_to_cut(
         &mut self,
         _: &mut Cluster,

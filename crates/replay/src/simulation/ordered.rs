@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use mpi_model::Completion;
 use netmodel::{NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
@@ -10,6 +9,7 @@ use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
 use crate::contention::EpochPlan;
 use crate::fast_forward::{ForwardedRun, run_forwarded};
+use crate::network_tag::NetworkTag;
 use crate::region_adapter::RegionAdapter;
 
 /// A replay in time order that lacks its network only.
@@ -49,7 +49,7 @@ impl<'a> OrderedReplay<'a> {
     ///
     /// # Errors
     /// As [`Simulation::run`].
-    pub fn on<N: NetworkModel<Completion> + Send>(self, network: N) -> Result<(Outcome, N), RunError> {
+    pub fn on<N: NetworkModel<NetworkTag> + Send>(self, network: N) -> Result<(Outcome, N), RunError> {
         let Self { simulation, started, progress, forwards, checkpoints } = self;
         let machines = simulation.shared_machines();
         let spool = simulation.spool();

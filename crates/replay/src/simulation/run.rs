@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use mpi_model::{Completion, Findings, Machine, RankProcess, Replay, ReplayError, WaitReason};
+use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, WaitReason};
 use netmodel::epoch::EpochMachine;
 use netmodel::{ContentionFree, NetworkModel, RouteError, UncontendedNetwork, WindowMachine};
 use pdes_core::{
@@ -21,6 +21,7 @@ use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
+use crate::network_tag::NetworkTag;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::programs::Program;
 use crate::region_adapter::{InRegions, Part, RegionAdapter};
@@ -285,7 +286,7 @@ impl Simulation {
         progress: &Progress,
     ) -> Result<RegionalReplay<'r, N>, RunError>
     where
-        N: NetworkModel<Completion> + Send,
+        N: NetworkModel<NetworkTag> + Send,
     {
         let started = Instant::now();
         let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;

@@ -3,21 +3,16 @@
 use std::collections::BTreeMap;
 
 use mpi_model::{Completion, FileAccess, FileOperation as Operation, StorageKind};
-use netmodel::storage::{Client, Consequences, Packet, ServerMessage};
+use netmodel::storage::{Client, Consequences, ServerMessage};
 use netmodel::{DeviceId, Devices, FileServers, HostId, Message, NetworkModel, Storage};
 use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use super::shared_pointers::{SharedAccess, SharedPointers};
 use super::{FileRules, addressed, file_request};
+use crate::network_tag::NetworkTag;
 use crate::region_adapter::Part;
 use crate::simulation::ServerUse;
-
-/// First word of the messages of accesses at shared pointers; the second one is the number of the access.
-const SHARED: u64 = 0xff;
-
-/// Content of the message that stands for a timer.
-const TIMER: [u64; 4] = [0xfe, 0, 0, 0];
 
 /// Waiter for an access to a device or a file system.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
@@ -110,7 +105,7 @@ impl<'a> StorageResources<'a> {
     /// # Panics
     /// If it is one to a device that does not belong to the region.
     #[cold]
-    pub(crate) fn submit<N: NetworkModel<Completion>>(
+    pub(crate) fn submit<N: NetworkModel<NetworkTag>>(
         &mut self,
         network: &mut N,
         at: SimTime,
@@ -124,7 +119,7 @@ impl<'a> StorageResources<'a> {
         self.next = number.wrapping_add(1);
         let running = RunningAccess { shared: SharedAccess { access, tag, number }, step: Step::Begin };
         self.running.insert(number, running);
-        network.schedule(at, of_shared(tag, number));
+        network.schedule(at, NetworkTag::SharedAccess(number));
     }
 
     fn client(&self, lp: LpId) -> Client {
@@ -147,16 +142,16 @@ impl<'a> StorageResources<'a> {
     }
 
     /// Lets the network of a part stop at the next event here.
-    pub(crate) fn set_timer<N: NetworkModel<Completion>>(&mut self, network: &mut N) {
+    pub(crate) fn set_timer<N: NetworkModel<NetworkTag>>(&mut self, network: &mut N) {
         let Some(next) = self.next_event(None).filter(|_| self.part.is_some()) else { return };
         if self.timer.is_none_or(|at| next < at) {
             self.timer = Some(next);
-            network.schedule(next, Completion::of_storage(LpId::new(0), TIMER));
+            network.schedule(next, NetworkTag::StorageTimer);
         }
     }
 
     /// Advances to the next event.
-    pub(crate) fn advance<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
+    pub(crate) fn advance<N: NetworkModel<NetworkTag>>(&mut self, network: &mut N, now: SimTime) {
         self.devices.advance(now, &mut self.device_ends);
         for waiter in std::mem::take(&mut self.device_ends) {
             self.access_ended(network, now, waiter);
@@ -165,34 +160,34 @@ impl<'a> StorageResources<'a> {
         self.follow(network, now);
     }
 
-    /// Takes timers, messages between clients and servers, and data at shared pointers out of the completions of the network.
-    pub(crate) fn take_arrivals<N: NetworkModel<Completion>>(
+    /// Takes timers, messages between clients and servers, and data at shared pointers out of what the network has completed.
+    pub(crate) fn take_arrivals<N: NetworkModel<NetworkTag>>(
         &mut self,
         network: &mut N,
         now: SimTime,
-        completions: &mut Vec<Completion>,
+        arrived: &mut Vec<NetworkTag>,
     ) {
         self.timer = self.timer.filter(|at| *at > now);
-        completions.retain(|completion| {
-            let Some(message) = completion.storage_message() else { return true };
-            match (Packet::from_words(message), message) {
-                (Some(packet), _) => {
-                    let client = self.client(completion.owner());
+        arrived.retain(|&tag| {
+            match tag {
+                NetworkTag::Ranks(_) => return true,
+                NetworkTag::Packet(client, packet) => {
+                    let client = self.client(client);
                     // The region of the sender is told of the arrival, too.
                     let to = self.servers.destination(client, &packet);
                     if to.is_some_and(|host| self.part.is_none_or(|part| part.has(host))) {
                         self.servers.arrived(now, client, packet);
                     }
                 }
-                (None, [SHARED, number, ..]) => self.continue_shared(network, now, number as u32),
-                _ => {}
+                NetworkTag::SharedAccess(number) => self.continue_shared(network, now, number),
+                NetworkTag::StorageTimer => {}
             }
             false
         });
     }
 
     /// Continues an access at a shared pointer.
-    fn continue_shared<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, number: u32) {
+    fn continue_shared<N: NetworkModel<NetworkTag>>(&mut self, network: &mut N, now: SimTime, number: u32) {
         let Some(RunningAccess { shared, step }) = self.running.get(&number).copied() else { return };
         match step {
             Step::Begin => {
@@ -206,11 +201,13 @@ impl<'a> StorageResources<'a> {
     }
 
     /// Carries out what the servers have caused.
-    fn follow<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime) {
+    fn follow<N: NetworkModel<NetworkTag>>(&mut self, network: &mut N, now: SimTime) {
         let Consequences { messages, ended, failed } = std::mem::take(&mut self.consequences);
         for ServerMessage { from, to, bytes, order, client, packet } in messages {
-            let tag = Completion::of_storage(client.lp, packet.to_words());
-            send(network, now, (from, to), (bytes, order), tag);
+            let submitter = client.lp;
+            let tag = NetworkTag::Packet(submitter, packet);
+            let message = Message { at: now, order, submitter, src: from, dst: to, size: bytes, tag };
+            send(network, message);
         }
         ended.into_iter().for_each(|waiter| self.access_ended(network, now, waiter));
         for (waiter, beyond) in failed {
@@ -226,7 +223,7 @@ impl<'a> StorageResources<'a> {
         }
     }
 
-    fn access_ended<N: NetworkModel<Completion>>(&mut self, network: &mut N, now: SimTime, waiter: Waiter) {
+    fn access_ended<N: NetworkModel<NetworkTag>>(&mut self, network: &mut N, now: SimTime, waiter: Waiter) {
         let number = match waiter {
             Waiter::Rank(tag) => return self.ended.push(tag),
             Waiter::Shared(number) => number,
@@ -235,8 +232,7 @@ impl<'a> StorageResources<'a> {
         match self.remote(&shared).filter(|_| shared.access.operation == Operation::Read) {
             Some((client, owner)) => {
                 self.running.insert(number, RunningAccess { shared, step: Step::TransferAfter });
-                let bytes = Bytes::new(shared.access.bytes);
-                send(network, now, (owner, client), (bytes, 0), of_shared(shared.tag, number));
+                send_shared(network, now, (owner, client), &shared);
             }
             None => self.end_shared(network, now, shared),
         }
@@ -252,7 +248,7 @@ impl<'a> StorageResources<'a> {
     }
 
     /// Begins an access that has got its pointer.
-    fn begin_shared<N: NetworkModel<Completion>>(
+    fn begin_shared<N: NetworkModel<NetworkTag>>(
         &mut self,
         network: &mut N,
         now: SimTime,
@@ -262,8 +258,7 @@ impl<'a> StorageResources<'a> {
             Some(hosts) => {
                 let running = RunningAccess { shared, step: Step::TransferBefore };
                 self.running.insert(shared.number, running);
-                let tag = of_shared(shared.tag, shared.number);
-                send(network, now, hosts, (Bytes::new(shared.access.bytes), 0), tag);
+                send_shared(network, now, hosts, &shared);
             }
             None => self.access_shared(now, shared),
         }
@@ -275,7 +270,7 @@ impl<'a> StorageResources<'a> {
     }
 
     /// Ends an access at a shared pointer, and begins the next one.
-    fn end_shared<N: NetworkModel<Completion>>(
+    fn end_shared<N: NetworkModel<NetworkTag>>(
         &mut self,
         network: &mut N,
         now: SimTime,
@@ -346,19 +341,19 @@ impl State for StorageResources<'_> {
     }
 }
 
-/// Returns the completion of a message of an access at a shared pointer.
-fn of_shared(tag: Completion, number: u32) -> Completion {
-    Completion::of_storage(tag.owner(), [SHARED, number.into(), 0, 0])
+/// Sends the data of an access at a shared pointer.
+fn send_shared<N: NetworkModel<NetworkTag>>(
+    network: &mut N,
+    at: SimTime,
+    (src, dst): (HostId, HostId),
+    &SharedAccess { access, tag, number }: &SharedAccess,
+) {
+    let (submitter, size) = (tag.owner(), Bytes::new(access.bytes));
+    let tag = NetworkTag::SharedAccess(number);
+    send(network, Message { at, order: 0, submitter, src, dst, size, tag });
 }
 
-/// Sends data or a request between two hosts, without an envelope.
-fn send<N: NetworkModel<Completion>>(
-    network: &mut N,
-    now: SimTime,
-    (src, dst): (HostId, HostId),
-    (size, order): (Bytes, u64),
-    tag: Completion,
-) {
-    let message = Message { at: now, order, submitter: tag.owner(), src, dst, size, tag };
+/// Sends a message without an envelope.
+fn send<N: NetworkModel<NetworkTag>>(network: &mut N, message: Message<NetworkTag>) {
     network.send(message).expect("routes between clients and servers are checked before the replay");
 }
