@@ -1,10 +1,7 @@
 //! The seam of network models: a bus that carries one message at a time, in this file and one row of the registry.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
-use pdes_core::{Progress, SimDuration, SimTime};
+use pdes_core::{EventQueue, Progress, SimDuration, SimTime};
 use pdes_replay::{
     Config, MODELS, Model, ModelSection, OrderedNetwork, Outcome, Parallelism, Report, RunError, Simulation,
 };
@@ -19,23 +16,17 @@ struct Bus<T> {
     section: BusSection,
     now: SimTime,
     idle_from: SimTime,
-    /// Messages that leave, in this order.
-    leaving: VecDeque<(SimTime, T)>,
+    leaving: EventQueue<T>,
     left: Vec<T>,
-    /// Order numbers of pending work, by its end.
-    ends: BinaryHeap<Reverse<(SimTime, usize)>>,
-    /// Tags by order number, from that of the front.
-    tags: VecDeque<Option<T>>,
-    first: usize,
+    ends: EventQueue<T>,
     messages: u64,
 }
 
 impl<T> Bus<T> {
     fn new(section: BusSection) -> Self {
         let (now, idle_from) = (SimTime::ZERO, SimTime::ZERO);
-        let (leaving, left) = (VecDeque::new(), Vec::new());
-        let (ends, tags) = (BinaryHeap::new(), VecDeque::new());
-        Self { section, now, idle_from, leaving, left, ends, tags, first: 0, messages: 0 }
+        let (leaving, left, ends) = (EventQueue::default(), Vec::new(), EventQueue::default());
+        Self { section, now, idle_from, leaving, left, ends, messages: 0 }
     }
 }
 
@@ -48,7 +39,7 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
         let duration = SimDuration::from_picos(picos_per_byte * size.get());
         self.idle_from = self.idle_from.max(at).saturating_add(duration);
         self.messages += 1;
-        self.leaving.push_back((self.idle_from, tag));
+        self.leaving.add(self.idle_from, tag);
         self.schedule(self.idle_from.saturating_add(SimDuration::from_picos(picos_of_latency)), tag);
         Ok(())
     }
@@ -58,34 +49,18 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
     }
 
     fn schedule(&mut self, at: SimTime, tag: T) {
-        self.ends.push(Reverse((at, self.first + self.tags.len())));
-        self.tags.push_back(Some(tag));
+        self.ends.add(at, tag);
     }
 
     fn next_event(&mut self) -> Option<SimTime> {
-        let end = self.ends.peek().map(|Reverse((at, _))| *at);
-        end.into_iter().chain(self.leaving.front().map(|(at, _)| *at)).min()
+        self.ends.next().into_iter().chain(self.leaving.next()).min()
     }
 
     fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         self.now = now;
-        while let Some(&(at, tag)) = self.leaving.front()
-            && at == now
-        {
-            self.leaving.pop_front();
-            self.left.push(tag);
-        }
-        while let Some(&Reverse((at, order))) = self.ends.peek()
-            && at == now
-        {
-            self.ends.pop();
-            done.extend(self.tags[order - self.first].take());
-        }
-        while self.tags.front().is_some_and(Option::is_none) {
-            self.tags.pop_front();
-            self.first += 1;
-        }
+        self.left.extend(std::iter::from_fn(|| self.leaving.pop_due(now)));
+        done.extend(std::iter::from_fn(|| self.ends.pop_due(now)));
     }
 
     fn take_left(&mut self, left: &mut Vec<T>) {
@@ -97,7 +72,7 @@ impl<T: Copy> NetworkModel<T> for Bus<T> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.tags.iter().copied().flatten()
+        self.ends.iter().copied()
     }
 }
 

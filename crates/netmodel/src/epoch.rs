@@ -57,11 +57,10 @@ pub(crate) mod unit;
 
 use std::ops::Range;
 
-use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, IndexedEventHeap, SimDuration, SimTime, State, StateVisitor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::flow::event_queue::{EventQueue, IndexedEventHeap};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
@@ -391,9 +390,7 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
         if is_boundary {
             self.cross_boundary(&mut due);
         }
-        while let Some((_, tag)) = self.timers.pop_before(end) {
-            done.push(tag);
-        }
+        done.extend(std::iter::from_fn(|| self.timers.pop_due(now)));
         for region in due.drain(..) {
             self.regions[region as usize].begin(&self.context, now);
             self.mark_stale(region);

@@ -16,7 +16,6 @@
 //! with `surf/precision`; with a precision of zero no event moves.
 
 pub(crate) mod cpu;
-pub(crate) mod event_queue;
 mod parts;
 mod pending;
 mod progress;
@@ -26,7 +25,7 @@ mod state;
 mod watched_period;
 pub mod windows;
 
-use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +34,6 @@ use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
 use crate::{HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
 use cpu::Cpus;
-use event_queue::EventQueue;
 use pending::{MessageOrder, PendingId, PendingList, Work};
 use progress::Progress;
 use recorder::LoadRecorder;

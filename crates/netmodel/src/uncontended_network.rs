@@ -3,11 +3,10 @@
 
 use rustc_hash::FxHashMap;
 
-use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::event_queue::EventQueue;
 use crate::{
     ContentionFree, HostId, Message, NetworkModel, NetworkParameters, PathCost, Platform, RouteError,
 };
@@ -128,10 +127,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for Unconten
     fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.ends.next() else { return };
         self.now = now;
-        let after = now.saturating_add(SimDuration::from_picos(1));
-        while let Some((_, tag)) = self.ends.pop_before(after) {
-            done.push(tag);
-        }
+        done.extend(std::iter::from_fn(|| self.ends.pop_due(now)));
     }
 
     fn now(&self) -> SimTime {

@@ -113,6 +113,8 @@ impl<N: NetworkModel<NetworkTag>> RegionAdapter<'_, N> {
         let Self { network, storage, arrived, late, .. } = self;
         let storage = storage.as_mut().expect("there is storage");
         let now = match storage.next_event(network.next_event()) {
+            // What would end later never does.
+            Some(at) if at >= END_OF_TIME => at,
             Some(at) => {
                 storage.advance(network, at);
                 at

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use super::message::{FlowUpdate, MessageSpec, Outbox};
 use super::region::Region;
 use super::route::NetworkContext;
 use super::{EpochError, link_totals, make_context, make_regions};
-use crate::flow::event_queue::EventQueue;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
@@ -330,10 +329,7 @@ impl<T: Copy + Send> EpochRegion<'_, '_, T> {
         self.now = now;
         self.upcoming = None;
         self.region.finish(now, done);
-        let end = now.saturating_add(SimDuration::from_picos(1));
-        while let Some((_, tag)) = self.timers.pop_before(end) {
-            done.push(tag);
-        }
+        done.extend(std::iter::from_fn(|| self.timers.pop_due(now)));
         self.region.begin(&self.machine.context, now);
     }
 

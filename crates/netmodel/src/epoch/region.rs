@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pdes_core::{Bytes, SimDuration, SimTime, State};
+use pdes_core::{Bytes, EventQueue, SimDuration, SimTime, State};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,6 @@ use super::route::{NetworkContext, RegionRoute, RouteCache};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, LatencyFactors, WireVolumes};
 use crate::flow::cpu::Cpus;
-use crate::flow::event_queue::EventQueue;
 use crate::link_load::LinkTotals;
 use crate::region::RegionId;
 use crate::{HostId, LinkId, RouteError};

@@ -1,10 +1,9 @@
 //! Computations that share the cores of hosts.
 
-use pdes_core::{SimTime, State, StateVisitor};
+use pdes_core::{IndexedEventHeap, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
 use crate::Host;
 

@@ -6,10 +6,9 @@
 //! Processor Sharing Approach to Flow Control", IEEE/ACM TON 1(3), 1993, section III). A flow at its bound is tracked
 //! individually.
 
-use pdes_core::{SimTime, State, StateVisitor};
+use pdes_core::{IndexedEventHeap, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
-use super::event_queue::IndexedEventHeap;
 use super::{PICOS, later};
 use crate::MaxMin;
 use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};

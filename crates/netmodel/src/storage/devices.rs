@@ -1,15 +1,13 @@
 //! The devices of a machine, with the accesses in progress and to come.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 
-use pdes_core::{SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, IndexedEventHeap, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessId, Device};
 use crate::DeviceId;
-use crate::flow::event_queue::IndexedEventHeap;
 
 /// Devices with their accesses; `T` is the tag that the caller attaches to an access, and gets back on its end.
 ///
@@ -46,22 +44,10 @@ struct Accesses<T> {
     /// Tags by the numbers of accesses; `None` for a free number.
     tags: Vec<Option<T>>,
     /// Accesses to come, in the order of submission at one instant.
-    upcoming: BinaryHeap<Reverse<Scheduled>>,
+    upcoming: EventQueue<AccessId>,
     /// Accesses to come by their numbers, with their devices.
     #[state(plain)]
     requests: Vec<Option<(DeviceId, Access)>>,
-    #[state(saved = "the order of accesses matters, not their number")]
-    submitted: u64,
-}
-
-/// The begin or the end of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
-pub(super) struct Scheduled {
-    pub(super) at: SimTime,
-    /// Order among those of one instant.
-    #[state(saved = "the order matters, not the number")]
-    pub(super) order: u64,
-    pub(super) id: AccessId,
 }
 
 impl<T: Copy> Devices<T> {
@@ -70,7 +56,7 @@ impl<T: Copy> Devices<T> {
         let mut next_ends = IndexedEventHeap::default();
         next_ends.grow(devices.len());
         let (tags, requests) = (Vec::new(), Vec::new());
-        let accesses = Accesses { tags, upcoming: BinaryHeap::new(), requests, submitted: 0 };
+        let accesses = Accesses { tags, upcoming: EventQueue::default(), requests };
         Self { devices, next_ends, accesses, ended: Vec::new() }
     }
 
@@ -80,21 +66,19 @@ impl<T: Copy> Devices<T> {
     /// If there is no such device.
     pub fn submit(&mut self, at: SimTime, device: DeviceId, access: Access, tag: T) {
         assert!(device.index() < self.devices.len(), "device {device} of {}", self.devices.len());
-        let Accesses { tags, upcoming, requests, submitted } = &mut self.accesses;
+        let Accesses { tags, upcoming, requests } = &mut self.accesses;
         let id = tags.iter().position(Option::is_none).unwrap_or(tags.len());
         if id == tags.len() {
             tags.push(None);
             requests.push(None);
         }
         (tags[id], requests[id]) = (Some(tag), Some((device, access)));
-        upcoming.push(Reverse(Scheduled { at, order: *submitted, id: id as AccessId }));
-        *submitted += 1;
+        upcoming.add(at, id as AccessId);
     }
 
     /// Returns the time of the next begin or end of an access.
     pub fn next_event(&mut self) -> Option<SimTime> {
-        let begin = self.accesses.upcoming.peek().map(|Reverse(begin)| begin.at);
-        [begin, self.next_ends.next()].into_iter().flatten().min()
+        [self.accesses.upcoming.next(), self.next_ends.next()].into_iter().flatten().min()
     }
 
     /// Advances to the next event, and appends the tags of the accesses that end then.
@@ -108,10 +92,7 @@ impl<T: Copy> Devices<T> {
             // A forged state may have accesses that nobody has submitted.
             ended.extend(self.ended.drain(..).filter_map(|id| tags.get_mut(id as usize)?.take()));
         }
-        while let Some(Reverse(Scheduled { at, order: _, id })) = self.accesses.upcoming.peek().copied()
-            && at <= now
-        {
-            self.accesses.upcoming.pop();
+        while let Some(id) = self.accesses.upcoming.pop_due(now) {
             let request = self.accesses.requests[id as usize].take();
             let (device, access) = request.expect("an access to come has its request");
             let number = device.get();
@@ -130,13 +111,13 @@ impl<T: Copy> Devices<T> {
 impl<T> Accesses<T> {
     /// Returns whether each access to come is one of so many devices, and comes once.
     fn fits(&self, devices: usize) -> bool {
-        let Self { tags, upcoming, requests, submitted: _ } = self;
-        let is_known = |id: AccessId| {
+        let Self { tags, upcoming, requests } = self;
+        let is_known = |&id: &AccessId| {
             let request = requests.get(id as usize).copied().flatten();
             request.is_some_and(|(device, _)| device.index() < devices)
         };
-        let ids: BTreeSet<AccessId> = upcoming.iter().map(|Reverse(begin)| begin.id).collect();
-        requests.len() == tags.len() && ids.len() == upcoming.len() && ids.into_iter().all(is_known)
+        let ids: BTreeSet<AccessId> = upcoming.iter().copied().collect();
+        requests.len() == tags.len() && ids.len() == upcoming.iter().count() && ids.iter().all(is_known)
     }
 }
 

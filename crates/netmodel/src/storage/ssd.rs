@@ -1,12 +1,8 @@
 //! A solid-state disk: channels that work at the same time, each with a latency, and a write cache.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use pdes_core::{SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
-use super::devices::Scheduled;
 use super::{Access, AccessHistory, AccessId, Device, Direction, read_parameters};
 use crate::flow::{PICOS, later};
 use crate::quantity::{Bandwidth, Size, Time};
@@ -67,9 +63,7 @@ struct SsdState {
     /// Instant from which each channel is free.
     free_from: Vec<SimTime>,
     /// Ends of accesses in progress, in the order of their begin at one instant.
-    ends: BinaryHeap<Reverse<Scheduled>>,
-    #[state(saved = "the order of accesses matters, not their number")]
-    begun: u64,
+    ends: EventQueue<AccessId>,
     /// Amount in the write cache at an instant \[B\].
     cached: f64,
     cached_at: SimTime,
@@ -89,8 +83,7 @@ pub(super) fn build(parameters: toml::Table) -> Result<Box<dyn Device>, String> 
     }
     let state = SsdState {
         free_from: vec![SimTime::ZERO; channels as usize],
-        ends: BinaryHeap::new(),
-        begun: 0,
+        ends: EventQueue::default(),
         cached: 0.0,
         cached_at: SimTime::ZERO,
     };
@@ -157,7 +150,7 @@ impl Device for Ssd {
     fn idle(&self) -> Box<dyn Device> {
         let free_from = vec![SimTime::ZERO; self.channels()];
         let state =
-            SsdState { free_from, ends: BinaryHeap::new(), begun: 0, cached: 0.0, cached_at: SimTime::ZERO };
+            SsdState { free_from, ends: EventQueue::default(), cached: 0.0, cached_at: SimTime::ZERO };
         Box::new(Self { state, ..self.clone() })
     }
 
@@ -202,21 +195,15 @@ impl Device for Ssd {
             });
             ends.max().unwrap_or(now)
         };
-        self.state.ends.push(Reverse(Scheduled { at: end, order: self.state.begun, id }));
-        self.state.begun += 1;
+        self.state.ends.add(end, id);
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.state.ends.peek().map(|Reverse(end)| end.at)
+        self.state.ends.next()
     }
 
     fn advance(&mut self, now: SimTime, ended: &mut Vec<AccessId>) {
-        while let Some(Reverse(Scheduled { at, order: _, id })) = self.state.ends.peek().copied()
-            && at <= now
-        {
-            self.state.ends.pop();
-            ended.push(id);
-        }
+        ended.extend(std::iter::from_fn(|| self.state.ends.pop_due(now)));
     }
 
     fn has_positions(&self) -> bool {

@@ -1,12 +1,9 @@
 //! The wrapper that profiles a logical process.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Bins, Blocks};
-use crate::{Fault, LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
+use crate::{EventQueue, Fault, LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// A process that behaves as the one that it wraps, and profiles it; see [`Profile`](super::Profile).
 #[derive(Debug)]
@@ -17,8 +14,8 @@ pub struct Profiled<P: Process> {
     block: u32,
     /// Length of the longest chain of dependent steps up to the last step of the process.
     pub(super) depth: u64,
-    /// Send times and depths of tokens that were sent at or after the process's clock.
-    ahead: BinaryHeap<Reverse<(SimTime, u64)>>,
+    /// Depths of tokens that were sent at or after the process's clock.
+    ahead: EventQueue<u64>,
     pub(super) work: Bins,
     pub(super) tokens: u64,
     /// Number of tokens by the first level at which sender and receiver have different workers.
@@ -42,7 +39,7 @@ impl<P: Process> Profiled<P> {
             blocks,
             block: blocks.of(lp),
             depth: 0,
-            ahead: BinaryHeap::new(),
+            ahead: EventQueue::default(),
             work: Bins::default(),
             tokens: 0,
             cuts: [0; Blocks::MAX_LEVELS],
@@ -59,12 +56,8 @@ impl<P: Process> Profiled<P> {
     /// passed its send time, because a transfer takes time.
     fn catch_up(&mut self) {
         let now = self.inner.clock();
-        while let Some(&Reverse((sent, depth))) = self.ahead.peek() {
-            if sent >= now {
-                break;
-            }
+        while let Some((_, depth)) = self.ahead.pop_before(now) {
             self.depth = self.depth.max(depth);
-            self.ahead.pop();
         }
     }
 
@@ -99,7 +92,7 @@ impl<P: Process> Process for Profiled<P> {
         token: Self::Token,
         outbox: &mut Outbox<Self::Token, Self::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
-        self.ahead.push(Reverse((token.sent, token.depth)));
+        self.ahead.add(token.sent, token.depth);
         self.outbox.sender = outbox.sender;
         let wake = self.inner.deliver(token.token, &mut self.outbox);
         self.forward(self.depth.max(token.depth), outbox);

@@ -1,12 +1,10 @@
 //! The regional engine: processes that belong to regions.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use pdes_core::{
-    Cluster, ClusterError, Ending, ExchangeCounts, Fault, LpId, Outbox, Pause, Process, Progress, Region,
-    RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, Run, RunParameters,
+    Cluster, ClusterError, Ending, EventQueue, ExchangeCounts, Fault, LpId, Outbox, Pause, Process, Progress,
+    Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalMemberRun, RegionalRun, Run, RunParameters,
     SimDuration, SimTime, SubmittedWork, Turn, UnorderedConditional, Wake,
 };
 use proptest::prelude::*;
@@ -26,8 +24,7 @@ enum Order {
 /// A region with a first-come, first-served queue that also carries tokens to other regions.
 struct TestRegion {
     me: RegionIndex,
-    events: BinaryHeap<Reverse<(SimTime, u64, LpId)>>,
-    filed: u64,
+    events: EventQueue<LpId>,
     free_at: SimTime,
     /// Tokens that leave at the next boundary (`leaving`), those that leave now (`sent`), and those that have arrived (`coming`).
     leaving: Vec<(RegionIndex, Parcel)>,
@@ -46,14 +43,9 @@ struct Parcel {
 
 impl TestRegion {
     fn new(me: RegionIndex) -> Self {
-        let (events, leaving, sent, coming) = (BinaryHeap::new(), Vec::new(), Vec::new(), Vec::new());
+        let (events, leaving, sent, coming) = (EventQueue::default(), Vec::new(), Vec::new(), Vec::new());
         let (free_at, now) = (SimTime::ZERO, SimTime::ZERO);
-        Self { me, events, filed: 0, free_at, leaving, sent, coming, now, rounds: 0 }
-    }
-
-    fn plan(&mut self, at: SimTime, lp: LpId) {
-        self.filed += 1;
-        self.events.push(Reverse((at, self.filed, lp)));
+        Self { me, events, free_at, leaving, sent, coming, now, rounds: 0 }
     }
 }
 
@@ -66,10 +58,10 @@ impl Region<TestProcess> for TestRegion {
         match order {
             Order::Serve(picos) => {
                 self.free_at = at.max(self.free_at) + SimDuration::from_picos(picos);
-                self.plan(self.free_at, from);
+                self.events.add(self.free_at, from);
             }
             Order::Carry { to, home, after } if home == self.me => {
-                self.plan(at + SimDuration::from_picos(after), to);
+                self.events.add(at + SimDuration::from_picos(after), to);
             }
             Order::Carry { to, home, after } => {
                 let at = at + SimDuration::from_picos(after.max(EPOCH));
@@ -79,11 +71,11 @@ impl Region<TestProcess> for TestRegion {
     }
 
     fn next_event_time(&mut self) -> Option<SimTime> {
-        self.events.peek().map(|&Reverse((at, ..))| at)
+        self.events.next()
     }
 
     fn advance(&mut self, outbox: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
-        let Some(Reverse((at, _, lp))) = self.events.pop() else { return Ok(()) };
+        let Some((at, lp)) = self.events.pop_before(SimTime::MAX) else { return Ok(()) };
         assert!(at >= self.now);
         self.now = at;
         outbox.send(lp, at);
@@ -113,7 +105,7 @@ impl Region<TestProcess> for TestRegion {
         self.coming.sort_unstable();
         for Parcel { at, to, .. } in std::mem::take(&mut self.coming) {
             assert!(at >= epoch.start);
-            self.plan(at, to);
+            self.events.add(at, to);
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Event queues.
+//! Event queues: the events of a resource, and the earliest events of its parts.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use pdes_core::{SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
+
+use crate::{SimDuration, SimTime, State, StateVisitor};
 
 /// A time and a number in one integer, for fast comparison by both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,78 +37,88 @@ impl State for EventKey {
 }
 
 /// Queue of events at fixed instants, ordered by time and then by insertion.
-#[derive(Debug, Serialize, Deserialize, State)]
-pub(crate) struct EventQueue<P> {
-    queue: BinaryHeap<Reverse<Entry<P>>>,
+///
+/// ```
+/// use pdes_core::{EventQueue, SimTime};
+///
+/// let [now, later] = [1, 2].map(SimTime::from_picos);
+/// let mut events = EventQueue::default();
+/// [(later, "c"), (now, "a"), (now, "b")].into_iter().for_each(|(at, event)| events.add(at, event));
+/// assert_eq!(events.next(), Some(now));
+/// assert_eq!([(); 3].map(|()| events.pop_before(later)), [Some((now, "a")), Some((now, "b")), None]);
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize, State)]
+pub struct EventQueue<E> {
+    queue: BinaryHeap<Reverse<Entry<E>>>,
     #[state(saved = "numbers only have an order")]
     added: u64,
 }
 
 /// Ordered by its key, which is unique.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
-struct Entry<P> {
+struct Entry<E> {
     key: EventKey,
-    event: P,
+    event: E,
 }
 
-impl<P> PartialEq for Entry<P> {
+impl<E> PartialEq for Entry<E> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<P> Eq for Entry<P> {}
+impl<E> Eq for Entry<E> {}
 
-impl<P> PartialOrd for Entry<P> {
+impl<E> PartialOrd for Entry<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<P> Ord for Entry<P> {
+impl<E> Ord for Entry<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
-impl<P> Default for EventQueue<P> {
+impl<E> Default for EventQueue<E> {
     fn default() -> Self {
         Self { queue: BinaryHeap::new(), added: 0 }
     }
 }
 
-impl<P> EventQueue<P> {
+impl<E> EventQueue<E> {
     /// Adds an event. `O(log n)`.
-    pub(crate) fn add(&mut self, at: SimTime, event: P) {
+    pub fn add(&mut self, at: SimTime, event: E) {
         self.added += 1;
         self.queue.push(Reverse(Entry { key: EventKey::new(at, self.added), event }));
     }
 
     /// Returns the number of events added so far.
-    pub(crate) fn added(&self) -> u64 {
+    pub fn added(&self) -> u64 {
         self.added
     }
 
     /// Returns the queued events in unspecified order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
         self.queue.iter().map(|entry| &entry.0.event)
     }
 
     /// Returns the queued events in their order. `O(n log n)`.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &P> {
-        let mut entries: Vec<&Entry<P>> = self.queue.iter().map(|entry| &entry.0).collect();
+    pub fn in_order(&self) -> impl Iterator<Item = &E> {
+        let mut entries: Vec<&Entry<E>> = self.queue.iter().map(|entry| &entry.0).collect();
         entries.sort();
         entries.into_iter().map(|entry| &entry.event)
     }
 
     /// Returns the time of the first event.
-    pub(crate) fn next(&self) -> Option<SimTime> {
+    pub fn next(&self) -> Option<SimTime> {
         self.queue.peek().map(|entry| entry.0.key.at())
     }
 
     /// Removes the first event if its time is before `end` and it is one of the first `added` that were added. `O(log
     /// n)`.
-    pub(crate) fn pop_early(&mut self, end: SimTime, added: u64) -> Option<(SimTime, P)> {
+    pub fn pop_early(&mut self, end: SimTime, added: u64) -> Option<(SimTime, E)> {
         if self.queue.peek()?.0.key.number() > added {
             return None;
         }
@@ -115,31 +126,37 @@ impl<P> EventQueue<P> {
     }
 
     /// Changes all events, which keep their times. `O(n)`.
-    pub(crate) fn for_each(&mut self, mut change: impl FnMut(&mut P)) {
+    pub fn for_each(&mut self, mut change: impl FnMut(&mut E)) {
         let mut entries = std::mem::take(&mut self.queue).into_vec();
         entries.iter_mut().for_each(|Reverse(entry)| change(&mut entry.event));
         self.queue = entries.into();
     }
 
     /// Returns, for each event in order, whether it is one of the first `added` that were added. `O(n log n)`.
-    pub(crate) fn are_early(&self, added: u64) -> Vec<bool> {
+    pub fn are_early(&self, added: u64) -> Vec<bool> {
         let mut keys: Vec<EventKey> = self.queue.iter().map(|entry| entry.0.key).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.number() <= added).collect()
     }
 
     /// Removes the first event if its time is before `end`. `O(log n)`.
-    pub(crate) fn pop_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
+    pub fn pop_before(&mut self, end: SimTime) -> Option<(SimTime, E)> {
         if self.next()? >= end {
             return None;
         }
-        self.queue.pop().map(|Reverse(Entry { key: moment, event })| (moment.at(), event))
+        self.queue.pop().map(|Reverse(Entry { key, event })| (key.at(), event))
+    }
+
+    /// Removes the first event if its time has come; that of [`SimTime::MAX`] never does. `O(log n)`.
+    pub fn pop_due(&mut self, now: SimTime) -> Option<E> {
+        self.pop_before(now.saturating_add(SimDuration::from_picos(1))).map(|(_, event)| event)
     }
 }
 
-/// Indexed binary heap of the earliest event of each group; an event can move in both directions.
+/// Indexed binary heap of the earliest event of each group, such as the flows of a link or the parts of a machine; an event can move in both
+/// directions.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct IndexedEventHeap {
+pub struct IndexedEventHeap {
     /// Heap by time and group: no event is before its parent at half its position, counted from 1. An event that
     /// moves a little, as all do when a change reaches everything, mostly keeps its position.
     heap: Vec<EventKey>,
@@ -160,14 +177,15 @@ impl State for IndexedEventHeap {
 
 impl IndexedEventHeap {
     /// Makes room for this many groups.
-    pub(crate) fn grow(&mut self, groups: usize) {
+    pub fn grow(&mut self, groups: usize) {
         if self.positions.len() < groups {
             self.positions.resize(groups, NO_POSITION);
         }
     }
 
     /// Sets the earliest event of a group. `O(log n)`.
-    pub(crate) fn set(&mut self, group: u32, at: Option<SimTime>) {
+    #[inline]
+    pub fn set(&mut self, group: u32, at: Option<SimTime>) {
         let place = self.positions[group as usize];
         match at {
             Some(at) if place == NO_POSITION => {
@@ -230,19 +248,22 @@ impl IndexedEventHeap {
     }
 
     /// Returns the time of the event of a group.
-    pub(crate) fn of_group(&self, group: u32) -> Option<SimTime> {
+    #[inline]
+    pub fn of_group(&self, group: u32) -> Option<SimTime> {
         let position = *self.positions.get(group as usize)?;
         self.heap.get(position as usize).map(|event| event.at())
     }
 
     /// Returns the time of the earliest event.
-    pub(crate) fn next(&self) -> Option<SimTime> {
+    #[inline]
+    pub fn next(&self) -> Option<SimTime> {
         self.heap.first().map(|event| event.at())
     }
 
     /// Removes the earliest event if it is before `end`; returns its group, which then has none. On a tie the group
     /// of the lowest number comes first. `O(log n)`.
-    pub(crate) fn pop_before(&mut self, end: SimTime) -> Option<u32> {
+    #[inline]
+    pub fn pop_before(&mut self, end: SimTime) -> Option<u32> {
         let event = self.heap.first().filter(|event| event.at() < end)?;
         let group = event.number() as u32;
         self.remove(0);
@@ -254,7 +275,7 @@ impl IndexedEventHeap {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{IndexedEventHeap, SimTime};
+    use super::*;
 
     proptest! {
         #[test]
