@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Length of the start of a file that suffices to recognise it \[B\].
-pub(crate) const HEAD: usize = 4096;
+use crate::format::HEAD;
 
 /// Advice for traces of other tools.
 const RECORD: &str = "this format is not read; record the program with `pdes-replay trace acquire`";

@@ -2,13 +2,15 @@
 //!
 //! A format is one file, which implements [`TraceSource`], and one row of [`FORMATS`].
 
-use std::fs::File;
+use std::cell::OnceCell;
+use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trace_mmap::{ARCHIVE_MAGIC, Trace, TraceError, TraceSource};
 
 use crate::error::InputError;
+use crate::text::Stream;
 use crate::{darshan, files, foreign, goal, paraver};
 
 /// A row of the registry.
@@ -16,10 +18,10 @@ use crate::{darshan, files, foreign, goal, paraver};
 pub struct Format {
     /// Name, for errors and documentation.
     pub name: &'static str,
-    /// Returns whether a file has this format, by its first bytes, up to [`HEAD`]; those of a directory are empty.
-    pub knows: fn(path: &Path, head: &[u8]) -> bool,
+    /// Returns whether a candidate has this format.
+    pub knows: fn(&Candidate) -> bool,
     /// Opens a trace of this format.
-    pub open: fn(path: &Path) -> Result<Input, TraceError>,
+    pub open: fn(&Candidate) -> Result<Input, TraceError>,
 }
 
 /// An opened trace.
@@ -33,32 +35,96 @@ pub enum Input {
 }
 
 /// Number of bytes by which formats are distinguished \[B\].
-pub const HEAD: u64 = 64;
+pub const HEAD: usize = 4096;
+
+/// A file or directory that may be a trace.
+#[derive(Debug)]
+pub struct Candidate {
+    path: PathBuf,
+    head: Vec<u8>,
+    text: OnceCell<Vec<u8>>,
+    siblings: OnceCell<Vec<PathBuf>>,
+}
+
+impl Candidate {
+    /// Reads the head of a file; that of a directory is empty.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn new(path: &Path) -> Result<Self, TraceError> {
+        let mut head = Vec::new();
+        if !path.is_dir() {
+            let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+            read.map_err(InputError::io(path))?;
+        }
+        let (text, siblings) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { path: path.to_path_buf(), head, text, siblings })
+    }
+
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the first bytes of the file, up to [`HEAD`].
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Returns the first bytes of the file after decompression, up to [`HEAD`]; fewer if its compressed form is damaged.
+    pub fn text(&self) -> &[u8] {
+        if Stream::is_compressed(&self.head) {
+            self.text.get_or_init(|| Stream::open(&self.path).map(Stream::into_head).unwrap_or_default())
+        } else {
+            &self.head
+        }
+    }
+
+    /// Returns the files in a directory, or beside a file and the file itself, sorted by their paths; none if they cannot be listed.
+    pub fn siblings(&self) -> &[PathBuf] {
+        self.siblings.get_or_init(|| {
+            let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let dir = if self.path.is_dir() { &self.path } else { parent.unwrap_or(Path::new(".")) };
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            let mut siblings: Vec<_> = entries.map(|entry| entry.path()).collect();
+            siblings.sort_unstable();
+            siblings
+        })
+    }
+}
 
 /// All formats, in the order in which they are asked. The last one takes what no other knows.
 pub static FORMATS: [Format; 6] = [
     Format {
         name: "archive",
-        knows: |_, head| head.starts_with(&ARCHIVE_MAGIC),
-        open: |path| Ok(Input::Archive(Trace::open(path)?)),
+        knows: |candidate| candidate.head().starts_with(&ARCHIVE_MAGIC),
+        open: |candidate| Ok(Input::Archive(Trace::open(candidate.path())?)),
     },
     Format {
         name: "shard",
-        knows: |_, head| head.starts_with(ti_shard::MAGIC.as_bytes()),
-        open: |path| files::merged(path).map(Input::Source),
+        knows: |candidate| candidate.head().starts_with(ti_shard::MAGIC.as_bytes()),
+        open: |candidate| files::merged(candidate.path()).map(Input::Source),
     },
     Format {
         name: "goal",
-        knows: |_, head| ::goal::is_schedule(head),
-        open: |path| goal::open(path).map(Input::Source),
+        knows: |candidate| ::goal::is_schedule(candidate.head()),
+        open: |candidate| goal::open(candidate.path()).map(Input::Source),
     },
-    Format { name: "paraver", knows: paraver::knows, open: |path| Ok(Input::Source(paraver::open(path))) },
+    Format {
+        name: "paraver",
+        knows: |candidate| candidate.text().starts_with(paraver::MAGIC),
+        open: |candidate| Ok(Input::Source(paraver::open(candidate.path()))),
+    },
     Format {
         name: "darshan",
-        knows: |_, head| darshan::knows(head),
-        open: |path| darshan::open(path).map(Input::Source),
+        knows: |candidate| darshan::knows(candidate.head()),
+        open: |candidate| darshan::open(candidate.path()).map(Input::Source),
     },
-    Format { name: "text", knows: |_, _| true, open: |path| files::detect(path).map(Input::Source) },
+    Format {
+        name: "text",
+        knows: |_| true,
+        open: |candidate| files::detect(candidate.path()).map(Input::Source),
+    },
 ];
 
 /// Opens a trace in the first format that knows it.
@@ -66,15 +132,11 @@ pub static FORMATS: [Format; 6] = [
 /// # Errors
 /// Fails if the file cannot be read, or if no format knows it.
 pub fn open_input(path: &Path, formats: &[Format]) -> Result<Input, TraceError> {
-    let mut head = Vec::new();
-    if !path.is_dir() {
-        let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-        read.map_err(InputError::io(path))?;
-    }
-    match formats.iter().find(|format| (format.knows)(path, &head)) {
-        Some(format) => (format.open)(path),
+    let candidate = Candidate::new(path)?;
+    match formats.iter().find(|format| (format.knows)(&candidate)) {
+        Some(format) => (format.open)(&candidate),
         None => {
-            let found = foreign::recognise(&head).unwrap_or(foreign::UNKNOWN);
+            let found = foreign::recognise(candidate.text()).unwrap_or(foreign::UNKNOWN);
             Err(InputError::Foreign { file: path.to_path_buf(), found }.into())
         }
     }

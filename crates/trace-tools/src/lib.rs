@@ -114,6 +114,7 @@ mod load;
 mod paraver;
 mod shard;
 mod text;
+mod timed;
 pub mod transform;
 
 pub use consistent_cut::{Recovered, RemovedActions, recover, write_consistent_cut};
@@ -122,7 +123,7 @@ pub use dump::{dump, write_text};
 pub use error::InputError;
 pub use files::trace_files;
 pub use foreign::Foreign;
-pub use format::{FORMATS, Format, HEAD, Input, open_input};
+pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};
 pub use line::TextLine;
 pub use load::{convert, from_text, load, load_as, open};
 pub use paraver::ParaverError;

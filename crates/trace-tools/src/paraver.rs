@@ -1,7 +1,6 @@
 //! Traces of Extrae in Paraver's format: `.prv`, plain or compressed, and beside it the `.pcf` with the names of calls.
 //!
-//! The actions of a rank are what its first thread did, each with its measured time \[ns\], so that the times of a rank add up to the
-//! end of its last state or call:
+//! A rank is the first thread of a task, a source of [timed calls](crate::timed):
 //!
 //! | in the trace | action | in a replay |
 //! |---|---|---|
@@ -53,37 +52,19 @@ pub use error::ParaverError;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
-use trace_mmap::{Location, RankBuilders, TraceError, TraceSource, WorkMetric};
+use trace_mmap::{TraceError, TraceSource};
 
-use crate::files::fingerprint;
-use crate::text::Stream;
+use crate::timed::{TimedCalls, TimedProgram, source};
 use collectives::Rounds;
 use error::LineError;
-use program::{NANOS, Step};
 use recording::Recording;
 
 /// First bytes of a trace.
 pub(crate) const MAGIC: &[u8] = b"#Paraver ";
 
-/// Returns whether a file is a trace, by its first bytes, which may be compressed.
-pub(crate) fn knows(path: &Path, head: &[u8]) -> bool {
-    if !Stream::is_compressed(head) {
-        return head.starts_with(MAGIC);
-    }
-    let Ok(mut stream) = Stream::open(path) else { return false };
-    let (mut found, mut len) = ([0; MAGIC.len()], 0);
-    while len < found.len() {
-        match stream.read(&mut found[len..]) {
-            Ok(read) if read > 0 => len += read,
-            _ => return false,
-        }
-    }
-    found == MAGIC
-}
-
 /// Opens a trace, of which nothing is read yet.
 pub(crate) fn open(path: &Path) -> Box<dyn TraceSource> {
-    Box::new(Paraver { path: path.to_path_buf(), labels: labels::path_beside(path) })
+    source(Paraver { path: path.to_path_buf(), labels: labels::path_beside(path) })
 }
 
 /// A trace.
@@ -94,66 +75,41 @@ struct Paraver {
     labels: PathBuf,
 }
 
-impl Paraver {
-    /// Reads all records, and matches the collective calls of all ranks.
-    fn record(&self) -> Result<(Recording, Rounds), TraceError> {
-        let recording = Recording::read(&self.path, &self.labels)?;
-        let rounds = Rounds::new(&recording).map_err(|error| self.error(error))?;
-        Ok((recording, rounds))
-    }
+impl TimedCalls for Paraver {
+    /// All records, and the collective calls of all ranks.
+    type Shared = (Recording, Rounds);
 
-    fn error(&self, error: LineError) -> TraceError {
-        error.locate(&self.path)
-    }
-}
-
-impl TraceSource for Paraver {
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn ranks(&self) -> Result<u64, TraceError> {
-        recording::count_tasks(&self.path).map(u64::from)
+    fn files(&self) -> Vec<&Path> {
+        vec![&self.path, &self.labels]
+    }
+
+    fn file(&self, _: Rank) -> &Path {
+        &self.path
+    }
+
+    fn ranks(&self) -> Result<u32, TraceError> {
+        recording::count_tasks(&self.path)
     }
 
     fn is_interleaved(&self) -> bool {
         true
     }
 
-    fn work_metric(&self) -> Option<WorkMetric> {
-        Some(WorkMetric::Time { rate: NANOS })
+    fn shared(&self) -> Result<Self::Shared, TraceError> {
+        let recording = Recording::read(&self.path, &self.labels)?;
+        let rounds = Rounds::new(&recording).map_err(|error| error.locate(&self.path))?;
+        Ok((recording, rounds))
     }
 
-    fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {
-        let (recording, rounds) = self.record()?;
-        let (asked, found) = (ranks.ranks(), recording.tasks.len() as u32);
-        for rank in 0..found {
-            let Some(builder) = ranks.get(rank.into()) else {
-                return Err(TraceError::TooFewRanks { path: self.path.clone(), asked, found });
-            };
-            let steps = program::steps(&recording, &rounds, Rank::new(rank));
-            for Step { op, nanos, line } in steps.map_err(|error| self.error(error))? {
-                let resolved = builder.resolve(&op);
-                let action =
-                    resolved.map_err(|kind| self.error(LineError { line, kind: ParaverError::Op(kind) }))?;
-                builder.push(action, Some(nanos))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn locate(&self, rank: Rank, index: u64) -> Result<Location, TraceError> {
-        let (recording, rounds) = self.record()?;
-        let missing = TraceError::NoSuchAction { rank, action: index };
-        if rank.index() >= recording.tasks.len() {
-            return Err(missing);
-        }
-        let steps = program::steps(&recording, &rounds, rank).map_err(|error| self.error(error))?;
-        let step = usize::try_from(index).ok().and_then(|index| steps.get(index)).ok_or(missing)?;
-        Ok(Location { file: self.path.clone(), line: step.line })
-    }
-
-    fn fingerprint(&self) -> Result<u64, TraceError> {
-        fingerprint(&[&self.path, &self.labels])
+    fn write(
+        &self,
+        (recording, rounds): &Self::Shared,
+        program: &mut TimedProgram<'_>,
+    ) -> Result<(), TraceError> {
+        program::write(recording, rounds, program)
     }
 }

@@ -78,7 +78,7 @@ pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     // An archive is not text, and has no list.
     let is_text = fs::File::open(path).is_ok_and(|file| {
         let mut head = Vec::new();
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, HEAD), &mut head).is_ok()
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, HEAD as u64), &mut head).is_ok()
             && !head.contains(&0)
     });
     let is_list =

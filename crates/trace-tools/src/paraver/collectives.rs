@@ -4,9 +4,10 @@ use pdes_core::Rank;
 use trace_mmap::table::CollectiveKind;
 use trace_mmap::{Collective, Datatype};
 
-use super::call::{Call, Function};
+use super::call::Call;
 use super::recording::{Communicator, Recording};
 use super::{LineError, ParaverError};
+use crate::timed::Function;
 
 /// The collective calls on all communicators, in the order of the communicators.
 pub(super) struct Rounds {

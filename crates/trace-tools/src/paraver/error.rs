@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{Location, OpError, TraceError, UnmodelledError};
+use trace_mmap::{Location, TraceError, UnmodelledError};
 
 /// An error in a line of a Paraver trace or of its `.pcf`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -201,9 +201,6 @@ pub enum ParaverError {
         /// Number of roots.
         found: usize,
     },
-    /// The action does not fit the state of its rank.
-    #[error(transparent)]
-    Op(#[from] OpError),
     /// A call that no replay models has a name that cannot be written.
     #[error(transparent)]
     Unmodelled(#[from] UnmodelledError),

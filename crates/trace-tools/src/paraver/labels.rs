@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use trace_mmap::TraceError;
 
-use super::call::Function;
 use super::fields::{invalid, parse};
 use super::{LineError, ParaverError};
 use crate::error::InputError;
 use crate::text::Lines;
+use crate::timed::Function;
 
 /// Types of the events of MPI: point-to-point, collective, other, one-sided, files.
 const MPI_EVENTS: std::ops::RangeInclusive<u64> = 50_000_001..=50_000_005;

@@ -3,10 +3,10 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::Tag;
 
-use super::call::Function;
 use super::labels::Labels;
 use super::recording::Task;
 use super::{LineError, ParaverError};
+use crate::timed::Function;
 
 /// A message of the trace.
 #[derive(Clone, Copy, Debug)]

@@ -6,65 +6,68 @@ use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::table::CollectiveKind;
 use trace_mmap::{
-    CallOp, CommId, CommunicatorCall, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Tag, Unmodelled,
+    CallOp, CommId, CommunicatorCall, Op, Peer, RecvFrom, RequestName, SendMode, SendTo, Tag, TraceError,
+    Unmodelled,
 };
 
-use super::call::{Call, Function, Requests};
+use super::ParaverError;
+use super::call::Call;
 use super::collectives::{Rounds, communicator_of};
 use super::messages::Assigned;
 use super::recording::{Recording, Task};
-use super::{LineError, ParaverError};
+use crate::timed::{Between, Function, Requests, TimedProgram};
 
-/// An operation of a rank.
-pub(super) struct Step {
-    pub(super) op: Op,
-    /// Measured time \[ns\].
-    pub(super) nanos: u64,
-    /// Line of its record.
-    pub(super) line: u64,
-}
-
-/// Nanoseconds per second.
-pub(super) const NANOS: f64 = 1e9;
-
-/// Makes the program of a rank.
-pub(super) fn steps(recording: &Recording, rounds: &Rounds, rank: Rank) -> Result<Vec<Step>, LineError> {
+/// Writes the program of a rank.
+pub(super) fn write(
+    recording: &Recording,
+    rounds: &Rounds,
+    program: &mut TimedProgram<'_>,
+) -> Result<(), TraceError> {
+    let rank = program.rank();
     let task = &recording.tasks[rank.index()];
-    let (sent, received) = (&task.sent[..], &task.received[..]);
-    let (steps, pending, used) = (Vec::new(), Vec::new(), FxHashMap::default());
-    let mut program = Program {
-        recording,
-        rounds,
-        rank,
-        task,
-        steps,
-        now: 0,
-        next_state: 0,
-        sent,
-        received,
-        pending,
-        next_request: 0,
-        used,
-    };
+    let (sent, received, pending, used) =
+        (&task.sent[..], &task.received[..], Vec::new(), FxHashMap::default());
+    let mut states = States { task, next: 0 };
+    let mut calls = Calls { recording, rounds, rank, sent, received, pending, next_request: 0, used };
     for (index, call) in task.calls.iter().enumerate() {
-        program.pass_time(call.begin, call.line);
-        program.call(index, call).map_err(|kind| kind.at(call.line))?;
-        program.now = call.end;
+        states.pass_time(program, call.begin, call.line)?;
+        calls.call(program, index, call).map_err(|kind| program.error(call.line, kind))?;
+        program.leave(call.end, call.line)?;
     }
-    program.pass_time(task.end(), task.states.last().map_or(0, |state| state.line));
-    Ok(program.steps)
+    states.pass_time(program, task.end(), task.states.last().map_or(0, |state| state.line))
 }
 
-struct Program<'a> {
+/// The states of a rank from the current one on.
+struct States<'a> {
+    task: &'a Task,
+    /// Index of the first state that may end later than now.
+    next: usize,
+}
+
+impl States<'_> {
+    /// Computes and sleeps until a call. `line` is that of a time without a state.
+    fn pass_time(&mut self, program: &mut TimedProgram<'_>, until: u64, line: u64) -> Result<(), TraceError> {
+        while program.now() < until {
+            let states = &self.task.states;
+            while states.get(self.next).is_some_and(|state| state.end <= program.now()) {
+                self.next += 1;
+            }
+            let (end, between, line) = match states.get(self.next) {
+                Some(state) if state.begin <= program.now() => (state.end, state.between, state.line),
+                Some(state) => (state.begin, Between::Idleness, line),
+                None => (until, Between::Idleness, line),
+            };
+            program.pass(end.min(until), between, line)?;
+        }
+        Ok(())
+    }
+}
+
+/// The calls of a rank.
+struct Calls<'a> {
     recording: &'a Recording,
     rounds: &'a Rounds,
     rank: Rank,
-    task: &'a Task,
-    steps: Vec<Step>,
-    /// End of the last step \[ns\].
-    now: u64,
-    /// Index of the first state that may end later than now.
-    next_state: usize,
     /// Messages of the calls from the current one on.
     sent: &'a [Assigned],
     received: &'a [Assigned],
@@ -83,85 +86,61 @@ struct Pending {
     arrival: Option<u64>,
 }
 
-impl Program<'_> {
-    /// Computes and sleeps until a call. `line` is that of a time without a state.
-    fn pass_time(&mut self, until: u64, line: u64) {
-        while self.now < until {
-            let states = &self.task.states;
-            while states.get(self.next_state).is_some_and(|state| state.end <= self.now) {
-                self.next_state += 1;
-            }
-            let (end, is_running, line) = match states.get(self.next_state) {
-                Some(state) if state.begin <= self.now => (state.end, state.is_running, state.line),
-                Some(state) => (state.begin, false, line),
-                None => (until, false, line),
-            };
-            let end = end.min(until);
-            let nanos = end - self.now;
-            let op = if is_running {
-                Op::Compute { flops: nanos as f64 }
-            } else {
-                Op::Sleep { seconds: nanos as f64 / NANOS }
-            };
-            self.steps.push(Step { op, nanos, line });
-            self.now = end;
-        }
-    }
-
-    /// Adds the operations of a call; the last one takes its time, all others none.
-    fn call(&mut self, index: usize, call: &Call) -> Result<(), ParaverError> {
+impl Calls<'_> {
+    /// Adds the operations of a call.
+    fn call(
+        &mut self,
+        program: &mut TimedProgram<'_>,
+        index: usize,
+        call: &Call,
+    ) -> Result<(), ParaverError> {
         let (sent, received) = (take(&mut self.sent, index), take(&mut self.received, index));
-        let (first, name) = (self.steps.len(), self.recording.labels.name(call.label));
+        let name = self.recording.labels.name(call.label);
         match self.recording.labels.function(call.label) {
-            Function::Init => self.push(call, Op::Init),
-            Function::Finalize => self.push(call, Op::Finalize),
-            Function::Local => self.push(call, Op::Communicator),
+            Function::Init => program.push(Op::Init),
+            Function::Finalize => program.push(Op::Finalize),
+            Function::Local => program.push(Op::Communicator),
             Function::Send(mode) => {
                 let (to, bytes) = send_to(only(sent, name, "sends")?);
-                self.push(call, Op::Call(CallOp::Send { to, mode, bytes }));
+                program.push(Op::Call(CallOp::Send { to, mode, bytes }));
             }
             Function::Recv => {
                 let (from, bytes) = recv_from(only(received, name, "receives")?);
-                self.push(call, Op::Call(CallOp::Recv { from, bytes }));
+                program.push(Op::Call(CallOp::Recv { from, bytes }));
             }
             Function::SendRecv => {
                 let (to, send_bytes) = send_to(only(sent, name, "sends")?);
                 let (from, recv_bytes) = recv_from(only(received, name, "receives")?);
-                self.push(call, Op::Call(CallOp::SendRecv { to, from, send_bytes, recv_bytes }));
+                program.push(Op::Call(CallOp::SendRecv { to, from, send_bytes, recv_bytes }));
             }
-            Function::Isend(mode) => self.isend(call, only(sent, name, "sends")?, mode),
-            Function::Irecv => self.irecv(call, only(received, name, "receives")?),
+            Function::Isend(mode) => self.isend(program, only(sent, name, "sends")?, mode),
+            Function::Irecv => self.irecv(program, only(received, name, "receives")?),
             Function::Start => {
-                received.iter().for_each(|message| self.irecv(call, Some(message)));
-                sent.iter().for_each(|message| self.isend(call, Some(message), SendMode::Standard));
-                if self.steps.len() == first {
-                    self.push(call, Op::Communicator);
+                received.iter().for_each(|message| self.irecv(program, Some(message)));
+                sent.iter().for_each(|message| self.isend(program, Some(message), SendMode::Standard));
+                if received.is_empty() && sent.is_empty() {
+                    program.push(Op::Communicator);
                 }
             }
-            Function::Wait(requests) => self.wait(call, requests),
-            Function::Test(requests) => self.test(call, requests, name)?,
-            Function::Collective { kind, is_nonblocking } => self.collective(call, kind, is_nonblocking)?,
-            Function::Other => self.push(call, unmodelled(name)?),
-        }
-        if let Some(last) = self.steps.last_mut() {
-            last.nanos = call.end - call.begin;
+            Function::Wait(requests) => self.wait(program, call.end, requests),
+            Function::Test(requests) => self.test(program, call.end, requests, name)?,
+            Function::Collective { kind, is_nonblocking } => {
+                self.collective(program, call, kind, is_nonblocking)?
+            }
+            Function::Other => program.push(unmodelled(name)?),
         }
         Ok(())
     }
 
-    fn push(&mut self, call: &Call, op: Op) {
-        self.steps.push(Step { op, nanos: 0, line: call.line });
-    }
-
-    fn isend(&mut self, call: &Call, message: Option<&Assigned>, mode: SendMode) {
+    fn isend(&mut self, program: &mut TimedProgram<'_>, message: Option<&Assigned>, mode: SendMode) {
         let ((to, bytes), request) = (send_to(message), Some(self.post(None)));
-        self.push(call, Op::Call(CallOp::Isend { to, request, mode, bytes }));
+        program.push(Op::Call(CallOp::Isend { to, request, mode, bytes }));
     }
 
-    fn irecv(&mut self, call: &Call, message: Option<&Assigned>) {
+    fn irecv(&mut self, program: &mut TimedProgram<'_>, message: Option<&Assigned>) {
         let arrival = message.map(|message| message.arrival);
         let ((from, bytes), request) = (recv_from(message), Some(self.post(arrival)));
-        self.push(call, Op::Call(CallOp::Irecv { from, request, bytes }));
+        program.push(Op::Call(CallOp::Irecv { from, request, bytes }));
     }
 
     fn post(&mut self, arrival: Option<u64>) -> RequestName {
@@ -171,8 +150,8 @@ impl Program<'_> {
         request
     }
 
-    fn wait(&mut self, call: &Call, requests: Requests) {
-        let mut done = self.arrived(call.end, requests);
+    fn wait(&mut self, program: &mut TimedProgram<'_>, end: u64, requests: Requests) {
+        let mut done = self.arrived(end, requests);
         if requests == Requests::All || done.is_empty() {
             done.extend(self.without_arrival(requests));
         }
@@ -181,19 +160,25 @@ impl Program<'_> {
             _ => CallOp::Waitall { requests: done.clone() },
         };
         self.complete(done);
-        self.push(call, Op::Call(op));
+        program.push(Op::Call(op));
     }
 
-    fn test(&mut self, call: &Call, requests: Requests, name: &str) -> Result<(), ParaverError> {
-        let mut done = self.arrived(call.end, requests);
+    fn test(
+        &mut self,
+        program: &mut TimedProgram<'_>,
+        end: u64,
+        requests: Requests,
+        name: &str,
+    ) -> Result<(), ParaverError> {
+        let mut done = self.arrived(end, requests);
         if done.is_empty() {
-            self.push(call, unmodelled(name)?);
+            program.push(unmodelled(name)?);
             return Ok(());
         }
         if requests == Requests::All {
             done.extend(self.without_arrival(requests));
         }
-        self.push(call, Op::Call(CallOp::Testsome { requests: done.clone(), done: done.clone() }));
+        program.push(Op::Call(CallOp::Testsome { requests: done.clone(), done: done.clone() }));
         self.complete(done);
         Ok(())
     }
@@ -223,6 +208,7 @@ impl Program<'_> {
 
     fn collective(
         &mut self,
+        program: &mut TimedProgram<'_>,
         call: &Call,
         kind: CollectiveKind,
         is_nonblocking: bool,
@@ -233,7 +219,7 @@ impl Program<'_> {
         let round = *used;
         *used += 1;
         if round >= self.rounds.complete(index) {
-            self.push(call, Op::Communicator);
+            program.push(Op::Communicator);
             return Ok(());
         }
         let operation = self.rounds.operation(self.recording, index, round, position, kind);
@@ -241,10 +227,10 @@ impl Program<'_> {
         if round == 0 && id != CommId::WORLD {
             let new = Some((id, Arc::clone(&communicator.group)));
             let (parent, kind) = (CommId::WORLD, CommunicatorCall::CreateGroup);
-            self.push(call, Op::Call(CallOp::NewCommunicator { parent, new, kind }));
+            program.push(Op::Call(CallOp::NewCommunicator { parent, new, kind }));
         }
         let request = is_nonblocking.then(|| self.post(None));
-        self.push(call, Op::Call(CallOp::Collective { operation, communicator: id, request }));
+        program.push(Op::Call(CallOp::Collective { operation, communicator: id, request }));
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use super::messages::{Assigned, Message, assign};
 use super::{LineError, ParaverError};
 use crate::error::InputError;
 use crate::text::Lines;
+use crate::timed::Between;
 
 /// Number of the state of a rank that computes.
 const RUNNING: u64 = 1;
@@ -54,8 +55,8 @@ pub(super) struct State {
     pub(super) begin: u64,
     /// End \[ns\], not before the begin.
     pub(super) end: u64,
-    /// True if the rank computes.
-    pub(super) is_running: bool,
+    /// What the rank does outside MPI.
+    pub(super) between: Between,
     /// Its line.
     pub(super) line: u64,
 }
@@ -141,6 +142,7 @@ impl Reader {
         let (rank, thread) = self.thread(&mut fields)?;
         let (begin, end) = (self.time(&mut fields, "begin")?, self.time(&mut fields, "end")?);
         let is_running = fields.number("state")? == RUNNING;
+        let between = if is_running { Between::Computation } else { Between::Idleness };
         fields.finish()?;
         if end < begin {
             return Err(ParaverError::Backwards { what: "state", begin, end });
@@ -153,7 +155,7 @@ impl Reader {
         if begin < before {
             return Err(ParaverError::Order { rank, what: "a state", time: begin, before });
         }
-        states.push(State { begin, end, is_running, line });
+        states.push(State { begin, end, between, line });
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use memchr::{memchr, memchr2};
 use trace_mmap::{MAX_NANOS, TraceError};
 
 use crate::error::InputError;
-use crate::foreign::{HEAD, recognise};
+use crate::foreign::recognise;
+use crate::format::HEAD;
 use crate::text::fields::integer;
 use crate::text::{Field, Stream, TextError};
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use crate::error::InputError;
+use crate::format::HEAD;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -60,6 +61,17 @@ impl<'a> Stream<'a> {
                 result => return result.map_err(|source| self.error(source)),
             }
         }
+    }
+
+    /// Reads the first bytes, up to [`HEAD`], as far as they are not damaged.
+    pub(crate) fn into_head(mut self) -> Vec<u8> {
+        let mut head = vec![0; HEAD];
+        let mut len = 0;
+        while let Ok(read @ 1..) = self.read(&mut head[len..]) {
+            len += read;
+        }
+        head.truncate(len);
+        head
     }
 
     fn error(&self, source: io::Error) -> InputError {

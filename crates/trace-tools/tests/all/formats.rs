@@ -16,8 +16,9 @@ const MAGIC: &str = "ring ";
 /// The row of the toy.
 const RING: Format = Format {
     name: "ring",
-    knows: |_, head| head.starts_with(MAGIC.as_bytes()),
-    open: |path| {
+    knows: |candidate| candidate.head().starts_with(MAGIC.as_bytes()),
+    open: |candidate| {
+        let path = candidate.path();
         let text = fs::read_to_string(path).map_err(|error| TraceError::Source(Box::new(error)))?;
         Ok(Input::Source(Box::new(RingSource { path: path.to_path_buf(), text })))
     },

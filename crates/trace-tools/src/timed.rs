@@ -1,0 +1,198 @@
+//! Sources of timed calls: formats that record when each rank entered and left each call.
+//!
+//! The operations of a call share its time: the last one has all of it. Between calls a rank computes, 1 flop per nanosecond, or sleeps
+//! where the format knows that it did not compute. So the times of a rank add up to the time from its first event to its last one.
+
+mod function;
+
+pub(crate) use function::{Function, Requests};
+
+use std::fmt;
+use std::path::Path;
+
+use pdes_core::Rank;
+use trace_mmap::{Location, Op, RankBuilders, TraceError, TraceSource, WorkMetric};
+
+use crate::files::fingerprint;
+
+/// Nanoseconds per second, and flops of a second of computation.
+const NANOS: f64 = 1e9;
+
+/// A format of timed calls. [`source`] makes a [`TraceSource`] of it.
+pub(crate) trait TimedCalls: fmt::Debug + Send + Sync + 'static {
+    /// What all ranks share.
+    type Shared;
+
+    /// Returns the file or directory, for errors.
+    fn path(&self) -> &Path;
+
+    /// Returns all files.
+    fn files(&self) -> Vec<&Path>;
+
+    /// Returns the file of a rank.
+    fn file(&self, rank: Rank) -> &Path;
+
+    /// Returns the number of ranks.
+    fn ranks(&self) -> Result<u32, TraceError>;
+
+    /// Returns whether all ranks are in one file, so that all are read at once.
+    fn is_interleaved(&self) -> bool;
+
+    /// Reads what all ranks share.
+    fn shared(&self) -> Result<Self::Shared, TraceError>;
+
+    /// Writes the program of a rank.
+    fn write(&self, shared: &Self::Shared, program: &mut TimedProgram<'_>) -> Result<(), TraceError>;
+}
+
+/// Makes the source of a trace.
+pub(crate) fn source(trace: impl TimedCalls) -> Box<dyn TraceSource> {
+    Box::new(Source(trace))
+}
+
+/// The time between calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    Computation,
+    Idleness,
+}
+
+/// An operation of a rank, with its measured time \[ns\] and the number of its line or record.
+struct Step {
+    op: Op,
+    nanos: u64,
+    line: u64,
+}
+
+/// The program of a rank, which is written in the order of time.
+pub(crate) struct TimedProgram<'a> {
+    rank: Rank,
+    file: &'a Path,
+    take: &'a mut dyn FnMut(Step) -> Result<(), TraceError>,
+    /// End of the last step \[ns\].
+    now: u64,
+    /// The operations of the current call.
+    call: Vec<Op>,
+}
+
+impl TimedProgram<'_> {
+    /// Returns the rank.
+    pub(crate) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Returns the end of the last call or of the time after it \[ns\].
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Passes the time until an instant \[ns\], if that is later than [now](Self::now).
+    pub(crate) fn pass(&mut self, until: u64, between: Between, line: u64) -> Result<(), TraceError> {
+        let Some(nanos @ 1..) = until.checked_sub(self.now) else { return Ok(()) };
+        self.now = until;
+        let op = match between {
+            Between::Computation => Op::Compute { flops: nanos as f64 },
+            Between::Idleness => Op::Sleep { seconds: nanos as f64 / NANOS },
+        };
+        (self.take)(Step { op, nanos, line })
+    }
+
+    /// Adds an operation to the current call.
+    pub(crate) fn push(&mut self, op: Op) {
+        self.call.push(op);
+    }
+
+    /// Ends the current call, which took the time from [now](Self::now).
+    pub(crate) fn leave(&mut self, at: u64, line: u64) -> Result<(), TraceError> {
+        let last = self.call.len().saturating_sub(1);
+        let time = at.saturating_sub(self.now);
+        for (index, op) in self.call.drain(..).enumerate() {
+            (self.take)(Step { op, nanos: if index == last { time } else { 0 }, line })?;
+        }
+        self.now = self.now.max(at);
+        Ok(())
+    }
+
+    /// Makes an error of a line or record.
+    pub(crate) fn error(
+        &self,
+        line: u64,
+        kind: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> TraceError {
+        let location = Location { file: self.file.to_path_buf(), line };
+        TraceError::Action { location, kind: kind.into() }
+    }
+}
+
+#[derive(Debug)]
+struct Source<T>(T);
+
+impl<T: TimedCalls> Source<T> {
+    fn write(
+        &self,
+        shared: &T::Shared,
+        rank: Rank,
+        take: &mut dyn FnMut(Step) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let (file, call) = (self.0.file(rank), Vec::new());
+        self.0.write(shared, &mut TimedProgram { rank, file, take, now: 0, call })
+    }
+}
+
+impl<T: TimedCalls> TraceSource for Source<T> {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn ranks(&self) -> Result<u64, TraceError> {
+        self.0.ranks().map(u64::from)
+    }
+
+    fn is_interleaved(&self) -> bool {
+        self.0.is_interleaved()
+    }
+
+    fn work_metric(&self) -> Option<WorkMetric> {
+        Some(WorkMetric::Time { rate: NANOS })
+    }
+
+    fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {
+        let (asked, found) = (ranks.ranks(), self.0.ranks()?);
+        if asked < found {
+            return Err(TraceError::TooFewRanks { path: self.path().to_path_buf(), asked, found });
+        }
+        let shared = self.0.shared()?;
+        let wanted = ranks.wanted();
+        for rank in wanted.start..wanted.end.min(found) {
+            let builder = ranks.get(rank.into()).expect("the rank is wanted");
+            let rank = Rank::new(rank);
+            self.write(&shared, rank, &mut |Step { op, nanos, line }| {
+                let action = builder.resolve(&op).map_err(|kind| {
+                    let location = Location { file: self.0.file(rank).to_path_buf(), line };
+                    TraceError::Action { location, kind: Box::new(kind) }
+                })?;
+                builder.push(action, Some(nanos))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn locate(&self, rank: Rank, index: u64) -> Result<Location, TraceError> {
+        let (mut steps, mut found) = (0, None);
+        if rank.get() < self.0.ranks()? {
+            self.write(&self.0.shared()?, rank, &mut |step| {
+                if steps == index {
+                    found = Some(step.line);
+                }
+                steps += 1;
+                Ok(())
+            })?;
+        }
+        let line = found.ok_or(TraceError::NoSuchAction { rank, action: index })?;
+        Ok(Location { file: self.0.file(rank).to_path_buf(), line })
+    }
+
+    fn fingerprint(&self) -> Result<u64, TraceError> {
+        fingerprint(&self.0.files())
+    }
+}
