@@ -48,6 +48,16 @@ pub enum Warning {
         /// Names of the modules.
         modules: String,
     },
+    /// Calls or arguments that a trace of another format has, or should have, and that its actions have not.
+    #[error("{first}: {what} ({records} such record(s))")]
+    LeftOut {
+        /// What is left out, and what the replay does without it.
+        what: String,
+        /// Number of lines or records.
+        records: u64,
+        /// The first of them.
+        first: Location,
+    },
     /// Ranks that do not leave MPI, as others do.
     #[error(
         "rank {first} has no finalize, which other ranks have: its trace may have lost its end ({ranks} such rank(s))"
@@ -63,8 +73,7 @@ pub enum Warning {
 impl Warning {
     /// Adds this warning to the one of its kind, or appends it; kinds are in the order of the variants.
     pub(crate) fn merge_into(self, warnings: &mut Vec<Self>) {
-        let kind = discriminant(&self);
-        let known = warnings.iter_mut().find(|known| discriminant(*known) == kind);
+        let known = warnings.iter_mut().find(|known| known.is_alike(&self));
         let lines = known.map(|known| (known.lines_mut(), { self.clone() }.lines_mut().copied()));
         match lines {
             Some((Some(lines), Some(more))) => *lines += more,
@@ -77,11 +86,19 @@ impl Warning {
         }
     }
 
+    fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::LeftOut { what, .. }, Self::LeftOut { what: of_other, .. }) => what == of_other,
+            _ => discriminant(self) == discriminant(other),
+        }
+    }
+
     fn lines_mut(&mut self) -> Option<&mut u64> {
         match self {
             Self::ExtraFields { lines, .. }
             | Self::Communicators { lines, .. }
-            | Self::NoNewline { lines, .. } => Some(lines),
+            | Self::NoNewline { lines, .. }
+            | Self::LeftOut { records: lines, .. } => Some(lines),
             Self::Incomplete { .. } | Self::NoFinalize { .. } => None,
         }
     }
@@ -93,7 +110,8 @@ impl Warning {
             Self::Communicators { .. } => 1,
             Self::NoNewline { .. } => 2,
             Self::Incomplete { .. } => 3,
-            Self::NoFinalize { .. } => 4,
+            Self::LeftOut { .. } => 4,
+            Self::NoFinalize { .. } => 5,
         }
     }
 

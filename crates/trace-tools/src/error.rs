@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use trace_mmap::{Location, TraceError};
 
 use crate::darshan::DarshanError;
+use crate::dumpi::DumpiError;
 use crate::foreign::Foreign;
 
 /// The files of a trace cannot be read: the error of [`TraceError::Source`]. Errors in lines are [`TextError`](crate::TextError)s.
@@ -84,6 +85,46 @@ pub enum InputError {
         file: PathBuf,
         /// The problem.
         problem: DarshanError,
+    },
+    /// A file of a DUMPI trace cannot be read.
+    #[error("{}: {problem}", file.display())]
+    Dumpi {
+        /// The file.
+        file: PathBuf,
+        /// The problem.
+        problem: DumpiError,
+    },
+    /// No file has a name of the files of ranks.
+    #[error("{}: no file that ends with the number of its rank and {ends}", path.display())]
+    NoNumberedFiles {
+        /// The file or directory.
+        path: PathBuf,
+        /// The ends of names.
+        ends: String,
+    },
+    /// A rank has no file, or there are two of one rank.
+    #[error(
+        "{}: of the files {name}, that of rank {rank} is not there once{}",
+        path.display(),
+        highest.map_or(String::new(), |highest| format!("; the highest one is of rank {highest}"))
+    )]
+    NumberedFileMissing {
+        /// The file or directory.
+        path: PathBuf,
+        /// The common name, with an asterisk for the number.
+        name: String,
+        /// The rank.
+        rank: u64,
+        /// The highest rank with a file, if there is one.
+        highest: Option<u64>,
+    },
+    /// A directory has the files of several traces.
+    #[error("{}: the files of several traces, such as {} and {}; name a file of one", dir.display(), names[0], names[1])]
+    SeveralTraces {
+        /// The directory.
+        dir: PathBuf,
+        /// The begins of names of two traces.
+        names: [String; 2],
     },
     /// A directory has no rank files.
     #[error("{}: no rank files in this directory, expected rank-0.txt, rank-1.txt, ... (or .txt.gz, .txt.zst)", dir.display())]

@@ -3,7 +3,7 @@
 mod layout;
 
 pub use layout::trace_files;
-pub(crate) use layout::{detect, rank_of};
+pub(crate) use layout::{detect, rank_family, rank_of, same_family};
 
 use std::fs::File;
 use std::io::Read as _;

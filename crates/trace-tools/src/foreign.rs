@@ -32,15 +32,10 @@ struct Format {
 }
 
 /// All formats; those that are certain come first.
-const FORMATS: [Format; 13] = [
+const FORMATS: [Format; 10] = [
     format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
     format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
-    format("a DUMPI trace of one rank", RECORD, |head| head.starts_with(b"\xff\xaa\xddDUMPI")),
-    format("the metadata of a DUMPI trace", RECORD, |head| {
-        head.starts_with(b"fileprefix=") || contains(head, b"\nfileprefix=")
-    }),
     format("a DUMPI trace as text", RECORD, |head| contains(head, b"\nMPI_Init entering at walltime ")),
-    format("a trace of liballprof", RECORD, |head| contains(head, b"\nMPI_Init:")),
     format(
         "a Chakra execution trace",
         RECORD,
@@ -121,13 +116,10 @@ mod tests {
 
     #[test]
     fn other_formats_are_named() {
-        let cases: [(&[u8], &str); 11] = [
+        let cases: [(&[u8], &str); 8] = [
             (b"\x03BOTF2\0\x03", "an OTF2 anchor"),
             (b"\x03B\x01\0\0\0\0\0\0\0\x3c", "an OTF2 file of events or definitions"),
-            (b"\xff\xaa\xddDUMPI\0\0", "a DUMPI trace of one rank"),
-            (b"hostname=n1\nnumprocs=8\nfileprefix=dumpi-2014\n", "the metadata of a DUMPI trace"),
             (b"version=1.0.0\nMPI_Init entering at walltime 1.5", "a DUMPI trace as text"),
-            (b"# collprof 0.9 output file\n\nMPI_Init:-:14:14:1.0\n", "a trace of liballprof"),
             (b"\x07\n\x050.0.4N\x08\x02", "a Chakra execution trace"),
             (b"#!/bin/sh\n", "a program"),
             (b"# a platform\n[topology]\nkind = \"torus\"\n", "a platform or configuration in TOML"),

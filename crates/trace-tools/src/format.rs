@@ -11,7 +11,7 @@ use trace_mmap::{ARCHIVE_MAGIC, Trace, TraceError, TraceSource};
 
 use crate::error::InputError;
 use crate::text::Stream;
-use crate::{darshan, files, foreign, goal, paraver};
+use crate::{darshan, dumpi, files, foreign, goal, liballprof, paraver};
 
 /// A row of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +80,13 @@ impl Candidate {
         }
     }
 
+    /// Returns the first file of a directory whose name has this end; `None` also for a file.
+    pub fn member(&self, end: &str) -> Option<Self> {
+        let is_member = |file: &&PathBuf| file.to_string_lossy().ends_with(end) && file.is_file();
+        let member = self.siblings().iter().find(is_member).filter(|_| self.path.is_dir());
+        Self::new(member?).ok()
+    }
+
     /// Returns the files in a directory, or beside a file and the file itself, sorted by their paths; none if they cannot be listed.
     pub fn siblings(&self) -> &[PathBuf] {
         self.siblings.get_or_init(|| {
@@ -94,7 +101,7 @@ impl Candidate {
 }
 
 /// All formats, in the order in which they are asked. The last one takes what no other knows.
-pub static FORMATS: [Format; 6] = [
+pub static FORMATS: [Format; 8] = [
     Format {
         name: "archive",
         knows: |candidate| candidate.head().starts_with(&ARCHIVE_MAGIC),
@@ -119,6 +126,16 @@ pub static FORMATS: [Format; 6] = [
         name: "darshan",
         knows: |candidate| darshan::knows(candidate.head()),
         open: |candidate| darshan::open(candidate.path()).map(Input::Source),
+    },
+    Format {
+        name: "dumpi",
+        knows: dumpi::knows,
+        open: |candidate| dumpi::open(candidate).map(Input::Source),
+    },
+    Format {
+        name: "liballprof",
+        knows: liballprof::knows,
+        open: |candidate| liballprof::open(candidate).map(Input::Source),
     },
     Format {
         name: "text",

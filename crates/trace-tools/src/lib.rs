@@ -1,4 +1,4 @@
-//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver), generators, consistent cuts, transformations.
+//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver, DUMPI, liballprof), generators, consistent cuts, transformations.
 //!
 //! ```
 //! use pdes_core::Rank;
@@ -97,18 +97,20 @@
 //! # Guarantees
 //!
 //! The trace does not depend on the number of threads that read it, nor on where its actions are stored. No text, no shard
-//! and no Paraver trace makes this crate panic.
+//! and no trace of another format makes this crate panic.
 #![forbid(unsafe_code)]
 
 mod consistent_cut;
 mod darshan;
 mod dump;
+mod dumpi;
 mod error;
 mod files;
 mod foreign;
 mod format;
 pub mod generate;
 mod goal;
+mod liballprof;
 mod line;
 mod load;
 mod paraver;
@@ -120,11 +122,14 @@ pub mod transform;
 pub use consistent_cut::{Recovered, RemovedActions, recover, write_consistent_cut};
 pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
+pub use dumpi::DumpiError;
 pub use error::InputError;
 pub use files::trace_files;
 pub use foreign::Foreign;
 pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};
+pub use liballprof::LiballprofError;
 pub use line::TextLine;
 pub use load::{convert, from_text, load, load_as, open};
 pub use paraver::ParaverError;
 pub use text::{Field, TextError, Unsupported};
+pub use timed::{CallsError, CommunicatorError};

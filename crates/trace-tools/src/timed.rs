@@ -3,15 +3,22 @@
 //! The operations of a call share its time: the last one has all of it. Between calls a rank computes, 1 flop per nanosecond, or sleeps
 //! where the format knows that it did not compute. So the times of a rank add up to the time from its first event to its last one.
 
+mod calls;
+mod communicators;
 mod function;
 
+pub use calls::CallsError;
+pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
+pub use communicators::CommunicatorError;
+pub(crate) use communicators::{BadCreation, Communicators, Creation, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{Location, Op, RankBuilders, TraceError, TraceSource, WorkMetric};
+use trace_mmap::{Location, Op, RankBuilders, TraceError, TraceSource, Warning, WorkMetric};
 
 use crate::files::fingerprint;
 
@@ -73,7 +80,16 @@ pub(crate) struct TimedProgram<'a> {
     now: u64,
     /// The operations of the current call.
     call: Vec<Op>,
+    /// Number of steps that are taken, and those after the first one that is not complete.
+    taken: u64,
+    waiting: VecDeque<Step>,
+    /// The steps that are not complete.
+    held: BTreeSet<StepNumber>,
+    warnings: Vec<Warning>,
 }
+
+/// Number of a step of a rank, from 0.
+pub(crate) type StepNumber = u64;
 
 impl TimedProgram<'_> {
     /// Returns the rank.
@@ -86,6 +102,11 @@ impl TimedProgram<'_> {
         self.now
     }
 
+    /// Starts at an instant \[ns\]: no time passes before it.
+    pub(crate) fn start_at(&mut self, at: u64) {
+        self.now = at;
+    }
+
     /// Passes the time until an instant \[ns\], if that is later than [now](Self::now).
     pub(crate) fn pass(&mut self, until: u64, between: Between, line: u64) -> Result<(), TraceError> {
         let Some(nanos @ 1..) = until.checked_sub(self.now) else { return Ok(()) };
@@ -94,7 +115,7 @@ impl TimedProgram<'_> {
             Between::Computation => Op::Compute { flops: nanos as f64 },
             Between::Idleness => Op::Sleep { seconds: nanos as f64 / NANOS },
         };
-        (self.take)(Step { op, nanos, line })
+        self.add(Step { op, nanos, line })
     }
 
     /// Adds an operation to the current call.
@@ -102,15 +123,74 @@ impl TimedProgram<'_> {
         self.call.push(op);
     }
 
+    /// Adds an operation that may become another one by [`complete`](Self::complete): later ones wait for that.
+    pub(crate) fn hold(&mut self, op: Op) -> StepNumber {
+        let number = self.taken + (self.waiting.len() + self.call.len()) as u64;
+        self.held.insert(number);
+        self.push(op);
+        number
+    }
+
+    /// Completes an operation that was held, in place of which there may be another one.
+    pub(crate) fn complete(&mut self, number: StepNumber, op: Option<Op>) -> Result<(), TraceError> {
+        self.held.remove(&number);
+        let index = (number - self.taken) as usize;
+        let waiting = self.waiting.len();
+        let place = match self.waiting.get_mut(index) {
+            Some(step) => &mut step.op,
+            None => &mut self.call[index - waiting],
+        };
+        if let Some(op) = op {
+            *place = op;
+        }
+        self.take_complete()
+    }
+
+    fn add(&mut self, step: Step) -> Result<(), TraceError> {
+        self.waiting.push_back(step);
+        self.take_complete()
+    }
+
+    fn take_complete(&mut self) -> Result<(), TraceError> {
+        while self.held.first().is_none_or(|held| *held != self.taken) {
+            let Some(step) = self.waiting.pop_front() else { break };
+            self.taken += 1;
+            (self.take)(step)?;
+        }
+        Ok(())
+    }
+
+    /// Completes all operations that are still held.
+    fn finish(mut self) -> Result<Vec<Warning>, TraceError> {
+        self.held.clear();
+        self.take_complete()?;
+        Ok(self.warnings)
+    }
+
     /// Ends the current call, which took the time from [now](Self::now).
     pub(crate) fn leave(&mut self, at: u64, line: u64) -> Result<(), TraceError> {
         let last = self.call.len().saturating_sub(1);
         let time = at.saturating_sub(self.now);
-        for (index, op) in self.call.drain(..).enumerate() {
-            (self.take)(Step { op, nanos: if index == last { time } else { 0 }, line })?;
+        for (index, op) in std::mem::take(&mut self.call).into_iter().enumerate() {
+            self.add(Step { op, nanos: if index == last { time } else { 0 }, line })?;
         }
         self.now = self.now.max(at);
         Ok(())
+    }
+
+    /// Notes that something is not in the program, so many times from a line or record on.
+    pub(crate) fn leave_out(&mut self, line: u64, count: u64, what: &str) {
+        let known = self.warnings.iter_mut().find_map(|known| match known {
+            Warning::LeftOut { what: of_known, records, .. } if of_known == what => Some(records),
+            _ => None,
+        });
+        match known {
+            Some(records) => *records += count,
+            None => {
+                let first = Location { file: self.file.to_path_buf(), line };
+                self.warnings.push(Warning::LeftOut { what: what.to_owned(), records: count, first });
+            }
+        }
     }
 
     /// Makes an error of a line or record.
@@ -133,9 +213,20 @@ impl<T: TimedCalls> Source<T> {
         shared: &T::Shared,
         rank: Rank,
         take: &mut dyn FnMut(Step) -> Result<(), TraceError>,
-    ) -> Result<(), TraceError> {
-        let (file, call) = (self.0.file(rank), Vec::new());
-        self.0.write(shared, &mut TimedProgram { rank, file, take, now: 0, call })
+    ) -> Result<Vec<Warning>, TraceError> {
+        let mut program = TimedProgram {
+            rank,
+            file: self.0.file(rank),
+            take,
+            now: 0,
+            call: Vec::new(),
+            taken: 0,
+            waiting: VecDeque::new(),
+            held: BTreeSet::new(),
+            warnings: Vec::new(),
+        };
+        self.0.write(shared, &mut program)?;
+        program.finish()
     }
 }
 
@@ -166,13 +257,14 @@ impl<T: TimedCalls> TraceSource for Source<T> {
         for rank in wanted.start..wanted.end.min(found) {
             let builder = ranks.get(rank.into()).expect("the rank is wanted");
             let rank = Rank::new(rank);
-            self.write(&shared, rank, &mut |Step { op, nanos, line }| {
+            let warnings = self.write(&shared, rank, &mut |Step { op, nanos, line }| {
                 let action = builder.resolve(&op).map_err(|kind| {
                     let location = Location { file: self.0.file(rank).to_path_buf(), line };
                     TraceError::Action { location, kind: Box::new(kind) }
                 })?;
                 builder.push(action, Some(nanos))
             })?;
+            warnings.into_iter().for_each(|warning| ranks.warn(warning));
         }
         Ok(())
     }

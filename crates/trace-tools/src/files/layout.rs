@@ -8,7 +8,7 @@ use trace_mmap::{Location, TraceError, TraceSource};
 
 use crate::error::InputError;
 use crate::files::{merged, per_rank};
-use crate::format::HEAD;
+use crate::format::{Candidate, HEAD};
 use crate::text::{Fields, Lines};
 
 /// Opens a trace in text files: detects the layout by the names of files in a directory, else by the first line of the file.
@@ -108,6 +108,58 @@ fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
     match (0..).zip(files.keys()).find(|(expected, rank)| expected != *rank) {
         Some((missing, _)) => Err(InputError::RankFileMissing { dir: dir.to_path_buf(), missing, highest }),
         None => Ok(files.into_values().collect()),
+    }
+}
+
+/// Finds the files of all ranks, given one of them or their directory: their names differ in the number before an end, one of `ends`.
+pub(crate) fn rank_family(candidate: &Candidate, ends: &[&str]) -> Result<Vec<PathBuf>, InputError> {
+    let split = |file: &Path| {
+        let name = file.file_name()?.to_str()?;
+        let end = ends.iter().find(|end| name.ends_with(**end))?;
+        let stem = name.strip_suffix(end)?;
+        let prefix = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        (prefix.len() < stem.len()).then(|| (prefix.to_owned(), (*end).to_owned()))
+    };
+    let path = candidate.path();
+    let no_files = || InputError::NoNumberedFiles { path: path.to_path_buf(), ends: ends.join(" or ") };
+    if !path.is_dir() {
+        let (prefix, end) = split(path).ok_or_else(no_files)?;
+        return same_family(candidate, &prefix, &end);
+    }
+    let mut families: Vec<_> = candidate.siblings().iter().filter_map(|file| split(file)).collect();
+    families.sort_unstable();
+    families.dedup();
+    match &families[..] {
+        [(prefix, end)] => same_family(candidate, prefix, end),
+        [] => Err(no_files()),
+        [(first, _), .., (last, _)] => {
+            let names = [first, last].map(Clone::clone);
+            Err(InputError::SeveralTraces { dir: path.to_path_buf(), names })
+        }
+    }
+}
+
+/// Finds the files of all ranks beside or in a candidate, whose names are a number between a begin and an end.
+pub(crate) fn same_family(
+    candidate: &Candidate,
+    prefix: &str,
+    end: &str,
+) -> Result<Vec<PathBuf>, InputError> {
+    let number = |file: &Path| -> Option<u64> {
+        let digits = file.file_name()?.to_str()?.strip_prefix(prefix)?.strip_suffix(end)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+    };
+    let numbered = candidate.siblings().iter().filter_map(|file| Some((number(file)?, file)));
+    let mut files: Vec<_> = numbered.collect();
+    files.sort_unstable();
+    let gap = (0..).zip(&files).find(|(expected, (number, _))| expected != number);
+    match (gap, files.last()) {
+        (None, Some(_)) => Ok(files.into_iter().map(|(_, file)| file.clone()).collect()),
+        (gap, highest) => {
+            let (name, rank) = (format!("{prefix}*{end}"), gap.map_or(0, |(expected, _)| expected));
+            let (path, highest) = (candidate.path().to_path_buf(), highest.map(|(number, _)| *number));
+            Err(InputError::NumberedFileMissing { path, name, rank, highest })
+        }
     }
 }
 

@@ -99,7 +99,9 @@ impl Calls<'_> {
         match self.recording.labels.function(call.label) {
             Function::Init => program.push(Op::Init),
             Function::Finalize => program.push(Op::Finalize),
-            Function::Local => program.push(Op::Communicator),
+            Function::Local | Function::SendInit(_) | Function::RecvInit | Function::Free => {
+                program.push(Op::Communicator)
+            }
             Function::Send(mode) => {
                 let (to, bytes) = send_to(only(sent, name, "sends")?);
                 program.push(Op::Call(CallOp::Send { to, mode, bytes }));

@@ -15,6 +15,10 @@ pub(crate) enum Function {
     SendRecv,
     Isend(SendMode),
     Irecv,
+    SendInit(SendMode),
+    RecvInit,
+    /// `MPI_Request_free`.
+    Free,
     /// `MPI_Start`, `MPI_Startall`: any number of messages in both directions.
     Start,
     Wait(Requests),
@@ -36,7 +40,7 @@ pub(crate) enum Requests {
 }
 
 /// Starts of the names of functions that only make or ask for objects, in lower case.
-const LOCAL: [&str; 8] = [
+const LOCAL: [&str; 20] = [
     "mpi_comm_",
     "mpi_cart_",
     "mpi_graph_",
@@ -45,11 +49,29 @@ const LOCAL: [&str; 8] = [
     "mpi_type_",
     "mpi_dims_",
     "mpi_topo_",
+    "mpi_get_",
+    "mpi_op_",
+    "mpi_info_",
+    "mpi_error_",
+    "mpi_errhandler_",
+    "mpi_attr_",
+    "mpi_keyval_",
+    "mpi_pack",
+    "mpi_unpack",
+    "mpi_buffer_",
+    "mpi_status_",
+    "mpi_add_error_",
 ];
 
 /// Starts of the names of functions with those of [`LOCAL`] that communicate with other programs, in lower case.
-const NOT_LOCAL: [&str; 5] =
-    ["mpi_comm_spawn", "mpi_comm_accept", "mpi_comm_connect", "mpi_comm_disconnect", "mpi_comm_join"];
+const NOT_LOCAL: [&str; 6] = [
+    "mpi_get_accumulate",
+    "mpi_comm_spawn",
+    "mpi_comm_accept",
+    "mpi_comm_connect",
+    "mpi_comm_disconnect",
+    "mpi_comm_join",
+];
 
 impl Function {
     /// Finds a function by its name; letters of either case are equal.
@@ -76,8 +98,15 @@ impl Function {
             "mpi_test" | "mpi_testany" => Self::Test(Requests::One),
             "mpi_testsome" => Self::Test(Requests::Some),
             "mpi_testall" => Self::Test(Requests::All),
-            "mpi_send_init" | "mpi_bsend_init" | "mpi_ssend_init" | "mpi_rsend_init" | "mpi_recv_init"
-            | "mpi_request_free" | "mpi_cancel" => Self::Local,
+            "mpi_send_init" => Self::SendInit(SendMode::Standard),
+            "mpi_ssend_init" => Self::SendInit(SendMode::Synchronous),
+            "mpi_bsend_init" => Self::SendInit(SendMode::Buffered),
+            "mpi_rsend_init" => Self::SendInit(SendMode::Ready),
+            "mpi_recv_init" => Self::RecvInit,
+            "mpi_request_free" => Self::Free,
+            "mpi_cancel" | "mpi_test_cancelled" | "mpi_pcontrol" | "mpi_wtime" | "mpi_wtick"
+            | "mpi_address" | "mpi_initialized" | "mpi_finalized" | "mpi_is_thread_main"
+            | "mpi_query_thread" => Self::Local,
             _ => Self::collective(&name).unwrap_or_else(|| {
                 let starts = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
                 if starts(&LOCAL) && !starts(&NOT_LOCAL) { Self::Local } else { Self::Other }
