@@ -20,6 +20,7 @@
 //!   add a row; `tests/all/formats.rs` adds a toy.
 //! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
 //!   [`write_consistent_cut`] and [`recover`] repair the trace of a killed program.
+//! - [`lint`] finds what is suspicious in a trace; [`LINTS`] is the registry.
 //! - [`transform`] changes a program by a hypothesis; [`transform::TRANSFORMS`] is the registry of changes.
 //!
 //! # Files
@@ -35,7 +36,7 @@
 //! Each file may be a shard, or text, which may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
 //! streamed, never read into memory as a whole.
 //!
-//! Besides, [`load`] reads traces of Extrae in Paraver's format: `.prv`, plain, gzip or zstd, and the `.pcf` beside it.
+//! Besides, [`load`] reads traces of Extrae in Paraver's format, of DUMPI and of liballprof.
 //! `docs/traces.md` has the rules.
 //!
 //! # Text
@@ -112,6 +113,7 @@ pub mod generate;
 mod goal;
 mod liballprof;
 mod line;
+mod lint;
 mod load;
 mod paraver;
 mod shard;
@@ -129,6 +131,7 @@ pub use foreign::Foreign;
 pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};
 pub use liballprof::LiballprofError;
 pub use line::TextLine;
+pub use lint::{LINTS, Lint, Suspicion, TraceFacts, lint};
 pub use load::{convert, from_text, load, load_as, open};
 pub use paraver::ParaverError;
 pub use text::{Field, TextError, Unsupported};

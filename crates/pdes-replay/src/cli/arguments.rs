@@ -163,6 +163,11 @@ pub(crate) enum TraceCommand {
         /// Trace of any format.
         trace: PathBuf,
     },
+    /// Finds what is suspicious in a trace, though a replay takes it: lost ends, gaps, computations without a unit, and so on.
+    Lint {
+        /// Trace of any format.
+        trace: PathBuf,
+    },
     /// Writes a trace as text: a directory of rank files.
     Dump {
         /// Trace of any format.

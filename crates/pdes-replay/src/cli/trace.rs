@@ -17,7 +17,7 @@ use trace_mmap::{
     ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, Provenance, Storage, Summary, Trace,
     UnmodelledCalls, WorkMetric,
 };
-use trace_tools::{FORMATS, Input, open_input};
+use trace_tools::{FORMATS, Input, Suspicion, open_input};
 
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
@@ -52,6 +52,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Info { trace } => info(&load(trace)?)?,
         TraceCommand::Check { trace } if is_schedule_file(trace) => goal::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
+        TraceCommand::Lint { trace } => lint(trace)?,
         TraceCommand::Dump { trace, output: None } if is_schedule_file(trace) => return goal::dump(trace),
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
         TraceCommand::Cut { trace, output, ranks, iterations } => {
@@ -254,6 +255,18 @@ fn check(path: &Path) -> Result<String> {
     }
     let are = if findings.len() == 1 { "thing is" } else { "things are" };
     anyhow::bail!("{}: {} {are} wrong:{}", path.display(), findings.len(), findings.concat())
+}
+
+/// Lists what is suspicious, among it the warnings of loading.
+fn lint(path: &Path) -> Result<String> {
+    let actions = AtomicU64::new(0);
+    let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
+    let trace = progress::watch_load(&actions, || trace_tools::load(path, &options)).context("the trace")?;
+    let found = trace_tools::lint(&trace);
+    if found.is_empty() {
+        return Ok(format!("{}: nothing is suspicious\n", path.display()));
+    }
+    Ok(found.iter().map(|Suspicion { lint, text }| format!("{lint}: {text}\n")).collect())
 }
 
 fn dump(path: &Path, output: Option<&Path>) -> Result<()> {
