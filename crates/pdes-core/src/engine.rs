@@ -180,7 +180,7 @@ impl Engine {
     /// If the partition was made for other numbers of processes or of workers.
     pub fn lps(&self, member: usize, members: usize, lps: u32) -> Vec<LpId> {
         let share = self.member_partition(member, members, lps);
-        share.slots().map(|place| share.global.lp(place)).collect()
+        share.slots().map(|slot| share.global.lp(slot)).collect()
     }
 
     fn member_partition(&self, member: usize, members: usize, lps: u32) -> MemberPartition {

@@ -186,65 +186,65 @@ impl IndexedEventHeap {
     /// Sets the earliest event of a group. `O(log n)`.
     #[inline]
     pub fn set(&mut self, group: u32, at: Option<SimTime>) {
-        let place = self.positions[group as usize];
+        let position = self.positions[group as usize];
         match at {
-            Some(at) if place == NO_POSITION => {
+            Some(at) if position == NO_POSITION => {
                 let event = EventKey::new(at, group.into());
                 self.heap.push(event);
                 self.sift_up(self.heap.len() - 1, event);
             }
-            Some(at) => self.reposition(place as usize, EventKey::new(at, group.into())),
-            None if place == NO_POSITION => {}
-            None => self.remove(place as usize),
+            Some(at) => self.reposition(position as usize, EventKey::new(at, group.into())),
+            None if position == NO_POSITION => {}
+            None => self.remove(position as usize),
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        self.positions[self.heap[place].number() as usize] = NO_POSITION;
+    fn remove(&mut self, position: usize) {
+        self.positions[self.heap[position].number() as usize] = NO_POSITION;
         if let Some(last) = self.heap.pop()
-            && place < self.heap.len()
+            && position < self.heap.len()
         {
-            self.reposition(place, last);
+            self.reposition(position, last);
         }
     }
 
     /// Moves an event to its position, starting from that of another one.
-    fn reposition(&mut self, place: usize, event: EventKey) {
-        if place > 0 && event < self.heap[(place - 1) / 2] {
-            self.sift_up(place, event);
+    fn reposition(&mut self, position: usize, event: EventKey) {
+        if position > 0 && event < self.heap[(position - 1) / 2] {
+            self.sift_up(position, event);
         } else {
-            self.sift_down(place, event);
+            self.sift_down(position, event);
         }
     }
 
-    fn sift_up(&mut self, mut place: usize, event: EventKey) {
-        while place > 0 {
-            let above = (place - 1) / 2;
+    fn sift_up(&mut self, mut position: usize, event: EventKey) {
+        while position > 0 {
+            let above = (position - 1) / 2;
             if self.heap[above] < event {
                 break;
             }
-            self.put(place, self.heap[above]);
-            place = above;
+            self.put(position, self.heap[above]);
+            position = above;
         }
-        self.put(place, event);
+        self.put(position, event);
     }
 
-    fn sift_down(&mut self, mut place: usize, event: EventKey) {
-        while let Some(&one) = self.heap.get(2 * place + 1) {
-            let other = self.heap.get(2 * place + 2).copied().unwrap_or(one);
-            let (below, first) = (2 * place + 1 + usize::from(other < one), one.min(other));
+    fn sift_down(&mut self, mut position: usize, event: EventKey) {
+        while let Some(&one) = self.heap.get(2 * position + 1) {
+            let other = self.heap.get(2 * position + 2).copied().unwrap_or(one);
+            let (below, first) = (2 * position + 1 + usize::from(other < one), one.min(other));
             if event < first {
                 break;
             }
-            self.put(place, first);
-            place = below;
+            self.put(position, first);
+            position = below;
         }
-        self.put(place, event);
+        self.put(position, event);
     }
 
-    fn put(&mut self, place: usize, event: EventKey) {
-        self.heap[place] = event;
-        self.positions[event.number() as usize] = place as u32;
+    fn put(&mut self, position: usize, event: EventKey) {
+        self.heap[position] = event;
+        self.positions[event.number() as usize] = position as u32;
     }
 
     /// Returns the time of the event of a group.

@@ -140,10 +140,10 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
         self.tokens.push((to, token));
     }
 
-    /// Submits work for an instant to the shared resource; work of one instant is served by ascending `place`.
+    /// Submits work for an instant to the shared resource; work of one instant is served by ascending `tie_break`.
     #[inline]
-    pub fn submit(&mut self, at: SimTime, place: u64, order: O) {
-        self.submitted.push(SubmittedWork { at, tie_break: place, from: self.sender, request: order });
+    pub fn submit(&mut self, at: SimTime, tie_break: u64, request: O) {
+        self.submitted.push(SubmittedWork { at, tie_break, from: self.sender, request });
     }
 
     /// Returns the token number `index` with its receiver, if there are as many.

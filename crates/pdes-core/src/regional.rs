@@ -255,8 +255,8 @@ impl RegionalEngine {
                 .then(|| RegionGateway::new(cluster, blocks, &locations, progress, self.workers))
                 .transpose()?;
             let part = (processes, regions);
-            let place = (&*locations, blocks, me);
-            let (whole, worker_result) = self.run_workers(epoch, part, place, progress, gateway);
+            let placement = (&*locations, blocks, me);
+            let (whole, worker_result) = self.run_workers(epoch, part, placement, progress, gateway);
             let MemberResult { fault, tally, processes, regions } = whole;
             let RegionalSummary { summary: all, conditional, cut, exchange_counts } =
                 match worker_result.gateway {
@@ -403,15 +403,15 @@ struct MemberResult<P: Process, R> {
 fn locate_processes(blocks: &RegionBlocks, me: usize) -> Vec<ProcessLocation> {
     let own = blocks.regions(me);
     let mut taken = vec![0; own.len()];
-    let location = |&home: &RegionIndex| {
-        let place = if own.contains(&home) {
-            let next = &mut taken[(home - own.start) as usize];
+    let location = |&region: &RegionIndex| {
+        let index = if own.contains(&region) {
+            let next = &mut taken[(region - own.start) as usize];
             *next += 1;
             *next - 1
         } else {
             0
         };
-        ProcessLocation { region: home, index: place }
+        ProcessLocation { region, index }
     };
     blocks.region_of_lp().iter().map(location).collect()
 }
@@ -442,8 +442,8 @@ fn collect_results<P: Process, R: Region<P>>(
     let first = blocks.regions(me).start;
     // the processes of a region are in the order of their numbers.
     let next = |lp: LpId| {
-        let home = (blocks.region_of_lp()[lp.index()] - first) as usize;
-        by_region[home].next().expect("each process has one seat")
+        let region = (blocks.region_of_lp()[lp.index()] - first) as usize;
+        by_region[region].next().expect("each process is in one region")
     };
     let processes = blocks.lps(me).map(next).collect();
     let tally = RegionalSummary { summary: tally, conditional, cut, exchange_counts: worker.exchange_counts };

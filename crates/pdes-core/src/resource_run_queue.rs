@@ -64,8 +64,8 @@ impl<P: Process> ResourceRunQueue<P> {
     }
 
     /// Resumes a process; returns the time of the conditional event for which it pauses, if it does.
-    pub(crate) fn resume(&mut self, place: u32, lp: LpId, cutoff: SimTime, granted: bool) -> Option<SimTime> {
-        let index = place as usize;
+    pub(crate) fn resume(&mut self, local: u32, lp: LpId, cutoff: SimTime, granted: bool) -> Option<SimTime> {
+        let index = local as usize;
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
         let mut turn = Turn { horizon: cutoff.min(self.fault.cutoff()), steps, granted };
         self.outbox.sender = lp;
@@ -80,7 +80,7 @@ impl<P: Process> ResourceRunQueue<P> {
                     let clock = self.processes[index].clock();
                     self.checkpoint = Some(self.checkpoint.map_or(clock, |first| first.min(clock)));
                 }
-                self.ready.push_back(place);
+                self.ready.push_back(local);
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {
@@ -97,14 +97,14 @@ impl<P: Process> ResourceRunQueue<P> {
     }
 
     /// Delivers a token; returns its effect on a blocked process, which is queued if it becomes ready.
-    pub(crate) fn deliver(&mut self, place: u32, lp: LpId, token: P::Token) -> Wake {
-        let index = place as usize;
+    pub(crate) fn deliver(&mut self, local: u32, lp: LpId, token: P::Token) -> Wake {
+        let index = local as usize;
         self.outbox.sender = lp;
         match self.processes[index].deliver(token, &mut self.outbox) {
             Ok(wake) if self.states[index] == State::Blocked => {
                 if wake == Wake::Ready {
                     self.states[index] = State::Ready;
-                    self.ready.push_back(place);
+                    self.ready.push_back(local);
                 }
                 wake
             }
@@ -127,6 +127,6 @@ impl<P: Process> ResourceRunQueue<P> {
     /// Returns the local indices of the processes that have not finished.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = usize> + '_ {
         let states = self.states.iter().enumerate();
-        states.filter(|(_, state)| **state != State::Finished).map(|(place, _)| place)
+        states.filter(|(_, state)| **state != State::Finished).map(|(index, _)| index)
     }
 }

@@ -166,8 +166,8 @@ impl<'a, T> WorkerEndpoint<'a, T> {
 
     /// Returns the process in a slot.
     #[inline]
-    pub(crate) fn lp(&self, place: u32) -> LpId {
-        self.partition.global.lp(place)
+    pub(crate) fn lp(&self, slot: u32) -> LpId {
+        self.partition.global.lp(slot)
     }
 
     pub(crate) fn all_workers(&self) -> usize {

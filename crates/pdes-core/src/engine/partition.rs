@@ -22,7 +22,7 @@ pub struct Partition {
     /// First slot of each worker, and the number of processes. Slots number all processes, sorted by (worker, process).
     starts: Arc<[u32]>,
     /// Permutation between processes and slots; `None` if it is the identity.
-    order: Option<Arc<Permutation>>,
+    permutation: Option<Arc<Permutation>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Partition {
     pub fn blocks(lps: u32, workers: usize) -> Self {
         assert!(workers > 0, "a partition needs at least one worker");
         let start = |worker| (worker as u64 * u64::from(lps) / workers as u64) as u32;
-        Self { starts: (0..=workers).map(start).collect(), order: None }
+        Self { starts: (0..=workers).map(start).collect(), permutation: None }
     }
 
     /// Assigns process `i` to worker `owners[i]`.
@@ -54,16 +54,16 @@ impl Partition {
         }
         (0..workers).for_each(|worker| starts[worker + 1] += starts[worker]);
         let mut next = starts.clone();
-        let (mut places, mut lps) = (vec![0; owners.len()], vec![0; owners.len()]);
+        let (mut slots, mut lps) = (vec![0; owners.len()], vec![0; owners.len()]);
         for (lp, &owner) in owners.iter().enumerate() {
-            let place = &mut next[owner as usize];
-            places[lp] = *place;
-            lps[*place as usize] = lp as u32;
-            *place += 1;
+            let slot = &mut next[owner as usize];
+            slots[lp] = *slot;
+            lps[*slot as usize] = lp as u32;
+            *slot += 1;
         }
-        let order = Permutation { slots: places.into(), lps: lps.into() };
-        let order = (!owners.is_sorted()).then(|| Arc::new(order));
-        Self { starts: starts.into(), order }
+        let permutation = Permutation { slots: slots.into(), lps: lps.into() };
+        let permutation = (!owners.is_sorted()).then(|| Arc::new(permutation));
+        Self { starts: starts.into(), permutation }
     }
 
     /// Inserts workers without processes for the members of a cluster that do not work. This partition is one of the workers of those that do,
@@ -90,7 +90,7 @@ impl Partition {
         }
         assert_eq!(next, self.workers(), "all workers belong to members that work");
         starts.push(self.len());
-        Self { starts: starts.into(), order: self.order }
+        Self { starts: starts.into(), permutation: self.permutation }
     }
 
     /// Returns the number of processes.
@@ -111,13 +111,13 @@ impl Partition {
     /// Returns the worker of a process.
     #[inline]
     pub fn worker(&self, lp: LpId) -> usize {
-        let place = self.slot(lp);
-        self.starts.partition_point(|&start| start <= place) - 1
+        let slot = self.slot(lp);
+        self.starts.partition_point(|&start| start <= slot) - 1
     }
 
     /// Returns the processes of a worker, in ascending order.
     pub fn lps(&self, worker: usize) -> impl Iterator<Item = LpId> + '_ {
-        self.slots(worker).map(|place| self.lp(place))
+        self.slots(worker).map(|slot| self.lp(slot))
     }
 
     pub(crate) fn slots(&self, worker: usize) -> Range<u32> {
@@ -126,36 +126,36 @@ impl Partition {
 
     #[inline]
     pub(crate) fn slot(&self, lp: LpId) -> u32 {
-        self.order.as_ref().map_or(lp.get(), |order| order.slots[lp.index()])
+        self.permutation.as_ref().map_or(lp.get(), |permutation| permutation.slots[lp.index()])
     }
 
     #[inline]
-    pub(crate) fn lp(&self, place: u32) -> LpId {
-        LpId::new(self.order.as_ref().map_or(place, |order| order.lps[place as usize]))
+    pub(crate) fn lp(&self, slot: u32) -> LpId {
+        LpId::new(self.permutation.as_ref().map_or(slot, |permutation| permutation.lps[slot as usize]))
     }
 
     /// Permutes a list from the order of numbers to that of slots.
     pub(crate) fn to_slot_order<T>(&self, of_lps: Vec<T>) -> Vec<T> {
-        match &self.order {
-            Some(order) => permute(of_lps, &order.lps),
+        match &self.permutation {
+            Some(permutation) => permute(of_lps, &permutation.lps),
             None => of_lps,
         }
     }
 
     /// Permutes a list from the order of slots to that of numbers.
-    pub(crate) fn to_lp_order<T>(&self, of_places: Vec<T>) -> Vec<T> {
-        match &self.order {
-            Some(order) => permute(of_places, &order.slots),
-            None => of_places,
+    pub(crate) fn to_lp_order<T>(&self, by_slot: Vec<T>) -> Vec<T> {
+        match &self.permutation {
+            Some(permutation) => permute(by_slot, &permutation.slots),
+            None => by_slot,
         }
     }
 }
 
 /// Returns the items at these indices, each of which occurs once.
-fn permute<T>(things: Vec<T>, places: &[u32]) -> Vec<T> {
+fn permute<T>(things: Vec<T>, slots: &[u32]) -> Vec<T> {
     let mut things: Vec<Option<T>> = things.into_iter().map(Some).collect();
-    let taken = places.iter().map(|&place| things[place as usize].take());
-    taken.map(|thing| thing.expect("each place occurs once")).collect()
+    let taken = slots.iter().map(|&slot| things[slot as usize].take());
+    taken.map(|thing| thing.expect("each slot occurs once")).collect()
 }
 
 /// A partition with the position of one member of a cluster in it.
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn blocks_follow_each_other() {
         let whole = Partition::blocks(7, 4);
-        let places: Vec<_> = (0..4).map(|worker| whole.slots(worker)).collect();
-        assert_eq!(places, [0..1, 1..3, 3..5, 5..7]);
+        let slots: Vec<_> = (0..4).map(|worker| whole.slots(worker)).collect();
+        assert_eq!(slots, [0..1, 1..3, 3..5, 5..7]);
         assert_eq!(whole.worker(LpId::new(3)), 2);
         let last = MemberPartition::new(whole, 2, 1);
         assert_eq!((last.first_worker(), last.slots()), (2, 3..7));

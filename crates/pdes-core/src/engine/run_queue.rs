@@ -223,7 +223,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
 
     /// Returns the local indices of the processes that have not finished.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.states).filter(|(_, state)| **state != State::Finished).map(|(place, _)| place)
+        (0..).zip(&self.states).filter(|(_, state)| **state != State::Finished).map(|(index, _)| index)
     }
 
     /// Returns true if some process is at a checkpoint.

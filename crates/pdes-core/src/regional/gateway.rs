@@ -23,9 +23,9 @@ use crate::{LpId, Progress, SimTime};
 pub(super) struct RegionGateway<'a, T, M> {
     cluster: &'a mut Cluster,
     blocks: &'a RegionBlocks,
-    /// Members that have regions, and the place of this one among them.
+    /// Members that have regions, and the position of this one among them.
     working: Vec<usize>,
-    place: usize,
+    position: usize,
     locations: &'a [ProcessLocation],
     progress: &'a Progress,
     /// Encoded messages for the regions of each member, own and forwarded ones.
@@ -92,12 +92,12 @@ where
         let parcels = (0..members).map(|_| Vec::new()).collect();
         let (pieces, messages) = (FragmentAssembler::new(members), Vec::new());
         let working: Vec<usize> = blocks.working_members().collect();
-        let place = working.partition_point(|&member| member < cluster.member());
+        let position = working.partition_point(|&member| member < cluster.member());
         let mut gateway = Self {
             cluster,
             blocks,
             working,
-            place,
+            position,
             locations,
             progress,
             parcels,
@@ -164,13 +164,13 @@ where
                 }
             }
         }
-        let (me, members) = (self.place, self.working.len());
+        let (me, members) = (self.position, self.working.len());
         let own = MemberContribution { contribution: here, steps: self.progress.steps() };
         let mut partial = PartialReduction::new(own);
         let strides = std::iter::successors(Some(1_usize), |stride| Some(2 * stride));
         for stride in strides.take_while(|&stride| stride < members) {
             let [next, before] =
-                [me + stride, me + members - stride].map(|place| self.working[place % members]);
+                [me + stride, me + members - stride].map(|position| self.working[position % members]);
             let message = self.encode(&partial, stride);
             self.cluster.enqueue_fragmented(next, &message);
             self.cluster.receive_from_each(&mut self.assembler, before..before + 1)?;
@@ -190,7 +190,7 @@ where
     /// Encodes the message to the member one stride after this one: the partial reduction, and the parcels for members whose
     /// distance contains the stride.
     fn encode(&mut self, partial: &PartialReduction, stride: usize) -> Vec<u8> {
-        let (me, members) = (self.place, self.working.len());
+        let (me, members) = (self.position, self.working.len());
         let mut message = Vec::new();
         encoding::append(partial, &mut message);
         for distance in (1..members).filter(|distance| distance & stride != 0) {

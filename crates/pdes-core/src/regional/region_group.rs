@@ -23,7 +23,8 @@ impl<T, M> Outgoing<T, M> {
     }
 
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RegionIndex, RegionMessage<T, M>)> + '_ {
-        let tokens = self.tokens.drain(..).map(|(home, to, token)| (home, RegionMessage::Token(to, token)));
+        let tokens =
+            self.tokens.drain(..).map(|(region, to, token)| (region, RegionMessage::Token(to, token)));
         tokens.chain(self.messages.drain(..).map(|(to, message)| (to, RegionMessage::Region(message))))
     }
 }
@@ -202,8 +203,8 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     fn run_ready_processes(&mut self, cutoff: SimTime, locations: &[ProcessLocation]) {
-        while let Some(place) = self.run_queue.next_ready() {
-            self.resume(place, cutoff, false, locations);
+        while let Some(local) = self.run_queue.next_ready() {
+            self.resume(local, cutoff, false, locations);
         }
         self.run_queue.sort_submitted();
         for &work in &self.run_queue.outbox.submitted {
@@ -216,9 +217,9 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     /// Resumes a process and dispatches what it sends.
-    fn resume(&mut self, place: u32, cutoff: SimTime, granted: bool, locations: &[ProcessLocation]) {
-        let lp = self.lps[place as usize];
-        if let Some(at) = self.run_queue.resume(place, lp, cutoff, granted) {
+    fn resume(&mut self, local: u32, cutoff: SimTime, granted: bool, locations: &[ProcessLocation]) {
+        let lp = self.lps[local as usize];
+        if let Some(at) = self.run_queue.resume(local, lp, cutoff, granted) {
             self.await_event(lp, at);
         }
         self.dispatch(locations);
@@ -238,11 +239,11 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         let mut next = 0;
         while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
             next += 1;
-            let home = locations[to.index()].region;
-            if home == self.index {
+            let region = locations[to.index()].region;
+            if region == self.index {
                 self.deliver(to, token, locations);
             } else {
-                self.outgoing.tokens.push((home, to, token));
+                self.outgoing.tokens.push((region, to, token));
             }
         }
         self.run_queue.outbox.clear();
@@ -257,7 +258,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     pub(crate) fn finish(self) -> GroupResult<P, R> {
-        let waiting = self.run_queue.unfinished().map(|place| self.lps[place]).collect();
+        let waiting = self.run_queue.unfinished().map(|local| self.lps[local]).collect();
         let Self { region, run_queue: ResourceRunQueue { processes, fault, steps, .. }, conditional, .. } =
             self;
         GroupResult { region, processes, waiting, fault, steps, conditional }

@@ -95,20 +95,20 @@ impl Stopwatch {
 /// Returns the time until the last of several threads has nothing to claim, if they begin with the blocks of regions with these ends.
 fn time_of_threads(active: &[usize], taken: &[u64], ends: &[usize]) -> u64 {
     let mut is_claimed = vec![false; active.len()];
-    let start = |place: usize| place.checked_sub(1).map_or(0, |before| ends[before]);
-    let first = |place| active.partition_point(|&region| region < start(place));
+    let start = |thread: usize| thread.checked_sub(1).map_or(0, |before| ends[before]);
+    let first = |thread| active.partition_point(|&region| region < start(thread));
     // The earliest thread claims next; of several, that of the lowest number. More threads than regions never claim.
-    let threads = (0..ends.len()).filter(|&place| start(place) < ends[place]);
-    let mut free: BinaryHeap<_> = threads.map(|place| Reverse((0, place, first(place)))).collect();
+    let threads = (0..ends.len()).filter(|&thread| start(thread) < ends[thread]);
+    let mut free: BinaryHeap<_> = threads.map(|thread| Reverse((0, thread, first(thread)))).collect();
     let mut last = 0;
     for _ in active {
-        let Some(Reverse((time, place, next))) = free.pop() else { break };
+        let Some(Reverse((time, thread, next))) = free.pop() else { break };
         let mut unclaimed = (next..active.len()).chain(0..next).filter(|&index| !is_claimed[index]);
         let claimed = unclaimed.next().expect("fewer regions are claimed than there are");
         is_claimed[claimed] = true;
         let end = time + taken[active[claimed]];
         last = last.max(end);
-        free.push(Reverse((end, place, claimed)));
+        free.push(Reverse((end, thread, claimed)));
     }
     last
 }

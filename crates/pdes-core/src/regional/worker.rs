@@ -359,10 +359,10 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         self.reduce_workers(result)
     }
 
-    fn run_group(&mut self, place: usize, task: Task) -> Contribution {
+    fn run_group(&mut self, index: usize, task: Task) -> Contribution {
         let SharedState { groups, locations, mailboxes, .. } = *self.shared;
-        let number = self.shared.regions.start + place as RegionIndex;
-        let mut group = groups[place].lock();
+        let number = self.shared.regions.start + index as RegionIndex;
+        let mut group = groups[index].lock();
         let has_messages = mailboxes.has_messages(self.phase, number);
         let is_called = has_messages
             || match task {
@@ -399,10 +399,10 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         if let Some(started) = started {
             let taken = started.elapsed().as_nanos() as u64;
             if let Some(stopwatch) = &mut self.stopwatch {
-                stopwatch.add(place, taken);
+                stopwatch.add(index, taken);
             }
             if is_sampled {
-                self.shared.balance.add(place, self.epochs, taken);
+                self.shared.balance.add(index, self.epochs, taken);
             }
         }
         contribution
