@@ -3,7 +3,7 @@
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
 use pdes_core::{EventQueue, Progress, SimDuration, SimTime};
 use pdes_replay::{
-    Config, MODELS, Model, ModelSection, OrderedNetwork, Outcome, Parallelism, Report, RunError, Simulation,
+    Config, MODELS, Model, ModelSection, Network, Outcome, Parallelism, Report, RunError, Simulation,
 };
 use predicates::str::contains;
 use schemars::JsonSchema;
@@ -89,7 +89,7 @@ static BUS: Model = Model {
     former_key: None,
     description: "One message at a time.",
     section: Some(ModelSection::of::<BusSection>()),
-    network: Some(OrderedNetwork {
+    network: Some(Network {
         capabilities: Capabilities::NONE,
         replay: |replay| {
             let section = replay.model_parameters().clone().try_into().expect("the section was checked");
@@ -98,6 +98,7 @@ static BUS: Model = Model {
                 Outcome { model_statistics: Some(statistics), ..outcome }
             })
         },
+        regions: None,
     }),
     with_epochs: None,
     parallelism: Parallelism::None,

@@ -58,8 +58,8 @@ pub use replay::schema::platform_schema;
 pub use replay::{
     CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Digest, Epoch,
     Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
-    Measured, Model, ModelSection, NetworkPreset, NetworkTag, Obstacle, OrderedNetwork, OrderedReplay,
-    Outcome, PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
+    Measured, Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome,
+    PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
     PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions,
     ProgramJob, ProgramOutcome, RankAssignment, RegionCostsError, RegionProfile, Replayer, RunError,
     ServerUse, SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan,

@@ -391,7 +391,7 @@ impl Parameters {
             ranks_per_host: simulation.placement().max_ranks(),
             routing: job.routing,
             model: job.model.key,
-            epoch_s: simulation.epochs().map_or(0.0, |plan| plan.epoch.as_secs_f64()),
+            epoch_s: simulation.epochs().map_or(0.0, |plan| plan.span.as_secs_f64()),
             regions: simulation.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,
             latency_scale: job.link_scales.iter().map(|scale| scale.latency).product(),

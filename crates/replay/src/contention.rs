@@ -111,20 +111,22 @@ impl Machine for SharedMachine<'_> {
 /// Largest quotient of the longest possible epoch and the chosen one: within regions hosts may be much closer to each other.
 const MAX_EPOCH_REDUCTION: u64 = 8;
 
-/// The regions of a run and the length of its epochs.
+/// The regions of a run.
 #[derive(Clone, Debug)]
-pub struct EpochPlan {
-    /// The regions.
-    pub regions: Regions,
+pub struct RegionPlan {
     /// Region of each host.
     pub hosts: Vec<RegionIndex>,
-    /// Length of an epoch.
-    pub epoch: SimDuration,
+    /// Number of regions.
+    pub count: u32,
+    /// Length of epochs or windows.
+    pub span: SimDuration,
+    /// The regions of hosts and links, where links belong to regions.
+    pub regions: Option<Regions>,
 }
 
-impl EpochPlan {
-    /// Cuts the platform into regions as `job` specifies; `None` if rates change at every event.
-    pub(crate) fn new(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
+impl RegionPlan {
+    /// Cuts the platform into regions with epochs as `job` specifies; `None` if rates change at every event.
+    pub(crate) fn with_epochs(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
         if job.epoch == Epoch::Exact {
             return Ok(None);
         }
@@ -158,17 +160,9 @@ impl EpochPlan {
 
     fn of_regions(regions: Regions, platform: &Platform, epoch: SimDuration) -> Self {
         let hosts = (0..platform.hosts().len() as u32).map(HostId::new);
-        Self { hosts: hosts.map(|host| regions.of_host(host).get()).collect(), regions, epoch }
+        let hosts = hosts.map(|host| regions.of_host(host).get()).collect();
+        Self { hosts, count: regions.count(), span: epoch, regions: Some(regions) }
     }
-}
-
-/// The regions and the windows of an exact run on several threads.
-#[derive(Clone, Debug)]
-pub(crate) struct WindowPlan {
-    pub(crate) window: SimDuration,
-    /// Region of each host.
-    pub(crate) hosts: Vec<RegionIndex>,
-    pub(crate) regions: u32,
 }
 
 /// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use netmodel::flow::windows::WindowError;
 use pdes_core::SimDuration;
 
-use crate::models::{Model, OrderedNetwork, Parallelism};
+use crate::models::{Model, Network, Parallelism};
 
 /// How a replay is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Execution {
     ) -> Self {
         let has = |feature| features.contains(&feature);
         let has_epochs = has(Feature::Epochs) && regions > 0 && model.with_epochs.is_some();
-        let Some(OrderedNetwork { capabilities, .. }) = model.network(has_epochs) else {
+        let Some(Network { capabilities, .. }) = model.network(has_epochs) else {
             let obstacles =
                 features.iter().filter_map(|&feature| Some((feature, schedule_obstacle(feature)?)));
             return Self { mode: ExecutionMode::Schedule, obstacles: obstacles.collect() };
@@ -200,7 +200,8 @@ impl Execution {
             _ if has_epochs => Ok(ExecutionMode::Epochs),
             Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
             _ if has_ordered_files => Err(Obstacle::OrderedFiles),
-            Parallelism::Uncontended if regions > 1 => Ok(ExecutionMode::Regions),
+            Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
+            Parallelism::Regions => Err(Obstacle::OneRegion),
             Parallelism::Windows if has(Feature::Profile) || has_parts => {
                 window().map(ExecutionMode::Windows).map_err(Obstacle::from)
             }

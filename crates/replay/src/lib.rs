@@ -42,7 +42,7 @@ mod timeline;
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use concurrent::run_all;
-pub use contention::{EpochPlan, HostPair, SharedMachine, WorkRequest};
+pub use contention::{HostPair, RegionPlan, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;
 pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
@@ -50,7 +50,10 @@ pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
 pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling, RegionSource};
 pub use loggops::LogGopsSection;
-pub use models::{MODELS, Model, ModelSection, OrderedNetwork, Parallelism, Replayer};
+pub use models::{
+    MODELS, Model, ModelSection, Network, Parallelism, RegionPlanner, RegionalNetwork, RegionalReplayer,
+    Replayer,
+};
 pub use network_tag::NetworkTag;
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
 pub use placement::{Placement, PlacementError, PlacementPolicy};
@@ -60,6 +63,7 @@ pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, Region
 pub use programs::ProgramJob;
 pub use recorded_speed::RecordedSpeed;
 pub use simulation::{
-    OrderedReplay, Outcome, ProgramOutcome, RunError, ServerUse, Simulation, peak_rss_bytes,
+    OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone, RunError,
+    ServerUse, Simulation, peak_rss_bytes,
 };
 pub use timeline::TimelinePlan;

@@ -1,20 +1,23 @@
-//! The registry of network models: the choices of `network.model`, the networks of replays in time order, and the texts about what a
-//! model cannot do come from its rows.
+//! The registry of network models: the choices of `network.model`, the networks of replays, whole or in regions, and the texts about what
+//! a model cannot do come from its rows.
 //!
 //! A model with contention is one file, which implements [`NetworkModel`](netmodel::NetworkModel), and one row.
 
 use std::fmt;
 use std::sync::Once;
 
-use netmodel::{Capabilities, EpochNetwork, FlowNetwork, UncontendedNetwork};
+use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, EpochSummary};
+use netmodel::{Capabilities, EpochNetwork, FlowNetwork, Platform, UncontendedNetwork, WindowMachine};
+use pdes_core::ExchangeCounts;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contention::EpochPlan;
+use crate::contention::RegionPlan;
+use crate::job::Job;
 use crate::loggops::LogGopsSection;
 use crate::schema::generate;
-use crate::simulation::{OrderedReplay, Outcome, RunError};
+use crate::simulation::{OrderedReplay, Outcome, RegionalOutcome, RegionalReplay, RunError};
 
 /// A row of the registry.
 #[derive(Clone)]
@@ -28,9 +31,9 @@ pub struct Model {
     /// Section of the configuration with parameters of this model only, named like the model; `None` if it has those of `[network]` only.
     pub section: Option<ModelSection>,
     /// The network of traces, whose rates change at every event; `None` if the model is for GOAL schedules.
-    pub network: Option<OrderedNetwork>,
+    pub network: Option<Network>,
     /// The network whose rates change at epoch boundaries only; `None` if there are no epochs.
-    pub with_epochs: Option<OrderedNetwork>,
+    pub with_epochs: Option<Network>,
     /// How threads share a replay without epochs.
     pub parallelism: Parallelism,
 }
@@ -58,18 +61,35 @@ pub enum Parallelism {
     None,
     /// Parts of the network that share no links run in [windows](netmodel::WindowMachine).
     Windows,
+    /// Regions run in the order of time each, and depend on each other a lookahead later.
+    Regions,
     /// Every message has its route to itself, so that its sender knows its arrival at once. Only queues of file systems have an order.
     Uncontended,
 }
 
-/// A network on one thread, in the order of time.
+/// A network: how a replay runs on it.
 #[derive(Clone, Copy)]
-pub struct OrderedNetwork {
+pub struct Network {
     /// Abilities, on which the [execution](crate::Execution) depends.
     pub capabilities: Capabilities,
-    /// Runs a replay.
+    /// Runs a replay on one thread, in the order of time, on the whole network.
     pub replay: Replayer,
+    /// How a replay runs region by region, if the network has regions.
+    pub regions: Option<RegionalNetwork>,
 }
+
+/// A network in regions.
+#[derive(Clone, Copy)]
+pub struct RegionalNetwork {
+    /// Cuts the platform into regions, whatever the number of threads and processes; `None` for [windows](Parallelism::Windows), which
+    /// threads share.
+    pub plan: Option<RegionPlanner>,
+    /// Runs a replay.
+    pub replay: RegionalReplayer,
+}
+
+/// Cuts the platform of a job into regions that depend on each other a lookahead later; `None` if they do not.
+pub type RegionPlanner = fn(&Job, &Platform) -> Result<Option<RegionPlan>, RunError>;
 
 /// Abilities of flows, at every event and in epochs.
 const FLOWS: Capabilities = Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
@@ -80,6 +100,10 @@ const FLOWS: Capabilities = Capabilities { checkpoint: true, fast_forward: true,
 /// The call through a pointer happens once per replay; each instance of [`OrderedReplay::on`] is compiled for its network.
 pub type Replayer = fn(OrderedReplay<'_>) -> Result<Outcome, RunError>;
 
+/// Creates the networks of the regions of this process, runs the replay [on](RegionalReplay::on) them, and adds to the outcome what
+/// they say of themselves.
+pub type RegionalReplayer = fn(RegionalReplay<'_>) -> Result<RegionalOutcome, RunError>;
+
 /// All network models, the default first.
 pub static MODELS: [Model; 3] = [
     Model {
@@ -87,22 +111,24 @@ pub static MODELS: [Model; 3] = [
         former_key: None,
         description: "Messages share links, computations share cores.",
         section: None,
-        network: Some(OrderedNetwork {
+        network: Some(Network {
             capabilities: FLOWS,
             replay: |replay| {
                 let network = FlowNetwork::new(replay.platform(), replay.parameters());
                 replay.on(network).map(|(outcome, _)| outcome)
             },
+            regions: Some(RegionalNetwork { plan: None, replay: in_windows }),
         }),
-        with_epochs: Some(OrderedNetwork {
+        with_epochs: Some(Network {
             capabilities: FLOWS,
             replay: |replay| {
-                let EpochPlan { regions, epoch, .. } = replay.epochs();
-                let network =
-                    EpochNetwork::new(replay.platform(), replay.parameters(), regions.clone(), *epoch)?;
+                let RegionPlan { span, regions, .. } = replay.epochs();
+                let regions = regions.clone().expect("links belong to regions");
+                let network = EpochNetwork::new(replay.platform(), replay.parameters(), regions, *span)?;
                 let (outcome, network) = replay.on(network)?;
                 Ok(Outcome { epochs: Some(network.summary()), ..outcome })
             },
+            regions: Some(RegionalNetwork { plan: Some(RegionPlan::with_epochs), replay: in_epochs }),
         }),
         parallelism: Parallelism::Windows,
     },
@@ -111,12 +137,23 @@ pub static MODELS: [Model; 3] = [
         former_key: Some("loggps"),
         description: "No contention.",
         section: None,
-        network: Some(OrderedNetwork {
+        network: Some(Network {
             capabilities: Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE },
             replay: |replay| {
                 let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
                 replay.on(network).map(|(outcome, _)| outcome)
             },
+            regions: Some(RegionalNetwork {
+                plan: Some(RegionPlan::without_contention),
+                replay: |replay| {
+                    let (platform, parameters) = (replay.platform(), replay.parameters());
+                    let (hosts, span) = (replay.hosts(), replay.span());
+                    let region =
+                        |index| UncontendedNetwork::new(platform, parameters).of_region(index, hosts, span);
+                    let networks = replay.numbers().map(region).collect();
+                    Ok(replay.on(networks)?.into_outcome(|outcome| outcome))
+                },
+            }),
         }),
         with_epochs: None,
         parallelism: Parallelism::Uncontended,
@@ -131,6 +168,49 @@ pub static MODELS: [Model; 3] = [
         parallelism: Parallelism::None,
     },
 ];
+
+/// Replays with exact contention in windows.
+fn in_windows(replay: RegionalReplay<'_>) -> Result<RegionalOutcome, RunError> {
+    let (platform, parameters, span) = (replay.platform(), replay.parameters(), replay.span());
+    let regions = (replay.hosts(), replay.count());
+    let windows = WindowMachine::new(platform, parameters, span, regions, replay.records_links());
+    let windows = if replay.is_on_trial() { windows.on_trial() } else { windows };
+    let mut done = match replay.on(windows.make_regions()) {
+        Err(RunError::Unordered(_)) if windows.is_futile() => return Err(RunError::Futile),
+        done => done?,
+    };
+    let end = done.end()?;
+    let links = windows.link_loads(done.networks.iter(), end);
+    Ok(done.into_outcome(|outcome| Outcome { links, ..outcome }))
+}
+
+/// Replays with contention in epochs.
+fn in_epochs(replay: RegionalReplay<'_>) -> Result<RegionalOutcome, RunError> {
+    let (platform, parameters, span) = (replay.platform(), replay.parameters(), replay.span());
+    let machine = EpochMachine::new(platform, parameters, replay.regions().clone(), span);
+    let (numbers, records_links) = (replay.numbers(), replay.records_links());
+    let mut replay = replay.computing_ahead();
+    let machine = replay.agree(machine.map_err(RunError::from))?.with_link_loads(records_links);
+    let mut done = replay.on(machine.make_regions(numbers.clone()))?;
+    let ExchangeCounts { boundaries, rounds, messages } = done.exchange_counts;
+    let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
+    for region in &done.networks {
+        let (settlements, evaluations) = region.solve_counts();
+        counts.solves += settlements;
+        counts.evaluations += evaluations;
+    }
+    let capacity_violation = done.networks.iter().map(EpochRegion::capacity_violation).fold(0.0, f64::max);
+    let epochs = done.merge(EpochSummary { counts, capacity_violation })?;
+    let links = if records_links {
+        let end = done.end()?;
+        let own = machine.link_totals(numbers, done.networks.iter_mut(), end);
+        let totals = done.gather(own)?.into_iter().flatten().collect();
+        Some(machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
+    } else {
+        None
+    };
+    Ok(done.into_outcome(|outcome| Outcome { epochs, links, ..outcome }))
+}
 
 impl Model {
     /// Returns the model with a name; a former name is answered by one hint on stderr, unless the command is quiet.
@@ -157,7 +237,7 @@ impl Model {
     }
 
     /// Returns the network with epochs or without, if there is one.
-    pub(crate) fn network(&self, has_epochs: bool) -> Option<&OrderedNetwork> {
+    pub(crate) fn network(&self, has_epochs: bool) -> Option<&Network> {
         if has_epochs { self.with_epochs.as_ref() } else { self.network.as_ref() }
     }
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use mpi_model::{RankProcess, Replay, ReplayError, ReplayErrorKind, Token, Work};
-use netmodel::epoch::{EpochCounts, EpochRegion, EpochSummary};
 use netmodel::{HostId, Message, NetworkModel, RouteError};
 use pdes_core::{
     Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, LpId, Outbox, Progress, Rank, Region,
@@ -71,11 +70,6 @@ impl<'a, N> RegionAdapter<'a, N> {
     /// Returns the use of each I/O server of the region, with its number.
     pub(crate) fn server_use(&self) -> impl Iterator<Item = (u32, ServerUse)> {
         self.storage.iter().flat_map(StorageResources::server_use)
-    }
-
-    /// Returns the network.
-    pub(crate) fn network(&mut self) -> &mut N {
-        &mut self.network
     }
 
     /// Returns the network.
@@ -149,21 +143,6 @@ impl<N: NetworkModel<NetworkTag>> RegionAdapter<'_, N> {
         };
         let error = Box::new(ReplayError { rank, action: 0, kind });
         (lp, Fault { at: SimTime::MAX, order: 0, error })
-    }
-}
-
-impl RegionAdapter<'_, EpochRegion<'_, '_, NetworkTag>> {
-    /// Sums up the epoch statistics of a run.
-    pub(crate) fn summary(adapters: &[Self], exchange_counts: ExchangeCounts) -> EpochSummary {
-        let ExchangeCounts { boundaries, rounds, messages } = exchange_counts;
-        let mut counts = EpochCounts { boundaries, rounds, messages, ..EpochCounts::default() };
-        for adapter in adapters {
-            let (settlements, evaluations) = adapter.network.solve_counts();
-            counts.solves += settlements;
-            counts.evaluations += evaluations;
-        }
-        let violations = adapters.iter().map(|adapter| adapter.network.capacity_violation());
-        EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
     }
 }
 

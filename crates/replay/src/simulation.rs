@@ -5,6 +5,7 @@ mod files;
 mod ordered;
 mod outcome;
 mod overheads;
+mod regional;
 mod run;
 mod warnings;
 
@@ -24,10 +25,10 @@ use pdes_core::{
 use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
-use crate::contention::{EpochPlan, WindowPlan};
+use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::job::{Epoch, Job, LinkScale, PlatformSource};
-use crate::models::{OrderedNetwork, Parallelism};
+use crate::models::{Network, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::platforms::{PlatformFileError, read_platform};
@@ -40,6 +41,7 @@ use files::{check_routes, file_features};
 pub use ordered::OrderedReplay;
 pub use outcome::{Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
+pub use regional::{RegionalOutcome, RegionalReplay, RegionsDone};
 pub(crate) use run::{MemberRun, on_cluster};
 
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
@@ -60,7 +62,7 @@ pub struct Simulation {
     platform: Platform,
     programs: Programs,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
-    regions: Option<EpochPlan>,
+    regions: Option<RegionPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
     /// Number of processes that wait because their host has no core for them.
@@ -118,7 +120,7 @@ impl Simulation {
                 mine = simulation.engine(assignment.partition.clone()).lps(me, members, lps);
                 simulation.rank_assignment = Some(assignment);
             } else if execution.obstacle(Feature::Processes).is_none() {
-                let blocks = agree(cluster, simulation.partition_regions(&works))?;
+                let blocks = agree(cluster, simulation.partition_regions(simulation.region_plan(), &works))?;
                 mine = blocks.lps(me).collect();
                 simulation.region_blocks = Some(blocks);
             }
@@ -168,13 +170,16 @@ impl Simulation {
 
     /// Assigns the regions of the platform to the processes that work with balanced costs: the costs of an earlier replay if known,
     /// else the number of actions.
-    pub(crate) fn partition_regions(&self, works: &[bool]) -> Result<RegionBlocks, RunError> {
-        let plan = self.regions.as_ref().expect("only regions are distributed");
+    pub(crate) fn partition_regions(
+        &self,
+        plan: &RegionPlan,
+        works: &[bool],
+    ) -> Result<RegionBlocks, RunError> {
         let lp_regions = self.programs.regions(&plan.hosts);
         let costs = match &self.region_costs {
             Some(costs) => costs.to_vec(),
             None => {
-                let mut costs = vec![0_u64; plan.regions.count() as usize];
+                let mut costs = vec![0_u64; plan.count as usize];
                 for ((_, program, rank), &region) in self.programs.ranks().zip(&lp_regions) {
                     let (actions, _) = program.trace.outline(rank).map_err(TraceError::from)?;
                     // One more, so that a rank without actions has a cost, too.
@@ -202,7 +207,7 @@ impl Simulation {
         let job = Job { reading_threads: 0, ..self.job.clone() };
         let traces = self.programs.iter().map(|program| (program.trace.ranks(), program.trace.actions()));
         let traces: Vec<_> = traces.collect();
-        let epochs = self.regions.as_ref().map(|plan| (plan.epoch, plan.regions.count()));
+        let epochs = self.regions.as_ref().map(|plan| (plan.span, plan.count));
         let costs = &self.region_costs;
         let text = format!("{} {job:?} {traces:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
@@ -220,24 +225,28 @@ impl Simulation {
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
-        let epochs = EpochPlan::new(job, &platform)?.filter(|_| job.model.with_epochs.is_some());
+        let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
         for &LinkScale { class, latency, bandwidth } in &job.link_scales {
             platform.scale_links(class, latency, bandwidth);
         }
         let region_costs = job.region_costs.as_ref().zip(epochs.as_ref());
-        let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.regions.count()));
+        let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;
         let options = LoadOptions { progress: Some(actions), ..job.load_options() };
         let programs = Programs::open(job, &platform, &options)?;
         let mut trace_features: BTreeSet<Feature> =
             programs.iter().flat_map(|program| file_features(program, &platform)).collect();
-        let mut regions = epochs;
-        if trace_features.contains(&Feature::FileSystems) {
+        let has_queues = trace_features.contains(&Feature::FileSystems);
+        if has_queues {
             check_routes(&platform, programs.lp_hosts())?;
-            if job.model.parallelism == Parallelism::Uncontended {
-                regions = EpochPlan::without_contention(job, &platform)?;
-            }
         }
+        let regions = match job.model.parallelism {
+            Parallelism::Uncontended if !has_queues => None,
+            Parallelism::Uncontended | Parallelism::Regions => {
+                plan_regions(job.model.network.as_ref(), job, &platform)?
+            }
+            Parallelism::Windows | Parallelism::None => epochs,
+        };
         for program in programs.iter() {
             trace_features.extend(program.trace.is_in_memory().then_some(Feature::Text));
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
@@ -353,7 +362,7 @@ impl Simulation {
         ];
         let asked = asked.into_iter().filter_map(|(feature, is_asked)| is_asked.then_some(feature));
         let features = asked.chain(self.trace_features.iter().copied()).collect();
-        let regions = self.regions.as_ref().map_or(0, |plan| plan.regions.count());
+        let regions = self.regions.as_ref().map_or(0, |plan| plan.count);
         Execution::of(job.model, &features, regions, || self.window())
     }
 
@@ -363,7 +372,7 @@ impl Simulation {
     }
 
     /// Cuts the hosts into regions for this number of threads, with about the same number of ranks.
-    pub(crate) fn window_plan(&self, window: SimDuration, threads: usize) -> WindowPlan {
+    pub(crate) fn window_plan(&self, window: SimDuration, threads: usize) -> RegionPlan {
         let ranks = self.programs.lps();
         let mut residents = vec![0_u64; self.platform.hosts().len()];
         self.programs.lp_hosts().iter().for_each(|host| residents[host.index()] += 1);
@@ -376,7 +385,8 @@ impl Simulation {
         let before =
             residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
         let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
-        WindowPlan { window, hosts: before.map(|before| home(before) as RegionIndex).collect(), regions }
+        let hosts = before.map(|before| home(before) as RegionIndex).collect();
+        RegionPlan { hosts, count: regions, span: window, regions: None }
     }
 
     /// Returns whether iterations that repeat are skipped, on one process.
@@ -415,12 +425,17 @@ impl Simulation {
     }
 
     /// Returns the network of a replay in the order of time.
-    pub(crate) fn network(&self) -> &'static OrderedNetwork {
+    pub(crate) fn network(&self) -> &'static Network {
         self.job.model.network(self.epochs().is_some()).expect("a job is for traces")
     }
 
+    /// Returns the regions of a replay that has some.
+    pub(crate) fn region_plan(&self) -> &RegionPlan {
+        self.regions.as_ref().expect("the mode of execution was chosen because there are regions")
+    }
+
     /// Returns the epochs of the network model, if it has any.
-    pub fn epochs(&self) -> Option<&EpochPlan> {
+    pub fn epochs(&self) -> Option<&RegionPlan> {
         self.regions.as_ref().filter(|_| self.job.model.with_epochs.is_some())
     }
 
@@ -496,6 +511,16 @@ pub(crate) fn any_source_advice(Program { job, trace, .. }: &Program) -> Option<
         "rank {rank} receives from any source (MPI_ANY_SOURCE), and takes messages in the order of simulated time, which a program that \
              depends on their senders need not fit{remedy}"
     ))
+}
+
+/// Cuts a platform into the regions of a network, if it has any.
+fn plan_regions(
+    network: Option<&Network>,
+    job: &Job,
+    platform: &Platform,
+) -> Result<Option<RegionPlan>, RunError> {
+    let plan = network.and_then(|network| network.regions?.plan);
+    plan.map_or(Ok(None), |plan| plan(job, platform))
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.

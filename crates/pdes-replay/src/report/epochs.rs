@@ -30,9 +30,9 @@ impl Section for Epochs {
     fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
         let (plan, summary) = (simulation.epochs()?, outcome.epochs?);
         Some(Self {
-            epoch_s: plan.epoch.as_secs_f64(),
-            epoch_ps: plan.epoch.as_picos(),
-            regions: plan.regions.count(),
+            epoch_s: plan.span.as_secs_f64(),
+            epoch_ps: plan.span.as_picos(),
+            regions: plan.count,
             boundaries: summary.counts.boundaries,
             solves: summary.counts.solves,
             exchange_rounds: summary.counts.rounds,

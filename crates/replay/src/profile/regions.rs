@@ -10,8 +10,9 @@ use pdes_core::{Cluster, Progress, RegionalLevel, RegionalTiming, measure_token_
 use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
-use crate::execution::{ExecutionMode, Feature, Obstacle};
-use crate::simulation::{RunError, Simulation};
+use crate::contention::RegionPlan;
+use crate::execution::{ExecutionMode, Feature};
+use crate::simulation::{RegionalOutcome, RunError, Simulation};
 
 /// Number of threads whose regions a profile of exact contention has.
 const PROFILED_THREADS: usize = 64;
@@ -134,19 +135,16 @@ impl Simulation {
         execution.check()?;
         assert_ne!(execution.mode, ExecutionMode::Uncontended, "ranks without a network have no regions");
         let engine = self.regional_engine().timed();
-        let (length, regions, done) = if let Some(plan) = self.epochs() {
-            let blocks = self.partition_regions(&[true])?;
-            let done = self.run_regions(&mut Cluster::alone(), &engine, &blocks, (None, false), progress);
-            let done = done.map(|(outcome, timing)| outcome.map(|outcome| (outcome, timing)));
-            (plan.epoch, plan.regions.count(), done)
-        } else {
-            let window = self.window().map_err(Obstacle::from)?;
-            let plan = self.window_plan(window, PROFILED_THREADS);
-            (plan.window, plan.regions, self.run_windows(&plan, &engine, (None, false), false, progress))
+        let plan = match execution.mode {
+            ExecutionMode::Windows(window) => self.window_plan(window, PROFILED_THREADS),
+            _ => self.region_plan().clone(),
         };
-        match done {
-            Ok(Some((outcome, Some(timing)))) => {
-                Ok(RegionProfile::new(length.as_secs_f64(), regions, &timing, outcome.replay_time))
+        let blocks = self.partition_regions(&plan, &[true])?;
+        let (alone, plan) = (&mut Cluster::alone(), (&plan, &blocks));
+        match self.run_regions(alone, &engine, plan, (None, false), false, progress) {
+            Ok(RegionalOutcome { outcome: Some(outcome), timing: Some(timing) }) => {
+                let RegionPlan { span, count, .. } = plan.0;
+                Ok(RegionProfile::new(span.as_secs_f64(), *count, &timing, outcome.replay_time))
             }
             Err(RunError::Unordered(_)) | Ok(_) => Err(RunError::NoRegions),
             Err(error) => Err(error),

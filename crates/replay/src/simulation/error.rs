@@ -64,6 +64,9 @@ pub enum RunError {
     /// A rank depends on the order of events in all regions, which run in no common order.
     #[error("rank {} depends at {} s on the global event order", .0.lp, .0.at)]
     Unordered(UnorderedConditional),
+    /// Regions are slower than one thread for all.
+    #[error("one thread is faster")]
+    Futile,
     /// A checkpoint of regions that were simulated in the order of time is for such a run.
     #[error("the checkpoint is of a run in the order of time")]
     InTimeOrder,

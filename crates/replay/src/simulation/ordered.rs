@@ -7,7 +7,7 @@ use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
 use super::{Outcome, RunError, Simulation};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
-use crate::contention::EpochPlan;
+use crate::contention::RegionPlan;
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::network_tag::NetworkTag;
 use crate::region_adapter::RegionAdapter;
@@ -41,7 +41,7 @@ impl<'a> OrderedReplay<'a> {
     }
 
     /// Returns the epochs, which a model with epochs has.
-    pub(crate) fn epochs(&self) -> &'a EpochPlan {
+    pub(crate) fn epochs(&self) -> &'a RegionPlan {
         self.simulation.epochs().expect("the model was chosen because there are epochs")
     }
 

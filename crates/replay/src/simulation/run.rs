@@ -3,53 +3,33 @@
 use std::time::Instant;
 
 use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, WaitReason};
-use netmodel::epoch::EpochMachine;
-use netmodel::{ContentionFree, NetworkModel, RouteError, UncontendedNetwork, WindowMachine};
+use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
-    Cluster, Ending, ExchangeCounts, Fault, LpId, Partition, Process, Progress, Rank, RegionBlocks,
-    RegionIndex, RegionalEngine, RegionalTiming, Run, SimDuration, UnorderedConditional,
+    Cluster, Ending, Fault, LpId, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, Run,
+    UnorderedConditional,
 };
 use timeline::Spool;
 use trace_mmap::NoteKind;
 
 use super::ordered::OrderedReplay;
 use super::outcome::{LpResults, agree, gather, peak_rss_bytes, sum};
-use super::{Outcome, ProgramOutcome, RunError, ServerUse, Simulation, any_source_advice};
+use super::{
+    Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RunError, ServerUse, Simulation,
+    any_source_advice,
+};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
-use crate::contention::{EpochPlan, SharedMachine, WindowPlan};
+use crate::contention::{RegionPlan, SharedMachine};
 use crate::contention_free::ContentionFreeMachine;
 use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
-use crate::network_tag::NetworkTag;
+use crate::models::RegionalNetwork;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::programs::Program;
-use crate::region_adapter::{InRegions, Part, RegionAdapter};
+use crate::region_adapter::Part;
 use crate::storage::{FileRules, StorageResources};
 
 type Failure = Box<ReplayError<RouteError>>;
-
-/// The regions of a replay, and how they are run.
-#[derive(Clone, Copy)]
-struct RegionalSources<'r> {
-    engine: &'r RegionalEngine,
-    blocks: &'r RegionBlocks,
-    /// Region of each host.
-    hosts: &'r [RegionIndex],
-    checkpoints: Option<&'r CheckpointPlan>,
-    /// Skips iterations that repeat.
-    forwards: bool,
-    /// Length of epochs or windows.
-    span: SimDuration,
-}
-
-/// The result of a replay on regions.
-struct RegionalReplay<'r, N> {
-    outcome: Option<Outcome>,
-    regions: Vec<RegionAdapter<'r, N>>,
-    exchange_counts: ExchangeCounts,
-    timing: Option<RegionalTiming>,
-}
 
 /// The run of a machine's ranks on one process of a cluster: a failure carries its error on the process that has it only.
 pub(crate) type MemberRun<'t, M> = Run<RankProcess<'t, M>, Option<Failure>>;
@@ -88,9 +68,12 @@ impl Simulation {
             match execution.mode {
                 ExecutionMode::Uncontended => self.run_uncontended(cluster, progress)?,
                 ExecutionMode::InTimeOrder => Some(self.run_in_order(started, progress)?),
-                ExecutionMode::Windows(window) => Some(self.run_exactly(window, started, progress)?),
+                ExecutionMode::Windows(window) => {
+                    let plan = self.window_plan(window, self.job.threads);
+                    self.run_by_regions(cluster, &plan, started, progress)?
+                }
                 ExecutionMode::Epochs | ExecutionMode::Regions => {
-                    self.run_by_regions(cluster, started, progress)?
+                    self.run_by_regions(cluster, self.region_plan(), started, progress)?
                 }
                 ExecutionMode::Schedule => unreachable!("a job is for traces"),
             }
@@ -118,51 +101,66 @@ impl Simulation {
         agree(cluster, own.transpose())
     }
 
-    /// Replays with exact contention in windows; in time order if that cannot be done, or takes longer.
-    fn run_exactly(
-        &self,
-        window: SimDuration,
-        started: Instant,
-        progress: &Progress,
-    ) -> Result<Outcome, RunError> {
-        let plan = self.window_plan(window, self.job.threads);
-        // Tests that perturb the schedule are for windows.
-        let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
-        let mut checkpoints = self.job.checkpoints.as_ref();
-        let in_windows = self.forwarding(&mut Cluster::alone(), progress, |_, forwards| {
-            self.run_windows(&plan, &engine, (checkpoints.take(), forwards), is_on_trial, progress)
-        })?;
-        match in_windows {
-            Some((outcome, _)) => Ok(outcome),
-            None => self.run_in_order(started, progress),
-        }
-    }
-
-    /// Replays region by region; on the first process in time order if a rank depends on the global event order.
+    /// Replays region by region; on the first process in time order if a rank depends on the global event order, or if that is faster.
     fn run_by_regions(
         &self,
         cluster: &mut Cluster,
+        plan: &RegionPlan,
         started: Instant,
         progress: &Progress,
     ) -> Result<Option<Outcome>, RunError> {
         let blocks = match &self.region_blocks {
             Some(blocks) => blocks.clone(),
-            None => agree(cluster, self.partition_regions(&vec![true; cluster.members()]))?,
+            None => agree(cluster, self.partition_regions(plan, &vec![true; cluster.members()]))?,
         };
-        let (mut checkpoints, engine) = (self.job.checkpoints.as_ref(), self.regional_engine());
+        // Tests that perturb the schedule are for regions.
+        let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
+        let mut checkpoints = self.job.checkpoints.as_ref();
         let done = self.forwarding(cluster, progress, |cluster, forwards| {
-            self.run_regions(cluster, &engine, &blocks, (checkpoints.take(), forwards), progress)
+            let (plan, checkpoints) = ((plan, &blocks), checkpoints.take());
+            self.run_regions(cluster, &engine, plan, (checkpoints, forwards), is_on_trial, progress)
         });
         match done {
-            Err(error @ (RunError::Unordered(_) | RunError::InTimeOrder)) => {
-                if let RunError::Unordered(unordered) = error {
-                    self.warn_sequential(unordered);
-                }
-                progress.continue_after(0);
-                self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))
-            }
-            done => Ok(done?.0),
+            Ok(RegionalOutcome { outcome, .. }) => return Ok(outcome),
+            Err(RunError::Unordered(unordered)) => self.warn_sequential(unordered),
+            Err(RunError::Futile) => tracing::warn!(
+                "messages share links with nearly all others, or are few: one thread is faster than {}",
+                self.job.threads
+            ),
+            // The checkpoint was written by a run in which regions had failed.
+            Err(RunError::InTimeOrder) => {}
+            Err(error) => return Err(error),
         }
+        progress.continue_after(0);
+        self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))
+    }
+
+    /// Replays the regions of this process, and the ranks on their hosts, as the row of the model does it.
+    pub(crate) fn run_regions(
+        &self,
+        cluster: &mut Cluster,
+        engine: &RegionalEngine,
+        (plan, blocks): (&RegionPlan, &RegionBlocks),
+        (checkpoints, forwards): (Option<&CheckpointPlan>, bool),
+        is_on_trial: bool,
+        progress: &Progress,
+    ) -> Result<RegionalOutcome, RunError> {
+        let regions = self.network().regions;
+        let RegionalNetwork { replay, .. } =
+            regions.expect("the mode of execution was chosen because there are regions");
+        let (simulation, computes_ahead) = (self, false);
+        replay(RegionalReplay {
+            simulation,
+            cluster,
+            engine,
+            plan,
+            blocks,
+            checkpoints,
+            forwards,
+            is_on_trial,
+            computes_ahead,
+            progress,
+        })
     }
 
     /// Replays on one thread, in time order.
@@ -233,133 +231,6 @@ impl Simulation {
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
         let outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
         Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
-    }
-
-    /// Replays the regions of this process, and the ranks on their hosts.
-    pub(crate) fn run_regions(
-        &self,
-        cluster: &mut Cluster,
-        engine: &RegionalEngine,
-        blocks: &RegionBlocks,
-        (checkpoints, forwards): (Option<&CheckpointPlan>, bool),
-        progress: &Progress,
-    ) -> Result<(Option<Outcome>, Option<RegionalTiming>), RunError> {
-        let EpochPlan { regions, hosts, epoch } = self.regions.as_ref().expect("regions have a plan");
-        let machines = self.shared_machines();
-        let (platform, parameters) = (&self.platform, &self.job.network);
-        let sources = RegionalSources { engine, blocks, hosts, checkpoints, forwards, span: *epoch };
-        if self.epochs().is_none() {
-            let region =
-                |index| UncontendedNetwork::new(platform, parameters).of_region(index, hosts, *epoch);
-            let own = blocks.regions(cluster.member()).map(region).collect();
-            let done = self.run_on_regions(cluster, (&machines, own), sources, progress)?;
-            return Ok((done.outcome, done.timing));
-        }
-        let machines: Vec<_> = machines.into_iter().map(SharedMachine::with_compute_run_ahead).collect();
-        let epoch_machine = EpochMachine::new(platform, parameters, regions.clone(), *epoch);
-        let epoch_machine =
-            agree(cluster, epoch_machine.map_err(RunError::from))?.with_link_loads(self.records_links());
-        let numbers = blocks.regions(cluster.member());
-        let own = epoch_machine.make_regions(numbers.clone());
-        let done = self.run_on_regions(cluster, (&machines, own), sources, progress)?;
-        let RegionalReplay { outcome, mut regions, exchange_counts, timing } = done;
-        let summary = RegionAdapter::summary(&regions, exchange_counts);
-        let epochs = gather(cluster, Some(summary))?;
-        let links = if self.records_links() {
-            let end = cluster.broadcast(outcome.as_ref().map(Outcome::simulated_time))?;
-            let own = regions.iter_mut().map(RegionAdapter::network);
-            let own = epoch_machine.link_totals(numbers, own, end);
-            let totals = cluster.gather(own)?.into_iter().flatten().collect();
-            Some(epoch_machine.combine_link_totals(totals, end).ok_or(RunError::ProcessMismatch)?)
-        } else {
-            None
-        };
-        Ok((outcome.map(|outcome| Outcome { epochs, links, ..outcome }), timing))
-    }
-
-    /// Replays the ranks on the hosts of some regions of a network.
-    fn run_on_regions<'r, 'm, N>(
-        &'r self,
-        cluster: &mut Cluster,
-        (machines, own): (&'r [SharedMachine<'m>], Vec<N>),
-        sources: RegionalSources<'r>,
-        progress: &Progress,
-    ) -> Result<RegionalReplay<'r, N>, RunError>
-    where
-        N: NetworkModel<NetworkTag> + Send,
-    {
-        let started = Instant::now();
-        let RegionalSources { engine, blocks, hosts, checkpoints, forwards, span } = sources;
-        let me = cluster.member();
-        let spool = self.spool();
-        let mine: Vec<LpId> = blocks.lps(me).collect();
-        let others = (0..blocks.members()).filter(|&member| member != me);
-        let elsewhere: Vec<LpId> =
-            others.flat_map(|other| self.programs.first_lps(blocks.lps(other))).collect();
-        let worlds = self.worlds(machines, (&mine, &elsewhere), spool.as_ref(), forwards);
-        let rules = self.file_rules();
-        let lp_regions = blocks.region_of_lp();
-        let adapter = |(index, network)| {
-            let part = Some(Part { index, hosts, lp_regions });
-            RegionAdapter::new(network, self.region_storage(&rules, part), self.programs.lp_hosts(), part)
-        };
-        let adapters = blocks.regions(me).zip(own).map(adapter).collect();
-        let mut regions = InRegions::new(engine.clone(), span, blocks, adapters, &worlds);
-        let sources = (&*worlds, spool.as_ref(), &*mine);
-        let done = run_forwarded(self, cluster, checkpoints, forwards, &mut regions, sources, progress)?;
-        let ForwardedRun { run, checkpoints, fast_forward } = done;
-        let exchange_counts = regions.exchange_counts(cluster)?;
-        let (regions, timing) = regions.into_parts();
-        let own = regions.iter().flat_map(RegionAdapter::server_use).collect();
-        let file_servers = self.gather_server_use(cluster, own, spool.as_ref())?;
-        let outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
-        let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, fast_forward, ..outcome });
-        Ok(RegionalReplay { outcome, regions, exchange_counts, timing })
-    }
-
-    /// Replays with exact contention on several threads. Returns `None`, and warns, if that cannot be done, or, on trial, if it takes
-    /// longer than one thread does. Skips iterations that repeat if `forwards` is true.
-    pub(crate) fn run_windows(
-        &self,
-        plan: &WindowPlan,
-        engine: &RegionalEngine,
-        (checkpoints, forwards): (Option<&CheckpointPlan>, bool),
-        is_on_trial: bool,
-        progress: &Progress,
-    ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
-        let machines = self.shared_machines();
-        let blocks = RegionBlocks::new(self.programs.regions(&plan.hosts), plan.regions, 1);
-        let (platform, parameters) = (&self.platform, &self.job.network);
-        let regions = (&*plan.hosts, plan.regions);
-        let windows = WindowMachine::new(platform, parameters, plan.window, regions, self.records_links());
-        let windows = if is_on_trial { windows.on_trial() } else { windows };
-        let hosts = &*plan.hosts;
-        let span = windows.window();
-        let sources = RegionalSources { engine, blocks: &blocks, hosts, checkpoints, forwards, span };
-        let alone = &mut Cluster::alone();
-        let done = match self.run_on_regions(alone, (&machines, windows.make_regions()), sources, progress) {
-            Ok(done) => done,
-            Err(RunError::Unordered(unordered)) => {
-                if windows.is_futile() {
-                    tracing::warn!(
-                        "messages share links with nearly all others, or are few: one thread is faster than {}",
-                        self.job.threads
-                    );
-                } else {
-                    self.warn_sequential(unordered);
-                }
-                progress.continue_after(0);
-                return Ok(None);
-            }
-            // It was written by a run in which windows had failed.
-            Err(RunError::InTimeOrder) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let RegionalReplay { outcome, mut regions, timing, .. } = done;
-        let outcome = outcome.expect("the first process gets the outcome");
-        let regions = regions.iter_mut().map(|region| &*region.network());
-        let links = windows.link_loads(regions, outcome.simulated_time());
-        Ok(Some((Outcome { links, ..outcome }, timing)))
     }
 
     /// Returns the storage of a region, if ranks access any.
