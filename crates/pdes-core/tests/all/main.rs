@@ -16,3 +16,4 @@ mod network {
 mod ordered;
 mod regional;
 mod run_ahead;
+mod token_bus;
