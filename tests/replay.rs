@@ -62,6 +62,8 @@ mod programs;
 mod recorded_speed;
 #[path = "replay/reference.rs"]
 mod reference;
+#[path = "replay/regional_model.rs"]
+mod regional_model;
 #[path = "replay/schedules.rs"]
 mod schedules;
 #[path = "replay/schema.rs"]

@@ -61,7 +61,8 @@ pub use replay::{
     Measured, Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome,
     PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
     PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions,
-    ProgramJob, ProgramOutcome, RankAssignment, RegionCostsError, RegionProfile, Replayer, RunError,
+    ProgramJob, ProgramOutcome, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile,
+    RegionalNetwork, RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError,
     ServerUse, SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan,
     TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
 };

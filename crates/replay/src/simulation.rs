@@ -429,9 +429,14 @@ impl Simulation {
         self.job.model.network(self.epochs().is_some()).expect("a job is for traces")
     }
 
+    /// Returns the regions, if the platform is cut into some whatever the number of threads.
+    pub(crate) fn regions(&self) -> Option<&RegionPlan> {
+        self.regions.as_ref()
+    }
+
     /// Returns the regions of a replay that has some.
     pub(crate) fn region_plan(&self) -> &RegionPlan {
-        self.regions.as_ref().expect("the mode of execution was chosen because there are regions")
+        self.regions().expect("the mode of execution was chosen because there are regions")
     }
 
     /// Returns the epochs of the network model, if it has any.

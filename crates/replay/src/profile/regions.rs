@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NETWORK_LATENCY_S;
 use crate::contention::RegionPlan;
-use crate::execution::{ExecutionMode, Feature};
+use crate::execution::{ExecutionMode, Feature, Obstacle};
 use crate::simulation::{RegionalOutcome, RunError, Simulation};
 
 /// Number of threads whose regions a profile of exact contention has.
@@ -135,9 +135,9 @@ impl Simulation {
         execution.check()?;
         assert_ne!(execution.mode, ExecutionMode::Uncontended, "ranks without a network have no regions");
         let engine = self.regional_engine().timed();
-        let plan = match execution.mode {
-            ExecutionMode::Windows(window) => self.window_plan(window, PROFILED_THREADS),
-            _ => self.region_plan().clone(),
+        let plan = match self.regions() {
+            Some(plan) => plan.clone(),
+            None => self.window_plan(self.window().map_err(Obstacle::from)?, PROFILED_THREADS),
         };
         let blocks = self.partition_regions(&plan, &[true])?;
         let (alone, plan) = (&mut Cluster::alone(), (&plan, &blocks));
