@@ -43,8 +43,8 @@ fn job(trace: &Path, platform: &str, settings: &[&str]) -> Job {
 
 /// Returns the program of a job, to run beside others.
 fn program(job: &Job, start: SimTime) -> ProgramJob {
-    let Job { trace, ranks, hosts, placement, mpi, polling, .. } = job.clone();
-    ProgramJob { trace, ranks, hosts, placement, mpi, polling, start }
+    let Job { trace, code, ranks, hosts, placement, mpi, polling, .. } = job.clone();
+    ProgramJob { trace, code, ranks, hosts, placement, mpi, polling, start }
 }
 
 fn on_hosts(job: Job, folder: &Folder, name: &str, hosts: std::ops::Range<usize>) -> Job {

@@ -41,7 +41,7 @@ impl ChargedCall {
     /// # Panics
     /// The action is not of this rank.
     pub fn of(action: Action, rank: &RankTrace) -> Option<(Self, u64)> {
-        let members = |communicator: CommIdx| rank.communicators()[communicator.index()].group.len();
+        let members = |communicator: CommIdx| rank.communicator(communicator).group.len();
         let communicator = match action {
             Action::Collective(_) => Some(CommIdx::WORLD),
             Action::Call(id) => match rank.call(id) {

@@ -95,7 +95,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
 
     #[inline]
     pub(crate) fn communicator(&self, index: CommIdx) -> CommId {
-        if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicators()[index.index()].id }
+        if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicator(index).id }
     }
 
     /// Reports that the current thread of control has worked until now, in an action of this kind.

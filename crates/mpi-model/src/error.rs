@@ -73,6 +73,12 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// The operation of this rank.
         operation: ActionKind,
     },
+    /// A program that runs misuses its calls.
+    #[error("{message}")]
+    Program {
+        /// The mistake, and what to do.
+        message: Box<str>,
+    },
     /// A clock would leave the range of simulated time.
     #[error(
         "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"

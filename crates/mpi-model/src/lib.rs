@@ -9,6 +9,7 @@
 //! - [`Parameters`] are those of the library: envelope, eager and rendezvous thresholds, overheads, collective algorithms.
 //! - Results: [`Statistics`] of each rank, and on request its [`Breakdown`] into wait states, its [`CriticalPath`],
 //!   [`Distributions`] of all ranks, and a timeline of [`Event`]s.
+//! - [`ActionSource`] is the trait of programs that are no traces: they decide by what they are told.
 //! - [`Observer`] is the trait of analyses: implement it to follow the events of ranks.
 //! - [`collective`] holds the algorithms of collective operations; they need no replay.
 //!
@@ -64,6 +65,7 @@ mod rank;
 mod replay;
 #[cfg(test)]
 mod round_trip;
+mod source;
 mod statistics;
 mod timeline;
 mod token;
@@ -87,9 +89,10 @@ pub use observer::{
 };
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{CollectiveIo, Outcomes, Parameters, Progress};
-pub use point_to_point::{Awaited, OperationIndex, RequestId};
+pub use point_to_point::{Awaited, OperationIndex, RequestId, Status};
 pub use rank::{Interval, RankAtCut, RankProcess, WaitReason};
 pub use replay::Replay;
+pub use source::{ActionSource, ActionSources, Reply};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};
 pub use token::{EagerMessageId, Fragment, Message, ReceiveQueue, Side, Token};

@@ -7,12 +7,14 @@ mod matching;
 mod persistent;
 mod probe;
 mod progress;
+mod protocol;
 mod receive;
 mod request;
 mod send;
 mod settle;
 mod slab_queue;
 mod slot_map;
+mod status;
 mod tag;
 mod times;
 mod transfer;
@@ -40,6 +42,8 @@ use progress::CallProgress;
 pub use request::{Awaited, OperationIndex, RequestId};
 pub(crate) use request::{Request, RequestCompletion, Requests};
 pub(crate) use slot_map::SlotMap;
+pub use status::Status;
+pub(crate) use status::Statuses;
 pub(crate) use tag::{MessageClass, kind_of, number_of, operation_tag, relative_to};
 
 /// Point-to-point messages of a rank: its requests, and the queues and the routes of its messages.
@@ -62,6 +66,8 @@ pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {
     has_kept_sources: bool,
     /// Map from the slots of the trace to requests, where it is not the identity.
     slot_map: Option<Box<SlotMap>>,
+    /// What a program that runs is told of its messages.
+    pub(crate) statuses: Option<Box<Statuses>>,
     /// State that most ranks never need: there may be millions of ranks.
     cold: Option<Box<ColdState<M>>>,
 }
@@ -110,10 +116,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let has_kept_sources = is_reenacted && has_mailbox && trace.recorded_sources().len() > 1;
         // All outcomes of a rank come from one run: what it does after one depends on those before.
         let is_kept = has_kept_sources && trace.depends_on_sources();
+        // A program that runs has no recorded outcomes.
+        let outcomes = if trace.grows() { Outcomes::Reenact } else { replay.parameters.outcomes };
         Ok(Self {
             replay,
             me,
-            outcomes: if is_kept { Outcomes::Recorded } else { replay.parameters.outcomes },
+            outcomes: if is_kept { Outcomes::Recorded } else { outcomes },
             has_kept_sources,
             requests: Requests::new(trace.slots()),
             ports: Ports::new(ports),
@@ -122,6 +130,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             progress: in_calls.then(Box::default),
             depends_on_time: has_mailbox || in_calls,
             slot_map: None,
+            statuses: trace.grows().then(Box::default),
             cold: None,
         })
     }
@@ -142,10 +151,6 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             context.observers.statistics.add_kept_source();
         }
         is_kept
-    }
-
-    pub(crate) fn is_detached(&self, bytes: Bytes) -> bool {
-        bytes < self.replay.parameters.detached_below
     }
 
     /// Returns the request of a slot of the trace.
@@ -197,6 +202,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             outcomes: _,
             has_kept_sources: _,
             slot_map,
+            // A program that runs refuses.
+            statuses: _,
             cold,
         } = self;
         let matter = requests.visit(past, visitor);

@@ -9,6 +9,7 @@ mod graph;
 mod outcome;
 mod pending;
 mod probe;
+mod program;
 mod state;
 mod test;
 
@@ -31,6 +32,7 @@ pub use boundary::{Interval, RankAtCut};
 use file::Files;
 use graph::GraphRunner;
 use pending::Pending;
+use program::Program;
 
 /// The replay of one rank: a logical process.
 ///
@@ -61,6 +63,8 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     files: Files,
     /// The program, where it is a graph.
     graph: Option<Box<GraphRunner<'t>>>,
+    /// The program, where it is known while it runs only.
+    program: Option<Box<Program<'t>>>,
 }
 
 /// Reason why a rank is blocked.
@@ -110,6 +114,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
             graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph, replay.start))),
+            program: trace.grows().then(|| {
+                let sources = replay.sources.as_ref().expect("the ranks of a trace that grows have sources");
+                Box::new(Program::new(sources.source(me, trace)))
+            }),
         };
         if replay.start > SimTime::ZERO {
             process.context.worked(ActionKind::Sleep);
@@ -131,7 +139,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Returns the number of actions that the rank has begun, has passed over, or passes over at the next iteration boundary.
     pub fn actions(&self) -> u64 {
         self.graph.as_ref().map_or_else(
-            || self.cursor.position().saturating_add(self.actions_to_skip()),
+            || {
+                self.actions_of_program()
+                    .unwrap_or(self.cursor.position())
+                    .saturating_add(self.actions_to_skip())
+            },
             |graph| graph.started(),
         )
     }
@@ -228,10 +240,16 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     }
                     continue;
                 }
-                None => {
-                    self.begin_call(Some(AwaitedByCall::All), outbox)?;
-                    self.complete(Pending::AtEnd { next: 0 })?
-                }
+                None => match self.next_of_program()? {
+                    Some(action) => {
+                        turn.steps -= 1;
+                        self.begin(action, outbox)?
+                    }
+                    None => {
+                        self.begin_call(Some(AwaitedByCall::All), outbox)?;
+                        self.complete(Pending::AtEnd { next: 0 })?
+                    }
+                },
             };
             if let Control::Pause(pause) = flow {
                 return Ok(pause);

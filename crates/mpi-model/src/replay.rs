@@ -1,9 +1,10 @@
 //! A replay: the state that all ranks of a process of the operating system share.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use elsa::sync::FrozenBTreeMap;
 use pdes_core::{ForeignState, LpId, Rank, SimTime, load_state};
 use trace_mmap::{CommId, Communicator, Trace};
 
@@ -15,6 +16,7 @@ use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
 use crate::rank::RankProcess;
 use crate::rank::file::CollectiveAccesses;
+use crate::source::ActionSources;
 use crate::token::Token;
 
 /// A replay: a trace on a machine with the parameters of an MPI library, and the options of the analysis.
@@ -26,6 +28,10 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     pub(crate) parameters: &'t Parameters,
     pub(crate) trace: &'t Trace,
     layouts: BTreeMap<CommId, OnceLock<Layout>>,
+    /// Layouts of communicators that programs make while they run.
+    added_layouts: FrozenBTreeMap<CommId, Box<Layout>>,
+    /// Programs of the ranks whose traces grow.
+    pub(crate) sources: Option<Arc<dyn ActionSources>>,
     pub(crate) tests: FailedPolls,
     pub(crate) probes: FailedPolls,
     /// Logical process of rank 0; those of the other ranks follow.
@@ -89,6 +95,8 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             parameters,
             trace,
             layouts,
+            added_layouts: FrozenBTreeMap::default(),
+            sources: None,
             tests,
             probes,
             first_lp: LpId::new(0),
@@ -107,6 +115,8 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             parameters,
             trace,
             layouts,
+            added_layouts,
+            sources,
             tests,
             probes,
             first_lp,
@@ -121,6 +131,8 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             parameters,
             trace,
             layouts,
+            added_layouts,
+            sources,
             tests,
             probes,
             first_lp,
@@ -151,6 +163,11 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     #[inline]
     pub fn lp(&self, rank: Rank) -> LpId {
         lp_of(self.first_lp, rank)
+    }
+
+    /// Takes the actions of ranks whose traces [grow](trace_mmap::RankTrace::grows) from these sources.
+    pub fn with_sources(self, sources: Arc<dyn ActionSources>) -> Self {
+        Self { sources: Some(sources), ..self }
     }
 
     /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
@@ -194,10 +211,15 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
 
     /// Returns the layout of a communicator on nodes, computed once.
     pub(crate) fn layout(&self, communicator: &Communicator) -> &Layout {
-        self.layouts[&communicator.id].get_or_init(|| {
+        let new = || {
             let nodes: Vec<u32> = communicator.group.members().map(|rank| self.machine.node(rank)).collect();
             Layout::new(&nodes)
-        })
+        };
+        if let Some(layout) = self.layouts.get(&communicator.id) {
+            return layout.get_or_init(new);
+        }
+        let added = self.added_layouts.get(&communicator.id);
+        added.unwrap_or_else(|| self.added_layouts.insert(communicator.id, Box::new(new())))
     }
 
     /// Returns the processes of all ranks, in their order.

@@ -288,6 +288,7 @@ impl Report {
         let ranks = outcome.program().ends.iter().copied().zip(&outcome.program().statistics);
         let (load, replay) = (simulation.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
+        let actions = simulation.actions(outcome);
         let before = outcome.checkpoints.and_then(|summary| summary.resumed_from).unwrap_or_default();
         Self {
             format: FORMAT,
@@ -296,14 +297,14 @@ impl Report {
             simulated_time_s: outcome.simulated_time().as_secs_f64(),
             simulated_time_ps: outcome.simulated_time().as_picos(),
             ranks: simulation.trace().ranks(),
-            actions: simulation.trace().actions(),
+            actions,
             messages: outcome.program().statistics.iter().map(|statistics| statistics.messages).sum(),
             message_bytes: outcome.program().statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
             digest: Digest::of(ranks).to_string(),
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
-            actions_per_s: rate(simulation.trace().actions() - skipped - before, replay),
+            actions_per_s: rate(actions - skipped - before, replay),
             peak_rss_bytes: outcome.peak_rss_bytes,
             fast_forward: outcome.fast_forward,
             checkpoints: outcome.checkpoints,

@@ -112,6 +112,7 @@ fn follow_waits(
 fn describe_position(trace: &Trace, rank: Rank, waiting: WaitReason) -> String {
     // The tables of a rank of another process were valid when that process loaded it.
     let actions = trace.outline(rank).map_or(u64::MAX, |(actions, _)| actions);
+    let actions = if trace.grows() { u64::MAX } else { actions };
     let ended = waiting.action >= actions;
     let index = waiting.action.min(actions.saturating_sub(1));
     let location = trace
@@ -131,7 +132,7 @@ fn is_synchronous(trace: &Trace, rank: Rank, waiting: WaitReason) -> bool {
     let (Awaited::Receiver(peer), None) = (waiting.awaited, waiting.operation) else { return false };
     let Ok(index) = usize::try_from(waiting.action) else { return false };
     let modes = trace.with_rank(rank, |trace| {
-        let is_to_peer = |to: OutIdx| trace.outgoing()[to.index()].peer == peer;
+        let is_to_peer = |to: OutIdx| trace.outgoing_channel(to).peer == peer;
         let mode_of = |action| match action {
             Action::Send { to, .. } | Action::Isend { to, .. } => {
                 is_to_peer(to).then_some(SendMode::Standard)

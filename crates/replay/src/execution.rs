@@ -53,6 +53,8 @@ pub enum Feature {
     RegionCosts,
     /// A trace in text, or in memory.
     Text,
+    /// A program in code.
+    Code,
     /// A program that is a graph: a GOAL schedule.
     Graph,
     /// Files on devices.
@@ -100,6 +102,21 @@ pub enum Obstacle {
     /// The trace has no loops.
     #[error("only an archive has loops; convert the trace (trace convert)")]
     NoLoops,
+    /// The ranks of a program in code share values in memory.
+    #[error("the ranks of a program in code exchange values in memory, so that one process runs all of them")]
+    CodeOnProcesses,
+    /// The state of a program in code is that of its function.
+    #[error("the state of a program in code is not saved: leave checkpoints out")]
+    CodeNotSaved,
+    /// The iterations of a program in code are not known before they run.
+    #[error("what a program in code does next is not known before it runs")]
+    CodeNotKnown,
+    /// A profile replays a trace many times.
+    #[error("a profile is that of a trace: leave output.profile out with programs in code")]
+    CodeNotProfiled,
+    /// The messages of a program in code are not known before they are sent.
+    #[error("the messages of a program in code are not known before it runs: workers have ranks in blocks")]
+    CodeMessages,
     /// Positions of shared pointers grow.
     #[error("the positions of pointers that ranks share are not compared")]
     GrowingPointers,
@@ -187,6 +204,7 @@ impl Execution {
             (!capabilities.fast_forward, Obstacle::NotCompared(model.key)),
             (has(Feature::CriticalPath), Obstacle::CriticalPath),
             (has(Feature::Timeline), Obstacle::Timeline),
+            (has(Feature::Code), Obstacle::CodeNotKnown),
             (has(Feature::Text), Obstacle::NoLoops),
             (has(Feature::SharedPointers), Obstacle::GrowingPointers),
             (has(Feature::Programs), Obstacle::OwnIterations),
@@ -213,6 +231,7 @@ impl Execution {
             _ => ExecutionMode::InTimeOrder,
         };
         let one_process = match (mode, &shared) {
+            _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
             (_, Err(why)) if model.parallelism == Parallelism::Uncontended => Some(why.clone()),
@@ -221,17 +240,26 @@ impl Execution {
         let not_profiled = match &shared {
             _ if has(Feature::Graph) => Some(Obstacle::ProfileOfGraph),
             _ if has(Feature::Programs) => Some(Obstacle::OneProgram("a profile")),
+            _ if has(Feature::Code) => Some(Obstacle::CodeNotProfiled),
             _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
             Ok(ExecutionMode::Regions) => Some(Obstacle::NotProfiled(Box::new(Obstacle::OneOrder))),
             Ok(_) => None,
             Err(_) if has(Feature::Epochs) => Some(Obstacle::OneRegion),
             Err(why) => Some(Obstacle::NotProfiled(Box::new(why.clone()))),
         };
-        let has_bound_ranks = mode != ExecutionMode::Uncontended;
+        let not_saved = first(&[
+            (has(Feature::Code), Obstacle::CodeNotSaved),
+            (!capabilities.checkpoint, Obstacle::NotSaved(model.key)),
+        ]);
+        let not_partitioned = first(&[
+            (mode != ExecutionMode::Uncontended, Obstacle::BoundRanks(model.key)),
+            (has(Feature::Programs), Obstacle::OneProgram("a partition (parallel.partition)")),
+            (has(Feature::Code), Obstacle::CodeMessages),
+        ]);
         let obstacles = [
             (Feature::Threads, shared.err()),
             (Feature::Processes, one_process),
-            (Feature::Checkpoints, (!capabilities.checkpoint).then_some(Obstacle::NotSaved(model.key))),
+            (Feature::Checkpoints, not_saved),
             (Feature::FastForward, stepwise),
             (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
             (Feature::Profile, not_profiled),
@@ -239,13 +267,7 @@ impl Execution {
                 Feature::Timeline,
                 has(Feature::Programs).then_some(Obstacle::OneProgram("a timeline (timeline.file)")),
             ),
-            (
-                Feature::Partition,
-                first(&[
-                    (has_bound_ranks, Obstacle::BoundRanks(model.key)),
-                    (has(Feature::Programs), Obstacle::OneProgram("a partition (parallel.partition)")),
-                ]),
-            ),
+            (Feature::Partition, not_partitioned),
             (Feature::RegionCosts, (!has_epochs).then_some(Obstacle::NoEpochs)),
             (Feature::RemoteFiles, has_epochs.then_some(Obstacle::FilesWithEpochs)),
             (Feature::SharedPointers, has_epochs.then_some(Obstacle::FilesWithEpochs)),

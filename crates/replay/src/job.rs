@@ -11,7 +11,8 @@ use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
-use crate::models::Model;
+use crate::code::CodeProgram;
+use crate::models::{MODELS, Model};
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::presets::NetworkPreset;
@@ -23,6 +24,8 @@ use crate::timeline::TimelinePlan;
 pub struct Job {
     /// Path of the trace.
     pub trace: PathBuf,
+    /// Program in code in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
+    pub code: Option<CodeProgram>,
     /// Number of ranks of the run; by default that of the trace.
     pub ranks: Option<u32>,
     /// Size of actions kept in memory \[B\]; further ones go to a temporary file. The default is that of `trace-mmap`.
@@ -99,10 +102,55 @@ pub struct Job {
 }
 
 impl Job {
+    /// Creates the job of a trace on a platform with a preset: exact contention on one thread, with ranks in blocks.
+    pub fn new(trace: impl Into<PathBuf>, platform: PlatformSource, preset: &'static NetworkPreset) -> Self {
+        Self {
+            trace: trace.into(),
+            code: None,
+            ranks: None,
+            memory_budget: None,
+            trace_speed: None,
+            other_programs: Vec::new(),
+            platform,
+            hosts: None,
+            routing: RoutingRule::default(),
+            placement: PlacementPolicy::Block,
+            link_scales: Vec::new(),
+            model: &MODELS[0],
+            model_parameters: toml::Table::new(),
+            preset,
+            replaced_factors: Vec::new(),
+            network: preset.network(),
+            epoch: Epoch::default(),
+            regions: RegionSource::default(),
+            mpi: preset.mpi(),
+            polling: Polling::default(),
+            threads: 1,
+            reading_threads: 1,
+            partition: PartitionSource::Blocks,
+            region_costs: None,
+            oversubscribe: false,
+            run_ahead: RunAhead::Auto,
+            fast_forward: false,
+            waits: None,
+            causes: false,
+            region_times: false,
+            histograms: false,
+            matrix_groups: None,
+            critical_path: false,
+            links: None,
+            checkpoints: None,
+            timeline: None,
+            report: None,
+            profile: None,
+        }
+    }
+
     /// Returns the program of the trace alone.
     pub(crate) fn program(&self) -> ProgramJob {
         ProgramJob {
             trace: self.trace.clone(),
+            code: self.code.clone(),
             ranks: self.ranks,
             hosts: self.hosts.clone(),
             placement: self.placement,
@@ -110,6 +158,11 @@ impl Job {
             polling: self.polling,
             start: SimTime::ZERO,
         }
+    }
+
+    /// Returns the job for a program in code, in place of the trace.
+    pub fn with_code(&self, code: CodeProgram) -> Self {
+        Self { trace: code.name().to_path_buf(), code: Some(code), ..self.clone() }
     }
 
     /// Returns the options with which the trace is read.

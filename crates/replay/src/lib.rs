@@ -3,7 +3,8 @@
 //! A job names a trace (`trace-mmap`), a platform with a network model (`netmodel`), and everything that decides how one is replayed on
 //! the other. [`Simulation::load`] loads it; [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them: `mpi-model`
 //! turns the actions into messages, and the engines of `pdes-core` run the ranks as logical processes, with the same result on any number of
-//! threads. Configurations, from which jobs are made, and what is made of outcomes are in `pdes-replay`.
+//! threads. In place of a trace a job may have a program in code, a [`CodeProgram`]. Configurations, from which jobs are made, and what is
+//! made of outcomes are in `pdes-replay`.
 //!
 //! # Features
 //! - `parquet`: timelines in Parquet.
@@ -13,6 +14,7 @@
 
 mod acquisition_warnings;
 mod checkpoint;
+mod code;
 mod concurrent;
 mod contention;
 mod contention_free;
@@ -41,6 +43,7 @@ mod timeline;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
+pub use code::{CodeProgram, Data, Message, Mpi, Request, Values};
 pub use concurrent::run_all;
 pub use contention::{HostPair, RegionPlan, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;

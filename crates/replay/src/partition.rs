@@ -102,6 +102,8 @@ impl PartitionSource {
     pub fn assign(&self, trace: &Trace, workers: usize) -> Result<RankAssignment, PartitionError> {
         let blocks = Partition::blocks(trace.ranks(), workers);
         let owners = match self {
+            // What a program in code sends is not known.
+            _ if trace.grows() => return Ok(RankAssignment { partition: blocks, cuts: None }),
             Self::Blocks => return Ok(RankAssignment { partition: blocks, cuts: None }),
             Self::File(path) => Some(read(path, trace.ranks(), workers)?),
             Self::Auto => None,

@@ -7,6 +7,7 @@ use netmodel::{HostId, Platform};
 use pdes_core::{LpId, Rank, RegionIndex, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::code::CodeProgram;
 use crate::job::{Job, Polling};
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
@@ -14,8 +15,10 @@ use crate::simulation::RunError;
 /// The specification of a program of a run.
 #[derive(Clone, Debug)]
 pub struct ProgramJob {
-    /// Path of the trace.
+    /// Path of the trace, or name of the program in code.
     pub trace: PathBuf,
+    /// Program in code in place of the trace.
+    pub code: Option<CodeProgram>,
     /// Number of ranks; by default that of the trace.
     pub ranks: Option<u32>,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -51,7 +54,11 @@ pub(crate) struct Programs {
 impl Program {
     /// Opens the trace of a program, and places its ranks.
     fn open(job: ProgramJob, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
-        let trace = trace_tools::open(&job.trace, &LoadOptions { ranks: job.ranks, ..options.clone() })?;
+        let options = LoadOptions { ranks: job.ranks, ..options.clone() };
+        let trace = match &job.code {
+            Some(code) => Trace::read(Box::new(code.clone()), &options)?,
+            None => trace_tools::open(&job.trace, &options)?,
+        };
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(platform, path, trace.ranks())?,
             None => Placement::new(platform, job.placement, trace.ranks())?,
@@ -79,9 +86,13 @@ impl Program {
 
     /// Returns the replay of the program on a machine.
     pub(crate) fn replay<'a, M: Machine>(&'a self, machine: &'a M) -> Replay<'a, M> {
-        Replay::new(&self.trace, machine, &self.job.mpi)
+        let replay = Replay::new(&self.trace, machine, &self.job.mpi)
             .with_first_lp(self.first_lp)
-            .starting_at(self.job.start)
+            .starting_at(self.job.start);
+        match &self.job.code {
+            Some(code) => replay.with_sources(code.sources(self.trace.ranks(), &self.job.mpi.collectives)),
+            None => replay,
+        }
     }
 }
 

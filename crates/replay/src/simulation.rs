@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind};
+use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind, Statistics};
 use netmodel::flow::windows::{WindowError, window};
 use netmodel::{Platform, RouteError};
 use pdes_core::{
@@ -115,11 +115,13 @@ impl Simulation {
         if members > 1 {
             let works = simulation.working_processes(cluster)?;
             let execution = simulation.execution(members);
-            if execution.mode == ExecutionMode::Uncontended {
+            if execution.obstacle(Feature::Processes).is_some() {
+                // The first process has all ranks.
+            } else if execution.mode == ExecutionMode::Uncontended {
                 let assignment = simulation.assign_ranks(cluster, &works)?;
                 mine = simulation.engine(assignment.partition.clone()).lps(me, members, lps);
                 simulation.rank_assignment = Some(assignment);
-            } else if execution.obstacle(Feature::Processes).is_none() {
+            } else {
                 let blocks = agree(cluster, simulation.partition_regions(simulation.region_plan(), &works))?;
                 mine = blocks.lps(me).collect();
                 simulation.region_blocks = Some(blocks);
@@ -248,7 +250,9 @@ impl Simulation {
             Parallelism::Windows | Parallelism::None => epochs,
         };
         for program in programs.iter() {
-            trace_features.extend(program.trace.is_in_memory().then_some(Feature::Text));
+            let (grows, is_in_memory) = (program.trace.grows(), program.trace.is_in_memory());
+            trace_features.extend((is_in_memory && !grows).then_some(Feature::Text));
+            trace_features.extend(grows.then_some(Feature::Code));
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
         }
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
@@ -419,6 +423,15 @@ impl Simulation {
         &self.programs.first().trace
     }
 
+    /// Returns the number of actions of the program of the job: those of its trace, or those that the ranks of a program in code took.
+    pub fn actions(&self, outcome: &Outcome) -> u64 {
+        let of_rank = |rank: &Statistics| rank.kinds().map(|kind| rank.count(kind)).sum::<u64>();
+        match self.trace().grows() {
+            true => outcome.program().statistics.iter().map(of_rank).sum(),
+            false => self.trace().actions(),
+        }
+    }
+
     /// Returns the wall-clock time of loading.
     pub fn load_time(&self) -> Duration {
         self.load_time
@@ -497,6 +510,9 @@ impl Simulation {
 /// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
 /// need not be that of the recorded run.
 pub(crate) fn any_source_advice(Program { job, trace, .. }: &Program) -> Option<String> {
+    if trace.grows() {
+        return None;
+    }
     let is_recorded = |rank| trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
     let reenacts = job.mpi.outcomes == Outcomes::Reenact;
     let ranks = (0..trace.ranks()).map(Rank::new);

@@ -9,7 +9,8 @@ mod ops;
 mod requests;
 
 pub(crate) use calls::ResolveError;
-pub(crate) use check::check_amount;
+pub(crate) use check::check_collective;
+pub use check::{check_amount, check_size};
 use communicators::CommunicatorTable;
 pub use error::{OpError, explain_peer};
 pub use requests::RequestKey;

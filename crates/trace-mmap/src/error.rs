@@ -96,6 +96,12 @@ pub enum TraceError {
         /// The archive.
         file: PathBuf,
     },
+    /// The contents of a trace were requested that are not stored.
+    #[error("{}: the actions of a program in code are not stored", name.display())]
+    NotStored {
+        /// Name of the program.
+        name: PathBuf,
+    },
     /// A requested action does not exist.
     #[error("rank {rank} has no action {action}")]
     NoSuchAction {

@@ -95,7 +95,7 @@ pub use archive::{
     check, check_collectives, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
     write_with_measured_times, write_with_messages,
 };
-pub use builder::{OpError, RankBuilder, RequestKey, explain_peer};
+pub use builder::{OpError, RankBuilder, RequestKey, check_amount, check_size, explain_peer};
 pub use call::{
     BlockRun, Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileHints,
     FileName, FileView, NumberHint, SendMode, Source, Switch, SwitchHint,
@@ -112,7 +112,7 @@ pub use open_files::{FileMisuse, FileState, FileUse};
 pub use provenance::{NoteKind, Provenance, RecordingNote, WorkMetric};
 pub use source::{LoadOptions, MAX_RANKS, RankBuilders, TraceSource, read_unlinked};
 pub use structure::{Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, flatten};
-pub use trace::{Cursor, CursorPosition, OpDecoder, Ops, RankTrace, Trace};
+pub use trace::{Cursor, CursorPosition, OpDecoder, Ops, RankTrace, TableWriter, Trace};
 pub use unmodelled::{Unmodelled, UnmodelledError};
 pub use warning::{Unreceived, Warning};
 

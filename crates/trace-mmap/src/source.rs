@@ -44,6 +44,12 @@ pub trait TraceSource: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether the actions of ranks are known while their programs run only; by default false. [`read`](Self::read) pushes none
+    /// then, and the [tables](crate::TableWriter) of ranks grow.
+    fn grows(&self) -> bool {
+        false
+    }
+
     /// Returns the quantity that amounts of computation measure; by default unknown.
     fn work_metric(&self) -> Option<WorkMetric> {
         None

@@ -2,11 +2,13 @@
 
 mod cursor;
 mod cursor_position;
+mod growing;
 mod ops;
 mod rank;
 
 pub use cursor::Cursor;
 pub use cursor_position::CursorPosition;
+pub use growing::TableWriter;
 pub(crate) use ops::ToNamed;
 pub use ops::{OpDecoder, Ops};
 pub(crate) use rank::ActionStorage;
@@ -177,6 +179,11 @@ impl Trace {
     /// Returns whether the programs of ranks are graphs of operations, not sequences of actions.
     pub fn has_graphs(&self) -> bool {
         self.loaded.iter().any(|rank| rank.graph.is_some())
+    }
+
+    /// Returns whether the programs of ranks are known while they run only; see [`RankTrace::grows`].
+    pub fn grows(&self) -> bool {
+        self.loaded.iter().any(RankTrace::grows)
     }
 
     /// Returns whether some rank has calls on files; a damaged table has none.

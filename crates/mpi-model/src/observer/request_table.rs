@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::ObservedRank;
 use crate::point_to_point::RequestId;
 
-/// Entries of all requests of a rank, made on first use where the request belongs to an operation.
+/// Entries of all requests of a rank, made on first use where the request belongs to an operation, or to a program that runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RequestTable<T> {
-    of_program: Box<[T]>,
+    of_program: Vec<T>,
     of_parts: Vec<T>,
 }
 
@@ -25,7 +25,7 @@ impl<T: Default> RequestTable<T> {
     #[inline]
     pub(super) fn get(&self, request: RequestId) -> Option<&T> {
         match request.index_or_part() {
-            Ok(slot) => Some(&self.of_program[slot]),
+            Ok(slot) => self.of_program.get(slot),
             Err(part) => self.of_parts.get(part),
         }
     }
@@ -34,17 +34,10 @@ impl<T: Default> RequestTable<T> {
     #[inline(always)]
     pub(super) fn get_mut(&mut self, request: RequestId) -> &mut T {
         match request.index_or_part() {
-            Ok(slot) => &mut self.of_program[slot],
-            Err(part) => self.part_mut(part),
+            Ok(slot) if slot < self.of_program.len() => &mut self.of_program[slot],
+            Ok(slot) => entry_mut(&mut self.of_program, slot),
+            Err(part) => entry_mut(&mut self.of_parts, part),
         }
-    }
-
-    #[cold]
-    fn part_mut(&mut self, part: usize) -> &mut T {
-        if self.of_parts.len() <= part {
-            self.of_parts.resize_with(part + 1, T::default);
-        }
-        &mut self.of_parts[part]
     }
 
     /// Returns whether there may be an entry of a request: those of parts are made on first use.
@@ -61,6 +54,14 @@ impl<T: Default> RequestTable<T> {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.of_program.iter_mut().chain(&mut self.of_parts)
     }
+}
+
+#[cold]
+fn entry_mut<T: Default>(entries: &mut Vec<T>, index: usize) -> &mut T {
+    if entries.len() <= index {
+        entries.resize_with(index + 1, T::default);
+    }
+    &mut entries[index]
 }
 
 /// An entry that makes no difference is the default one.

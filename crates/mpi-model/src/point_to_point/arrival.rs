@@ -3,6 +3,7 @@
 use pdes_core::{Rank, SimTime};
 
 use super::matching::{Context, Departure};
+use super::protocol::Protocol;
 use super::tag::{MessageClass, kind_of, mismatched};
 use super::transfer::match_failure;
 use super::{
@@ -23,7 +24,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         message: Message,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
-        let mut eager = self.is_eager(&message);
+        let mut eager = self.protocol(&message) == Protocol::Eager;
         let port = match queue {
             ReceiveQueue::Port(port) => port.index(),
             ReceiveQueue::Collective(from) => {
@@ -55,11 +56,6 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                 Ok(None)
             }
         }
-    }
-
-    /// Returns whether a message is eager: its data flow before the receive is posted. Never where the sender waits (rendezvous).
-    fn is_eager(&self, message: &Message) -> bool {
-        message.reply.is_none() && message.bytes < self.parameters().eager_below
     }
 
     /// Handles the arrival of the data of a matched message, on either side.

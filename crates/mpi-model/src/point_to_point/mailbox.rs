@@ -237,6 +237,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         }
         let port = self.mailbox_port(context, from)?;
         let request = posted.receive.request;
+        if let Some(statuses) = &mut self.statuses {
+            statuses.insert(from, &unexpected.message, request);
+        }
         Ok(self.start_transfer(context, port, &unexpected, posted.receive, outbox)?.then_some(request))
     }
 

@@ -25,10 +25,20 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                 Some((ReceiveQueue::Mailbox(from.get()), message))
             }
             (None, Source::Rank(channel)) => {
-                let port = context.trace.incoming()[channel.index()].port;
+                let port = context.trace.incoming_channel(channel).port;
                 Some((ReceiveQueue::Port(port), self.ports.first_unexpected(port.index(), filter.tag)?))
             }
             (None, _) => None,
+        }
+    }
+
+    /// Returns the sender of the messages in a queue.
+    pub(crate) fn sender_to(&self, queue: ReceiveQueue) -> Rank {
+        match queue {
+            ReceiveQueue::Port(port) => self.ports.get(port.index()).peer,
+            ReceiveQueue::Collective(from) | ReceiveQueue::Mailbox(from) | ReceiveQueue::Time(from) => {
+                Rank::new(from)
+            }
         }
     }
 
@@ -40,12 +50,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         request: RequestId,
     ) {
         if let Some((queue, &message)) = self.first_message(context, from) {
-            let from = match queue {
-                ReceiveQueue::Port(port) => self.ports.get(port.index()).peer,
-                ReceiveQueue::Collective(from) | ReceiveQueue::Mailbox(from) | ReceiveQueue::Time(from) => {
-                    Rank::new(from)
-                }
-            };
+            let from = self.sender_to(queue);
             context.observers.message_probed(request, from, queue, &message);
         }
     }
@@ -56,7 +61,7 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
     pub(crate) fn filter_of(&self, from: Source) -> Option<MatchFilter> {
         match from {
             Source::ProcNull => None,
-            Source::Rank(channel) => Some(self.channel_filter(&self.trace.incoming()[channel.index()])),
+            Source::Rank(channel) => Some(self.channel_filter(self.trace.incoming_channel(channel))),
             Source::Any { tag, communicator, recorded } => {
                 let communicator = self.communicator(communicator);
                 Some(MatchFilter { source: recorded, tag: tag.map(|tag| tag.get() as u32), communicator })

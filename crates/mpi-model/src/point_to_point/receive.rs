@@ -1,7 +1,7 @@
 //! Receives: their costs and their posts.
 
 use pdes_core::Bytes;
-use trace_mmap::{CommId, GraphFilter, Source};
+use trace_mmap::{CommId, GraphFilter, InIdx, Source};
 
 use super::mailbox::{MatchFilter, PostedReceive};
 use super::matching::{Context, TagFilter};
@@ -24,12 +24,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn receive(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        channel: usize,
+        channel: InIdx,
         capacity: Bytes,
         request: RequestId,
         outbox: &mut RankOutbox<'_, M>,
     ) {
-        let incoming = &context.trace.incoming()[channel];
+        let incoming = context.trace.incoming_channel(channel);
         let tag = incoming.tag.map(|tag| tag.get() as u32);
         let receive = new_receive(context, capacity, tag, request);
         if self.mailbox.is_none() {
@@ -51,7 +51,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     ) {
         match from {
             Source::ProcNull => self.complete_at_once(context, request),
-            Source::Rank(channel) => self.receive(context, channel.index(), capacity, request, outbox),
+            Source::Rank(channel) => self.receive(context, channel, capacity, request, outbox),
             Source::Any { .. } => {
                 let Some(mut wanted) = context.filter_of(from) else { return };
                 let recorded = if self.is_reenacted() { wanted.source.take() } else { None };

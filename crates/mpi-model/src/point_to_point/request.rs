@@ -232,6 +232,18 @@ impl Requests {
         Self { table: vec![INACTIVE; slots as usize + 2].into(), parts: None }
     }
 
+    /// Makes room for so many requests of the program, while no blocking call is in progress.
+    pub(crate) fn grow(&mut self, slots: u32) {
+        let len = slots as usize + 2;
+        if len > self.table.len() {
+            let mut table = std::mem::take(&mut self.table).into_vec();
+            let of_calls = table.len() - 2;
+            table[of_calls..].fill(INACTIVE);
+            table.resize(len, INACTIVE);
+            self.table = table.into();
+        }
+    }
+
     /// Returns the number of requests of the program.
     pub(crate) fn slots(&self) -> u32 {
         (self.table.len() as u32).saturating_sub(2)

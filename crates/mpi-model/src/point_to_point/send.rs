@@ -24,14 +24,6 @@ struct Address {
 }
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
-    pub(crate) fn is_detached_in(&self, mode: SendMode, bytes: Bytes) -> bool {
-        match mode {
-            SendMode::Standard | SendMode::Ready => self.is_detached(bytes),
-            SendMode::Synchronous => false,
-            SendMode::Buffered => true,
-        }
-    }
-
     /// Issues a blocking send; returns the request to wait for, where the message is not detached.
     #[inline(always)]
     pub(crate) fn send(
@@ -146,7 +138,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
 /// Returns the address of messages of an outgoing channel.
 #[inline(always)]
 fn address<M: Machine, A: Analysis>(context: &RankContext<'_, M, A>, to: OutIdx) -> Address {
-    let channel = &context.trace.outgoing()[to.index()];
+    let channel = context.trace.outgoing_channel(to);
     let queue = match channel.arrival() {
         Arrival::Port(port) => Some(ReceiveQueue::Port(port)),
         Arrival::AnySource => Some(ReceiveQueue::Mailbox(context.me.get())),

@@ -34,7 +34,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Action::Recv { from, bytes } => {
                 let request = messages.requests.blocking_receive();
-                messages.receive(context, from.index(), bytes, request, outbox);
+                messages.receive(context, from, bytes, request, outbox);
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
             Action::Isend { to, bytes, slot } => {
@@ -44,7 +44,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Action::Irecv { from, bytes, slot } => {
                 messages.pay_for_irecv(context, ActionKind::Irecv);
-                messages.receive(context, from.index(), bytes, messages.request(slot), outbox);
+                messages.receive(context, from, bytes, messages.request(slot), outbox);
                 Ok(self.end(ActionKind::Irecv))
             }
             Action::Wait { slot } => {
@@ -67,7 +67,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 }
                 if let Some(from) = both.from {
                     let request = messages.requests.blocking_receive();
-                    messages.receive(context, from.index(), both.recv_bytes, request, outbox);
+                    messages.receive(context, from, both.recv_bytes, request, outbox);
                 }
                 self.complete(self.pending_send_recv())
             }
@@ -262,8 +262,8 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
     /// Returns whether both sides of a combined send and receive are the rank itself, which is a copy in memory.
     fn is_self_exchange(&self, both: &SendRecv) -> bool {
         let (trace, me) = (self.trace, Some(self.me));
-        let to = both.to.map(|to| trace.outgoing()[to.index()].peer);
-        let from = both.from.map(|from| trace.incoming()[from.index()].peer);
+        let to = both.to.map(|to| trace.outgoing_channel(to).peer);
+        let from = both.from.map(|from| trace.incoming_channel(from).peer);
         to == me && from == me
     }
 }

@@ -143,7 +143,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 
     /// Returns whether the rank has ended.
     pub fn has_ended(&self) -> bool {
-        !self.pending.is_some() && self.cursor.position() == self.context.trace.len()
+        !self.pending.is_some()
+            && self.cursor.position() == self.context.trace.len()
+            && !self.has_running_program()
     }
 
     /// Returns whether the rank stands at the begin of an iteration.

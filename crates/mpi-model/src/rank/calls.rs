@@ -68,7 +68,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Call::Probe { .. } => self.probe(id, kind),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
-            Call::NewCommunicator { .. } if !context.replay.parameters.communicators_cost => {
+            // Ranks of a program that runs learn from each other who is in the communicator.
+            Call::NewCommunicator { .. }
+                if !context.replay.parameters.communicators_cost && !context.trace.grows() =>
+            {
                 Ok(self.end(kind))
             }
             Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {

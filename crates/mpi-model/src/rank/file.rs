@@ -278,7 +278,7 @@ impl FoundAccesses {
             match rank.call(id) {
                 Call::SetView { file, .. } => files.get_mut(file.as_str()).set_view(id),
                 Call::File { communicator, file, call, .. } => {
-                    let communicator = &rank.communicators()[communicator.index()];
+                    let communicator = rank.communicator(*communicator);
                     self.add_call((me, rank), communicator, (file.as_str(), id, *call), &mut files);
                 }
                 _ => {}

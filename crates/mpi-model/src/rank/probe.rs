@@ -33,6 +33,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 // A probe blocks: no receive does so.
                 let request = self.point_to_point.requests.blocking_receive();
                 let from = self.probed_source(call);
+                self.keep_found(from);
                 self.point_to_point.report_probed(&mut self.context, from, request);
                 self.point_to_point.wait_for(&mut self.context, Some(request), at, kind);
                 Ok(self.end_completion(kind, None))
@@ -60,9 +61,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             _ => self.first_probed(call).is_some_and(|at| at <= self.context.thread.clock),
         };
         let was_found = matches!(self.context.trace.call(call), Call::Iprobe { found: true, .. });
-        self.context.observers.outcome_decided(self.context.thread.action, found == was_found);
+        let is_recorded = found == was_found || self.context.trace.grows();
+        self.context.observers.outcome_decided(self.context.thread.action, is_recorded);
         if found {
             let from = self.probed_source(call);
+            self.keep_found(from);
             self.point_to_point.count_kept_source(&mut self.context, from);
             self.context.replay.probes.record_success();
         } else if was_found {

@@ -68,7 +68,12 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             boundary_action: BoundaryAction { .. },
             files,
             graph,
+            program,
         } = self;
+        // Nobody can tell what a program that runs does next.
+        if program.is_some() {
+            visitor.refuse();
+        }
         collectives.visit(context, visitor);
         let RankContext {
             replay,

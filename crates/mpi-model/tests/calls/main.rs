@@ -13,6 +13,7 @@ mod outcomes;
 mod point_to_point;
 mod progress;
 mod runs;
+mod sources;
 mod timeline;
 mod waits;
 mod wildcards;

@@ -84,8 +84,6 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     let timeline = timeline::timeline(timeline)?;
     Ok(Job {
-        other_programs: Vec::new(),
-        trace: path,
         ranks: trace.ranks,
         trace_speed,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
@@ -93,12 +91,10 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         placement: platform.placement.unwrap_or(default_placement),
         link_scales: link_scale(&network)?.into_iter().collect(),
         routing: platform.routing.unwrap_or_default(),
-        platform: platform_source(platform)?,
         model_parameters: of_models.remove(model.key).unwrap_or_default(),
         model,
         epoch,
         regions: epochs::regions(&network, epoch)?,
-        preset,
         replaced_factors: replaced_factors(&network, preset),
         network: network_parameters(network, preset)?,
         polling: polling(&mpi)?,
@@ -116,8 +112,6 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         run_ahead: run_ahead(&engine)?,
         fast_forward,
         waits,
-        causes: false,
-        region_times: false,
         histograms,
         matrix_groups,
         critical_path,
@@ -126,6 +120,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         timeline,
         report: json_output("report", output.report)?,
         profile: json_output("profile", output.profile)?,
+        ..Job::new(path, platform_source(platform)?, preset)
     })
 }
 

@@ -6,8 +6,10 @@ use pdes_core::{Bytes, Rank};
 
 use super::{OpError, RankBuilder};
 use crate::call::{CallOp, FileCall, MAX_OFFSET, Named, Visit};
+use crate::collective::Collective;
 use crate::communicator::{CommId, Group};
 use crate::record::MAX_BYTES;
+use crate::side_tables::has_legal_sizes;
 use crate::structure::{Peer, RecvFrom, SendTo};
 
 /// Checks the numbers of a call.
@@ -93,14 +95,30 @@ pub(super) fn check_peer(peer: Option<Rank>, ranks: u32) -> Result<Option<Rank>,
     peer.map_or(Ok(()), |found| check_rank(found, ranks)).map(|()| peer)
 }
 
+/// Checks the arguments of a collective operation on a communicator of `ranks` ranks.
+pub(crate) fn check_collective(operation: &Collective, ranks: u32) -> Result<(), OpError> {
+    if !operation.vectors().iter().all(|vector| vector.len() == ranks as usize) || !has_legal_sizes(operation)
+    {
+        return Err(OpError::Collective { name: operation.name(), ranks });
+    }
+    operation.root().map_or(Ok(()), |root| check_rank(root, ranks))?;
+    operation.flops().map_or(Ok(0.0), check_amount).map(|_| ())
+}
+
 /// Checks an amount of computation or a time to sleep.
-pub(crate) fn check_amount(found: f64) -> Result<f64, OpError> {
+///
+/// # Errors
+/// Fails if it is not finite, or negative.
+pub fn check_amount(found: f64) -> Result<f64, OpError> {
     // Adding zero turns -0 into 0.
     if found.is_finite() && found >= 0.0 { Ok(found + 0.0) } else { Err(OpError::Amount { found }) }
 }
 
 /// Checks the size of a message.
-pub(super) fn check_size(bytes: Bytes) -> Result<Bytes, OpError> {
+///
+/// # Errors
+/// Fails above 2^48 bytes.
+pub fn check_size(bytes: Bytes) -> Result<Bytes, OpError> {
     if bytes.get() <= MAX_BYTES {
         Ok(bytes)
     } else {

@@ -2,14 +2,13 @@
 
 use pdes_core::{Bytes, Rank};
 
-use super::check::{check_call, check_peer, check_size};
+use super::check::{check_call, check_collective, check_peer, check_size};
 use super::{OpError, RankBuilder, RequestKey, check_amount};
 use crate::action::{Action, CollectiveId, LocationId, SendRecv};
 use crate::call::{CallError, CallOp};
 use crate::channel::Tag;
 use crate::collective::Collective;
 use crate::communicator::{CommId, CommIdx, Communicator};
-use crate::side_tables::has_legal_sizes;
 use crate::structure::{Direction, Op, Request, RequestName};
 
 impl RankBuilder<'_> {
@@ -208,16 +207,7 @@ impl RankBuilder<'_> {
         operation: &Collective,
         communicator: CommIdx,
     ) -> Result<CollectiveId, OpError> {
-        let (name, ranks) = (operation.name(), self.communicators.get(communicator).group.len());
-        if !operation.vectors().iter().all(|vector| vector.len() == ranks as usize)
-            || !has_legal_sizes(operation)
-        {
-            return Err(OpError::Collective { name, ranks });
-        }
-        if let Some(found) = operation.root().filter(|root| root.get() >= ranks) {
-            return Err(OpError::Peer { found, ranks });
-        }
-        operation.flops().map_or(Ok(0.0), check_amount)?;
+        check_collective(operation, self.communicators.get(communicator).group.len())?;
         // Amounts have no hash: the text of a value stands for it.
         let key = (communicator, format!("{operation:?}"));
         let side = &mut self.side;

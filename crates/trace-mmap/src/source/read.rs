@@ -156,7 +156,10 @@ fn assemble(
     match link(&mut ranks) {
         Ok(unreceived) => {
             warnings.extend(warn_of_ends(&ranks));
-            let ranks = ranks.into_iter().map(|linkable| linkable.trace).collect();
+            let mut ranks: Vec<RankTrace> = ranks.into_iter().map(|linkable| linkable.trace).collect();
+            if source.grows() {
+                ranks.iter_mut().for_each(RankTrace::grow);
+            }
             Ok(Trace::new(ranks, warnings, unreceived, source))
         }
         Err(LinkError::Communicators(conflict)) => Err(conflict.into()),

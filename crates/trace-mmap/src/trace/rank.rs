@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::action::{CollectiveId, LocationId, SendRecv, SendRecvId};
+use crate::action::{LocationId, SendRecv, SendRecvId};
 use crate::archive::{ArchivedRank, Damage};
-use crate::call::{Call, CallId, FileName};
+use crate::call::{Call, FileName};
 use crate::channel::{Incoming, Outgoing, Slot};
-use crate::collective::Collective;
 use crate::communicator::{Communicator, RankCommunicators};
 use crate::graph::OperationGraph;
 use crate::measured::{MeasuredTimes, TimedActions};
 use crate::record::Record;
 use crate::side_tables::SideTables;
 use crate::store::Records;
+use crate::trace::growing::GrowingTables;
 use crate::trace::{Cursor, CursorPosition};
 
 /// Storage of the actions of a rank.
@@ -90,6 +90,8 @@ pub struct RankTrace {
     pub(crate) measured_times: Option<MeasuredTimes>,
     /// The program, where it is a graph: there are no actions then.
     pub(crate) graph: Option<Box<OperationGraph>>,
+    /// Entries that a program adds to the tables while it runs: there are no actions then.
+    pub(crate) growing: Option<Box<GrowingTables>>,
 }
 
 impl RankTrace {
@@ -108,6 +110,7 @@ impl RankTrace {
             side_tables: Arc::clone(&self.side_tables),
             measured_times: None,
             graph: None,
+            growing: None,
         }
     }
 
@@ -206,14 +209,6 @@ impl RankTrace {
         &self.pending_at_end
     }
 
-    /// Returns a collective operation.
-    ///
-    /// # Panics
-    /// Panics if the identifier is not from this rank.
-    pub fn collective(&self, id: CollectiveId) -> &Collective {
-        self.side_tables.collective(id).expect("the identifier is from this rank")
-    }
-
     /// Returns whether the rank has calls on files.
     pub fn has_file_calls(&self) -> bool {
         self.side_tables.has_file_calls()
@@ -230,14 +225,6 @@ impl RankTrace {
     /// Returns the distinct calls of the rank, and perhaps those of others.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.side_tables.calls.iter()
-    }
-
-    /// Returns a call.
-    ///
-    /// # Panics
-    /// Panics if the identifier is not from this rank.
-    pub fn call(&self, id: CallId) -> &Call {
-        &self.side_tables.calls[id.index()]
     }
 
     /// Returns the communicators of the rank in the order of their first use; the first one is the world.

@@ -87,7 +87,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),
         Origin::FileAccess { call: id, number } => {
             let Call::File { communicator, call, slot, .. } = trace.call(id) else { return None };
-            let communicator = &trace.communicators()[communicator.index()];
+            let communicator = trace.communicator(*communicator);
             let parts = replay.collective_accesses().get(communicator.id, number)?;
             let (direction, _) = call.access()?;
             let access = context.file_operation(id, direction.into());
@@ -101,7 +101,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
         }
         Origin::Access { call: id, access, with_holes } => {
             let Call::File { communicator, call, slot, .. } = trace.call(id) else { return None };
-            let communicator = &trace.communicators()[communicator.index()];
+            let communicator = trace.communicator(*communicator);
             let schedule: Schedule<'t> = match with_holes {
                 Some(calls) => {
                     let data = (access.offset, access.offset.saturating_add(access.bytes));
@@ -124,7 +124,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 (ActionKind::NewCommunicator, on, None, &COMMUNICATOR_EXCHANGE)
             }
             Call::NeighborAlltoall { communicator, to, from, slot } => {
-                let communicator = &trace.communicators()[communicator.index()];
+                let communicator = trace.communicator(*communicator);
                 let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
                 return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
             }
@@ -132,7 +132,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
                 (ActionKind::FileSetView, *communicator, None, &Collective::Barrier)
             }
             Call::File { communicator, call, .. } if call.is_collective() => {
-                let communicator = &trace.communicators()[communicator.index()];
+                let communicator = trace.communicator(*communicator);
                 let member = member(communicator);
                 let operations = file_operations(*call).iter();
                 let schedules = operations.map(move |operation| collective::schedule(member, operation));
@@ -149,7 +149,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
             _ => return None,
         },
     };
-    let communicator = &trace.communicators()[on.index()];
+    let communicator = trace.communicator(on);
     let schedule = collective::schedule(member(communicator), operation);
     Some(OperationPlan { kind, communicator, schedule, slot })
 }

@@ -182,6 +182,7 @@ impl<'a> RankReader<'a> {
             side_tables: side,
             measured_times: times,
             graph: None,
+            growing: None,
         })
     }
 

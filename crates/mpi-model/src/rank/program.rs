@@ -1,0 +1,71 @@
+//! The program of a rank, where it is known while it runs only.
+
+use trace_mmap::Action;
+
+use super::RankProcess;
+use crate::context::Failure;
+use crate::error::ReplayErrorKind;
+use crate::machine::Machine;
+use crate::observer::Analysis;
+use crate::point_to_point::Status;
+use crate::source::{ActionSource, Reply};
+
+/// The source of the actions of a rank, and what is kept for its next reply.
+pub(super) struct Program<'t> {
+    source: Box<dyn ActionSource + 't>,
+    /// Number of actions that have begun.
+    actions: u64,
+    /// Message that the last probe has found.
+    found: Option<Status>,
+    has_ended: bool,
+}
+
+impl<'t> Program<'t> {
+    pub(super) fn new(source: Box<dyn ActionSource + 't>) -> Self {
+        Self { source, actions: 0, found: None, has_ended: false }
+    }
+}
+
+impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
+    /// Returns the next action of a program that runs; `None` at its end, and where the program is a trace.
+    #[cold]
+    pub(super) fn next_of_program(&mut self) -> Result<Option<Action>, Failure<M::Error>> {
+        let Self { context, point_to_point, program, .. } = self;
+        let Some(program) = program.as_deref_mut().filter(|program| !program.has_ended) else {
+            return Ok(None);
+        };
+        let (requests, statuses) = (&point_to_point.requests, point_to_point.statuses.as_deref());
+        let reply = Reply { clock: context.thread.clock, requests, statuses, found: program.found.take() };
+        let next = program.source.next(reply);
+        let action = next.map_err(|message| context.fail(ReplayErrorKind::Program { message }))?;
+        point_to_point.requests.grow(program.source.slots());
+        match action {
+            Some(_) => {
+                context.thread.action = program.actions;
+                program.actions += 1;
+            }
+            None => program.has_ended = true,
+        }
+        Ok(action)
+    }
+
+    /// Returns the number of actions that a program which runs has begun.
+    pub(super) fn actions_of_program(&self) -> Option<u64> {
+        self.program.as_ref().map(|program| program.actions)
+    }
+
+    /// Returns whether a program runs that has not ended.
+    pub(super) fn has_running_program(&self) -> bool {
+        self.program.as_ref().is_some_and(|program| !program.has_ended)
+    }
+
+    /// Keeps the message that a probe has found, for the program to be told.
+    pub(super) fn keep_found(&mut self, from: trace_mmap::Source) {
+        let Self { context, point_to_point, program, .. } = self;
+        if let (Some(program), Some(statuses)) = (program, &point_to_point.statuses) {
+            let first = point_to_point.first_message(context, from);
+            program.found =
+                first.map(|(queue, message)| statuses.of(point_to_point.sender_to(queue), message));
+        }
+    }
+}

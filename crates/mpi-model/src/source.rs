@@ -1,0 +1,73 @@
+//! Sources of actions that are no traces: programs that run, and are told what has become of their calls.
+
+use std::fmt;
+
+use pdes_core::{Rank, SimTime};
+use trace_mmap::{Action, RankTrace, Slot};
+
+use crate::point_to_point::{Request, Requests, Status, Statuses};
+
+/// Source of the actions of a rank: its program.
+///
+/// The first source of actions is the [cursor](trace_mmap::Cursor) over the trace of a rank; behind its end, a rank whose trace
+/// [grows](RankTrace::grows) asks a source like this one. So a replay of a trace does not pay for programs that run, and the engine is
+/// compiled once for both.
+///
+/// # Laws
+/// What a source does depends on the replies alone, and on what other sources have done before they sent what a reply tells of. Then
+/// results are the same on any number of threads.
+pub trait ActionSource: Send {
+    /// Returns the next action, after the last one has ended; `None` at the end of the program, after which it is not called again.
+    ///
+    /// Actions refer to the tables of the rank, to which a [`TableWriter`](trace_mmap::TableWriter) adds. Calls whose outcome depends on
+    /// time have none: `MPI_Waitany` is said to complete one of its requests, a probe to find nothing.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the program, which ends the replay.
+    fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>>;
+
+    /// Returns the number of slots of requests that the program uses so far; it never decreases.
+    fn slots(&self) -> u32;
+}
+
+/// The sources of the actions of all ranks.
+pub trait ActionSources: fmt::Debug + Send + Sync {
+    /// Creates the source of a rank, whose trace grows.
+    fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't>;
+}
+
+/// What a program is told when its last action has ended.
+#[derive(Clone, Copy)]
+pub struct Reply<'a> {
+    pub(crate) clock: SimTime,
+    pub(crate) requests: &'a Requests,
+    pub(crate) statuses: Option<&'a Statuses>,
+    pub(crate) found: Option<Status>,
+}
+
+impl Reply<'_> {
+    /// Returns the clock of the rank.
+    pub fn clock(&self) -> SimTime {
+        self.clock
+    }
+
+    /// Returns whether a request has been completed by a wait or a test, or was never posted.
+    pub fn is_completed(&self, slot: Slot) -> bool {
+        matches!(self.requests.get(self.requests.slot(slot)), Request::Inactive)
+    }
+
+    /// Returns the last message that a non-blocking receive has matched.
+    pub fn status(&self, slot: Slot) -> Option<Status> {
+        self.statuses?.get(self.requests.slot(slot))
+    }
+
+    /// Returns the message of the last blocking receive.
+    pub fn received(&self) -> Option<Status> {
+        self.statuses?.get(self.requests.blocking_receive())
+    }
+
+    /// Returns the message that the last action, a probe, has found.
+    pub fn found(&self) -> Option<Status> {
+        self.found
+    }
+}
