@@ -231,7 +231,7 @@ impl Model {
     }
 
     /// Returns the first model without contention.
-    pub(crate) fn uncontended() -> &'static Self {
+    pub fn uncontended() -> &'static Self {
         let is_uncontended = |model: &&Self| model.parallelism == Parallelism::Uncontended;
         MODELS.iter().find(is_uncontended).expect("there is a model without contention")
     }
