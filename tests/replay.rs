@@ -10,6 +10,8 @@ mod any_source;
 mod arrivals;
 #[path = "replay/calibration.rs"]
 mod calibration;
+#[path = "replay/changes.rs"]
+mod changes;
 #[path = "replay/checkpoints.rs"]
 mod checkpoints;
 #[path = "replay/collectives.rs"]

@@ -59,7 +59,8 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     pub(crate) trace: &'t RankTrace,
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
-    pub(crate) picos_per_flop: f64,
+    /// Time that a flop takes [ps]; `None` where the speed of the rank changes.
+    pub(crate) picos_per_flop: Option<f64>,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
     /// Something is to be done before each action: calls have costs, or data move in calls only.
@@ -79,7 +80,8 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             me,
             trace,
             thread: Thread::main(replay.start),
-            picos_per_flop: 1e12 / replay.machine.speed(me),
+            picos_per_flop: (!replay.machine.has_changing_speed(me))
+                .then(|| 1e12 / replay.machine.speed(me, SimTime::ZERO)),
             charges_calls,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
@@ -87,10 +89,11 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         }
     }
 
-    /// Returns the factor of the duration of computations in a region of the program.
+    /// Returns the factor of the duration of computations in a region of the program, at the present speed.
     pub(crate) fn compute_factor(&self, region: &str) -> f64 {
         let Replay { machine, parameters, .. } = self.replay;
-        parameters.compute_factor(region, machine.speed(self.me), machine.memory_bandwidth(self.me))
+        let speed = machine.speed(self.me, self.thread.clock);
+        parameters.compute_factor(region, speed, machine.memory_bandwidth(self.me))
     }
 
     #[inline]
@@ -114,7 +117,10 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
-        let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
+        let duration = match self.picos_per_flop {
+            Some(picos) => SimDuration::try_from_picos_f64(flops * picos),
+            None => self.replay.machine.compute_time(self.me, flops, self.thread.clock),
+        };
         let work = Work::Compute { flops };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);

@@ -17,7 +17,7 @@
 //! ```
 //! use std::convert::Infallible;
 //! use mpi_model::{Machine, Parameters, Replay};
-//! use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
+//! use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration, SimTime};
 //! use trace_mmap::Trace;
 //!
 //! /// Every message takes a microsecond and a nanosecond per byte.
@@ -28,10 +28,10 @@
 //!     type WorkRequest = Infallible;
 //!     type Error = Infallible;
 //!     fn route(&self, _: Rank, _: Rank) -> Result<(), Infallible> { Ok(()) }
-//!     fn transfer(&self, _: (), bytes: Bytes) -> Option<SimDuration> {
+//!     fn transfer(&self, _: (), bytes: Bytes, _: SimTime) -> Option<SimDuration> {
 //!         Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
 //!     }
-//!     fn speed(&self, _: Rank) -> f64 { 1e9 }
+//!     fn speed(&self, _: Rank, _: SimTime) -> f64 { 1e9 }
 //!     fn node(&self, rank: Rank) -> u32 { rank.get() }
 //! }
 //!

@@ -17,7 +17,8 @@ use crate::completion::Completion;
 /// to the [`Region`](pdes_core::Region) that simulates them, which reports their end by [`Completion::deliver`].
 ///
 /// # Laws
-/// All answers depend on the arguments alone. A machine that makes a request for some work makes one for all work of this
+/// All answers depend on the arguments alone, and those that take an instant are constant from each
+/// [change](Machine::next_change) to the next. A machine that makes a request for some work makes one for all work of this
 /// kind.
 pub trait Machine: Sync {
     /// Route between two ranks, looked up once and used for every message.
@@ -49,21 +50,39 @@ pub trait Machine: Sync {
         false
     }
 
-    /// Returns the time from the moment when both sides are ready to the arrival of the last byte; `None` where it exceeds a
+    /// Returns the first instant after another one at which an answer changes; `None` (the default) where none does any more.
+    fn next_change(&self, after: SimTime) -> Option<SimTime> {
+        let _ = after;
+        None
+    }
+
+    /// Returns the time from `begin`, when both sides are ready, to the arrival of the last byte; `None` where it exceeds a
     /// [`SimDuration`].
     ///
     /// `bytes` includes the envelope. Called for every message without a work request, and for the messages of collective
     /// operations in closed form, which never contend.
-    fn transfer(&self, route: Self::Route, bytes: Bytes) -> Option<SimDuration>;
+    fn transfer(&self, route: Self::Route, bytes: Bytes, begin: SimTime) -> Option<SimDuration>;
 
-    /// Returns the transfer time of a message without contention, in its parts, cut at the longest [`SimDuration`]. By default, the
-    /// latency is the transfer time of a message of zero bytes.
-    fn uncontended(&self, route: Self::Route, bytes: Bytes) -> UncontendedTransfer {
-        UncontendedTransfer::new(self.transfer(route, bytes), self.transfer(route, Bytes::ZERO))
+    /// Returns the transfer time of a message without contention that begins at an instant, in its parts, cut at the longest
+    /// [`SimDuration`]. By default, the latency is the transfer time of a message of zero bytes.
+    fn uncontended(&self, route: Self::Route, bytes: Bytes, begin: SimTime) -> UncontendedTransfer {
+        UncontendedTransfer::new(self.transfer(route, bytes, begin), self.transfer(route, Bytes::ZERO, begin))
     }
 
-    /// Returns the speed of a rank [flop/s], for computations without a work request.
-    fn speed(&self, rank: Rank) -> f64;
+    /// Returns the speed of a rank [flop/s] at an instant.
+    fn speed(&self, rank: Rank, at: SimTime) -> f64;
+
+    /// Returns whether the speed of a rank ever changes; `false` by default.
+    fn has_changing_speed(&self, rank: Rank) -> bool {
+        let _ = rank;
+        false
+    }
+
+    /// Returns the time of a computation without a work request that begins at an instant; `None` where it exceeds a [`SimDuration`].
+    /// Called where the speed [changes](Machine::has_changing_speed); by default, it is that at the begin.
+    fn compute_time(&self, rank: Rank, flops: f64, begin: SimTime) -> Option<SimDuration> {
+        SimDuration::try_from_picos_f64(flops * (1e12 / self.speed(rank, begin)))
+    }
 
     /// Returns the bandwidth with which a rank reads and writes the memory of its host \[B/s\]; infinite by default.
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

@@ -277,15 +277,18 @@ impl<M: Machine> Default for ColdState<M> {
     }
 }
 
+/// Times are those at the begin of a run: an analysis that asks for them is for machines that do not change.
 impl<M: Machine, A: Analysis> Network for PointToPoint<'_, M, A> {
     fn uncontended_from(&mut self, port: usize, bytes: Bytes) -> UncontendedTransfer {
         let route = self.ports.get(port).route;
-        route.map_or(UncontendedTransfer::default(), |route| self.replay.machine.uncontended(route, bytes))
+        let machine = self.replay.machine;
+        route.map_or(UncontendedTransfer::default(), |route| machine.uncontended(route, bytes, SimTime::ZERO))
     }
 
     fn uncontended_to(&mut self, to: Rank, bytes: Bytes) -> UncontendedTransfer {
         let route = self.route_to(to);
-        route.map_or(UncontendedTransfer::default(), |route| self.replay.machine.uncontended(route, bytes))
+        let machine = self.replay.machine;
+        route.map_or(UncontendedTransfer::default(), |route| machine.uncontended(route, bytes, SimTime::ZERO))
     }
 }
 

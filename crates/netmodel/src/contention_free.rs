@@ -12,9 +12,10 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use pdes_core::{Bytes, SimDuration};
+use pdes_core::{Bytes, SimDuration, SimTime};
 
-use crate::route_cost::{RouteCost, SizeFactors};
+use crate::change::serve;
+use crate::route_cost::{Resources, RouteCost, SizeFactors};
 use crate::{HostId, NetworkParameters, Platform, RouteError};
 
 /// Picoseconds in a second.
@@ -35,6 +36,21 @@ pub struct PathCost {
     gap: TimePerByte,
 }
 
+/// A route of messages that share it with no other.
+#[derive(Clone, Copy, Debug)]
+pub enum UncontendedRoute {
+    /// Its links do not change.
+    Constant(PathCost),
+    /// A link of it, or of its reverse route, changes in a run.
+    Changing {
+        /// The host that sends.
+        src: HostId,
+        /// The host that receives.
+        dst: HostId,
+    },
+}
+
+const _: () = assert!(size_of::<UncontendedRoute>() == 16, "there are millions of them");
 const _: () = assert!(size_of::<Option<PathCost>>() == 16, "there are millions of them");
 
 /// Time per byte [ps/B], stored as its inverted bits: they are never zero because the value is not NaN, so that
@@ -78,18 +94,106 @@ impl ContentionFree {
         Self { factors: SizeFactors::new(parameters), parameters: parameters.clone() }
     }
 
-    /// Returns the cost of the route from one host to another.
+    /// Returns the route from one host to another.
+    ///
+    /// # Errors
+    /// If there is no such route.
+    pub fn route(
+        &self,
+        platform: &Platform,
+        src: HostId,
+        dst: HostId,
+    ) -> Result<UncontendedRoute, RouteError> {
+        let cost = self.route_cost(platform, (src, dst), SimTime::ZERO)?;
+        Ok(match Resources::of(platform).any_changes(&cost.weights) {
+            true => UncontendedRoute::Changing { src, dst },
+            false => UncontendedRoute::Constant(Self::cost_at(platform, &cost, SimTime::ZERO)),
+        })
+    }
+
+    /// Returns the cost of the route from one host to another at the begin of a run.
     ///
     /// `O(n log n)` in the length of the route: worth caching for each pair of hosts that communicate.
     ///
     /// # Errors
     /// If there is no such route. A reverse route that the platform does not list carries no cross traffic.
     pub fn path_cost(&self, platform: &Platform, src: HostId, dst: HostId) -> Result<PathCost, RouteError> {
-        let cost = RouteCost::new(&self.parameters, platform, src, dst)?;
-        let rate = |&(link, weight): &(_, f64)| platform.link(link).bandwidth / weight;
-        // SimGrid's bound of a flow, the least bandwidth of the route, matters on routes of fat pipes only.
-        let bandwidth = cost.weights.iter().map(rate).fold(cost.rate_bound, f64::min);
-        Ok(PathCost { latency: cost.latency * PICOS, gap: TimePerByte::new(PICOS / bandwidth) })
+        let cost = self.route_cost(platform, (src, dst), SimTime::ZERO)?;
+        Ok(Self::cost_at(platform, &cost, SimTime::ZERO))
+    }
+
+    fn route_cost(
+        &self,
+        platform: &Platform,
+        ends: (HostId, HostId),
+        sent: SimTime,
+    ) -> Result<RouteCost, RouteError> {
+        RouteCost::new(&self.parameters, Resources::of(platform), ends, sent)
+    }
+
+    /// Returns a cost with the bandwidths of an instant.
+    fn cost_at(platform: &Platform, cost: &RouteCost, now: SimTime) -> PathCost {
+        let rate = |&(link, weight): &(_, f64)| Resources::of(platform).bandwidth(link, now) / weight;
+        // SimGrid's bound of a flow, the least bandwidth of the route, matters on routes of fat pipes, and after changes.
+        let bandwidth = cost.weights.iter().map(rate).fold(cost.rate_bound(), f64::min);
+        PathCost { latency: cost.latency * PICOS, gap: TimePerByte::new(PICOS / bandwidth) }
+    }
+
+    /// Returns the time from the start at an instant of a flow on a route of the platform to the arrival of its last byte; `None` where it
+    /// exceeds 106 days. A flow that spans a change is served at both rates.
+    ///
+    /// The size is that on the wire. Takes a few nanoseconds on a constant route, as [`ContentionFree::route`] on another one.
+    #[inline]
+    pub fn transfer(
+        &self,
+        platform: &Platform,
+        route: UncontendedRoute,
+        size: Bytes,
+        begin: SimTime,
+    ) -> Option<SimDuration> {
+        match route {
+            UncontendedRoute::Constant(cost) => self.try_duration(cost, size),
+            UncontendedRoute::Changing { src, dst } => {
+                self.changing_transfer(platform, (src, dst), size, begin)
+            }
+        }
+    }
+
+    /// Returns the latency part of the same time.
+    pub fn latency_at(
+        &self,
+        platform: &Platform,
+        route: UncontendedRoute,
+        size: Bytes,
+        begin: SimTime,
+    ) -> Option<SimDuration> {
+        match route {
+            UncontendedRoute::Constant(cost) => self.latency(cost, size),
+            UncontendedRoute::Changing { src, dst } => {
+                let cost = self.route_cost(platform, (src, dst), begin).ok()?;
+                self.latency(Self::cost_at(platform, &cost, begin), size)
+            }
+        }
+    }
+
+    #[cold]
+    fn changing_transfer(
+        &self,
+        platform: &Platform,
+        ends: (HostId, HostId),
+        size: Bytes,
+        begin: SimTime,
+    ) -> Option<SimDuration> {
+        let (resources, factors) = (Resources::of(platform), self.factors.of(size));
+        let sent = self.route_cost(platform, ends, begin).ok()?;
+        let picos_per_byte = |now| {
+            let mut cost = sent.clone();
+            cost.follow(&self.parameters, resources, (begin, now));
+            Self::cost_at(platform, &cost, now).gap.picos() * factors.time_per_byte
+        };
+        let latency = sent.latency * PICOS * factors.latency;
+        let next_change = |after| resources.next_change(&sent.weights, after);
+        serve(begin, latency, size.get() as f64, picos_per_byte, next_change)
     }
 
     /// Returns the time from the start of a flow to the arrival of its last byte.

@@ -28,6 +28,9 @@
 //!   since the last one. For the others `C_l` is chosen so that the mean load of the epoch is the capacity: it is lower by
 //!   the mean load of the flows that end or will begin, and by the *debt*, the excess load of earlier epochs.
 //!
+//! - Resources [change](crate::change) at boundaries: at the first that is not before the instant of a change. A flow that has begun
+//!   keeps the least bandwidth that its route had at that begin, as a bound.
+//!
 //! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
 //!
 //! # Determinism
@@ -40,6 +43,7 @@
 
 mod boundary;
 mod certificate;
+mod change;
 mod event_store;
 mod fixed_point;
 mod forecast;
@@ -63,7 +67,10 @@ use serde::de::DeserializeOwned;
 
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
+use crate::{
+    HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, Resource, ResourceChange,
+    RouteError,
+};
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
 pub use parallel::{EpochMachine, EpochRegion, RegionMessage};
@@ -156,6 +163,16 @@ pub enum EpochError {
         /// The number of regions.
         regions: u32,
     },
+    /// A link loses its bandwidth: with epochs each message has a rate.
+    #[error(
+        "found 0 as the {quantity} from {at} s on; with epochs each message has a rate: give it a small bandwidth, or set network.epoch_s = 0"
+    )]
+    Off {
+        /// The quantity, with the name of the link.
+        quantity: String,
+        /// Instant of the change.
+        at: SimTime,
+    },
     /// The epoch is longer than the lookahead.
     #[error(
         "found an epoch of {found} s, expected at most {most} s, the lookahead between the {regions} regions; choose fewer regions for longer epochs"
@@ -185,8 +202,14 @@ fn make_context<'p>(
     {
         return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
     }
+    let is_off = |change: &&ResourceChange| change.resource.link().is_some() && change.value == 0.0;
+    let off = platform.changes().due(0, SimTime::MAX).iter().find(is_off);
+    if let Some(&ResourceChange { at, resource: resource @ Resource::Bandwidth(_), .. }) = off {
+        return Err(EpochError::Off { quantity: resource.describe(platform), at });
+    }
     let scale = ShareScale::new(platform, parameters);
-    Ok(NetworkContext { platform, parameters: parameters.clone(), regions, scale })
+    let changes = change::at_boundaries(platform, epoch);
+    Ok(NetworkContext { platform, parameters: parameters.clone(), regions, scale, changes })
 }
 
 /// Makes the idle regions of these numbers.
@@ -201,19 +224,22 @@ fn make_regions<T: Copy>(
             let link = context.platform.link(link);
             (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
         });
-        Region::new(RegionId::new(number), epoch, context, hosts, links)
+        let mut region = Region::new(RegionId::new(number), epoch, context, hosts, links);
+        region.apply_changes(context, SimTime::ZERO);
+        region
     };
     let places = numbers.start as usize..numbers.end as usize;
     numbers.zip(hosts[places.clone()].iter().zip(&links[places])).map(region).collect()
 }
 
-/// Returns the totals of the links of regions up to an instant.
+/// Returns the totals of the links of regions of a platform up to an instant.
 fn link_totals<'a, T: Copy + 'a>(
+    platform: &'a Platform,
     links: &'a [Vec<LinkId>],
     regions: impl Iterator<Item = &'a mut Region<T>>,
     end: SimTime,
 ) -> impl Iterator<Item = LinkTotals<'a>> {
-    links.iter().zip(regions).flat_map(move |(links, region)| region.link_totals(links, end))
+    links.iter().zip(regions).flat_map(move |(links, region)| region.link_totals(platform, links, end))
 }
 
 impl<'p, T: Copy> EpochNetwork<'p, T> {
@@ -230,7 +256,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     ) -> Result<Self, EpochError> {
         let all = 0..regions.count();
         let context = make_context(platform, parameters, regions, epoch)?;
-        let regions = make_regions(&context, epoch, all);
+        let mut regions: Vec<Region<T>> = make_regions(&context, epoch, all.clone());
+        regions.iter_mut().for_each(|region| region.is_stale = true);
         let mut earliest = IndexedEventHeap::default();
         earliest.grow(2 * regions.len());
         Ok(Self {
@@ -239,7 +266,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
             timers: EventQueue::default(),
             next_events: earliest,
             now: SimTime::ZERO,
-            stale: Vec::new(),
+            stale: all.collect(),
             due: Vec::new(),
             outbox: Vec::new(),
             counts: EpochCounts::default(),
@@ -430,6 +457,10 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
 
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
         let links = self.context.regions.links_by_region();
-        Some(LinkLoads::new(self.context.platform, end, link_totals(&links, self.regions.iter_mut(), end)))
+        Some(LinkLoads::new(
+            self.context.platform,
+            end,
+            link_totals(self.context.platform, &links, self.regions.iter_mut(), end),
+        ))
     }
 }

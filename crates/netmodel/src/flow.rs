@@ -19,25 +19,30 @@ pub(crate) mod cpu;
 mod parts;
 mod pending;
 mod progress;
-mod recorder;
 mod route;
 mod state;
-mod watched_period;
+mod volumes;
 pub mod windows;
 
+use std::collections::BTreeSet;
+
 use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
+use rustc_hash::FxHashSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
-use crate::{HostId, MaxMin, Message, NetworkModel, NetworkParameters, Platform, RouteError};
-use cpu::Cpus;
+use crate::{
+    HostId, LinkId, LinkLoadRecorder, MaxMin, Message, NetworkModel, NetworkObserver, NetworkParameters,
+    Platform, Resource, ResourceChange, RouteError,
+};
+use cpu::{BusyTime, Cpus};
 use pending::{MessageOrder, PendingId, PendingList, Work};
 use progress::Progress;
-use recorder::LoadRecorder;
 use route::RouteCache;
+use volumes::ObservedVolumes;
 
 /// Picoseconds in a second.
 pub(crate) const PICOS: f64 = 1e12;
@@ -73,7 +78,7 @@ pub(crate) const MIN_SEPARATE_HOSTS: usize = 128;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct FlowNetwork<'p, T> {
+pub struct FlowNetwork<'p, T, O = LinkLoadRecorder> {
     factors: SizeFactors,
     /// At least a picosecond, so that events at one instant happen together.
     precision: SimDuration,
@@ -91,8 +96,7 @@ pub struct FlowNetwork<'p, T> {
     /// Time of the next event, unless something began since it was computed.
     upcoming: Option<SimTime>,
     due: Vec<((SimTime, EventOrder), DueEvent)>,
-    /// Recorder of link loads, if enabled.
-    recorder: Option<Box<LoadRecorder>>,
+    volumes: ObservedVolumes<O>,
 }
 
 /// An event at a known instant.
@@ -102,6 +106,8 @@ enum ScheduledEvent {
     Begin(PendingId),
     /// The latency phase of a message is over: its data begin to flow.
     StartFlow(PendingId),
+    /// Resources change.
+    Change,
 }
 
 /// The message of an active flow.
@@ -117,6 +123,8 @@ struct ActiveFlow {
 /// of flows and of routes would depend on others that came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum EventOrder {
+    /// What begins or ends at an instant of a change sees the new values.
+    Change,
     /// Messages arrive by their ends, and between two hosts in the order in which their flows began.
     Arrival {
         ends: (HostId, HostId),
@@ -136,11 +144,18 @@ enum DueEvent {
 }
 
 impl<'p, T: Copy> FlowNetwork<'p, T> {
-    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the
+    /// Makes an idle machine, which records no link loads. Takes memory proportional to the links and hosts of the platform, and later to the
     /// pairs of hosts that communicate and the messages and computations in progress.
     pub fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
+        Self::observed(platform, parameters, LinkLoadRecorder::default())
+    }
+}
+
+impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
+    /// Makes an idle machine that is observed. Takes as much memory as [`FlowNetwork::new`], beside the observer.
+    pub fn observed(platform: &'p Platform, parameters: &NetworkParameters, observer: O) -> Self {
         let precision = SimDuration::try_from_secs_f64(parameters.precision_s).unwrap_or(SimDuration::ZERO);
-        Self {
+        let mut network = Self {
             factors: SizeFactors::new(parameters),
             precision: precision.max(SimDuration::from_picos(1)),
             routes: RouteCache::new(platform, parameters),
@@ -157,8 +172,17 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             now: SimTime::ZERO,
             upcoming: None,
             due: Vec::new(),
-            recorder: None,
-        }
+            volumes: ObservedVolumes::new(observer),
+        };
+        let past = network.routes.past_changes();
+        network.change_speeds(past);
+        network.schedule_change();
+        network
+    }
+
+    /// Returns the observer.
+    pub fn into_observer(self) -> O {
+        self.volumes.observer
     }
 
     #[inline]
@@ -176,7 +200,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
             Work::Message { route, size, .. } => {
-                let latency = self.routes.latency(route);
+                let latency = self.routes.latency(route, self.now);
                 self.routes.announce(route, &mut self.sharing);
                 if latency > 0.0 {
                     self.events.add(self.flow_begin(route, self.now, size), ScheduledEvent::StartFlow(id));
@@ -184,22 +208,25 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
                     self.start_flow(id);
                 }
             }
-            Work::Compute { host, flops } => self.cpus.begin(self.now, host.get(), flops, id),
+            Work::Compute { host, flops } => {
+                let busy = tell_busy(&mut self.volumes.observer);
+                self.cpus.begin(self.now, host.get(), flops, id, busy);
+            }
             Work::Timer => unreachable!("a timer has no begin, only an end"),
         }
     }
 
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size, .. } = self.pending.work(message) else {
+        let Work::Message { route, size, order } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
-        let flow = self.routes.add_flow(route, &mut self.sharing);
+        let terms = self.routes.terms(route, order.sent(), self.now);
+        let flow = self.routes.add_flow(route, terms, &mut self.sharing);
         let wire = size.get() as f64 * self.factors.of(size).time_per_byte;
-        self.progress.begin(self.now, flow, wire * self.routes.penalty(route));
-        if let Some(recorder) = &mut self.recorder {
-            recorder.begin(flow, (route, &self.routes), size.get(), wire * self.routes.penalty(route));
-        }
+        self.progress.begin(self.now, flow, wire * terms.penalty);
+        let sources = (route, &self.routes, &self.sharing);
+        self.volumes.begin(self.now, flow, sources, size.get(), (wire * terms.penalty, terms.penalty));
         self.begun += 1;
         let active = ActiveFlow { message, route, begun: self.begun };
         match self.active.get_mut(flow.index()) {
@@ -208,13 +235,55 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
+    /// Schedules the next change of resources, if there is one.
+    fn schedule_change(&mut self) {
+        if let Some(at) = self.routes.next_change() {
+            self.events.add(at, ScheduledEvent::Change);
+        }
+    }
+
+    /// Applies the changes of resources that come by an instant, which is now or within the precision.
+    #[cold]
+    fn apply_changes(&mut self, at: SimTime) {
+        let changes = self.routes.pass_changes(at);
+        self.change_speeds(changes);
+        changes.iter().for_each(|change| self.volumes.observer.changed(change));
+        let links: BTreeSet<LinkId> = changes.iter().filter_map(|change| change.resource.link()).collect();
+        let mut flows = Vec::new();
+        for link in links {
+            if let Some(index) = self.routes.index_of(link) {
+                self.sharing.set_capacity(index, self.routes.capacity(link));
+                flows.extend(self.sharing.flows_on(index));
+            }
+        }
+        let mut is_changed = FxHashSet::default();
+        for flow in flows.into_iter().filter(|&flow| is_changed.insert(flow)) {
+            let ActiveFlow { message, route, .. } = self.active[flow.index()];
+            let terms = self.routes.terms(route, self.pending.order(message).sent(), self.now);
+            let before = self.sharing.penalty(flow);
+            let left = self.progress.left(self.now, flow);
+            self.volumes.change(self.now, flow, (left, terms.penalty), (&self.routes, &self.sharing));
+            self.progress.scale(self.now, flow, terms.penalty / before);
+            self.routes.change_flow(flow, route, terms, &mut self.sharing);
+        }
+        self.schedule_change();
+    }
+
+    /// Applies the changes of speeds among changes of resources.
+    fn change_speeds(&mut self, changes: &[ResourceChange]) {
+        for change in changes {
+            if let Resource::Speed(host) = change.resource {
+                let busy = tell_busy(&mut self.volumes.observer);
+                self.cpus.set_speed(self.now, host.get(), change.value, busy);
+            }
+        }
+    }
+
     /// Solves the rates of the present flows.
     fn solve_rates(&mut self) {
         self.sharing.solve();
         self.progress.apply_solve(self.now, &self.sharing);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.record_solve(self.now, &self.sharing);
-        }
+        self.volumes.solved(self.now, &self.sharing);
     }
 
     /// Advances to the next event; takes the tags completed by then, and the routes of those that are messages.
@@ -223,12 +292,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
         self.upcoming = None;
         self.now = now;
-        if let Some(recorder) = &mut self.recorder {
-            // Before any flow ends: the recorder reads what is left of each.
-            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
-        }
+        // Before any flow ends: the observer is told what is left of each.
+        self.advance_observer(now);
         let end = now.saturating_add(self.precision);
-        self.cpus.finish(now, end, |id| done(self.pending.complete(id), None));
+        let busy = tell_busy(&mut self.volumes.observer);
+        self.cpus.finish(now, end, |id| done(self.pending.complete(id), None), busy);
         let mut due = std::mem::take(&mut self.due);
         self.progress.pop_before(end, |at, flow| {
             let ActiveFlow { route, begun, .. } = self.active[flow.index()];
@@ -240,6 +308,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let scheduled = std::iter::from_fn(|| self.events.pop_before(end));
         due.extend(scheduled.map(|(at, event)| {
             let order = match event {
+                ScheduledEvent::Change => EventOrder::Change,
                 ScheduledEvent::Begin(_) => EventOrder::Begin,
                 ScheduledEvent::StartFlow(id) => EventOrder::StartFlow(self.pending.order(id)),
             };
@@ -249,18 +318,17 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             // Stable: what has no order of its own stays in the order in which it was scheduled.
             due.sort_by_key(|&(order, _)| order);
         }
-        for &(_, event) in &due {
+        for &((at, _), event) in &due {
             match event {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
                     done(self.pending.complete(message), Some(route));
                     self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.end(self.now, flow, (&self.routes, &self.sharing));
-                    }
+                    self.volumes.end(self.now, flow, (&self.routes, &self.sharing));
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
+                DueEvent::Scheduled(ScheduledEvent::Change) => self.apply_changes(at),
                 DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
                     Work::Timer => done(self.pending.complete(id), None),
                     Work::Message { .. } | Work::Compute { .. } => self.begin(id),
@@ -272,7 +340,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     }
 }
 
-impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
+impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
     type Message = ();
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
@@ -315,16 +383,13 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
-        if let Some(recorder) = &mut self.recorder {
-            let left = |flow, at| self.progress.left(at, flow);
-            recorder.watch(now, (period, repetitions), &self.routes, left);
-        }
+        let left = |flow, at| self.progress.left(at, flow);
+        self.volumes.watch(now, (period, repetitions), (&self.routes, &self.sharing), left);
     }
 
     fn repeat_loads(&mut self, now: SimTime) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.repeat(now, &self.routes, |flow, at| self.progress.left(at, flow));
-        }
+        let left = |flow, at| self.progress.left(at, flow);
+        self.volumes.repeat(now, (&self.routes, &self.sharing), left);
     }
 
     fn now(&self) -> SimTime {
@@ -336,13 +401,24 @@ impl<T: Copy> NetworkModel<T> for FlowNetwork<'_, T> {
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.
-    fn with_link_loads(self) -> Self {
-        Self { recorder: Some(Box::default()), ..self }
+    fn with_link_loads(mut self) -> Self {
+        self.volumes.observer.record_link_loads();
+        self
     }
 
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
-        self.recorder.as_ref()?;
-        Some(LinkLoads::new(self.routes.platform(), end, self.link_totals(end)))
+        let totals = self.link_totals(end)?;
+        Some(LinkLoads::new(self.routes.platform(), end, totals))
+    }
+}
+
+/// Returns what tells an observer of busy cores.
+#[inline]
+fn tell_busy(observer: &mut impl NetworkObserver) -> impl FnMut(BusyTime) {
+    |BusyTime { host, time, cores }| {
+        if observer.is_observing() {
+            observer.computed(HostId::new(host), time, cores);
+        }
     }
 }
 

@@ -71,6 +71,7 @@
 //! divisions and comparisons of doubles in a fixed order and rounded once, to picoseconds.
 #![forbid(unsafe_code)]
 
+mod change;
 pub mod contention_free;
 pub mod epoch;
 mod error;
@@ -83,6 +84,7 @@ mod link_load;
 pub mod maxmin;
 pub mod measures;
 mod network_model;
+mod observer;
 mod parameters;
 mod platform;
 pub mod region;
@@ -94,7 +96,8 @@ mod uncontended_network;
 mod unit;
 mod xml;
 
-pub use contention_free::{ContentionFree, PathCost};
+pub use change::{ChangeError, Resource, ResourceChange, ResourceChanges};
+pub use contention_free::{ContentionFree, PathCost, UncontendedRoute};
 pub use epoch::EpochNetwork;
 pub use error::{Location, MissingRoute, NoStorage, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
@@ -103,9 +106,11 @@ pub use flow::windows::{WindowMachine, WindowMessage, WindowRegion};
 pub use graph::{Channel, GraphError, NetworkGraph, NodeId};
 pub use identifier::{DeviceId, FileSystemId, HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
+pub use link_load::recorder::LinkLoadRecorder;
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
 pub use network_model::{Capabilities, Message, NetworkModel};
+pub use observer::{NetworkObserver, ObservedLink};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use pdes_core::ForeignState;
 pub use platform::Platform;

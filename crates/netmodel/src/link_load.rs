@@ -2,6 +2,8 @@
 
 pub(crate) mod bins;
 pub(crate) mod load_integrator;
+pub(crate) mod recorder;
+mod watched_period;
 
 use std::borrow::Cow;
 
@@ -44,7 +46,7 @@ pub struct LinkTotals<'a> {
     pub(crate) bytes: u64,
     /// Time during which the link was a bottleneck [ps].
     pub(crate) saturated: u64,
-    /// Capacity in units of the load.
+    /// Capacity in units of the load, before any change.
     pub(crate) capacity: f64,
     /// Load integrated over time, by bins [load times ps].
     pub(crate) bins: Cow<'a, Bins>,
@@ -62,7 +64,7 @@ impl LinkLoads {
         all_totals.sort_by_key(|totals| totals.link);
         let scales = all_totals.iter().map(|totals| totals.bins.scale());
         let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
-        let links = all_totals.iter().map(|totals| totals.load(scale, end.as_picos()));
+        let links = all_totals.iter().map(|totals| totals.load(platform, scale, end.as_picos()));
         Self { bin: SimDuration::from_picos(1 << scale), links: links.collect() }
     }
 }
@@ -85,19 +87,24 @@ impl LinkTotals<'_> {
         LinkTotals { bins: Cow::Owned(self.bins.into_owned()), ..self }
     }
 
-    fn load(&self, scale: u32, end: u64) -> LinkLoad {
+    fn load(&self, platform: &Platform, scale: u32, end: u64) -> LinkLoad {
         let Self { link, bytes, saturated, capacity, ref bins } = *self;
         let sums = bins.coarsened(scale, end);
         let total: f64 = sums.iter().sum();
-        let part = |sum: f64, picos: u64| if picos == 0 { 0.0 } else { sum / (capacity * picos as f64) };
-        let length =
-            |bin: usize| (((bin as u64 + 1) << scale).min(end)).saturating_sub((bin as u64) << scale);
+        let part = |sum: f64, from: u64, until: u64| {
+            if sum == 0.0 || from >= until {
+                return 0.0;
+            }
+            let time = SimTime::from_picos(from)..SimTime::from_picos(until);
+            sum / (capacity * platform.relative_bandwidth(link, time) * (until - from) as f64)
+        };
+        let part_of_bin = |(bin, &sum): (u64, &f64)| part(sum, bin << scale, ((bin + 1) << scale).min(end));
         LinkLoad {
             link,
             bytes,
             saturated: SimDuration::from_picos(saturated),
-            utilisation: part(total, end),
-            series: sums.iter().enumerate().map(|(bin, &sum)| part(sum, length(bin))).collect(),
+            utilisation: part(total, 0, end),
+            series: (0..).zip(&sums).map(part_of_bin).collect(),
         }
     }
 }

@@ -221,7 +221,7 @@ impl MaxMin {
     /// Adds a link of this capacity, which may be infinite.
     ///
     /// # Panics
-    /// If the capacity is not greater than zero.
+    /// If the capacity is less than zero.
     pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
         self.add_numbered_link(self.links.len() as u32, capacity, sharing)
     }
@@ -229,7 +229,7 @@ impl MaxMin {
     /// Adds a link with the number by which it is ordered among the links that fill at one level: its index depends on the links
     /// that were added before, which are others in each part of a network.
     pub(crate) fn add_numbered_link(&mut self, number: u32, capacity: f64, sharing: Sharing) -> LinkIndex {
-        assert!(capacity > 0.0, "a link of capacity {capacity}");
+        assert!(capacity >= 0.0, "a link of capacity {capacity}");
         let mark = repair::SweepState::default();
         self.links.push(Link {
             number,
@@ -270,11 +270,10 @@ impl MaxMin {
             members.push(Member { flow: index, place, share });
             Use { link: link.0, place: members.len() as u32 - 1, share }
         }));
-        self.dirty_links.extend(usages.iter().map(|usage| usage.link.0));
         if self.filling.is_grouped {
             self.add_to_groups(index);
-            usages.iter().for_each(|usage| self.filling.headrooms[usage.link.index()] = 0.0);
         }
+        self.disturb(usages.iter().map(|usage| usage.link.0));
         FlowIndex(index)
     }
 
@@ -282,6 +281,77 @@ impl MaxMin {
     /// SimGrid does.
     pub fn announce(&mut self, usages: &[Usage]) {
         self.mark_modified(usages.iter().map(|usage| usage.link.0));
+    }
+
+    /// Sets the capacity of a link. `O(1)`, beside the next solve.
+    ///
+    /// # Panics
+    /// If the capacity is less than zero.
+    pub fn set_capacity(&mut self, link: LinkIndex, capacity: f64) {
+        assert!(capacity >= 0.0, "a link of capacity {capacity}");
+        let state = &mut self.links[link.index()];
+        state.capacity = capacity;
+        if state.members.is_empty() {
+            return;
+        }
+        // Also if it is not full yet.
+        state.sweep_state.due_sweep = self.sweep.number + 1;
+        self.mark_modified([link.0].into_iter());
+        self.disturb([link.0].into_iter());
+    }
+
+    /// Changes penalty and bound of a flow; until the next solve its rate is its bound. `O(usages)`.
+    ///
+    /// # Panics
+    /// If the penalty or the bound is not greater than zero, or the usages are not those of the flow.
+    pub(crate) fn change_flow(&mut self, flow: FlowIndex, usages: &[Usage], penalty: f64, bound: f64) {
+        assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
+        assert_eq!(usages.len(), self.flows[flow.index()].uses.len(), "links of flow {}", flow.0);
+        self.release_bottleneck(flow.0);
+        let ceiling = penalty * bound;
+        let state = &mut self.flows[flow.index()];
+        (state.penalty, state.ceiling, self.limits[flow.index()]) = (penalty, ceiling, ceiling);
+        for (used, usage) in state.uses.iter_mut().zip(usages) {
+            used.share = usage.weight / penalty;
+            self.links[used.link as usize].members[used.place as usize].share = used.share;
+        }
+        if self.filling.is_grouped {
+            self.add_to_groups(flow.0);
+        }
+        self.new_flows.push(flow.0);
+        let links = usages.iter().map(|usage| usage.link.0);
+        self.mark_modified(links.clone());
+        self.disturb(links);
+    }
+
+    /// Makes a flow one without a bottleneck, and without a group.
+    #[inline]
+    fn release_bottleneck(&mut self, index: u32) {
+        if self.filling.is_grouped {
+            self.remove_from_groups(index);
+            self.flows[index as usize].bottleneck = None;
+        } else {
+            self.set_bottleneck(index, None);
+        }
+    }
+
+    /// Schedules links for the next solve.
+    #[inline]
+    fn disturb(&mut self, links: impl Iterator<Item = u32> + Clone) {
+        self.dirty_links.extend(links.clone());
+        if self.filling.is_grouped {
+            links.for_each(|link| self.filling.headrooms[link as usize] = 0.0);
+        }
+    }
+
+    /// Returns the flows on a link.
+    pub(crate) fn flows_on(&self, link: LinkIndex) -> impl Iterator<Item = FlowIndex> + '_ {
+        self.links[link.index()].members.iter().map(|member| FlowIndex(member.flow))
+    }
+
+    /// Returns the penalty of a flow.
+    pub(crate) fn penalty(&self, flow: FlowIndex) -> f64 {
+        self.flows[flow.index()].penalty
     }
 
     fn allocate_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
@@ -322,9 +392,7 @@ impl MaxMin {
     /// If the flow was removed before and its number was not reused.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
         assert!(!self.flows[flow.index()].uses.is_empty(), "flow {} is removed twice", flow.0);
-        if self.filling.is_grouped {
-            self.remove_from_groups(flow.0);
-        }
+        self.release_bottleneck(flow.0);
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         self.mark_modified(uses.iter().map(|used| used.link));
         for &Use { link, place, .. } in &uses {
@@ -338,11 +406,6 @@ impl MaxMin {
             } else {
                 self.dirty_links.push(link);
             }
-        }
-        if self.filling.is_grouped {
-            self.flows[flow.index()].bottleneck = None;
-        } else {
-            self.set_bottleneck(flow.0, None);
         }
         uses.clear();
         self.flows[flow.index()].uses = uses;

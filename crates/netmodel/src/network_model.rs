@@ -20,11 +20,14 @@ pub struct Capabilities {
     pub links: bool,
     /// Computations share the cores of their host.
     pub cores: bool,
+    /// Resources [change](crate::ResourceChanges) as the platform says.
+    pub changes: bool,
 }
 
 impl Capabilities {
     /// The capabilities of a model that only does what [`NetworkModel`] requires.
-    pub const NONE: Self = Self { checkpoint: false, fast_forward: false, links: false, cores: false };
+    pub const NONE: Self =
+        Self { checkpoint: false, fast_forward: false, links: false, cores: false, changes: false };
 }
 
 /// A message from one host to another, with its place in the order of messages.

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::storage::{Storage, StoragePlace};
 use crate::{
-    Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError, RouteError,
-    RoutingRule, xml,
+    ChangeError, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
+    ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -41,6 +41,7 @@ pub struct Platform {
     zones: Vec<Zone>,
     warnings: Vec<String>,
     storage: Storage,
+    changes: ResourceChanges,
 }
 
 impl Platform {
@@ -163,13 +164,32 @@ impl Platform {
         }
     }
 
-    /// Multiplies the speeds of all hosts by a factor.
+    /// Multiplies the speeds of all hosts by a factor, and those of their changes.
     ///
     /// # Panics
     /// If the factor is not greater than zero.
     pub fn scale_speeds(&mut self, factor: f64) {
         assert!(factor > 0.0, "speeds scaled by {factor}");
         self.hosts.iter_mut().for_each(|host| host.speed *= factor);
+        self.changes.scale(|resource| if resource.link().is_none() { factor } else { 1.0 });
+    }
+
+    /// Sets the changes of resources in the runs on this platform, in place of those before.
+    ///
+    /// # Errors
+    /// If the platform lacks a resource, or a value is negative or not finite.
+    pub fn set_changes(
+        &mut self,
+        changes: impl IntoIterator<Item = ResourceChange>,
+    ) -> Result<(), ChangeError> {
+        self.changes = ResourceChanges::new(self, changes)?;
+        Ok(())
+    }
+
+    /// Returns the changes of resources in a run.
+    #[inline]
+    pub fn changes(&self) -> &ResourceChanges {
+        &self.changes
     }
 
     /// Returns warnings about the description, such as quantities without unit.

@@ -1,8 +1,8 @@
 //! Cost of a route: latency, penalty, rate bound and link weights of its flows.
 
-use pdes_core::Bytes;
+use pdes_core::{Bytes, SimTime};
 
-use crate::{HostId, LinkId, NetworkParameters, Platform, RouteError, Sharing};
+use crate::{HostId, LinkId, NetworkParameters, Platform, Resource, ResourceChanges, RouteError, Sharing};
 
 /// Part of a flow's rate that each link of the reverse route carries, for acknowledgements (network_cm02.cpp).
 const CROSS_TRAFFIC: f64 = 0.05;
@@ -14,9 +14,13 @@ pub(crate) struct RouteCost {
     /// Sum of the latencies of the route [s].
     pub(crate) latency: f64,
     /// Part of a flow's penalty beside its latency: the sum over the links of `weight_s` over bandwidth [s].
-    pub(crate) resistance: f64,
-    /// Upper bound on the rate: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
-    pub(crate) rate_bound: f64,
+    resistance: f64,
+    /// Least bandwidth of the route [B/s].
+    least_bandwidth: f64,
+    /// TCP window [B], if it limits rates.
+    tcp_window: Option<f64>,
+    /// A link has changed since the message began.
+    has_changed: bool,
     /// Load of each link per unit of a flow's rate: one for each time that the route crosses it and 0.05 for each
     /// time that the reverse route does. On fat pipes the largest counts. The first link of the route comes first,
     /// then the others by growing number.
@@ -30,19 +34,15 @@ impl RouteCost {
     /// If there is no such route. A reverse route that the platform does not list carries no cross traffic.
     pub(crate) fn new(
         parameters: &NetworkParameters,
-        platform: &Platform,
-        src: HostId,
-        dst: HostId,
+        resources: Resources<'_>,
+        (src, dst): (HostId, HostId),
+        sent: SimTime,
     ) -> Result<Self, RouteError> {
+        let platform = resources.platform;
         let mut route = Vec::new();
         platform.route(src, dst, &mut route)?;
-        let links = || route.iter().map(|&link| platform.link(link));
-        let latency: f64 = links().map(|link| link.latency).sum();
-        let resistance = links().map(|link| parameters.weight_s / link.bandwidth).sum();
-        let mut bound = links().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
-        if parameters.tcp_gamma > 0.0 && latency > 0.0 {
-            bound = bound.min(parameters.tcp_gamma / (2.0 * latency));
-        }
+        let latencies = route.iter().map(|&link| resources.latency(link, sent));
+        let bandwidths = || route.iter().map(|&link| resources.bandwidth_before(link, sent));
         let mut reverse_route = Vec::new();
         if parameters.cross_traffic {
             match platform.route(dst, src, &mut reverse_route) {
@@ -51,23 +51,118 @@ impl RouteCost {
             }
         }
         Ok(Self {
-            latency,
-            resistance,
-            rate_bound: bound,
+            latency: latencies.sum(),
+            resistance: bandwidths().map(|bandwidth| parameters.weight_s / bandwidth).sum(),
+            least_bandwidth: bandwidths().fold(f64::INFINITY, f64::min),
+            tcp_window: (parameters.tcp_gamma > 0.0).then_some(parameters.tcp_gamma),
+            has_changed: false,
             weights: weights(platform, &route, &reverse_route),
         })
     }
 }
 
 impl RouteCost {
-    /// Returns the sum of the latencies of a route [s].
+    /// Returns the least sum of the latencies of a route in a run [s].
     ///
     /// # Errors
     /// If there is no such route.
-    pub(crate) fn latency(platform: &Platform, src: HostId, dst: HostId) -> Result<f64, RouteError> {
+    pub(crate) fn least_latency(platform: &Platform, src: HostId, dst: HostId) -> Result<f64, RouteError> {
         let mut route = Vec::new();
         platform.route(src, dst, &mut route)?;
-        Ok(route.iter().map(|&link| platform.link(link).latency).sum())
+        let least = |&link: &LinkId| {
+            platform.changes().values(Resource::Latency(link)).fold(platform.link(link).latency, f64::min)
+        };
+        Ok(route.iter().map(least).sum())
+    }
+
+    /// Follows the changes of links from the begin of a message until an instant ([`crate::change`]).
+    pub(crate) fn follow(
+        &mut self,
+        parameters: &NetworkParameters,
+        resources: Resources<'_>,
+        (sent, now): (SimTime, SimTime),
+    ) {
+        let next = |&(link, _): &(LinkId, f64)| resources.changes.next_change(of_link(link), sent);
+        self.has_changed = self.weights.iter().filter_map(next).any(|at| at <= now);
+        if !self.has_changed {
+            return;
+        }
+        for &(link, _) in &self.weights {
+            let resistance = |at| parameters.weight_s / resources.bandwidth_before(link, at);
+            self.latency += resources.latency(link, now) - resources.latency(link, sent);
+            self.resistance += resistance(now) - resistance(sent);
+        }
+        // Changes of the reverse route count, although the reverse route itself does not.
+        (self.latency, self.resistance) = (self.latency.max(0.0), self.resistance.max(0.0));
+    }
+
+    /// Returns the penalty of the flow. Without latency it is one, not the sum of the weights, until a link changes
+    /// (network_cm02.cpp:393-405).
+    pub(crate) fn penalty(&self) -> f64 {
+        let sum = self.latency + self.resistance;
+        if self.latency > 0.0 || self.has_changed && sum > 0.0 { sum } else { 1.0 }
+    }
+
+    /// Returns the upper bound on the rate: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
+    pub(crate) fn rate_bound(&self) -> f64 {
+        let window = self.tcp_window.filter(|_| self.latency > 0.0);
+        window.map_or(self.least_bandwidth, |window| self.least_bandwidth.min(window / (2.0 * self.latency)))
+    }
+}
+
+/// The quantities of a link that may change.
+fn of_link(link: LinkId) -> [Resource; 2] {
+    [Resource::Bandwidth(link), Resource::Latency(link)]
+}
+
+/// The links of a platform, and their changes at the instants at which a model applies them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resources<'p> {
+    pub(crate) platform: &'p Platform,
+    pub(crate) changes: &'p ResourceChanges,
+}
+
+impl<'p> Resources<'p> {
+    /// The links of a platform, which change at their own instants.
+    pub(crate) fn of(platform: &'p Platform) -> Self {
+        Self { platform, changes: platform.changes() }
+    }
+
+    /// Returns the latency of a link at an instant [s].
+    fn latency(self, link: LinkId, at: SimTime) -> f64 {
+        self.changes.value(Resource::Latency(link), at).unwrap_or(self.platform.link(link).latency)
+    }
+
+    /// Returns the bandwidth of a link at an instant [B/s].
+    pub(crate) fn bandwidth(self, link: LinkId, at: SimTime) -> f64 {
+        self.changes.value(Resource::Bandwidth(link), at).unwrap_or(self.platform.link(link).bandwidth)
+    }
+
+    /// Returns the same or, where that is 0, the last bandwidth before.
+    pub(crate) fn bandwidth_before(self, link: LinkId, at: SimTime) -> f64 {
+        let known = self.changes.positive_value(Resource::Bandwidth(link), at);
+        known.unwrap_or(self.platform.link(link).bandwidth)
+    }
+
+    /// Returns the sum of the latencies of a route at an instant [s].
+    ///
+    /// # Errors
+    /// If there is no such route.
+    pub(crate) fn route_latency(self, (src, dst): (HostId, HostId), at: SimTime) -> Result<f64, RouteError> {
+        let mut route = Vec::new();
+        self.platform.route(src, dst, &mut route)?;
+        Ok(route.iter().map(|&link| self.latency(link, at)).sum())
+    }
+
+    /// Returns the first instant after another one at which a link of some weights changes.
+    pub(crate) fn next_change(self, weights: &[(LinkId, f64)], after: SimTime) -> Option<SimTime> {
+        self.changes.next_change(weights.iter().flat_map(|&(link, _)| of_link(link)), after)
+    }
+
+    /// Returns whether a link of some weights ever changes.
+    pub(crate) fn any_changes(self, weights: &[(LinkId, f64)]) -> bool {
+        let mut links = weights.iter().flat_map(|&(link, _)| of_link(link));
+        !self.changes.is_empty() && links.any(|resource| self.changes.includes(resource))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContentionFree, HostId, Message, NetworkModel, NetworkParameters, PathCost, Platform, RouteError,
+    ContentionFree, HostId, Message, NetworkModel, NetworkParameters, Platform, RouteError, UncontendedRoute,
 };
 
 /// The contention-free model as a network: each message takes the time of [`ContentionFree`], each computation has a core for itself.
@@ -16,8 +16,8 @@ use crate::{
 pub struct UncontendedNetwork<'a, T> {
     platform: &'a Platform,
     model: ContentionFree,
-    /// Costs of the routes that messages have taken.
-    costs: FxHashMap<(HostId, HostId), PathCost>,
+    /// The routes that messages have taken.
+    routes: FxHashMap<(HostId, HostId), UncontendedRoute>,
     ends: EventQueue<T>,
     now: SimTime,
     /// The region, unless it is the whole machine.
@@ -50,7 +50,7 @@ impl<'a, T> UncontendedNetwork<'a, T> {
         Self {
             platform,
             model: ContentionFree::new(parameters),
-            costs: FxHashMap::default(),
+            routes: FxHashMap::default(),
             ends: EventQueue::default(),
             now: SimTime::ZERO,
             part: None,
@@ -67,15 +67,15 @@ impl<'a, T> UncontendedNetwork<'a, T> {
 
     /// Returns the instant at which a message arrives.
     fn arrival(&mut self, &Message { at, src, dst, size, .. }: &Message<T>) -> Result<SimTime, RouteError> {
-        let cost = match self.costs.get(&(src, dst)) {
-            Some(cost) => *cost,
+        let route = match self.routes.get(&(src, dst)) {
+            Some(route) => *route,
             None => {
-                let cost = self.model.path_cost(self.platform, src, dst)?;
-                self.costs.insert((src, dst), cost);
-                cost
+                let route = self.model.route(self.platform, src, dst)?;
+                self.routes.insert((src, dst), route);
+                route
             }
         };
-        Ok(end(at, self.model.try_duration(cost, size)))
+        Ok(end(at, self.model.transfer(self.platform, route, size, at)))
     }
 }
 
@@ -110,9 +110,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for Unconten
 
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.is_late |= at < self.now;
-        // As ranks without contention compute.
-        let picos_per_flop = 1e12 / self.platform.host(host).speed;
-        self.ends.add(end(at, SimDuration::try_from_picos_f64(flops * picos_per_flop)), tag);
+        self.ends.add(end(at, self.platform.compute_time(host, flops, at)), tag);
     }
 
     fn schedule(&mut self, at: SimTime, tag: T) {
@@ -156,8 +154,9 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for Unconten
     where
         T: State + Serialize + DeserializeOwned,
     {
-        let Self { platform: _, model: _, costs: _, ends, now, part: _, arrivals: _, is_late } = self;
+        let Self { platform, model: _, routes: _, ends, now, part: _, arrivals: _, is_late } = self;
         ends.visit(visitor);
+        platform.changes().compare_next(visitor);
         if !visitor.is_observing() {
             now.visit(visitor);
         }

@@ -2,8 +2,8 @@
 
 use mpi_model::{Completion, FilePlace, Machine, UncontendedTransfer, Work};
 use netmodel::epoch::EpochError;
-use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, RouteError};
-use pdes_core::{Bytes, Rank, RegionIndex, SimDuration};
+use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Resource, RouteError};
+use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -41,11 +41,13 @@ impl<'a> SharedMachine<'a> {
         Self { platform, placement, contention_free: ContentionFree::new(parameters), lone_ranks: None }
     }
 
-    /// Lets ranks with a host of their own advance past their computations at once. This is for runs with epochs only: in an exact run
+    /// Lets ranks with a host of their own, whose speed does not change, advance past their computations at once. This is for runs with epochs only: in an exact run
     /// events elsewhere affect the rounding of the end of a computation, and the order of ties.
     pub(crate) fn with_compute_run_ahead(self) -> Self {
-        let is_lone = |host: &HostId| self.placement.residents(*host) == 1;
-        Self { lone_ranks: Some(self.placement.hosts().iter().map(is_lone).collect()), ..self }
+        let (placement, changes) = (self.placement, self.platform.changes());
+        let is_lone =
+            |&host: &HostId| placement.residents(host) == 1 && !changes.includes(Resource::Speed(host));
+        Self { lone_ranks: Some(placement.hosts().iter().map(is_lone).collect()), ..self }
     }
 }
 
@@ -64,19 +66,28 @@ impl Machine for SharedMachine<'_> {
         Some(WorkRequest { work, completion })
     }
 
-    fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Option<SimDuration> {
-        let path = self.contention_free.path_cost(self.platform, src, dst).ok()?;
-        self.contention_free.try_duration(path, bytes)
+    fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes, begin: SimTime) -> Option<SimDuration> {
+        let route = self.contention_free.route(self.platform, src, dst).ok()?;
+        self.contention_free.transfer(self.platform, route, bytes, begin)
     }
 
-    fn uncontended(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> UncontendedTransfer {
-        let Ok(path) = self.contention_free.path_cost(self.platform, src, dst) else {
+    fn uncontended(
+        &self,
+        HostPair { src, dst }: HostPair,
+        bytes: Bytes,
+        begin: SimTime,
+    ) -> UncontendedTransfer {
+        let Ok(route) = self.contention_free.route(self.platform, src, dst) else {
             return UncontendedTransfer::default();
         };
         UncontendedTransfer::new(
-            self.contention_free.try_duration(path, bytes),
-            self.contention_free.latency(path, bytes),
+            self.contention_free.transfer(self.platform, route, bytes, begin),
+            self.contention_free.latency_at(self.platform, route, bytes, begin),
         )
+    }
+
+    fn next_change(&self, after: SimTime) -> Option<SimTime> {
+        self.platform.changes().next_instant(after)
     }
 
     #[inline]
@@ -95,8 +106,16 @@ impl Machine for SharedMachine<'_> {
         self.platform.storage().has_positions()
     }
 
-    fn speed(&self, rank: Rank) -> f64 {
-        self.platform.host(self.placement.host(rank)).speed
+    fn speed(&self, rank: Rank, at: SimTime) -> f64 {
+        self.platform.speed(self.placement.host(rank), at)
+    }
+
+    fn has_changing_speed(&self, rank: Rank) -> bool {
+        self.platform.changes().includes(Resource::Speed(self.placement.host(rank)))
+    }
+
+    fn compute_time(&self, rank: Rank, flops: f64, begin: SimTime) -> Option<SimDuration> {
+        self.platform.compute_time(self.placement.host(rank), flops, begin)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

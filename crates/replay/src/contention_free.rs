@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use mpi_model::{DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer};
-use netmodel::{AccessHistory, ContentionFree, PathCost, Platform, RouteError};
+use netmodel::{AccessHistory, ContentionFree, Platform, Resource, RouteError, UncontendedRoute};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
@@ -25,26 +25,33 @@ impl<'a> ContentionFreeMachine<'a> {
 }
 
 impl Machine for ContentionFreeMachine<'_> {
-    type Route = PathCost;
+    type Route = UncontendedRoute;
     type WorkRequest = Infallible;
     type Error = RouteError;
 
-    fn route(&self, from: Rank, to: Rank) -> Result<PathCost, RouteError> {
-        self.model.path_cost(self.platform, self.placement.host(from), self.placement.host(to))
+    fn route(&self, from: Rank, to: Rank) -> Result<UncontendedRoute, RouteError> {
+        self.model.route(self.platform, self.placement.host(from), self.placement.host(to))
     }
 
     #[inline]
-    fn transfer(&self, path: PathCost, bytes: Bytes) -> Option<SimDuration> {
-        self.model.try_duration(path, bytes)
+    fn transfer(&self, route: UncontendedRoute, bytes: Bytes, begin: SimTime) -> Option<SimDuration> {
+        self.model.transfer(self.platform, route, bytes, begin)
     }
 
-    fn uncontended(&self, path: PathCost, bytes: Bytes) -> UncontendedTransfer {
-        UncontendedTransfer::new(self.transfer(path, bytes), self.model.latency(path, bytes))
+    fn uncontended(&self, route: UncontendedRoute, bytes: Bytes, begin: SimTime) -> UncontendedTransfer {
+        UncontendedTransfer::new(
+            self.transfer(route, bytes, begin),
+            self.model.latency_at(self.platform, route, bytes, begin),
+        )
     }
 
-    fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<PathCost>>, RouteError> {
+    fn next_change(&self, after: SimTime) -> Option<SimTime> {
+        self.platform.changes().next_instant(after)
+    }
+
+    fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<UncontendedRoute>>, RouteError> {
         let host = self.placement.host(rank);
-        find_file(self.platform, host, file, |from, to| self.model.path_cost(self.platform, from, to))
+        find_file(self.platform, host, file, |from, to| self.model.route(self.platform, from, to))
     }
 
     fn access_time(
@@ -65,8 +72,16 @@ impl Machine for ContentionFreeMachine<'_> {
         self.platform.storage().has_positions()
     }
 
-    fn speed(&self, rank: Rank) -> f64 {
-        self.platform.host(self.placement.host(rank)).speed
+    fn speed(&self, rank: Rank, at: SimTime) -> f64 {
+        self.platform.speed(self.placement.host(rank), at)
+    }
+
+    fn has_changing_speed(&self, rank: Rank) -> bool {
+        self.platform.changes().includes(Resource::Speed(self.placement.host(rank)))
+    }
+
+    fn compute_time(&self, rank: Rank, flops: f64, begin: SimTime) -> Option<SimDuration> {
+        self.platform.compute_time(self.placement.host(rank), flops, begin)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

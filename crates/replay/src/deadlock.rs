@@ -22,7 +22,7 @@ pub struct Deadlock {
     pub waiting: usize,
     /// Ranks in which several threads called MPI: a possible cause.
     pub threads: Option<RecordingNote>,
-    /// Advice about receives from any source, if they may have caused the deadlock.
+    /// Advice about resources that are off for good, or receives from any source, if they may have caused the deadlock.
     pub advice: Option<String>,
 }
 

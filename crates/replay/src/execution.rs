@@ -41,6 +41,8 @@ pub enum Feature {
     FastForward,
     /// Loads of links.
     LinkLoads,
+    /// Resources that change during the run.
+    Changes,
     /// A critical path.
     CriticalPath,
     /// A timeline.
@@ -132,6 +134,17 @@ pub enum Obstacle {
         names = Model::names_with(|able| able.links)
     )]
     NoLinks(&'static str),
+    /// Resources stay as they are.
+    #[error(
+        "resources that change: the model {0:?} has none; take network.model = {names}",
+        names = Model::names_with(|able| able.changes)
+    )]
+    NoChanges(&'static str),
+    /// A critical path knows one time for each message.
+    #[error(
+        "a critical path compares messages with their times on a machine that does not change: leave analysis.critical_path out"
+    )]
+    ChangingPath,
     /// Ranks are bound to regions or to one thread.
     #[error(
         "a partition helps {free:?} only: the model {0:?} keeps ranks with their regions, or on one thread",
@@ -262,6 +275,8 @@ impl Execution {
             (Feature::Checkpoints, not_saved),
             (Feature::FastForward, stepwise),
             (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
+            (Feature::Changes, (!capabilities.changes).then_some(Obstacle::NoChanges(model.key))),
+            (Feature::CriticalPath, has(Feature::Changes).then_some(Obstacle::ChangingPath)),
             (Feature::Profile, not_profiled),
             (
                 Feature::Timeline,
@@ -289,6 +304,8 @@ impl Execution {
     pub fn check(&self) -> Result<(), Obstacle> {
         let required = [
             Feature::Checkpoints,
+            Feature::Changes,
+            Feature::CriticalPath,
             Feature::Profile,
             Feature::RemoteFiles,
             Feature::SharedPointers,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use mpi_model::{Overhead, Parameters};
 use netmodel::{
-    LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, RoutingRule,
+    LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, ResourceChange,
+    RoutingRule,
 };
 use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
@@ -44,6 +45,8 @@ pub struct Job {
     pub placement: PlacementPolicy,
     /// Changes of links of the platform, one after the other.
     pub link_scales: Vec<LinkScale>,
+    /// Changes of resources during the run, of the platform before it is scaled.
+    pub changes: Vec<ResourceChange>,
     /// The network model.
     pub model: &'static Model,
     /// Section of the configuration that belongs to the model alone; empty if there is none.
@@ -111,6 +114,7 @@ impl Job {
             memory_budget: None,
             trace_speed: None,
             other_programs: Vec::new(),
+            changes: Vec::new(),
             platform,
             hosts: None,
             routing: RoutingRule::default(),
@@ -184,6 +188,7 @@ impl Job {
 
     /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
     pub fn on_ideal_network(&self) -> Self {
+        let of_hosts = self.changes.iter().filter(|change| change.resource.link().is_none());
         let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
         let mpi = Parameters {
             send: Overhead::default(),
@@ -199,6 +204,7 @@ impl Job {
             epoch: Epoch::Exact,
             mpi,
             polling,
+            changes: of_hosts.copied().collect(),
             links: Some(false),
             histograms: false,
             matrix_groups: None,

@@ -92,7 +92,8 @@ pub struct RegionalNetwork {
 pub type RegionPlanner = fn(&Job, &Platform) -> Result<Option<RegionPlan>, RunError>;
 
 /// Abilities of flows, at every event and in epochs.
-const FLOWS: Capabilities = Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true };
+const FLOWS: Capabilities =
+    Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true, changes: true };
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
 /// network says of itself.
@@ -138,7 +139,12 @@ pub static MODELS: [Model; 3] = [
         description: "No contention.",
         section: None,
         network: Some(Network {
-            capabilities: Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE },
+            capabilities: Capabilities {
+                checkpoint: true,
+                fast_forward: true,
+                changes: true,
+                ..Capabilities::NONE
+            },
             replay: |replay| {
                 let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
                 replay.on(network).map(|(outcome, _)| outcome)

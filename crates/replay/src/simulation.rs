@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind, Statistics};
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{Platform, RouteError};
+use netmodel::{Platform, Resource, RouteError};
 use pdes_core::{
     Cluster, Engine, LpId, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
+    SimTime,
 };
 use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 
@@ -227,6 +228,7 @@ impl Simulation {
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
+        platform.set_changes(job.changes.iter().copied())?;
         let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
         for &LinkScale { class, latency, bandwidth } in &job.link_scales {
             platform.scale_links(class, latency, bandwidth);
@@ -358,6 +360,7 @@ impl Simulation {
             (Feature::Checkpoints, job.checkpoints.is_some()),
             (Feature::FastForward, job.fast_forward),
             (Feature::LinkLoads, job.links == Some(true)),
+            (Feature::Changes, !job.changes.is_empty()),
             (Feature::CriticalPath, job.critical_path),
             (Feature::Timeline, job.timeline.is_some()),
             (Feature::Profile, job.profile.is_some()),
@@ -501,9 +504,22 @@ impl Simulation {
             // The text may have gone since it was read; the error itself still names rank and action.
             Err(_) => program.job.trace.display().to_string(),
         };
-        let is_truncated = matches!(error.kind, ReplayErrorKind::Truncated { .. });
-        let advice = if is_truncated { any_source_advice(program) } else { None };
+        let advice = match error.kind {
+            ReplayErrorKind::Truncated { .. } => any_source_advice(program),
+            ReplayErrorKind::TimeOverflow { .. } => self.off_for_good_advice(),
+            _ => None,
+        };
         RunError::Replay { place, error, advice }
+    }
+
+    /// Returns which resources are off from some instant on for good, so that what needs them never ends.
+    pub(crate) fn off_for_good_advice(&self) -> Option<String> {
+        let describe = |(resource, at): (Resource, SimTime)| {
+            format!("the {} is 0 from {at} s on", resource.describe(&self.platform))
+        };
+        let off: Vec<String> = self.platform.changes().off_for_good().map(describe).collect();
+        (!off.is_empty())
+            .then(|| format!("{}: what needs it never ends, unless it changes again", off.join(", ")))
     }
 }
 

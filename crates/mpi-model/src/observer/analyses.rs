@@ -147,9 +147,12 @@ impl<'t, M: Machine> Replay<'t, M> {
         }
     }
 
-    /// Visits what ranks share, for comparison and repetition: the prices of polls, and the sums that these processes have counted.
+    /// Visits what ranks share, for comparison and repetition: when the machine changes next, the prices of polls, and the sums that these
+    /// processes have counted.
     pub fn visit(&self, processes: &mut [RankProcess<'_, M>], visitor: &mut StateVisitor<'_>) {
         processes.iter_mut().for_each(RankProcess::publish);
+        let now = visitor.now();
+        visitor.compare(&self.machine.next_change(now).map(|at| at - now));
         visitor.compare(&self.poll_prices());
         let mut findings = self.findings([]);
         visitor.total(&mut findings);

@@ -125,7 +125,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             outbox.submit(start, place, order);
             return Ok(false);
         }
-        let arrival = self.replay.machine.transfer(route, wire).and_then(|time| start.checked_add(time));
+        let time = self.replay.machine.transfer(route, wire, start);
+        let arrival = time.and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() };
             return Err(match_failure(context, *message, receive, kind));

@@ -510,7 +510,7 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
         }
         let machine = self.replay.machine;
         let duration = match work {
-            Work::Transfer { route, bytes } => machine.transfer(route, bytes),
+            Work::Transfer { route, bytes } => machine.transfer(route, bytes, self.thread.clock),
             _ => {
                 // Nonblocking collective accesses go on beside others, in no order that this rank alone could tell.
                 let mut unknown = DeviceHistory::unknown();

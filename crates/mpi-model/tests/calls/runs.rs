@@ -6,7 +6,7 @@ use mpi_model::{
     Breakdown, CriticalPath, Machine, Outcomes, Parameters, PathParts, Progress, RankProcess, Replay,
     ReplayErrorKind, WaitReason,
 };
-use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
+use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration, SimTime};
 use trace_mmap::Trace;
 
 /// Every message takes a microsecond and a nanosecond per byte; two ranks share a node.
@@ -21,11 +21,11 @@ impl Machine for Simple {
         Ok(())
     }
 
-    fn transfer(&self, (): (), bytes: Bytes) -> Option<SimDuration> {
+    fn transfer(&self, (): (), bytes: Bytes, _: SimTime) -> Option<SimDuration> {
         Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
     }
 
-    fn speed(&self, _: Rank) -> f64 {
+    fn speed(&self, _: Rank, _: SimTime) -> f64 {
         1e9
     }
 

@@ -82,6 +82,7 @@ impl<T: Copy> Region<T> {
 
     /// Announces the flows of the coming epoch to the regions that they concern.
     pub(super) fn announce(&mut self, context: &NetworkContext<'_>, now: SimTime, outbox: &mut Outbox<T>) {
+        self.apply_changes(context, now);
         let end = now.saturating_add(self.epoch);
         while let Some((key, route, spec)) = self.pop_unannounced(end) {
             self.add_announced(context, key, route, spec);
@@ -260,7 +261,8 @@ impl<T: Copy> Region<T> {
             && at < end
         {
             self.ends.pop();
-            let is_known = self.transfers[flow as usize].is_announced;
+            // After a change no rate is known.
+            let is_known = self.transfers[flow as usize].is_announced && !self.routes.has_changed(now);
             if !is_known && self.solver.flows[flow as usize].bottleneck == Bottleneck::New {
                 // Flows that began unannounced do not know of each other: together their rates may be too high.
                 self.unsettled.push(Reverse((at, key, flow)));

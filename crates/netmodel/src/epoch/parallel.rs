@@ -104,7 +104,8 @@ impl<'p> EpochMachine<'p> {
     {
         let links = self.context.regions.links_by_region();
         let regions = regions.map(|part| &mut part.region);
-        LinkLoads::new(self.context.platform, end, link_totals(&links, regions, end))
+        let platform = self.context.platform;
+        LinkLoads::new(platform, end, link_totals(platform, &links, regions, end))
     }
 
     /// Returns the length of an epoch.
@@ -131,8 +132,8 @@ impl<'p> EpochMachine<'p> {
         let links = self.context.regions.links_by_region();
         let regions = regions.map(|part| &mut part.region);
         let links = &links[numbers.start as usize..numbers.end as usize];
-        let totals =
-            link_totals(links, regions, end).filter(|totals| totals.is_reported(self.context.platform));
+        let totals = link_totals(self.context.platform, links, regions, end)
+            .filter(|totals| totals.is_reported(self.context.platform));
         totals.map(LinkTotals::into_owned).collect()
     }
 
@@ -310,7 +311,7 @@ impl<T: Copy + Send> EpochRegion<'_, '_, T> {
         if self.region.routes.route(route).is_local() {
             self.region.send_on_route(context, self.now, at, route, spec);
         } else {
-            let begin = self.region.flow_begin(route, at, size);
+            let begin = self.region.flow_begin(context, route, at, size);
             self.first_request = earlier(self.first_request, Some(begin));
             self.requests.push(PendingRequest { request, route, begin });
         }

@@ -18,7 +18,7 @@ use super::unit::{self, LatencyFactors, WireVolumes};
 use crate::flow::cpu::Cpus;
 use crate::link_load::LinkTotals;
 use crate::region::RegionId;
-use crate::{HostId, LinkId, RouteError};
+use crate::{HostId, LinkId, Platform, RouteError};
 
 /// State of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
@@ -71,6 +71,9 @@ pub(super) struct Region<T> {
     pub(super) messages_sent: Vec<(HostId, u32)>,
     pub(super) latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
+    /// Number of changes of resources so far, and the boundary of the next.
+    pub(super) changes: usize,
+    pub(super) next_change: Option<SimTime>,
 }
 
 /// A flow: the data of a message in transit.
@@ -154,6 +157,8 @@ impl<T: Copy> Region<T> {
             forecast: Forecast::default(),
             latency_factors: LatencyFactors::new(&context.parameters),
             volumes: WireVolumes::new(&context.parameters),
+            changes: 0,
+            next_change: context.changes.instant(0),
         }
     }
 
@@ -172,6 +177,7 @@ impl<T: Copy> Region<T> {
     /// Returns the totals of the region's links, whose identifiers are `links`, up to an instant.
     pub(super) fn link_totals<'a>(
         &'a mut self,
+        platform: &'a Platform,
         links: &'a [LinkId],
         end: SimTime,
     ) -> impl Iterator<Item = LinkTotals<'a>> {
@@ -182,7 +188,7 @@ impl<T: Copy> Region<T> {
                 link: id,
                 bytes: integrator.bytes,
                 saturated: integrator.saturated(link.capacity),
-                capacity: link.capacity as f64,
+                capacity: unit::capacity(platform.link(id).bandwidth) as f64,
                 bins: Cow::Borrowed(&integrator.bins),
             })
         })
@@ -229,7 +235,7 @@ impl<T: Copy> Region<T> {
         if at > now {
             self.schedule(at, RegionEvent::Compute(host, flops, tag));
         } else {
-            self.cpus.begin(now, host, flops, tag);
+            self.cpus.begin(now, host, flops, tag, |_| {});
         }
     }
 
@@ -270,13 +276,13 @@ impl<T: Copy> Region<T> {
         // If links are full, the capacity of a flow that ends goes to others, before the epoch of its end.
         let end = self.ends.peek().filter(|_| self.solver.full_links > 0);
         let end = end.map(|&Reverse((at, ..))| self.boundary_before(at)).filter(|&boundary| boundary > now);
-        earlier(announcement, end)
+        earlier(self.next_change, earlier(announcement, end))
     }
 
     /// Ends the flows and computations that end now.
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.solver.now = now;
-        self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
+        self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag), |_| {});
         while let Some(flow) = self.pop_end(now) {
             let transfer = &mut self.transfers[flow as usize];
             transfer.is_over = true;
@@ -369,7 +375,7 @@ impl<T: Copy> Region<T> {
                 self.start_message(context, now, route, spec);
             }
             RegionEvent::StartFlow(key, route, spec) => self.start_local_flow(now, key, route, spec),
-            RegionEvent::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
+            RegionEvent::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag, |_| {}),
             RegionEvent::Announce(..) => unreachable!("announcements are made at boundaries"),
         }
     }
@@ -382,7 +388,7 @@ impl<T: Copy> Region<T> {
         route: u32,
         spec: MessageSpec<T>,
     ) {
-        let begin = self.flow_begin(route, now, spec.size);
+        let begin = self.flow_begin(context, route, now, spec.size);
         if !self.routes.route(route).is_local() {
             self.schedule_announcement(context, (now, begin), route, spec);
             return;
@@ -432,8 +438,15 @@ impl<T: Copy> Region<T> {
     }
 
     /// Returns the begin of the flow of a message that is sent at `at`.
-    pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
-        at.saturating_add(self.routes.latency_phase(route, self.latency_factors.of(size)))
+    pub(super) fn flow_begin(
+        &self,
+        context: &NetworkContext<'_>,
+        route: u32,
+        at: SimTime,
+        size: Bytes,
+    ) -> SimTime {
+        let latency = self.routes.latency(context, route, at);
+        at.saturating_add(self.latency_factors.of(size).of(latency))
     }
 
     fn make_key(&mut self, context: &NetworkContext<'_>, begin: SimTime, src: HostId) -> FlowKey {

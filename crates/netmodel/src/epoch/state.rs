@@ -236,7 +236,11 @@ impl<T: Copy> Region<T> {
         let mut ends = self.routes.all_ends();
         visitor.saved(&mut ends);
         if visitor.is_loading() {
+            if self.changes > context.changes.due(0, SimTime::MAX).len() {
+                return visitor.refuse();
+            }
             self.routes = RouteCache::default();
+            self.restore_changes(context);
             let hosts = context.platform.hosts().len();
             let are_known = (0..).zip(&ends).all(|(number, &(src, dst))| {
                 let is_known = src.index() < hosts && dst.index() < hosts;
@@ -255,6 +259,7 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
         if visitor.is_observing() {
             self.settle(visitor.now());
         } else {
+            visitor.saved(&mut self.changes);
             self.visit_routes(context, visitor);
         }
         let Self {
@@ -287,7 +292,11 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
             messages_sent,
             latency_factors: _,
             volumes: _,
+            changes: _,
+            next_change,
         } = self;
+        let now = visitor.now();
+        visitor.compare(&next_change.map(|at| at - now));
         debug_assert!(arrivals.is_empty(), "no exchange is in progress");
         // First, so that they are the bases of the numbers of messages.
         for (host, sent) in messages_sent {

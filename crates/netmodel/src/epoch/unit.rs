@@ -14,7 +14,7 @@
 
 use pdes_core::{Bytes, SimDuration, SimTime, StateVisitor};
 
-use crate::{NetworkParameters, Platform};
+use crate::{LinkId, NetworkParameters, Platform, Resource};
 
 /// Fraction bits of rates and volumes.
 const RATE_BITS: u32 = 40;
@@ -178,8 +178,12 @@ pub(super) struct ShareScale(f64);
 
 impl ShareScale {
     pub(super) fn new(platform: &Platform, parameters: &NetworkParameters) -> Self {
-        let links = platform.links().iter();
-        let penalties = links.map(|link| link.latency + parameters.weight_s / link.bandwidth);
+        let changes = platform.changes();
+        let penalties = (0..).map(LinkId::new).zip(platform.links()).map(|(id, link)| {
+            let latency = changes.values(Resource::Latency(id)).fold(link.latency, f64::min);
+            let bandwidth = changes.values(Resource::Bandwidth(id)).fold(link.bandwidth, f64::max);
+            latency + parameters.weight_s / bandwidth
+        });
         Self(penalties.filter(|&penalty| penalty > 0.0).fold(1.0, f64::min))
     }
 

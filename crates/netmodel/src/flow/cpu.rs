@@ -1,5 +1,7 @@
 //! Computations that share the cores of hosts.
 
+use std::ops::Range;
+
 use pdes_core::{IndexedEventHeap, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,14 @@ struct Cores<I> {
     /// Rate of each computation since the last change [flop/ps].
     rate: f64,
     since: SimTime,
+}
+
+/// An interval in which computations have kept a number of cores busy.
+#[derive(Clone, Debug)]
+pub(crate) struct BusyTime {
+    pub(crate) host: u32,
+    pub(crate) time: Range<SimTime>,
+    pub(crate) cores: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
@@ -49,8 +59,9 @@ impl<I: Copy> Cpus<I> {
         Self { hosts, next_ends: ends }
     }
 
-    /// Begins a computation. Costs the number of computations in progress on the host.
-    pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I) {
+    /// Begins a computation. Costs the number of computations in progress on the host. `busy` is told of the interval with another number
+    /// of them, if there was any.
+    pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I, busy: impl FnOnce(BusyTime)) {
         let cores = &mut self.hosts[host as usize];
         if cores.running.is_empty() {
             (cores.rate, cores.since) = (cores.speed, now);
@@ -58,10 +69,23 @@ impl<I: Copy> Cpus<I> {
             cores.running.push(Computation { id, left: flops, end });
             return self.next_ends.set(host, Some(end));
         }
+        busy(cores.busy_time(host, now));
         cores.progress(now);
         cores.running.push(Computation { id, left: flops, end: now });
         cores.divide();
         self.next_ends.set(host, cores.earliest());
+    }
+
+    /// Sets the speed of a host [flop/s]: its computations go on at the new one. `busy` is told as by [`Cpus::begin`].
+    pub(crate) fn set_speed(&mut self, now: SimTime, host: u32, speed: f64, busy: impl FnOnce(BusyTime)) {
+        let cores = &mut self.hosts[host as usize];
+        cores.speed = speed / PICOS;
+        if !cores.running.is_empty() {
+            busy(cores.busy_time(host, now));
+            cores.progress(now);
+            cores.divide();
+            self.next_ends.set(host, cores.earliest());
+        }
     }
 
     /// Returns the earliest end of a computation.
@@ -74,10 +98,17 @@ impl<I: Copy> Cpus<I> {
         self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.id))
     }
 
-    /// Ends the computations that end before `end`, at the instant `now`.
-    pub(crate) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(I)) {
+    /// Ends the computations that end before `end`, at the instant `now`. `busy` is told as by [`Cpus::begin`].
+    pub(crate) fn finish(
+        &mut self,
+        now: SimTime,
+        end: SimTime,
+        mut done: impl FnMut(I),
+        mut busy: impl FnMut(BusyTime),
+    ) {
         while let Some(host) = self.next_ends.pop_before(end) {
             let cores = &mut self.hosts[host as usize];
+            busy(cores.busy_time(host, now));
             if let [only] = cores.running[..] {
                 done(only.id);
                 cores.running.clear();
@@ -125,6 +156,12 @@ impl<I> Cores<I> {
         let each = self.rate * (now - self.since).as_picos() as f64;
         self.running.iter_mut().for_each(|computation| computation.left -= each);
         self.since = now;
+    }
+
+    /// Returns the time since the last change.
+    #[inline]
+    fn busy_time(&self, host: u32, now: SimTime) -> BusyTime {
+        BusyTime { host, time: self.since..now, cores: self.cores.min(self.running.len() as f64) }
     }
 
     /// Divides the cores among the computations: a core each, or equal parts of all cores (cpu_cas01.cpp).

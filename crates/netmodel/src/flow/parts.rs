@@ -7,9 +7,9 @@ use super::pending::{MessageOrder, Work};
 use super::{ActiveFlow, FlowNetwork, PICOS, ScheduledEvent, later};
 use crate::link_load::LinkTotals;
 use crate::maxmin::{FlowIndex, Relocation};
-use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
+use crate::{HostId, LinkId, Message, NetworkModel, NetworkObserver, ObservedLink, RouteError};
 
-impl<T: Copy> FlowNetwork<'_, T> {
+impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
     /// Returns the number of a route.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl<T: Copy> FlowNetwork<'_, T> {
 
     /// Returns the end of the latency phase of a message that is sent at an instant.
     pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
-        later(at, self.routes.latency(route) * self.factors.of(size).latency * PICOS)
+        later(at, self.routes.latency(route, at) * self.factors.of(size).latency * PICOS)
     }
 
     /// Schedules the begin of a flow, whose latency phase another network has simulated.
@@ -63,9 +63,9 @@ impl<T: Copy> FlowNetwork<'_, T> {
     }
 
     /// Returns the totals of links up to an instant, as far as they were recorded.
-    pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
-        let recorder = self.recorder.iter();
-        recorder.flat_map(move |recorder| recorder.totals(self.routes.platform(), &self.routes, end))
+    pub(super) fn link_totals(&self, end: SimTime) -> Option<impl Iterator<Item = LinkTotals<'_>>> {
+        let links = self.routes.links().map(|(link, index)| ObservedLink { link, slot: index.get() });
+        self.volumes.observer.link_totals(self.routes.platform(), links, end)
     }
 
     /// Moves a link with flows, and all links and flows connected with it, to another network at an instant after the last event
@@ -98,15 +98,14 @@ impl<T: Copy> FlowNetwork<'_, T> {
             relocation.links.insert(link, there);
             moved.push(number);
         }
-        self.advance_recorder(now);
-        to.advance_recorder(now);
+        self.advance_observer(now);
+        to.advance_observer(now);
         self.sharing.move_component(&component, &mut to.sharing, &mut relocation);
         self.progress.move_component(&component, &mut to.progress, &relocation);
-        if let (Some(recorder), Some(there)) = (&mut self.recorder, &mut to.recorder) {
-            let routes: FxHashMap<FlowIndex, u32> =
-                messages.iter().map(|&(flow, ActiveFlow { route, .. })| (flow, route)).collect();
-            recorder.move_component(now, (&component, &relocation), there, |flow| routes[&flow]);
-        }
+        let routes: FxHashMap<FlowIndex, u32> =
+            messages.iter().map(|&(flow, ActiveFlow { route, .. })| (flow, route)).collect();
+        let moved_parts = (&component, &relocation);
+        self.volumes.move_component(now, moved_parts, &mut to.volumes, &self.sharing, |flow| routes[&flow]);
         for (flow, active) in messages {
             let place = relocation.flows[&flow].index();
             if to.active.len() <= place {
@@ -118,10 +117,10 @@ impl<T: Copy> FlowNetwork<'_, T> {
         moved
     }
 
-    /// Records the loads of links up to an instant until which no event comes.
-    fn advance_recorder(&mut self, now: SimTime) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.advance(now, &self.routes, |flow, at| self.progress.left(at, flow));
-        }
+    /// Tells the observer what links carry up to an instant until which no event comes.
+    #[inline]
+    pub(super) fn advance_observer(&mut self, now: SimTime) {
+        let left = |flow, at| self.progress.left(at, flow);
+        self.volumes.advance(now, (&self.routes, &self.sharing), left);
     }
 }

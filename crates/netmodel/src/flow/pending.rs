@@ -40,6 +40,12 @@ pub(super) struct MessageOrder {
 }
 
 impl MessageOrder {
+    /// Returns the sending time.
+    #[inline]
+    pub(super) fn sent(self) -> SimTime {
+        self.sent
+    }
+
     pub(super) fn of<T>(message: &Message<T>) -> Self {
         Self { sent: message.at, number: message.order, submitter: message.submitter }
     }

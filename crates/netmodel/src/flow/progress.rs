@@ -187,6 +187,13 @@ impl Progress {
         }
     }
 
+    /// Changes the penalty of a flow by a factor, and with it the length left, which is the bytes left times the penalty. The level is
+    /// zero until [`Progress::apply_solve`].
+    pub(super) fn scale(&mut self, now: SimTime, flow: FlowIndex, factor: f64) {
+        let left = self.leave(now, flow);
+        self.begin(now, flow, left * factor);
+    }
+
     /// Ends a flow.
     pub(super) fn end(&mut self, now: SimTime, flow: FlowIndex) {
         self.leave(now, flow);

@@ -2,17 +2,21 @@
 
 use std::ops::Range;
 
-use pdes_core::StateVisitor;
+use pdes_core::{SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 
 use crate::maxmin::{FlowIndex, LinkIndex};
-use crate::route_cost::RouteCost;
-use crate::{FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, RouteError, Sharing, Usage};
+use crate::route_cost::{Resources, RouteCost};
+use crate::{
+    FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, ResourceChange, RouteError, Sharing, Usage,
+};
 
 /// Cache of the routes between the pairs of hosts that have communicated so far, and of the solver's links on these.
 #[derive(Debug)]
 pub(super) struct RouteCache<'p> {
-    platform: &'p Platform,
+    resources: Resources<'p>,
+    /// Number of changes of resources so far.
+    changes: usize,
     parameters: NetworkParameters,
     of_pair: FxHashMap<(HostId, HostId), u32>,
     routes: Vec<Route>,
@@ -26,15 +30,25 @@ struct Route {
     ends: (HostId, HostId),
     /// Sum of the link latencies [s].
     latency: f64,
-    penalty: f64,
-    bound: f64,
+    terms: FlowTerms,
     usages: Range<usize>,
+    /// A link may change, and with it all of these.
+    is_changing: bool,
+}
+
+/// What a flow takes of its route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowTerms {
+    pub(super) penalty: f64,
+    /// Upper bound on the rate.
+    bound: f64,
 }
 
 impl<'p> RouteCache<'p> {
     pub(super) fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
         Self {
-            platform,
+            resources: Resources::of(platform),
+            changes: platform.changes().due(0, SimTime::ZERO).len(),
             parameters: parameters.clone(),
             of_pair: FxHashMap::default(),
             routes: Vec::new(),
@@ -54,42 +68,76 @@ impl<'p> RouteCache<'p> {
 
     #[cold]
     fn add(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
-        let cost = RouteCost::new(&self.parameters, self.platform, src, dst)?;
+        let ends = (src, dst);
+        let cost = RouteCost::new(&self.parameters, self.resources, ends, SimTime::ZERO)?;
         let first = self.usages.len();
-        let mut bound = cost.rate_bound;
-        for (link, weight) in cost.weights {
-            let separate = self.is_separate(link);
-            if separate {
-                bound = bound.min(self.platform.link(link).bandwidth / weight);
-            }
-            let link = self.link(link, separate, sharing);
+        for &(link, weight) in &cost.weights {
+            let link = self.link(link, sharing);
             self.usages.push(Usage { link, weight });
         }
-        // Without latency the penalty is one, not the sum of the weights (network_cm02.cpp:393-405).
-        let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
         let usages = first..self.usages.len();
-        self.routes.push(Route { ends: (src, dst), latency: cost.latency, penalty, bound, usages });
+        let is_changing = self.resources.any_changes(&cost.weights);
+        let (latency, terms) = (cost.latency, self.terms_of(&cost, SimTime::ZERO));
+        self.routes.push(Route { ends, latency, terms, usages, is_changing });
         let route = self.routes.len() as u32 - 1;
         self.of_pair.insert((src, dst), route);
         Ok(route)
     }
 
+    /// Returns what a flow takes of a route of this cost, of which separate links have their bandwidths at an instant.
+    fn terms_of(&self, cost: &RouteCost, now: SimTime) -> FlowTerms {
+        let separate = cost.weights.iter().filter(|&&(link, _)| self.is_separate(link));
+        let bounds = separate.map(|&(link, weight)| self.resources.bandwidth_before(link, now) / weight);
+        FlowTerms { penalty: cost.penalty(), bound: bounds.fold(cost.rate_bound(), f64::min) }
+    }
+
     /// Returns whether each flow has the whole capacity of the link.
     fn is_separate(&self, link: LinkId) -> bool {
         self.parameters.fat_pipes == FatPipes::Separate
-            && self.platform.link(link).sharing == Sharing::FatPipe
+            && self.platform().link(link).sharing == Sharing::FatPipe
     }
 
-    fn link(&mut self, id: LinkId, separate: bool, sharing: &mut MaxMin) -> LinkIndex {
-        *self.links[id.index()].get_or_insert_with(|| {
-            let link = self.platform.link(id);
-            let capacity = if separate { f64::INFINITY } else { link.bandwidth };
-            sharing.add_numbered_link(id.get(), capacity, link.sharing)
+    fn link(&mut self, id: LinkId, sharing: &mut MaxMin) -> LinkIndex {
+        let known = self.links[id.index()];
+        known.unwrap_or_else(|| {
+            let sharing_of_link = self.platform().link(id).sharing;
+            let link = sharing.add_numbered_link(id.get(), self.capacity(id), sharing_of_link);
+            self.links[id.index()] = Some(link);
+            link
         })
     }
 
+    /// Returns the capacity of a link after the changes so far.
+    pub(super) fn capacity(&self, link: LinkId) -> f64 {
+        let bandwidth = self.resources.bandwidth(link, self.last_change());
+        if bandwidth > 0.0 && self.is_separate(link) { f64::INFINITY } else { bandwidth }
+    }
+
     pub(super) fn platform(&self) -> &'p Platform {
-        self.platform
+        self.resources.platform
+    }
+
+    /// Passes the changes of resources until an instant, and returns them.
+    pub(super) fn pass_changes(&mut self, until: SimTime) -> &'p [ResourceChange] {
+        let due = self.resources.changes.due(self.changes, until);
+        self.changes += due.len();
+        due
+    }
+
+    /// Returns the changes of resources so far.
+    pub(super) fn past_changes(&self) -> &'p [ResourceChange] {
+        &self.resources.changes.due(0, SimTime::MAX)[..self.changes]
+    }
+
+    /// Returns the instant of the last change so far; the begin of the run if there was none.
+    fn last_change(&self) -> SimTime {
+        let last = self.changes.checked_sub(1).and_then(|last| self.resources.changes.instant(last));
+        last.unwrap_or(SimTime::ZERO)
+    }
+
+    /// Returns the instant of the next change of a resource.
+    pub(super) fn next_change(&self) -> Option<SimTime> {
+        self.resources.changes.instant(self.changes)
     }
 
     /// Returns the hosts at the ends of a route.
@@ -100,9 +148,13 @@ impl<'p> RouteCache<'p> {
 
     /// Saves routes by their ends, in the order of their numbers, and finds them again: links get their indices in this order.
     pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
+        visitor.saved(&mut self.changes);
+        if self.changes > self.resources.changes.due(0, SimTime::MAX).len() {
+            return visitor.refuse();
+        }
         let mut all_ends: Vec<(HostId, HostId)> = self.routes.iter().map(|route| route.ends).collect();
         visitor.saved(&mut all_ends);
-        let hosts = self.platform.hosts().len();
+        let hosts = self.platform().hosts().len();
         for (number, (src, dst)) in (0..).zip(all_ends) {
             let is_known = src.index() < hosts && dst.index() < hosts;
             if !is_known || self.find(src, dst, sharing).ok() != Some(number) {
@@ -111,14 +163,33 @@ impl<'p> RouteCache<'p> {
         }
     }
 
-    /// Returns the latency of a route [s].
-    pub(super) fn latency(&self, route: u32) -> f64 {
-        self.routes[route as usize].latency
+    /// Returns the latency of a route for a message that is sent at an instant [s].
+    #[inline]
+    pub(super) fn latency(&self, route: u32, sent: SimTime) -> f64 {
+        let Route { ends, latency, is_changing, .. } = self.routes[route as usize];
+        if is_changing {
+            self.resources.route_latency(ends, sent).expect("the route is known")
+        } else {
+            latency
+        }
     }
 
-    /// Returns the penalty of a route.
-    pub(super) fn penalty(&self, route: u32) -> f64 {
-        self.routes[route as usize].penalty
+    /// Returns what the flow of a message takes of a route at an instant.
+    #[inline]
+    pub(super) fn terms(&self, route: u32, sent: SimTime, now: SimTime) -> FlowTerms {
+        let Route { terms, is_changing, .. } = self.routes[route as usize];
+        if is_changing { self.changed_terms(route, sent, now) } else { terms }
+    }
+
+    #[cold]
+    fn changed_terms(&self, route: u32, sent: SimTime, now: SimTime) -> FlowTerms {
+        let ends = self.routes[route as usize].ends;
+        // Within the precision changes come early.
+        let now = now.max(self.last_change());
+        let cost = RouteCost::new(&self.parameters, self.resources, ends, sent);
+        let mut cost = cost.expect("the route is known");
+        cost.follow(&self.parameters, self.resources, (sent, now));
+        self.terms_of(&cost, now)
     }
 
     /// Returns the link usages of a flow on a route.
@@ -143,8 +214,12 @@ impl<'p> RouteCache<'p> {
     }
 
     /// Adds a flow on a route.
-    pub(super) fn add_flow(&self, route: u32, sharing: &mut MaxMin) -> FlowIndex {
-        let Route { penalty, bound, .. } = self.routes[route as usize];
-        sharing.add_flow(self.usages(route), penalty, bound)
+    pub(super) fn add_flow(&self, route: u32, terms: FlowTerms, sharing: &mut MaxMin) -> FlowIndex {
+        sharing.add_flow(self.usages(route), terms.penalty, terms.bound)
+    }
+
+    /// Changes what a flow takes of its route.
+    pub(super) fn change_flow(&self, flow: FlowIndex, route: u32, terms: FlowTerms, sharing: &mut MaxMin) {
+        sharing.change_flow(flow, self.usages(route), terms.penalty, terms.bound);
     }
 }

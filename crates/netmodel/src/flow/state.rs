@@ -2,15 +2,20 @@
 //!
 //! It is invariant under a shift in time: instants are integers, and only their differences become floating-point numbers.
 
-use pdes_core::{State, StateVisitor};
+use pdes_core::{SimTime, State, StateVisitor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{ActiveFlow, FlowNetwork, ScheduledEvent};
+use crate::{NetworkObserver, Resource};
 
 /// The solver, the progress of flows, scheduled events and computations, and then what these are about, where it is used: numbers of
 /// flows and of pending items are reused. Routes, and links of the solver, have fixed numbers from their first use on.
-impl<T: Copy + State + Serialize + DeserializeOwned> State for FlowNetwork<'_, T> {
+impl<T, O> State for FlowNetwork<'_, T, O>
+where
+    T: Copy + State + Serialize + DeserializeOwned,
+    O: NetworkObserver,
+{
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self {
             factors: _,
@@ -26,18 +31,25 @@ impl<T: Copy + State + Serialize + DeserializeOwned> State for FlowNetwork<'_, T
             now,
             upcoming,
             due: _,
-            recorder,
+            volumes,
         } = self;
         *upcoming = None;
         routes.visit(sharing, visitor);
+        if visitor.is_loading() && !visitor.is_refused() {
+            for change in routes.past_changes() {
+                if let Resource::Speed(host) = change.resource {
+                    cpus.set_speed(SimTime::ZERO, host.get(), change.value, |_| {});
+                }
+            }
+        }
         sharing.visit(visitor);
         progress.visit(visitor);
         events.visit(visitor);
         cpus.visit(visitor);
         visitor.saved(active);
         visitor.saved(begun);
-        visitor.context(recorder.is_some());
-        visitor.saved(recorder);
+        visitor.context(volumes.observer.is_observing());
+        visitor.saved(volumes);
         // Work for the present instant begins at once, or later by an event; an instant before has no effect.
         visitor.time_from(visitor.now(), now);
         if visitor.saves_whole(pending) {
@@ -49,8 +61,10 @@ impl<T: Copy + State + Serialize + DeserializeOwned> State for FlowNetwork<'_, T
             progress.visit_flow(flow, visitor);
             pending.visit_item(message, true, visitor);
         }
-        let scheduled =
-            events.in_order().map(|&(ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id))| id);
+        let scheduled = events.in_order().filter_map(|event| match *event {
+            ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id) => Some(id),
+            ScheduledEvent::Change => None,
+        });
         scheduled.chain(cpus.running()).for_each(|id| pending.visit_item(id, false, visitor));
     }
 }
@@ -61,7 +75,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{ForeignState, HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+    use crate::{
+        ForeignState, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Preset, Resource,
+        ResourceChange,
+    };
 
     const HOSTS: u32 = 6;
 
@@ -193,7 +210,15 @@ mod tests {
             is_smpi: bool,
             damage in (any::<prop::sample::Index>(), 1_u8..),
         ) {
-            let platform = platform();
+            let mut platform = platform();
+            let change = |micros: u64, resource, value| ResourceChange {
+                at: SimTime::from_picos(micros * 1_000_000),
+                resource,
+                value,
+            };
+            let [speed, bandwidth] = [Resource::Speed(HostId::new(3)), Resource::Bandwidth(LinkId::new(0))];
+            let changes = [change(20, speed, 5e8), change(50, bandwidth, 0.0), change(90, bandwidth, 2e9)];
+            platform.set_changes(changes).unwrap();
             let parameters = NetworkParameters::preset(if is_smpi { Preset::Smpi } else { Preset::Raw });
             let mut network = FlowNetwork::new(&platform, &parameters).with_link_loads();
             start(&mut network, &work);

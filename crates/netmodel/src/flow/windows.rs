@@ -139,9 +139,10 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     ) -> Self {
         assert!(window > SimDuration::ZERO, "a window has a length");
         assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
+        let first_change = platform.changes().next_instant(SimTime::ZERO).unwrap_or(SimTime::MAX);
         let pocket = |_| Pocket {
             network: Mutex::new(network(platform, parameters, records_loads)),
-            next_event: AtomicU64::new(u64::MAX),
+            next_event: AtomicU64::new(first_change.as_picos()),
             flows: AtomicU32::new(0),
             begun: AtomicU64::new(0),
         };
@@ -197,7 +198,9 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             Entry::Occupied(mut known) => known.get_mut().merge(&totals),
             Entry::Vacant(place) => drop(place.insert(totals.into_owned())),
         };
-        self.pockets.iter().for_each(|pocket| pocket.network.lock().link_totals(end).for_each(&mut add));
+        self.pockets.iter().for_each(|pocket| {
+            pocket.network.lock().link_totals(end).into_iter().flatten().for_each(&mut add)
+        });
         regions.for_each(|region| region.link_totals(end).for_each(&mut add));
         self.records_loads.then(|| LinkLoads::new(self.platform, end, by_link.into_values()))
     }

@@ -66,6 +66,11 @@ impl LoadIntegrator {
         self.counted_until = now;
     }
 
+    /// Goes on with another capacity, which the time that the link [was full](LoadIntegrator::saturated) is counted in from now on.
+    pub(crate) fn change_capacity(&mut self, from: u64, to: u64) {
+        self.held = (self.held / u128::from(from)).saturating_mul(u128::from(to));
+    }
+
     /// Announces that the period which begins now may be repeated so many times. The load has been counted up to now.
     pub(crate) fn watch(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
         let (now, period) = (now.as_picos(), period.as_picos());

@@ -500,7 +500,8 @@ impl MaxMin {
                 continue;
             }
             if let Some(room) = self.headroom(link, state) {
-                self.filling.headrooms[index as usize] = growth * room * (1.0 - ROUNDING);
+                // Flows without a rate, over links without capacity, may grow by any factor.
+                self.filling.headrooms[index as usize] = (growth * room * (1.0 - ROUNDING)).min(f64::MAX);
                 with_room.push(index);
                 continue;
             }

@@ -11,7 +11,7 @@ use crate::identifier::ZoneId;
 use crate::parameters::LOOPBACK_BANDWIDTH;
 use crate::storage::Storage;
 use crate::topology::fat_tree::FatTreeOffsets;
-use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
+use crate::{Host, HostId, Link, LinkId, Location, PlatformError, ResourceChanges, Sharing};
 
 mod routes;
 mod zones;
@@ -282,7 +282,8 @@ impl PlatformBuilder {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
         let Self { hosts, links, nodes, host_vertices: places, zones, warnings, storage, .. } = self;
-        Ok(Platform { hosts, links, nodes, host_vertices: places, zones, warnings, storage })
+        let changes = ResourceChanges::default();
+        Ok(Platform { hosts, links, nodes, host_vertices: places, zones, warnings, storage, changes })
     }
 
     pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostId, LinkId, Platform};
+use crate::{HostId, LinkId, Platform, Resource};
 
 /// Place of a link in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,19 +66,26 @@ impl Platform {
         classes
     }
 
-    /// Multiplies the latency of the links of a class, or of all links, by one factor and their bandwidth by another.
+    /// Multiplies the latency of the links of a class, or of all links, by one factor and their bandwidth by another; also those of their
+    /// changes.
     ///
     /// # Panics
     /// If the factor of the bandwidth is not greater than zero, or that of the latency is negative.
     pub fn scale_links(&mut self, class: Option<LinkClass>, latency: f64, bandwidth: f64) {
         assert!(bandwidth > 0.0 && latency >= 0.0, "links scaled by {latency} and {bandwidth}");
         let classes = self.link_classes();
-        for (link, of) in self.links.iter_mut().zip(classes) {
-            if class.is_none_or(|class| class == of) {
+        let is_scaled = |of: LinkClass| class.is_none_or(|class| class == of);
+        for (link, &of) in self.links.iter_mut().zip(&classes) {
+            if is_scaled(of) {
                 link.latency *= latency;
                 link.bandwidth *= bandwidth;
             }
         }
+        self.changes.scale(|resource| match resource {
+            Resource::Latency(link) if is_scaled(classes[link.index()]) => latency,
+            Resource::Bandwidth(link) if is_scaled(classes[link.index()]) => bandwidth,
+            _ => 1.0,
+        });
     }
 }
 

@@ -45,7 +45,7 @@ fn min_latency_phase(
     let hosts = platform.hosts().len() as u32;
     let between = |(one, other): (u32, u32)| {
         let [one, other] = [one, other].map(HostId::new);
-        let latency = |src, dst| RouteCost::latency(platform, src, dst).ok();
+        let latency = |src, dst| RouteCost::least_latency(platform, src, dst).ok();
         counts(one, other)
             .then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
     };

@@ -1,5 +1,6 @@
 //! Platforms and network models, against times derived by hand, SimGrid's answers, and each other.
 
+mod changes;
 mod costs;
 mod disk_oracle;
 mod epoch;
@@ -7,6 +8,7 @@ mod flow;
 mod golden_routes;
 mod link_loads;
 mod maxmin;
+mod observers;
 mod routes;
 #[path = "../../../../tests/shared.rs"]
 mod shared;

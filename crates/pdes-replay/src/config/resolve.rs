@@ -90,6 +90,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         hosts: platform.hosts.clone(),
         placement: platform.placement.unwrap_or(default_placement),
         link_scales: link_scale(&network)?.into_iter().collect(),
+        changes: Vec::new(),
         routing: platform.routing.unwrap_or_default(),
         model_parameters: of_models.remove(model.key).unwrap_or_default(),
         model,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mpi_model::collective::SelectionError;
 use mpi_model::{ReplayError, ReplayErrorKind};
 use netmodel::epoch::EpochError;
-use netmodel::{RegionError, RouteError};
+use netmodel::{ChangeError, RegionError, RouteError};
 use pdes_core::{ClusterError, UnorderedConditional};
 use timeline::TimelineError;
 use trace_mmap::{RecordingNote, TraceError};
@@ -47,6 +47,9 @@ pub enum RunError {
     /// The platform cannot be loaded.
     #[error("the platform: {0}")]
     Platform(#[from] PlatformFileError),
+    /// A resource cannot change as the job says.
+    #[error("the changes of resources: {0}")]
+    Changes(#[from] ChangeError),
     /// The platform cannot be cut into regions.
     #[error(transparent)]
     Regions(#[from] RegionError),
@@ -86,7 +89,7 @@ pub enum RunError {
         place: String,
         /// Cause.
         error: Box<ReplayError<RouteError>>,
-        /// Advice about receives from any source, if they may have caused the error.
+        /// Advice about receives from any source, or resources that are off for good, if they may have caused the error.
         advice: Option<String>,
     },
     /// The costs of the regions cannot be read.

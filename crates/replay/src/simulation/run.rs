@@ -379,7 +379,8 @@ impl Simulation {
             reasons[rank.index()] = Some(reason);
         }
         let found = Deadlock::find(&program.trace, &stalled, |rank| reasons[rank.index()]);
-        RunError::Deadlock(Box::new(Deadlock { advice: any_source_advice(program), ..found }))
+        let advice = self.off_for_good_advice().or_else(|| any_source_advice(program));
+        RunError::Deadlock(Box::new(Deadlock { advice, ..found }))
     }
 
     /// Assigns ranks to the workers of the processes that work; the first process decides for all.

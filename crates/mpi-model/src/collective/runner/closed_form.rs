@@ -14,7 +14,7 @@ use crate::token::Message;
 
 impl<'t, M: Machine, A: Analysis> Means<'_, '_, 't, M, A> {
     /// Returns the duration of `times` messages to a rank, one after the other, without contention, with the overheads of both
-    /// sides.
+    /// sides; all take the time of one that begins now.
     fn uncontended(
         &mut self,
         to: Rank,
@@ -28,10 +28,11 @@ impl<'t, M: Machine, A: Analysis> Means<'_, '_, 't, M, A> {
             each += parameters.receive.cost(bytes);
         }
         let wire = bytes + parameters.envelope;
-        let transfer = machine.transfer(route, wire);
+        let now = self.context.thread.clock;
+        let transfer = machine.transfer(route, wire, now);
         let total = transfer.and_then(|transfer| each.checked_add(transfer)?.checked_mul(times));
         let time = total.ok_or_else(|| self.overflow(format!("{times} messages of {bytes}")))?;
-        let UncontendedTransfer { latency, bandwidth } = machine.uncontended(route, wire);
+        let UncontendedTransfer { latency, bandwidth } = machine.uncontended(route, wire, now);
         let transfer = UncontendedTransfer { latency: latency * times, bandwidth: bandwidth * times };
         Ok(UncontendedMessages { time, overhead: each * times, transfer })
     }

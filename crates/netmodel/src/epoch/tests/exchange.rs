@@ -17,6 +17,26 @@ pub(super) const SHAPES: [&str; 4] = [
     "kind = \"cluster\"\nhosts = 16\nbackbone = { bandwidth = \"4GBps\", latency = \"1us\" }",
 ];
 
+/// Change of a link: when [us], which, a latency [us] or a bandwidth [1e8 B/s], and whether it is a latency.
+pub(super) type RandomChange = (u64, prop::sample::Index, u32, bool);
+
+pub(super) fn random_changes() -> impl Strategy<Value = Vec<RandomChange>> {
+    let change = (0..90_u64, any::<prop::sample::Index>(), 1..40_u32, any::<bool>());
+    proptest::collection::vec(change, 0..6)
+}
+
+pub(super) fn resource_changes(platform: &Platform, changes: &[RandomChange]) -> Vec<crate::ResourceChange> {
+    let change = |&(micros, link, value, is_latency): &RandomChange| {
+        let (link, value) = (LinkId::new(link.index(platform.links().len()) as u32), f64::from(value));
+        let (resource, value) = match is_latency {
+            true => (crate::Resource::Latency(link), value * 1e-6),
+            false => (crate::Resource::Bandwidth(link), value * 1e8),
+        };
+        crate::ResourceChange { at: SimTime::from_picos(micros * 1_000_000), resource, value }
+    };
+    changes.iter().map(change).collect()
+}
+
 /// Sends long messages all at once, and returns their rates after the boundary that follows, by their keys.
 fn rates(
     platform: &Platform,
@@ -51,9 +71,11 @@ proptest! {
         shape in 0..SHAPES.len(),
         preset in prop_oneof![Just(Preset::Raw), Just(Preset::Cm02), Just(Preset::Smpi)],
         pairs in proptest::collection::vec((0..16_u32, 1..16_u32), 1..60),
+        changes in random_changes(),
     ) {
         let pairs: Vec<(u32, u32)> = pairs.into_iter().map(|(src, step)| (src, (src + step) % 16)).collect();
-        let platform = platform(SHAPES[shape]);
+        let mut platform = platform(SHAPES[shape]);
+        platform.set_changes(resource_changes(&platform, &changes)).unwrap();
         let parameters = NetworkParameters::preset(preset);
         let whole = rates(&platform, &parameters, Regions::whole(&platform), &pairs);
         prop_assert_eq!(whole.len(), pairs.len());

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use pdes_core::{Bytes, Observation, State, StateVisitor, load_state, save_state};
 
-use super::exchange::{SHAPES, platform};
+use super::exchange::{RandomChange, SHAPES, platform, random_changes, resource_changes};
 use super::*;
 use crate::Message;
 
@@ -287,9 +287,12 @@ fn cuts() -> impl Strategy<Value = u64> {
 fn with_machine(
     shape: usize,
     regions: u32,
+    changes: &[RandomChange],
     check: impl FnOnce(&dyn Fn() -> Whole<'static>, &EpochMachine<'static>),
 ) {
-    let platform: &'static Platform = Box::leak(Box::new(platform(SHAPES[shape])));
+    let mut platform = platform(SHAPES[shape]);
+    platform.set_changes(resource_changes(&platform, changes)).unwrap();
+    let platform: &'static Platform = Box::leak(Box::new(platform));
     let parameters = NetworkParameters::preset(Preset::Raw);
     let regions = || Regions::with_count(platform, regions);
     let epoch = SimDuration::from_picos(EPOCH);
@@ -316,8 +319,9 @@ proptest! {
         work in work(),
         middle in cuts(),
         forged in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 20),
+        changes in random_changes(),
     ) {
-        with_machine(shape, regions, |make, machine| {
+        with_machine(shape, regions, &changes, |make, machine| {
             check_loaded(make, &work, middle, &forged);
             check_loaded(|| parts(machine), &work, middle.next_multiple_of(EPOCH), &forged);
         });
@@ -331,7 +335,7 @@ proptest! {
         middle in cuts(),
         times in 1_u64..4,
     ) {
-        with_machine(shape, regions, |make, machine| {
+        with_machine(shape, regions, &[], |make, machine| {
             check_repetitions(make, &work, middle, times);
             check_repetitions(|| parts(machine), &work, middle.next_multiple_of(EPOCH), times);
         });
@@ -340,7 +344,7 @@ proptest! {
     /// Networks with other histories, in which flows and events have other numbers, come to the same state.
     #[test]
     fn the_same_state_has_the_same_future(shape in 0..SHAPES.len(), work in work(), others in work(), middle in cuts()) {
-        with_machine(shape, 3, |make, _| {
+        with_machine(shape, 3, &[], |make, _| {
             let [mut first, mut later] = [make(), make()];
             for (machine, periods) in [(&mut first, 1_u64), (&mut later, 3)] {
                 // All routes are known from the same work.
@@ -366,7 +370,7 @@ proptest! {
     /// Whatever is changed in a machine with flows under way changes its state.
     #[test]
     fn every_part_is_in_the_state(shape in 0..SHAPES.len(), work in work(), middle in cuts(), part in 0..12) {
-        with_machine(shape, 3, |make, _| {
+        with_machine(shape, 3, &[], |make, _| {
             let mut machine = make();
             machine.submit(0, &work);
             machine.run(middle);

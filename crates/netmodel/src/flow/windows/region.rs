@@ -89,7 +89,7 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
 
     /// Returns the totals of the links between the hosts of the region and themselves.
     pub(super) fn link_totals(&self, end: SimTime) -> impl Iterator<Item = LinkTotals<'_>> {
-        self.local.link_totals(end)
+        self.local.link_totals(end).into_iter().flatten()
     }
 
     /// Joins the links of each flow that begins in a window.

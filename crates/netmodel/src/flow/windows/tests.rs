@@ -4,7 +4,7 @@ use pdes_core::{Bytes, LpId, Observation, load_state, save_state};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{NetworkModel, Preset};
+use crate::{NetworkModel, Preset, Resource, ResourceChange};
 
 const PLATFORMS: [&str; 3] = [
     "kind = \"torus\"\ndims = [8, 4, 4]",
@@ -31,7 +31,9 @@ fn whole(platform: &Platform, parameters: &NetworkParameters, messages: &[Messag
         arrivals.extend(done.drain(..).map(|tag| (network.now(), tag)));
     }
     arrivals.sort_unstable();
-    (arrivals, network.link_loads(network.now()))
+    // Not until the last change.
+    let end = arrivals.last().map_or(SimTime::ZERO, |&(at, _)| at);
+    (arrivals, network.link_loads(end))
 }
 
 /// Loads the states of regions into those of another machine.
@@ -140,8 +142,26 @@ proptest! {
         is_reversed: bool,
         (pause, later) in (1_usize..40, 0_u64..3),
         work in prop::collection::vec((0_u32..128, 0_u32..128, 0_u64..20_000, 1_u64..60_000), 1..120),
+        changes in prop::collection::vec((0_u64..60_000, any::<prop::sample::Index>(), 0_u32..5, any::<bool>()), 0..30),
     ) {
-        let platform = platform(PLATFORMS[shape]);
+        let mut platform = platform(PLATFORMS[shape]);
+        let links = platform.links().len();
+        let changes = changes.into_iter().map(|(at, link, value, is_latency)| {
+            let (link, value) = (LinkId::new(link.index(links) as u32), f64::from(value));
+            let (resource, value) = match is_latency {
+                true => (Resource::Latency(link), 1e-6 + value * 1e-7),
+                false => (Resource::Bandwidth(link), value * 4e8),
+            };
+            // Work and changes coincide, sometimes.
+            ResourceChange { at: SimTime::from_picos(at / 500 * 500_000), resource, value }
+        });
+        let last = (0..links as u32).map(|link| ResourceChange {
+            at: SimTime::from_picos(60_000_000),
+            resource: Resource::Bandwidth(LinkId::new(link)),
+            value: 1e9,
+        });
+        // What is shifted in time does not meet the changes of its time.
+        platform.set_changes(changes.chain(last).filter(|_| later == 0)).unwrap();
         let mut parameters = NetworkParameters::preset(if is_smpi { Preset::Smpi } else { Preset::Raw });
         (parameters.precision_s, parameters.solve_scope) = (0.0, crate::maxmin::Scope::Complete);
         let messages: Vec<_> = (0..).zip(work).map(|(tag, (src, dst, at, size))| Message {

@@ -2,15 +2,15 @@
 
 use pdes_core::{SimDuration, SimTime};
 
+use super::bins::scale_of;
 use super::recorder::RecordedLoad;
-use crate::link_load::bins::scale_of;
 
 /// The loads of an interval, sampled at the instants whose repetitions are ends of bins.
 ///
 /// Bins end at multiples of a power of two, not of the interval, so that each repetition is cut elsewhere. The number of
 /// repetitions tells where before the interval is simulated: at one instant for each bin, at most.
 #[derive(Debug)]
-pub(super) struct WatchedPeriod {
+pub(crate) struct WatchedPeriod {
     begin: SimTime,
     period: SimDuration,
     repetitions: u64,
@@ -38,7 +38,7 @@ impl Totals {
 
 impl WatchedPeriod {
     /// Watches an interval that begins now. All flows are recorded up to now.
-    pub(super) fn new(now: SimTime, period: SimDuration, repetitions: u64, links: &[RecordedLoad]) -> Self {
+    pub(crate) fn new(now: SimTime, period: SimDuration, repetitions: u64, links: &[RecordedLoad]) -> Self {
         let before = links.iter().map(|link| Totals::of(link, now)).collect();
         let mut watch =
             Self { begin: now, period, repetitions, before, offsets: Vec::new(), samples: Vec::new() };
@@ -56,7 +56,7 @@ impl WatchedPeriod {
     }
 
     /// Returns the end of the last repetition.
-    pub(super) fn end(&self) -> SimTime {
+    pub(crate) fn end(&self) -> SimTime {
         self.period
             .checked_mul(self.repetitions)
             .map_or(SimTime::MAX, |time| self.first_end().saturating_add(time))
@@ -76,16 +76,16 @@ impl WatchedPeriod {
     }
 
     /// Returns the instant of the next sample [ps].
-    pub(super) fn next_sample(&self) -> Option<u64> {
+    pub(crate) fn next_sample(&self) -> Option<u64> {
         Some(self.begin.as_picos() + self.offsets.get(self.samples.len())?)
     }
 
-    pub(super) fn add_sample(&mut self, links: &[RecordedLoad]) {
+    pub(crate) fn add_sample(&mut self, links: &[RecordedLoad]) {
         self.samples.push(links.iter().map(|link| link.volume).collect());
     }
 
     /// Adds the repetitions to the loads of links, at the end of the interval itself.
-    pub(super) fn repeat(&self, now: SimTime, links: &mut [RecordedLoad]) {
+    pub(crate) fn repeat(&self, now: SimTime, links: &mut [RecordedLoad]) {
         let end = self.end();
         for (index, link) in links.iter_mut().enumerate() {
             let before = self.before.get(index).copied().unwrap_or_default();

@@ -1,0 +1,115 @@
+//! Changes of resources at boundaries: each counts from the first boundary on that is not before it.
+
+use pdes_core::{SimDuration, SimTime};
+
+use super::region::Region;
+use super::route::{NetworkContext, RegionRoute};
+use super::solver::{Bottleneck, RegionSolver};
+use super::unit::{self, UNLIMITED, filling_level};
+use crate::{Platform, Resource, ResourceChange, ResourceChanges};
+
+/// Returns the changes of a platform at boundaries.
+pub(super) fn at_boundaries(platform: &Platform, epoch: SimDuration) -> ResourceChanges {
+    let epoch = epoch.as_picos();
+    let boundary = |at: SimTime| at.as_picos().div_ceil(epoch).checked_mul(epoch);
+    platform.changes().map_instants(|at| boundary(at).map_or(SimTime::MAX, SimTime::from_picos))
+}
+
+impl<T: Copy> Region<T> {
+    /// Applies the changes until a boundary, before flows are announced there.
+    pub(super) fn apply_changes(&mut self, context: &NetworkContext<'_>, now: SimTime) {
+        let due = context.changes.due(self.changes, now);
+        if due.is_empty() {
+            return;
+        }
+        self.change_resources(context, now, due);
+        self.changes += due.len();
+        self.next_change = context.changes.instant(self.changes);
+        self.routes.change(context, now);
+        for flow in 0..self.transfers.len() as u32 {
+            let transfer = &self.transfers[flow as usize];
+            if transfer.is_over || !self.routes.route(transfer.route).is_changing {
+                continue;
+            }
+            let terms = self.routes.terms(context, transfer.route, (transfer.key.begin, now));
+            self.solver.renew(flow, &terms);
+        }
+    }
+
+    /// Sets the capacities and speeds of the links and hosts of the region.
+    fn change_resources(&mut self, context: &NetworkContext<'_>, now: SimTime, changes: &[ResourceChange]) {
+        for &ResourceChange { resource, value, .. } in changes {
+            match resource {
+                Resource::Bandwidth(link) => {
+                    let member = context.regions.link_slot(link);
+                    if member.region == self.id {
+                        self.solver.set_capacity(member.slot, unit::capacity(value));
+                    }
+                }
+                Resource::Speed(host) => {
+                    let member = context.regions.host_slot(host);
+                    if member.region == self.id {
+                        self.cpus.set_speed(now, member.slot, value, |_| {});
+                    }
+                }
+                Resource::Latency(_) => {}
+            }
+        }
+    }
+
+    /// Applies the changes before the present in a state that is being loaded.
+    pub(super) fn restore_changes(&mut self, context: &NetworkContext<'_>) {
+        let past = &context.changes.due(0, SimTime::MAX)[..self.changes];
+        self.change_resources(context, SimTime::ZERO, past);
+        self.next_change = context.changes.instant(self.changes);
+        self.routes.change(context, past.last().map_or(SimTime::ZERO, |change| change.at));
+    }
+}
+
+impl RegionSolver {
+    /// Sets the capacity of a link from now on.
+    fn set_capacity(&mut self, number: u32, capacity: u64) {
+        let link = &mut self.links[number as usize];
+        link.count_load(self.now, self.epoch);
+        let before = std::mem::replace(&mut link.capacity, capacity);
+        link.integrator.iter_mut().for_each(|integrator| integrator.change_capacity(before, capacity));
+        if link.is_idle() {
+            return;
+        }
+        let room = before.min(capacity).saturating_add_signed(-link.reserve.max(0));
+        let at = filling_level(room, link.shares).min(link.level);
+        // There may be a debt at the next boundary.
+        if link.load > capacity && !link.is_fat_pipe && !std::mem::replace(&mut link.has_reserve_entry, true)
+        {
+            self.reserve_links.push(number);
+        }
+        self.mark(number, at);
+    }
+
+    /// Sets the share and the bounds of a flow, as if it were new; it keeps its rate until the next solve.
+    fn renew(&mut self, index: u32, &RegionRoute { share, bound, ceiling, .. }: &RegionRoute) {
+        let flow = &mut self.flows[index as usize];
+        let (rate, level) = (flow.rate, flow.level);
+        (flow.share, flow.bound, flow.ceiling, flow.level) = (share, bound, ceiling, ceiling);
+        let was = std::mem::replace(&mut flow.bottleneck, Bottleneck::New);
+        if was != Bottleneck::New {
+            self.new_flows.push(index);
+            self.new_alive += 1;
+        }
+        for place in 0..self.flows[index as usize].uses.len() {
+            let used = self.flows[index as usize].uses[place];
+            let (load, shares) = (rate * u64::from(used.weight), share * u64::from(used.weight));
+            let link = &mut self.links[used.link as usize];
+            let before = std::mem::replace(&mut link.members[used.place as usize].shares, shares);
+            link.shares = link.shares - before + shares;
+            if was == Bottleneck::New || was == Bottleneck::Link(used.link) {
+                (link.open_load, link.open_shares) = (link.open_load - load, link.open_shares - before);
+            }
+            (link.open_load, link.open_shares) = (link.open_load + load, link.open_shares + shares);
+            let full = link.level;
+            if was != Bottleneck::New && full != UNLIMITED {
+                self.mark(used.link, level.min(full));
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What messages bring over links, as an observer is told of it.
+//!
+//! Nothing is told when rates are solved: the amount that a flow has brought over its links is known when it ends, and is sampled
+//! before at instants that the observer chooses. This costs the length of the route for each flow and sample, regardless of the number
+//! of rate changes.
+
+use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
+
+use super::route::RouteCache;
+use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
+use crate::observer::{NetworkObserver, ObservedLink};
+use crate::{LinkId, MaxMin};
+
+/// The flows that an observer is told of.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(bound = "O: NetworkObserver")]
+pub(super) struct ObservedVolumes<O> {
+    /// Earliest instant at which all flows are to be sampled.
+    next_sample: SimTime,
+    /// Active flows, by their numbers.
+    flows: Vec<Option<ActiveFlow>>,
+    pub(super) observer: O,
+}
+
+/// An active flow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct ActiveFlow {
+    route: u32,
+    penalty: f64,
+    /// Bytes times the penalty.
+    length: f64,
+    /// Length that the observer has not been told of, and from when on.
+    left: f64,
+    since: SimTime,
+}
+
+/// Volumes are counted in units of a 1024th of a byte: their sums are exact up to 8 TB, whatever their order, so that a bin has the
+/// same sum however often its flows were sampled.
+const UNITS_PER_BYTE: f64 = 1024.0;
+
+/// Returns a link as the observer knows it.
+fn observed(sharing: &MaxMin, link: LinkIndex) -> ObservedLink {
+    ObservedLink { link: LinkId::new(sharing.number(link)), slot: link.get() }
+}
+
+impl<O: NetworkObserver> ObservedVolumes<O> {
+    pub(super) fn new(observer: O) -> Self {
+        Self { next_sample: SimTime::ZERO, flows: Vec::new(), observer }
+    }
+
+    /// Tells the start of a flow.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        now: SimTime,
+        flow: FlowIndex,
+        (route, routes, sharing): (u32, &RouteCache<'_>, &MaxMin),
+        bytes: u64,
+        (length, penalty): (f64, f64),
+    ) {
+        if !self.observer.is_observing() {
+            return;
+        }
+        if self.flows.len() <= flow.index() {
+            self.flows.resize(flow.index() + 1, None);
+        }
+        self.flows[flow.index()] = Some(ActiveFlow { route, penalty, length, left: length, since: now });
+        for usage in routes.usages(route) {
+            // The weight is truncated to whole crossings: acknowledgements on the reverse route do not count as bytes
+            // of messages.
+            self.observer.message_began(observed(sharing, usage.link), bytes * usage.weight as u64);
+        }
+    }
+
+    /// Tells the end of a flow, which has left its links.
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        now: SimTime,
+        flow: FlowIndex,
+        (routes, sharing): (&RouteCache<'_>, &MaxMin),
+    ) {
+        if self.observer.is_observing()
+            && let Some(active) = self.flows[flow.index()].take()
+        {
+            self.tell(now, active, 0.0, (routes, sharing));
+            for usage in routes.usages(active.route) {
+                self.tell_limits(now, usage.link, sharing);
+            }
+        }
+    }
+
+    /// Tells a change of the penalty of a flow, which has a length left.
+    pub(super) fn change(
+        &mut self,
+        now: SimTime,
+        flow: FlowIndex,
+        (left, penalty): (f64, f64),
+        sources: (&RouteCache<'_>, &MaxMin),
+    ) {
+        if let Some(active) = self.flows.get(flow.index()).copied().flatten() {
+            let left = left.clamp(0.0, active.left);
+            self.tell(now, active, left, sources);
+            let factor = penalty / active.penalty;
+            let (length, left) = (active.length * factor, left * factor);
+            self.flows[flow.index()] = Some(ActiveFlow { penalty, length, left, since: now, ..active });
+        }
+    }
+
+    /// Tells the volume that a flow has brought over its links since it was told last.
+    fn tell(
+        &mut self,
+        at: SimTime,
+        flow: ActiveFlow,
+        left: f64,
+        (routes, sharing): (&RouteCache<'_>, &MaxMin),
+    ) {
+        let [sent, sent_before] =
+            [left, flow.left].map(|left| (flow.length - left) / flow.penalty * UNITS_PER_BYTE);
+        // Nearly all links of a route have the same weight, so its volume is computed once.
+        let (mut weight, mut volume) = (0.0, 0.0);
+        for usage in routes.usages(flow.route) {
+            if usage.weight != weight {
+                weight = usage.weight;
+                // Casts round down, without the call that `floor` is where the processor may be old.
+                let units = |sent: f64| (sent * weight) as i64;
+                volume = (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE;
+            }
+            self.observer.carried(observed(sharing, usage.link), flow.since..at, volume);
+        }
+    }
+
+    /// Advances to an instant with constant rates; `left` returns the length left of a flow at an instant until then.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        now: SimTime,
+        sources: (&RouteCache<'_>, &MaxMin),
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        // No event ends at the end of time.
+        if self.observer.is_observing() && now >= self.next_sample && now < SimTime::MAX {
+            self.sample_until(now, sources, left);
+        }
+    }
+
+    #[cold]
+    fn sample_until(
+        &mut self,
+        now: SimTime,
+        sources: (&RouteCache<'_>, &MaxMin),
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        loop {
+            self.next_sample = self.observer.next_sample(now);
+            if self.next_sample > now {
+                return;
+            }
+            self.sample(self.next_sample, sources, &left);
+            self.observer.sampled(self.next_sample, now);
+        }
+    }
+
+    /// Tells the volumes of all flows up to an instant.
+    fn sample(
+        &mut self,
+        at: SimTime,
+        sources: (&RouteCache<'_>, &MaxMin),
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        for flow in 0..self.flows.len() {
+            let Some(active) = self.flows[flow] else { continue };
+            let left = left(FlowIndex::new(flow as u32), at).clamp(0.0, active.left);
+            self.flows[flow] = Some(ActiveFlow { left, since: at, ..active });
+            self.tell(at, active, left, sources);
+        }
+    }
+
+    /// Announces an interval that begins now and may be repeated.
+    pub(super) fn watch(
+        &mut self,
+        now: SimTime,
+        (period, repetitions): (SimDuration, u64),
+        sources: (&RouteCache<'_>, &MaxMin),
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        if self.observer.is_observing() {
+            self.advance(now, sources, &left);
+            self.sample(now, sources, left);
+            self.observer.watch_period(now, period, repetitions);
+            self.next_sample = SimTime::ZERO;
+        }
+    }
+
+    /// Repeats the interval that was [announced](ObservedVolumes::watch), and ends now.
+    pub(super) fn repeat(
+        &mut self,
+        now: SimTime,
+        sources: (&RouteCache<'_>, &MaxMin),
+        left: impl Fn(FlowIndex, SimTime) -> f64,
+    ) {
+        if self.observer.is_observing() {
+            self.advance(now, sources, &left);
+            self.sample(now, sources, left);
+            self.observer.repeat_period(now);
+            self.next_sample = SimTime::ZERO;
+        }
+    }
+
+    /// Moves the flows of a component to the observer of another network; `routes` gives their routes there. Both have
+    /// [advanced](ObservedVolumes::advance) to `now`.
+    pub(super) fn move_component(
+        &mut self,
+        now: SimTime,
+        (component, relocation): (&Component, &Relocation),
+        to: &mut Self,
+        sharing: &MaxMin,
+        route_there: impl Fn(FlowIndex) -> u32,
+    ) {
+        if !self.observer.is_observing() {
+            return;
+        }
+        for &flow in &component.flows {
+            let there = relocation.flows[&flow].index();
+            if to.flows.len() <= there {
+                to.flows.resize(there + 1, None);
+            }
+            let active = self.flows[flow.index()].take();
+            to.flows[there] = active.map(|active| ActiveFlow { route: route_there(flow), ..active });
+        }
+        for &link in &component.links {
+            let here = observed(sharing, link);
+            let there = ObservedLink { slot: relocation.links[&link].get(), ..here };
+            self.observer.move_link(here, now, (&mut to.observer, there));
+        }
+    }
+
+    /// Tells which links are bottlenecks after a solve.
+    #[inline]
+    pub(super) fn solved(&mut self, now: SimTime, sharing: &MaxMin) {
+        if self.observer.is_observing() {
+            let links = sharing.changed_links().chain(sharing.freed_links());
+            links.for_each(|link| self.tell_limits(now, link, sharing));
+        }
+    }
+
+    fn tell_limits(&mut self, now: SimTime, link: LinkIndex, sharing: &MaxMin) {
+        // A link has a finite level if it is a bottleneck.
+        self.observer.limits(observed(sharing, link), now, sharing.link_level(link).is_finite());
+    }
+}

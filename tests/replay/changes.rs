@@ -1,0 +1,294 @@
+//! Machines that change during a replay: SimGrid's answers, and one result on any number of threads and processes, in parts and with
+//! fast-forwarding.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use netmodel::{HostId, LinkId, Platform, Resource, ResourceChange};
+use pdes_core::{Cluster, Progress, SimDuration, SimTime};
+use pdes_replay::{
+    CheckpointPlan, Config, Execution, Feature, Job, Model, Outcome, RunError, Simulation, StopHandle,
+};
+
+use crate::command_line::Folder;
+use crate::matrix::{digest, results};
+use crate::reference::{rows, unpack};
+use crate::shared::shared;
+use crate::trace_commands::trace;
+use crate::windows::TORUS;
+
+fn seconds(seconds: f64) -> SimTime {
+    SimTime::ZERO + SimDuration::try_from_secs_f64(seconds).unwrap()
+}
+
+/// Returns the points of a profile of SimGrid up to an instant [s].
+fn points(profile: &str, horizon_s: f64) -> Vec<(f64, f64)> {
+    let (mut points, mut period, mut pause) = (Vec::new(), None, None);
+    for line in profile.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '%'])) {
+        let (first, second) = line.split_once(' ').unwrap();
+        let value: f64 = second.parse().unwrap();
+        match first {
+            "PERIODICITY" => period = Some(value),
+            "LOOPAFTER" => pause = Some(value),
+            date => points.push((date.parse::<f64>().unwrap(), value)),
+        }
+    }
+    let last = points.last().unwrap().0;
+    let Some(period) = period.or(pause.map(|pause| last + pause)) else { return points };
+    let rounds = (horizon_s / period) as u32;
+    (0..rounds)
+        .flat_map(|round| points.iter().map(move |(at, value)| (f64::from(round) * period + at, *value)))
+        .collect()
+}
+
+/// Returns a platform of SimGrid without the profiles of its hosts and links, and these.
+fn split_profiles(file: &Path) -> (String, Vec<ResourceChange>) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let (mut plain, mut profiles) = (String::new(), Vec::new());
+    for line in text.lines() {
+        let mut line = line.to_owned();
+        for kind in ["speed_file", "bandwidth_file", "latency_file"] {
+            if let Some(at) = line.find(kind) {
+                let value = |line: &str, at: usize| line[at..].split('"').nth(1).unwrap().to_owned();
+                let (name, path) = (value(&line, line.find("id=").unwrap()), value(&line, at));
+                line = line.replace(&format!("{kind}=\"{path}\""), "");
+                profiles.push((kind, name, std::fs::read_to_string(file.with_file_name(path)).unwrap()));
+            }
+        }
+        plain.push_str(&line);
+        plain.push('\n');
+    }
+    let platform = Platform::from_xml(&plain, "plain.xml").unwrap();
+    let links = |name: &str| -> Vec<LinkId> {
+        let is_of =
+            |link: &str| link.strip_prefix(name).is_some_and(|end| ["", "_UP", "_DOWN"].contains(&end));
+        let all = (0..).map(LinkId::new).zip(platform.links());
+        all.filter(|(_, link)| is_of(&link.name)).map(|(id, _)| id).collect()
+    };
+    let mut changes = Vec::new();
+    for (kind, name, profile) in &profiles {
+        let (resources, scale): (Vec<Resource>, f64) = match *kind {
+            "speed_file" => {
+                let host = platform.host_by_name(name).unwrap();
+                (vec![Resource::Speed(host)], platform.host(host).speed)
+            }
+            "bandwidth_file" => (links(name).into_iter().map(Resource::Bandwidth).collect(), 1.0),
+            _ => (links(name).into_iter().map(Resource::Latency).collect(), 1.0),
+        };
+        assert!(!resources.is_empty(), "{name}");
+        for (at, value) in points(profile, 4.0) {
+            let change = |&resource| ResourceChange { at: seconds(at), resource, value: value * scale };
+            changes.extend(resources.iter().map(change));
+        }
+    }
+    (plain, changes)
+}
+
+/// Times to the printed digits, but for the events that our clock rounds to picoseconds.
+#[test_with::shared]
+fn profiles_of_simgrid() {
+    let oracle = shared("oracle/profiles");
+    let unpacked = unpack(&shared("traces"));
+    let mut expected = BTreeMap::<String, Vec<(String, f64)>>::new();
+    for row in rows(&oracle.join("expected.csv"))
+        .iter()
+        .filter(|row| row["quantity"].ends_with("_s") || row["quantity"] == "rank_end_s")
+    {
+        expected
+            .entry(row["case"].clone())
+            .or_default()
+            .push((row["name"].clone(), row["value"].parse().unwrap()));
+    }
+    let folder = Folder::new();
+    let mut differences = Vec::new();
+    for row in rows(&oracle.join("cases.csv")) {
+        let (platform, changes) = split_profiles(&oracle.join(&row["platform"]));
+        let [platform_file, hosts_file] = ["platform.xml", "hosts.txt"].map(|name| folder.path(name));
+        std::fs::write(&platform_file, platform).unwrap();
+        std::fs::write(&hosts_file, row["hosts"].replace(' ', "\n")).unwrap();
+        let own = oracle.join("traces").join(&row["trace"]).join("files.txt");
+        let trace = if own.exists() { own } else { unpacked.path().join(&row["trace"]).join("files.txt") };
+        let mut config = Config::default();
+        config.set_path("trace", "path", &trace);
+        config.set_path("platform", "file", &platform_file);
+        config.set_path("platform", "hosts", &hosts_file);
+        config.insert("trace", "ranks", toml::Value::Integer(row["ranks"].parse().unwrap()));
+        for setting in ["network.model=flow", "network.preset='smpi'", "network.precision_s=1e-9"] {
+            config.set(setting).unwrap();
+        }
+        config.set(&format!("network.cross_traffic={}", row["crosstraffic"] == "yes")).unwrap();
+        let job = Job { changes, ..config.resolve().unwrap() };
+        let simulation = Simulation::load(&job).unwrap();
+        let ends = simulation.replay(&Progress::new(1)).unwrap().into_program().ends;
+        for (rank, expected_s) in &expected[&row["case"]] {
+            let found = match rank.parse::<usize>() {
+                Ok(rank) => ends[rank],
+                Err(_) => *ends.iter().max().unwrap(),
+            };
+            let difference = (found.as_secs_f64() - expected_s).abs();
+            if difference > 1e-9 + 1e-8 * expected_s {
+                differences
+                    .push(format!("{} {rank}: {found}, expected {expected_s}: {difference:e}", row["case"]));
+            }
+        }
+    }
+    assert!(expected.len() > 25, "{}", expected.len());
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+const ITERATIONS: u64 = 60;
+
+/// A program of 64 ranks on 128 hosts.
+fn halo(folder: &Folder) -> PathBuf {
+    let path = folder.path("halo.pdt");
+    let iterations = format!("--iterations={ITERATIONS}");
+    let arguments = ["--cells=24,24,24", "--processes=4,4,4", iterations.as_str()];
+    trace(&[&["generate", "halo3d"], &arguments[..], &["--output"]].concat(), &[&path]).success();
+    path
+}
+
+fn job(trace: &Path, settings: &[&str]) -> Job {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    for setting in [TORUS, "parallel.oversubscribe=true", "network.preset='raw'"].iter().chain(settings) {
+        config.set(setting).unwrap();
+    }
+    config.resolve().unwrap()
+}
+
+fn replay(job: &Job) -> Result<Outcome, RunError> {
+    Simulation::load(job)?.replay(&Progress::new(job.threads))
+}
+
+/// Slower links, longer ones and slower hosts in the first half of a replay of this length; hosts are off for a while.
+fn changes(end: SimTime) -> Vec<ResourceChange> {
+    let at = |part: f64| seconds(end.as_secs_f64() * part);
+    let mut changes = Vec::new();
+    for link in (0..700).map(LinkId::new) {
+        let (bandwidth, latency) = (Resource::Bandwidth(link), Resource::Latency(link));
+        let values = match link.get() % 7 {
+            0 => vec![(0.11, bandwidth, 1e9), (0.32, bandwidth, 2.5e10)],
+            1 => vec![(0.07, latency, 2e-6), (0.4, latency, 6e-7)],
+            2 => vec![(0.2, bandwidth, 5e8), (0.2, latency, 9e-7)],
+            _ => vec![],
+        };
+        changes.extend(values.into_iter().map(|(part, resource, value)| ResourceChange {
+            at: at(part),
+            resource,
+            value,
+        }));
+    }
+    for host in (0..128).step_by(5).map(HostId::new) {
+        let speeds = [(0.1, 5e9), (0.25, 0.0), (0.3, 2e10)];
+        let resource = Resource::Speed(host);
+        changes.extend(speeds.map(|(part, value)| ResourceChange { at: at(part), resource, value }));
+    }
+    changes
+}
+
+/// The models, and the numbers of processes on which they run.
+const MODELS: [(&[&str], usize); 3] = [
+    (&["network.model='contention-free'"], 3),
+    (&["network.model='flow'"], 1),
+    (&["network.model='flow'", "network.epoch_s='auto'"], 3),
+];
+
+#[test]
+fn one_result_on_threads_and_processes_and_in_parts() {
+    let folder = Folder::new();
+    let trace = halo(&folder);
+    for (settings, processes) in MODELS {
+        let whole = job(&trace, settings);
+        let unchanged = replay(&whole).unwrap();
+        let whole = Job { changes: changes(unchanged.simulated_time()), ..whole };
+        let expected = replay(&whole).unwrap();
+        assert!(expected.simulated_time() > unchanged.simulated_time(), "{settings:?}");
+        let later = whole.changes.iter().map(|change| ResourceChange { at: seconds(1e6), ..*change });
+        let never = replay(&Job { changes: later.collect(), ..whole.clone() }).unwrap();
+        assert_eq!(never.program().ends, unchanged.program().ends, "{settings:?}");
+        for (threads, processes) in [(2, 1), (7, 1), (1, processes), (3, processes)] {
+            let simulation = Simulation::load(&Job { threads, ..whole.clone() }).unwrap();
+            let outcomes = Cluster::in_memory(processes, |mut cluster| {
+                simulation.run(&mut cluster, &Progress::new(threads)).unwrap()
+            });
+            let outcome = outcomes.into_iter().find_map(|outcome| outcome.unwrap()).unwrap();
+            assert!(results(&outcome) == results(&expected), "{settings:?} {threads} {processes}");
+            assert_eq!(outcome.links, expected.links, "{settings:?} {threads} {processes}");
+        }
+        let folder = Folder::new();
+        let (directory, interval) = (folder.path("checkpoints"), Duration::from_secs(3600));
+        let parts = Job { checkpoints: Some(CheckpointPlan { directory, interval, resume: true }), ..whole };
+        let mut runs = 0;
+        let outcome = loop {
+            let stop = StopHandle::default();
+            if runs < 12 {
+                stop.request();
+            }
+            let simulation = Simulation::load(&Job { threads: 1 + runs % 2, ..parts.clone() }).unwrap();
+            match simulation.with_stop(stop).replay(&Progress::new(2)) {
+                Err(RunError::Stopped { .. }) => runs += 1,
+                ended => break ended.unwrap(),
+            }
+        };
+        assert_eq!(runs, 12, "{settings:?}");
+        assert!(results(&outcome) == results(&expected), "{settings:?}");
+    }
+}
+
+#[test]
+fn what_is_skipped_comes_after_the_changes() {
+    let folder = Folder::new();
+    let trace = halo(&folder);
+    for (settings, _) in MODELS {
+        let all = job(&trace, settings);
+        let changes = changes(replay(&all).unwrap().simulated_time());
+        let all = Job { changes, ..all };
+        let expected = replay(&all).unwrap();
+        let outcome = replay(&Job { fast_forward: true, ..all }).unwrap();
+        assert_eq!(digest(&outcome), digest(&expected), "{settings:?}");
+        let skipped = outcome.fast_forward.unwrap().skipped_iterations;
+        assert!((4..ITERATIONS - 4).contains(&skipped), "{settings:?}: {skipped} skipped");
+    }
+}
+
+#[test]
+fn what_never_ends_is_an_error_that_names_the_resource() {
+    let folder = Folder::new();
+    let trace = halo(&folder);
+    for (settings, _) in MODELS {
+        let job = job(&trace, settings);
+        let simulation = Simulation::load(&job).unwrap();
+        let end = simulation.replay(&Progress::new(1)).unwrap().simulated_time();
+        let off = |resource| Job {
+            changes: vec![ResourceChange { at: seconds(0.3 * end.as_secs_f64()), resource, value: 0.0 }],
+            ..job.clone()
+        };
+        let [host, link] = [Resource::Speed(HostId::new(3)), Resource::Bandwidth(LinkId::new(0))];
+        for resource in [host, link] {
+            let name = resource.describe(simulation.platform());
+            for threads in [1, 3] {
+                let error = replay(&Job { threads, ..off(resource) }).unwrap_err().to_string();
+                assert!(error.contains(&name), "{settings:?} {threads}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_changes_are_refused() {
+    let folder = Folder::new();
+    let trace = halo(&folder);
+    let change =
+        ResourceChange { at: SimTime::ZERO, resource: Resource::Latency(LinkId::new(0)), value: -1.0 };
+    let error = replay(&Job { changes: vec![change], ..job(&trace, &[]) }).unwrap_err();
+    assert!(matches!(error, RunError::Changes(_)), "{error}");
+    let change = ResourceChange { value: 1.0, ..change };
+    let path = job(&trace, &["analysis.critical_path=true"]);
+    let error = replay(&Job { changes: vec![change], ..path }).unwrap_err();
+    assert!(matches!(error, RunError::Refused(_)), "{error}");
+    let schedules = Execution::of(Model::find("loggops").unwrap(), &[Feature::Changes].into(), 0, || {
+        Ok(SimDuration::ZERO)
+    });
+    assert!(schedules.check().is_err());
+}
