@@ -13,7 +13,7 @@ class PdesReplay(CargoPackage):
     license("MIT OR Apache-2.0")
 
     variant("mpi", default=True, description="Replays on several processes; the library that records MPI programs")
-    variant("otf2", default=False, description="Timelines in OTF2")
+    variant("otf2", default=False, description="Timelines and traces in OTF2")
 
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")

@@ -6,6 +6,11 @@ use crate::format::HEAD;
 
 /// Advice for traces of other tools.
 const RECORD: &str = "this format is not read; record the program with `pdes-replay trace acquire`";
+
+/// Advice for archives of OTF2, which a build with the library reads.
+const OTF2: &str = "this format is read by builds with `--features otf2`, which need its library";
+const ANCHOR: &str = "name the anchor, which ends in .otf2";
+
 /// A file of another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
@@ -33,8 +38,8 @@ struct Format {
 
 /// All formats; those that are certain come first.
 const FORMATS: [Format; 10] = [
-    format("an OTF2 anchor", RECORD, |head| head.starts_with(b"\x03BOTF2")),
-    format("an OTF2 file of events or definitions", RECORD, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
+    format("an OTF2 anchor", OTF2, |head| head.starts_with(b"\x03BOTF2")),
+    format("an OTF2 file of events or definitions", ANCHOR, |head| head.starts_with(b"\x03B\x01\0\0\0\0\0")),
     format("a DUMPI trace as text", RECORD, |head| contains(head, b"\nMPI_Init entering at walltime ")),
     format(
         "a Chakra execution trace",

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use trace_mmap::{ARCHIVE_MAGIC, Trace, TraceError, TraceSource};
 
 use crate::error::InputError;
+#[cfg(feature = "otf2")]
+use crate::otf2;
 use crate::text::Stream;
 use crate::{darshan, dumpi, files, foreign, goal, liballprof, paraver};
 
@@ -101,7 +103,7 @@ impl Candidate {
 }
 
 /// All formats, in the order in which they are asked. The last one takes what no other knows.
-pub static FORMATS: [Format; 8] = [
+pub static FORMATS: &[Format] = &[
     Format {
         name: "archive",
         knows: |candidate| candidate.head().starts_with(&ARCHIVE_MAGIC),
@@ -132,6 +134,8 @@ pub static FORMATS: [Format; 8] = [
         knows: dumpi::knows,
         open: |candidate| dumpi::open(candidate).map(Input::Source),
     },
+    #[cfg(feature = "otf2")]
+    Format { name: "otf2", knows: otf2::knows, open: |candidate| otf2::open(candidate).map(Input::Source) },
     Format {
         name: "liballprof",
         knows: liballprof::knows,

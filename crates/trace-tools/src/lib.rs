@@ -1,4 +1,4 @@
-//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver, DUMPI, liballprof), generators, consistent cuts, transformations.
+//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver, OTF2, DUMPI, liballprof), generators, consistent cuts, transformations.
 //!
 //! ```
 //! use pdes_core::Rank;
@@ -36,7 +36,8 @@
 //! Each file may be a shard, or text, which may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
 //! streamed, never read into memory as a whole.
 //!
-//! Besides, [`load`] reads traces of Extrae in Paraver's format, of DUMPI and of liballprof.
+//! Besides, [`load`] reads traces of Extrae in Paraver's format, of DUMPI and of liballprof,
+//! and with the feature `otf2` archives of OTF2.
 //! `docs/traces.md` has the rules.
 //!
 //! # Text
@@ -115,6 +116,8 @@ mod liballprof;
 mod line;
 mod lint;
 mod load;
+#[cfg(feature = "otf2")]
+mod otf2;
 mod paraver;
 mod shard;
 mod text;
@@ -133,6 +136,8 @@ pub use liballprof::LiballprofError;
 pub use line::TextLine;
 pub use lint::{LINTS, Lint, Suspicion, TraceFacts, lint};
 pub use load::{convert, from_text, load, load_as, open};
+#[cfg(feature = "otf2")]
+pub use otf2::Otf2ProgramError;
 pub use paraver::ParaverError;
 pub use text::{Field, TextError, Unsupported};
 pub use timed::{CallsError, CommunicatorError};

@@ -18,7 +18,7 @@ use crate::format::{FORMATS, Format, Input, open_input};
 /// Returns the first error with its file, and its line if there is one; among the files of several ranks that of the
 /// lowest rank.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    load_as(&FORMATS, path, options)
+    load_as(FORMATS, path, options)
 }
 
 /// Loads a trace of one of some formats.
@@ -37,7 +37,7 @@ pub fn load_as(formats: &[Format], path: &Path, options: &LoadOptions<'_>) -> Re
 /// # Errors
 /// Fails as [`load`], except for errors in the tables of single ranks of an archive and in the sum of their actions.
 pub fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    open_as(&FORMATS, path, options)
+    open_as(FORMATS, path, options)
 }
 
 fn open_as(formats: &[Format], path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
@@ -92,7 +92,7 @@ pub fn from_text(text: &str) -> Result<Trace, TraceError> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Result<Converted, WriteError> {
-    match open_input(input, &FORMATS)? {
+    match open_input(input, FORMATS)? {
         Input::Archive(trace) => {
             let mut trace = checked(trace, input, &options.load)?;
             trace.load_all_ranks().map_err(TraceError::from)?;

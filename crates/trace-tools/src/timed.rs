@@ -10,6 +10,8 @@ mod function;
 pub use calls::CallsError;
 pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
 pub use communicators::CommunicatorError;
+#[cfg(feature = "otf2")]
+pub(crate) use communicators::Given;
 pub(crate) use communicators::{BadCreation, Communicators, Creation, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 

@@ -83,7 +83,7 @@ fn load(path: &Path) -> Result<Trace> {
 
 /// Returns the provenance of a trace whose amounts are times at a speed [flop/s].
 fn with_speed(path: &Path, speed: f64) -> Result<Provenance> {
-    let provenance = match open_input(path, &FORMATS).context("the trace")? {
+    let provenance = match open_input(path, FORMATS).context("the trace")? {
         Input::Archive(trace) => trace.provenance(),
         Input::Source(source) => Provenance { work_metric: source.work_metric(), ..Provenance::default() },
     };

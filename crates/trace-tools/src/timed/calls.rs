@@ -12,7 +12,7 @@ use trace_mmap::{
     Tag, TraceError, Unmodelled,
 };
 
-use super::communicators::{Communicators, Handle, Resolved, Split};
+use super::communicators::{Communicators, Given, Handle, Resolved, Split};
 use super::{Between, Requests, StepNumber, TimedProgram};
 
 /// A call does not fit the calls before it.
@@ -116,14 +116,13 @@ const POSTED_AGAIN: &str = "a request is posted again, though no recorded call h
 impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
     /// Starts the calls of a rank.
     pub(crate) fn new(communicators: &'c Communicators, program: &'p mut TimedProgram<'a>) -> Self {
-        let world = (CommId::WORLD, Arc::clone(&communicators.all));
         Self {
             communicators,
             program,
             name: String::new(),
             line: 0,
             created: 0,
-            live: FxHashMap::from_iter([(communicators.world, world)]),
+            live: FxHashMap::default(),
             has_own: false,
             requests: FxHashMap::default(),
             unused: BinaryHeap::new(),
@@ -174,25 +173,40 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         self.program.error(self.line, kind)
     }
 
-    /// Returns a communicator. `MPI_COMM_SELF` is created before its first use.
+    /// Returns a communicator, which is created before its first use if no call of the trace does that.
     pub(crate) fn communicator(&mut self, communicator: Handle) -> Result<Resolved, TraceError> {
         if let Some(live) = self.live.get(&communicator) {
             return Ok(live.clone());
         }
-        if communicator != self.communicators.own {
-            let name = self.name.clone();
-            return Err(self.error(CallsError::UnknownCommunicator { name, communicator }));
-        }
-        let own = self.communicators.own_of(self.program.rank());
-        self.make_own(&own);
-        self.live.insert(communicator, own.clone());
-        Ok(own)
+        let found = match self.communicators.given.get(&communicator) {
+            None => {
+                let name = self.name.clone();
+                return Err(self.error(CallsError::UnknownCommunicator { name, communicator }));
+            }
+            Some(Given::World) => (CommId::WORLD, Arc::clone(&self.communicators.all)),
+            Some(Given::Own) => {
+                let own = self.communicators.own_of(self.program.rank());
+                self.make_own(&own);
+                own
+            }
+            Some(Given::Group(group)) => {
+                self.make(group);
+                group.clone()
+            }
+        };
+        self.live.insert(communicator, found.clone());
+        Ok(found)
+    }
+
+    /// Adds the creation of a communicator by its members alone.
+    fn make(&mut self, communicator: &Resolved) {
+        let (kind, parent, new) = (CommunicatorCall::CreateGroup, CommId::WORLD, Some(communicator.clone()));
+        self.program.push(Op::Call(CallOp::NewCommunicator { kind, parent, new }));
     }
 
     fn make_own(&mut self, own: &Resolved) {
         if !std::mem::replace(&mut self.has_own, true) {
-            let (kind, parent, new) = (CommunicatorCall::CreateGroup, CommId::WORLD, Some(own.clone()));
-            self.program.push(Op::Call(CallOp::NewCommunicator { kind, parent, new }));
+            self.make(own);
         }
     }
 
@@ -234,8 +248,11 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
 
     /// Checks the rank of the process in a communicator.
     pub(crate) fn check_rank(&mut self, communicator: Handle, found: i64) -> Result<(), TraceError> {
+        let is_known =
+            self.live.contains_key(&communicator) || self.communicators.given.contains_key(&communicator);
+        let group = is_known.then(|| self.communicator(communicator)).transpose()?;
         self.program.push(Op::Communicator);
-        let Some((_, group)) = self.live.get(&communicator) else { return Ok(()) };
+        let Some((_, group)) = group else { return Ok(()) };
         match group.position(self.program.rank()) {
             Some(expected) if i64::from(expected) != found => {
                 Err(self.error(CallsError::Reordered { found, expected }))
@@ -292,6 +309,15 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         Ok(())
     }
 
+    /// Adds a nonblocking receive or collective operation of which nothing is known before it is complete.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn post_unknown(&mut self, request: Handle) -> Result<(), TraceError> {
+        self.post(request, false)?;
+        let step = self.program.hold(Op::Communicator);
+        self.hold(request, (step, None));
+        Ok(())
+    }
+
     fn hold(&mut self, request: Handle, receive: (StepNumber, Option<(RecvFrom, Bytes)>)) {
         if let Some(posted) = self.requests.get_mut(&request) {
             posted.receive = Some(receive);
@@ -310,6 +336,55 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         *receive = None;
         let from = RecvFrom { peer: Peer::Any { recorded }, ..from };
         self.program.complete(step, Some(Op::Call(CallOp::Irecv { from, request: Some(name), bytes })))
+    }
+
+    /// Notes the message of a receive that was posted [without knowing it](Self::post_unknown).
+    #[cfg(feature = "otf2")]
+    pub(crate) fn received(
+        &mut self,
+        request: Handle,
+        envelope: Envelope,
+        bytes: Bytes,
+    ) -> Result<(), TraceError> {
+        let from = self.recv_from(envelope)?;
+        let Some(Posted { name, receive, .. }) = self.requests.get_mut(&request) else { return Ok(()) };
+        let (name, Some((step, _))) = (*name, receive.take()) else { return Ok(()) };
+        self.program.complete(step, Some(Op::Call(CallOp::Irecv { from, request: Some(name), bytes })))
+    }
+
+    /// Forgets a request, which no call completes.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn forget(&mut self, request: Handle) -> Result<(), TraceError> {
+        match self.requests.remove(&request) {
+            Some(posted) => self.release(posted),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the rank.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn rank(&self) -> Rank {
+        self.program.rank()
+    }
+
+    /// Passes the time until an instant \[ns\].
+    #[cfg(feature = "otf2")]
+    pub(crate) fn pass(&mut self, until: u64, between: Between, line: u64) -> Result<(), TraceError> {
+        self.program.pass(until, between, line)
+    }
+
+    /// Notes the collective operation that was posted [without knowing it](Self::post_unknown).
+    #[cfg(feature = "otf2")]
+    pub(crate) fn completed(
+        &mut self,
+        request: Handle,
+        communicator: Handle,
+        operation: Collective,
+    ) -> Result<(), TraceError> {
+        let (communicator, _) = self.communicator(communicator)?;
+        let Some(Posted { name, receive, .. }) = self.requests.get_mut(&request) else { return Ok(()) };
+        let (request, Some((step, _))) = (Some(*name), receive.take()) else { return Ok(()) };
+        self.program.complete(step, Some(Op::Call(CallOp::Collective { operation, communicator, request })))
     }
 
     /// Adds `MPI_Sendrecv`, with the sizes of the two messages.

@@ -74,14 +74,23 @@ pub(crate) type Resolved = (CommId, Arc<Group>);
 /// The communicators of a trace.
 #[derive(Debug)]
 pub(crate) struct Communicators {
-    /// The names of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
-    pub(super) world: Handle,
-    pub(super) own: Handle,
+    /// The communicators that no call of the trace makes.
+    pub(super) given: FxHashMap<Handle, Given>,
     pub(super) all: Arc<Group>,
     /// For each rank, what its calls that make communicators return.
     pub(super) created: Vec<Vec<Option<Resolved>>>,
     /// Number of communicators other than those of single ranks.
     count: u32,
+}
+
+/// A communicator that no call of the trace makes.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    World,
+    /// `MPI_COMM_SELF`.
+    Own,
+    /// Made right before its first use.
+    Group(Resolved),
 }
 
 /// Calls that make communicators do not fit together.
@@ -162,7 +171,32 @@ impl Communicators {
         let created = ranks.into_iter().map(|RankState { rank, created, .. }| {
             created.into_iter().map(|index| resolved(index, rank)).collect()
         });
-        Ok(Self { world, own, all, created: created.collect(), count })
+        let given = FxHashMap::from_iter([(world, Given::World), (own, Given::Own)]);
+        Ok(Self { given, all, created: created.collect(), count })
+    }
+
+    /// Takes the communicators that the trace itself defines, numbered below `count`, of so many ranks.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn new(given: FxHashMap<Handle, Given>, ranks: u32, count: u32) -> Self {
+        Self { given, all: Arc::new(Group::world(ranks)), created: Vec::new(), count }
+    }
+
+    /// Returns the number of ranks.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn ranks(&self) -> u32 {
+        self.all.len()
+    }
+
+    /// Returns a communicator that no call of the trace makes.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn given(&self, handle: Handle) -> Option<&Given> {
+        self.given.get(&handle)
+    }
+
+    /// Yields the communicators that no call of the trace makes, in any order.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn all_given(&self) -> impl Iterator<Item = (Handle, &Given)> {
+        self.given.iter().map(|(handle, given)| (*handle, given))
     }
 
     /// Returns the communicator `MPI_COMM_SELF` of a rank.

@@ -81,7 +81,7 @@ fn load(text: &str) -> Result<Trace, TraceError> {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("trace");
     fs::write(&path, text).expect("the file is written");
-    let formats = [&[RING], &FORMATS[..]].concat();
+    let formats = [&[RING], FORMATS].concat();
     trace_tools::load_as(&formats, &path, &LoadOptions { threads: 2, ..LoadOptions::default() })
 }
 

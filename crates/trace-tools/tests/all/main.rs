@@ -13,6 +13,8 @@ mod formats;
 mod generate;
 mod liballprof;
 mod measured;
+#[cfg(feature = "otf2")]
+mod otf2;
 mod paraver;
 mod round_trip;
 mod shapes;

@@ -1,0 +1,59 @@
+//! Reader of traces in the Open Trace Format 2 (OTF2), through its C library.
+//!
+//! It covers what a replay of an MPI program needs: regions, messages, requests, collective operations, and their definitions. Without
+//! the feature `library` the crate is empty.
+//!
+//! # Where to start
+//! - `Definitions::read` reads what all locations share: clock, regions, locations, communicators.
+//! - `read_events` reads the events of one location, with the identifiers of the definitions and corrected times.
+#![cfg_attr(
+    feature = "library",
+    doc = r#"
+```
+use otf2_reader::{Definitions, Event, read_events};
+use otf2_writer::{Archive, Role};
+
+let directory = tempfile::tempdir()?;
+let mut archive = Archive::create(directory.path(), "run")?;
+archive.begin_location(0)?;
+archive.enter(5, 0)?;
+archive.leave(9, 0)?;
+let events = archive.end_location()?;
+let mut definitions = archive.into_definitions()?;
+definitions.clock(1_000_000_000_000, 10)?;
+let (machine, compute, rank) =
+    (definitions.string("machine")?, definitions.string("compute")?, definitions.string("rank 0")?);
+definitions.machine(machine)?;
+definitions.region(0, compute, Role::User)?;
+definitions.location(0, 0, rank, events)?;
+definitions.close()?;
+
+let anchor = directory.path().join("run.otf2");
+let definitions = Definitions::read(&anchor)?;
+assert_eq!(definitions.regions[&0].name, "compute");
+let mut events = Vec::new();
+read_events(&anchor, definitions.locations[0].id, &mut |time, event| {
+    events.push((time, event));
+    true
+})?;
+assert_eq!(events, [(5, Event::Enter { region: 0 }), (9, Event::Leave { region: 0 })]);
+# Ok::<(), Box<dyn std::error::Error>>(())
+```
+"#
+)]
+
+#[cfg(feature = "library")]
+mod definitions;
+#[cfg(feature = "library")]
+mod events;
+#[cfg(feature = "library")]
+mod ffi;
+#[cfg(feature = "library")]
+mod reader;
+
+#[cfg(feature = "library")]
+pub use definitions::{Communicator, Definitions, Group, GroupKind, Location, Region};
+#[cfg(feature = "library")]
+pub use events::{Event, read_events};
+#[cfg(feature = "library")]
+pub use reader::Otf2Error;

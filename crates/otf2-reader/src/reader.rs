@@ -1,0 +1,95 @@
+//! An opened archive.
+#![expect(unsafe_code, reason = "the library is one of C")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::Once;
+
+use crate::ffi;
+
+/// The library cannot read an archive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: OTF2 cannot read {what}: {reason}", anchor.display())]
+pub struct Otf2Error {
+    /// The anchor of the archive.
+    pub anchor: PathBuf,
+    /// The part of the archive.
+    pub what: &'static str,
+    /// The description of the library.
+    pub reason: String,
+}
+
+/// An opened archive.
+pub(crate) struct Reader {
+    anchor: PathBuf,
+    reader: NonNull<ffi::Reader>,
+}
+
+/// Leaves errors to whoever checks the result, in place of printing them.
+extern "C" fn ignore(
+    _: *mut c_void,
+    _: *const c_char,
+    _: u64,
+    _: *const c_char,
+    error: c_int,
+    _: *const c_char,
+    _: *mut c_void,
+) -> c_int {
+    error
+}
+
+impl Reader {
+    pub(crate) fn open(anchor: &Path) -> Result<Self, Otf2Error> {
+        static QUIET: Once = Once::new();
+        // SAFETY: the callback has the type of the library, and uses none of its arguments but one number.
+        QUIET.call_once(|| unsafe {
+            ffi::OTF2_Error_RegisterCallback(ignore, ptr::null_mut());
+        });
+        let what = "the anchor";
+        let wrong =
+            |reason: &str| Otf2Error { anchor: anchor.to_path_buf(), what, reason: reason.to_owned() };
+        let path = CString::new(anchor.as_os_str().as_encoded_bytes())
+            .map_err(|_| wrong("its name has a zero byte"))?;
+        // SAFETY: the path is a string of C.
+        let reader = NonNull::new(unsafe { ffi::OTF2_Reader_Open(path.as_ptr()) });
+        let reader = reader.ok_or_else(|| {
+            wrong("it is no anchor, damaged, or of a version that the library does not know")
+        })?;
+        let opened = Self { anchor: anchor.to_path_buf(), reader };
+        // SAFETY: the reader is open.
+        opened.check(what, unsafe { ffi::OTF2_Reader_SetSerialCollectiveCallbacks(opened.raw()) })?;
+        Ok(opened)
+    }
+
+    pub(crate) fn raw(&self) -> *mut ffi::Reader {
+        self.reader.as_ptr()
+    }
+
+    /// Makes an error of a code of the library.
+    pub(crate) fn check(&self, what: &'static str, code: c_int) -> Result<(), Otf2Error> {
+        if code == ffi::SUCCESS {
+            return Ok(());
+        }
+        // SAFETY: the library returns a constant string for any code.
+        let reason = unsafe { CStr::from_ptr(ffi::OTF2_Error_GetDescription(code)) };
+        let reason = reason.to_string_lossy().into_owned();
+        Err(Otf2Error { anchor: self.anchor.clone(), what, reason })
+    }
+
+    /// Checks that a handle is none of an error.
+    pub(crate) fn handle<T>(&self, what: &'static str, handle: *mut T) -> Result<*mut T, Otf2Error> {
+        if handle.is_null() {
+            let (anchor, reason) = (self.anchor.clone(), "it is missing or damaged".to_owned());
+            return Err(Otf2Error { anchor, what, reason });
+        }
+        Ok(handle)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // SAFETY: the reader is open, and not used any more. It closes its parts.
+        unsafe { ffi::OTF2_Reader_Close(self.raw()) };
+    }
+}

@@ -1,0 +1,133 @@
+//! Archives of OTF2: those of Score-P with known contents, and damaged ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use pdes_core::Rank;
+use trace_mmap::{CallOp, LoadOptions, Op, Trace, check, nanos};
+use trace_tools::load;
+
+use crate::shared::shared;
+
+/// Returns the rows of a sample by their names.
+fn rows<'a>(table: &'a str, sample: &str) -> BTreeMap<&'a str, &'a str> {
+    let rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    rows.filter(|row| row[0] == sample).map(|row| (row[1], row[2])).collect()
+}
+
+/// Numbers of calls by the names of their functions.
+type Calls = BTreeMap<&'static str, u64>;
+
+/// Sizes of the messages of each ordered pair of ranks.
+type Pairs = BTreeMap<(u32, u32), Vec<u64>>;
+
+fn count(trace: &Trace) -> (Calls, Pairs) {
+    let (mut calls, mut pairs) = (Calls::new(), Pairs::new());
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        for op in trace.ops(rank) {
+            let name = match &op {
+                Op::Compute { .. } => continue,
+                Op::Init => "MPI_Init",
+                Op::Finalize => "MPI_Finalize",
+                Op::Communicator => "asks",
+                Op::Send { peer: Some(peer), bytes, .. } => {
+                    pairs.entry((rank.get(), peer.get())).or_default().push(bytes.get());
+                    "MPI_Send"
+                }
+                Op::Recv { .. } => "MPI_Recv",
+                Op::Irecv { .. } | Op::Call(CallOp::Irecv { .. }) => "MPI_Irecv",
+                Op::WaitAll | Op::Call(CallOp::Waitall { .. }) => "MPI_Waitall",
+                Op::Collective(operation) if operation.name() == "barrier" => "MPI_Barrier",
+                other => panic!("{other:?} is no operation of the samples"),
+            };
+            *calls.entry(name).or_default() += 1;
+        }
+    }
+    (calls, pairs)
+}
+
+#[test_with::shared]
+fn archives_of_score_p_have_their_calls_bytes_and_times() {
+    let samples = shared("samples/otf2");
+    let table = fs::read_to_string(samples.join("expected.csv")).expect("the table is there");
+    for sample in ["ping-pong", "stencil4d-32"] {
+        let rows = rows(&table, sample);
+        let directory = samples.join("data").join(sample);
+        let trace =
+            load(&directory, &LoadOptions { threads: 2, ..LoadOptions::default() }).expect("the trace loads");
+        assert_eq!(trace.ranks().to_string(), rows["cpu_locations"]);
+        assert_eq!(trace.unreceived(), None, "{sample}");
+        assert_eq!(check(&trace, None).findings, [], "{sample}");
+        let (mut calls, pairs) = count(&trace);
+        let asks = calls.remove("asks");
+        assert_eq!(asks, (sample == "ping-pong").then_some(4), "MPI_Comm_rank and MPI_Comm_size");
+        for (name, count) in calls {
+            assert_eq!(count.to_string(), rows[&*format!("calls_{name}")], "{sample}: {name}");
+        }
+        let (messages, bytes) = (pairs.values().flatten().count(), pairs.values().flatten().sum::<u64>());
+        assert_eq!([messages.to_string(), bytes.to_string()], [rows["sent_messages"], rows["sent_bytes"]]);
+        let warnings: Vec<String> = trace.warnings().iter().map(ToString::to_string).collect();
+        let is_switched_off = sample == "stencil4d-32";
+        assert!(
+            warnings.is_empty()
+                || is_switched_off && warnings[0].contains("the measurement was switched off"),
+            "{warnings:?}"
+        );
+        if sample == "ping-pong" {
+            assert_eq!(pairs[&(0, 1)].iter().sum::<u64>().to_string(), rows["bytes_0_to_1"]);
+            assert_eq!(pairs[&(1, 0)].iter().sum::<u64>().to_string(), rows["bytes_1_to_0"]);
+            for size in pairs.values().flatten() {
+                let count = pairs.values().flatten().filter(|other| *other == size).count();
+                assert_eq!(count.to_string(), rows[&*format!("messages_of_{size}_B")]);
+            }
+            let all = |rank| {
+                let times = trace.rank(Rank::new(rank)).measured().expect("it has measured times");
+                times.map(|(_, time)| nanos(time.expect("every action has a time"))).sum::<u64>() as f64
+                    * 1e-9
+            };
+            let duration: f64 = rows["duration"].parse().expect("a number");
+            // The archive begins with one rank and may end with the other.
+            assert!(all(0) <= duration && all(0) > 0.99 * duration, "{} s", all(0));
+        } else {
+            let with = |bytes: u64| pairs.values().filter(|sizes| sizes.iter().sum::<u64>() == bytes).count();
+            assert_eq!(with(262_144).to_string(), rows["ordered_pairs_with_262144_B"]);
+            assert_eq!(with(524_288).to_string(), rows["ordered_pairs_with_524288_B"]);
+        }
+    }
+}
+
+/// Copies a directory with its files and directories.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the directory is made");
+    for entry in fs::read_dir(from).expect("the directory is there").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::write(&target, fs::read(entry.path()).expect("the file is there")).expect("it is written");
+        }
+    }
+}
+
+#[test_with::shared]
+fn damaged_archives_are_errors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sample = shared("samples/otf2/data/ping-pong");
+    for file in ["traces.otf2", "traces.def", "traces/1.evt", "traces/1.def"] {
+        let archive = dir.path().join(file.replace('/', "-"));
+        copy(&sample, &archive);
+        let path = archive.join(file);
+        let bytes = fs::read(&path).expect("the file is there");
+        fs::write(&path, &bytes[..bytes.len() / 2]).expect("the file is written");
+        let error = load(&archive.join("traces.otf2"), &LoadOptions::default()).expect_err(file);
+        assert!(error.to_string().contains("traces.otf2: OTF2 cannot read"), "{file}: {error}");
+    }
+    let archive = dir.path().join("missing");
+    copy(&sample, &archive);
+    fs::remove_file(archive.join("traces/0.evt")).expect("the file is there");
+    let error = load(&archive, &LoadOptions::default()).expect_err("a file is missing");
+    assert!(error.to_string().contains("the events of a location"), "{error}");
+    let error = load(&archive.join("traces/1.evt"), &LoadOptions::default()).expect_err("it is no anchor");
+    assert!(error.to_string().contains("name the anchor"), "{error}");
+}
