@@ -1,0 +1,57 @@
+//! Hops of packets on a fat tree: one permutation of 2 MB messages, sprayed.
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
+use packets::{InFlight, PacketMachine, PacketParameters, PacketRouting};
+use pdes_core::{Bytes, SimTime};
+
+fn main() {
+    divan::main();
+}
+
+fn platform(ports: u32) -> Platform {
+    let half = ports / 2;
+    let text = format!(
+        "[topology]\nkind = 'fat_tree'\nspeed = '1Gf'\nbandwidth = '12.5GBps'\nlatency = '1us'\nlevels = [{{ children = {half}, \
+         parents = 1 }}, {{ children = {half}, parents = {half} }}, {{ children = {ports}, parents = {half} }}]"
+    );
+    Platform::from_toml(&text, "bench").expect("a platform")
+}
+
+/// Sends a message from each host to another one; returns the number of hops.
+fn permute(machine: &PacketMachine<'_>, hosts: u32) -> u64 {
+    let mut region = machine.make_regions::<u32>(0..1).remove(0);
+    for src in 0..hosts {
+        // An odd factor permutes a power of two of hosts, and few stay near.
+        let dst = (src * 389 + hosts / 2 + 1) % hosts;
+        let [from, to] = [src, dst].map(HostId::new);
+        if src != dst {
+            let message = Message::new(SimTime::ZERO, from, to, Bytes::new(2_000_000), src);
+            region.send(message).expect("there is a route");
+        }
+    }
+    let mut done = Vec::new();
+    while region.next_event().is_some() {
+        region.advance(&mut done);
+    }
+    region.hops()
+}
+
+#[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
+fn permutation(bencher: Bencher<'_, '_>, ports: u32) {
+    let platform = platform(ports);
+    let hosts = ports.pow(3) / 4;
+    let parameters = PacketParameters {
+        packet_bytes: 4086,
+        header_bytes: 64,
+        routing: PacketRouting::Spray,
+        in_flight: InFlight::Unlimited,
+        ..PacketParameters::default()
+    };
+    let network = NetworkParameters::preset(Preset::Raw);
+    let homes = vec![0; hosts as usize];
+    let machine = PacketMachine::new(&platform, &network, &parameters, (&homes, 1)).expect("a machine");
+    let hops = permute(&machine, hosts);
+    bencher.counter(ItemsCount::new(hops)).bench(|| permute(black_box(&machine), hosts));
+}

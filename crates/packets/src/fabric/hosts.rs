@@ -1,0 +1,216 @@
+//! Hosts: their network interfaces, and what they forward.
+
+use netmodel::{HostId, RouteError};
+
+use super::injection::{Injection, Stream};
+use super::routes::Pair;
+use super::{Fabric, IDLE, Node, Report, ReportKind};
+use crate::machine::MAX_WINDOW;
+use crate::packet::{MAX_PACKETS, MessageKey, Packet};
+
+impl Fabric<'_, '_> {
+    /// Sends all that leaves hosts before now.
+    pub(crate) fn catch_up_all(&mut self, now: u64) {
+        self.catch_up(now, now.saturating_add(self.machine.lookahead));
+    }
+
+    /// Finds the route between two hosts.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn find_route(&mut self, src: HostId, dst: HostId) -> Result<(), RouteError> {
+        self.routes.pair(self.machine, self.first_port, (src, dst)).map(drop)
+    }
+
+    /// Catches up with the hosts whose deadlines are before an instant: sends what leaves them before now.
+    pub(crate) fn catch_up(&mut self, now: u64, due_before: u64) {
+        let mut due = std::mem::take(&mut self.due);
+        self.deadlines.take_before(&mut self.nodes, due_before, &mut due);
+        for &node in &due {
+            self.catch_up_with(node, now);
+            self.set_deadline(node);
+        }
+        self.due = due;
+    }
+
+    /// Sends what leaves a host before now: packets that it forwards, by input port, and those of its own messages, by output port.
+    fn catch_up_with(&mut self, node: u32, now: u64) {
+        self.gather(node, now, now);
+        let forwarded = self.order.len();
+        let Node { first_port, outputs, .. } = self.nodes[node as usize];
+        let base = now.saturating_sub(MAX_WINDOW);
+        let mut sources = forwarded;
+        let mut injected = std::mem::take(&mut self.injected);
+        injected.clear();
+        for port in first_port..first_port + outputs {
+            let first = self.gathered.len();
+            self.inject(port, now);
+            sources += usize::from(self.gathered.len() > first);
+            for place in first..self.gathered.len() {
+                self.order.push((self.gathered[place].at - base) << 32 | place as u64);
+                injected.push(port);
+            }
+        }
+        if self.cut_through_header().is_some() {
+            // All of a packet is there when it leaves its host.
+            self.tails.extend(self.gathered[forwarded..].iter().map(|packet| packet.at));
+        }
+        if sources > 1 {
+            self.order.sort_unstable();
+        }
+        let order = std::mem::take(&mut self.order);
+        for &key in &order {
+            let place = key as u32 as usize;
+            let packet = self.gathered[place];
+            let tail = self.tails.get(place).copied();
+            match place.checked_sub(forwarded) {
+                None => {
+                    let (port, packet) = self.route(node, packet);
+                    self.send(port, packet, tail);
+                }
+                Some(own) => {
+                    let at = self.send(injected[own], packet, tail);
+                    if packet.is_last() {
+                        self.reports.push(Report { at, message: packet.message, kind: ReportKind::Left });
+                    }
+                }
+            }
+        }
+        self.counts.hops += order.len() as u64;
+        (self.order, self.injected) = (order, injected);
+    }
+
+    /// Takes the packets that messages put into the output queue of a port before now.
+    fn inject(&mut self, port: u32, now: u64) {
+        let Self { machine, injections, streams, ports, gathered, reports, .. } = self;
+        let Injection { queue, free_at } = &mut injections[port as usize];
+        while *free_at < now
+            && let Some(place) = queue.pop_front()
+        {
+            let stream = &mut streams[place as usize];
+            let packet = stream.next_packet(*free_at, &machine.parameters);
+            gathered.push(packet);
+            *free_at = free_at
+                .saturating_add(super::transmission(packet.bytes, ports[port as usize].picos_per_byte));
+            let message = packet.message;
+            if packet.is_last() {
+                if stream.is_over() {
+                    self.stream_places.remove(&message);
+                    self.free_streams.push(place);
+                }
+            } else if stream.check_limit(packet.at) {
+                let known = stream.waits.flatten();
+                reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
+            } else {
+                queue.push_back(place);
+            }
+        }
+    }
+
+    /// Sets the instant at which a host has to be caught up with.
+    pub(super) fn set_deadline(&mut self, node: u32) {
+        let Node { first_port, outputs, first_input, inputs, .. } = self.nodes[node as usize];
+        let lookahead = self.machine.lookahead;
+        let rings = &self.rings[first_input as usize..(first_input + inputs) as usize];
+        let forwarded =
+            rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at.saturating_add(lookahead));
+        let own = (first_port..first_port + outputs).map(|port| {
+            let time =
+                super::transmission(self.machine.packet_size(), self.ports[port as usize].picos_per_byte);
+            self.injections[port as usize].deadline(&self.streams, time, lookahead)
+        });
+        let deadline = forwarded.chain(own).min().unwrap_or(IDLE);
+        self.deadlines.set(&mut self.nodes, node, deadline);
+    }
+
+    /// Begins to send a message of `bytes` from a host of the region to another host. All that leaves the host before this instant may be
+    /// sent.
+    ///
+    /// # Errors
+    /// If there is no route.
+    ///
+    /// # Panics
+    /// If the message has more than 2^30 packets.
+    pub(crate) fn begin(
+        &mut self,
+        at: u64,
+        (src, dst): (HostId, HostId),
+        bytes: u64,
+    ) -> Result<MessageKey, RouteError> {
+        let pair = self.routes.pair(self.machine, self.first_port, (src, dst))?;
+        let Pair { path, limit, messages: number, .. } = *pair;
+        pair.messages = number.wrapping_add(1);
+        let message = MessageKey { src, dst, number };
+        let payload = u64::from(self.machine.parameters.packet_bytes);
+        let packets = bytes.div_ceil(payload).max(1);
+        assert!(
+            packets <= MAX_PACKETS,
+            "a message of {bytes} bytes has {packets} packets, expected at most 2^30"
+        );
+        let node = self.node_of(src);
+        self.catch_up_with(node, at);
+        let last = (bytes - (packets - 1) * payload) as u32 + self.machine.parameters.header_bytes;
+        let first = Packet::new(at, message, 0, packets == 1, last);
+        let (port, path) = match self.machine.outputs {
+            None => (self.routes.port(path), path + 1),
+            Some(_) => (self.route(node, first).0, 1),
+        };
+        let stream = Stream::new(message, packets as u32, last, (port, path), limit);
+        let place = match self.free_streams.pop() {
+            Some(place) => {
+                self.streams[place as usize] = stream;
+                place
+            }
+            None => {
+                self.streams.push(stream);
+                self.streams.len() as u32 - 1
+            }
+        };
+        self.stream_places.insert(message, place);
+        self.join(node, place, at);
+        Ok(message)
+    }
+
+    /// Lets a message continue that an acknowledgement has reached, unless an earlier one has.
+    pub(crate) fn resume(&mut self, at: u64, message: MessageKey) {
+        if let Some(&place) = self.stream_places.get(&message)
+            && self.streams[place as usize].waits == Some(Some(at))
+        {
+            self.streams[place as usize].waits = None;
+            let node = self.node_of(message.src);
+            self.catch_up_with(node, at);
+            self.join(node, place, at);
+        }
+    }
+
+    /// Lets a message send packets from now on, after the other messages of its port.
+    fn join(&mut self, node: u32, place: u32, at: u64) {
+        let port = self.streams[place as usize].port;
+        let Injection { queue, free_at } = &mut self.injections[port as usize];
+        if queue.is_empty() {
+            *free_at = at.max(*free_at);
+        }
+        queue.push_back(place);
+        self.set_deadline(node);
+    }
+
+    /// Takes in that a packet of a message has arrived at an instant.
+    pub(super) fn acknowledge(&mut self, message: MessageKey, arrival: u64) {
+        let place = self.stream_places[&message];
+        let at = arrival.saturating_add(self.routes.known_pair(message).back);
+        let stream = &mut self.streams[place as usize];
+        if stream.add_acknowledgement(at) {
+            self.reports.push(Report { at, message, kind: ReportKind::Resumed });
+        }
+        if stream.is_over() {
+            self.stream_places.remove(&message);
+            self.free_streams.push(place);
+        }
+    }
+
+    /// Returns the place of the node that a host of the region is.
+    fn node_of(&self, host: HostId) -> u32 {
+        let hosts = &self.nodes[..self.hosts as usize];
+        hosts.partition_point(|node| node.number < host.get()) as u32
+    }
+}

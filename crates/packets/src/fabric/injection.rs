@@ -1,0 +1,140 @@
+//! Messages that a host sends, packet by packet in turn.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::IDLE;
+use crate::PacketParameters;
+use crate::packet::{MessageKey, Packet};
+
+/// The messages that send over an output port of a host, in round robin.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Injection {
+    /// Places of the messages, the next one first.
+    pub(super) queue: VecDeque<u32>,
+    /// Instant at which the next packet enters the output queue \[ps\], at the rate of the port.
+    pub(super) free_at: u64,
+}
+
+/// A message that is being sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Stream {
+    pub(super) message: MessageKey,
+    /// Output port of the host.
+    pub(super) port: u32,
+    /// Path of the packets after that port.
+    pub(super) path: u32,
+    pub(super) packets: u32,
+    /// Packets sent so far.
+    pub(super) sent: u32,
+    /// Payload and header of the last packet.
+    pub(super) last_bytes: u32,
+    /// Most packets that may be on their way, if a message has more.
+    pub(super) limit: Option<u32>,
+    /// Acknowledgements that have come.
+    pub(super) returned: u32,
+    /// Instants of acknowledgements that are known and have not come \[ps\].
+    pub(super) acknowledged: VecDeque<u64>,
+    /// The message waits for an acknowledgement; the earliest that is known, if there is one.
+    pub(super) waits: Option<Option<u64>>,
+}
+
+impl Stream {
+    /// Makes a message that begins.
+    pub(super) fn new(
+        message: MessageKey,
+        packets: u32,
+        last_bytes: u32,
+        (port, path): (u32, u32),
+        limit: Option<u32>,
+    ) -> Self {
+        Self {
+            message,
+            port,
+            path,
+            packets,
+            sent: 0,
+            last_bytes,
+            limit: limit.filter(|&limit| limit < packets),
+            returned: 0,
+            acknowledged: VecDeque::new(),
+            waits: None,
+        }
+    }
+
+    /// Returns the next packet, which leaves at an instant.
+    pub(super) fn next_packet(&mut self, at: u64, parameters: &PacketParameters) -> Packet {
+        let number = self.sent;
+        self.sent += 1;
+        let is_last = self.sent == self.packets;
+        let bytes = if is_last { self.last_bytes } else { parameters.packet_bytes + parameters.header_bytes };
+        let mut packet = Packet::new(at, self.message, number, is_last, bytes);
+        packet.path = self.path;
+        packet.acknowledged_if(self.limit.is_some())
+    }
+
+    /// Returns whether the message must wait at an instant before it sends another packet, and until when if that is known.
+    pub(super) fn check_limit(&mut self, at: u64) -> bool {
+        let Some(limit) = self.limit else { return false };
+        while self.acknowledged.front().is_some_and(|&back| back <= at) {
+            self.acknowledged.pop_front();
+            self.returned += 1;
+        }
+        let waits = self.sent - self.returned >= limit;
+        self.waits = waits.then(|| self.acknowledged.front().copied());
+        waits
+    }
+
+    /// Returns whether the message waits after `more` packets, the last of them sent at an instant.
+    fn would_wait(&self, more: u32, at: u64) -> bool {
+        self.limit.is_some_and(|limit| {
+            let returned = self.acknowledged.partition_point(|&back| back <= at) as u32;
+            self.sent + more - self.returned - returned >= limit
+        })
+    }
+
+    /// Adds an acknowledgement that comes at an instant; returns whether the message waits for it.
+    pub(super) fn add_acknowledgement(&mut self, at: u64) -> bool {
+        let place = self.acknowledged.partition_point(|&known| known <= at);
+        self.acknowledged.insert(place, at);
+        match &mut self.waits {
+            Some(until) if until.is_none_or(|until| at < until) => {
+                *until = Some(at);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether no acknowledgement is left to come, and no packet to send.
+    pub(super) fn is_over(&self) -> bool {
+        let known = self.returned + self.acknowledged.len() as u32;
+        self.sent == self.packets && (self.limit.is_none() || known == self.packets)
+    }
+}
+
+impl Injection {
+    /// Returns the instant at which the host has to be caught up with: just after a message sends its last packet or has to wait, as what
+    /// follows depends on that, and at most `lookahead` after the next packet. A packet takes `time`.
+    pub(super) fn deadline(&self, streams: &[Stream], time: u64, lookahead: u64) -> u64 {
+        if self.queue.is_empty() {
+            return IDLE;
+        }
+        let mut at = self.free_at;
+        let latest = self.free_at.saturating_add(lookahead);
+        for round in 1.. {
+            for &place in &self.queue {
+                let stream = &streams[place as usize];
+                if stream.sent + round == stream.packets || stream.would_wait(round, at) {
+                    return latest.min(at.saturating_add(1));
+                }
+                at = at.saturating_add(time);
+                if at >= latest {
+                    return latest;
+                }
+            }
+        }
+        unreachable!("a packet takes time")
+    }
+}

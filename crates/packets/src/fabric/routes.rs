@@ -1,0 +1,92 @@
+//! The pairs of hosts between which messages go: their routes and what follows from these.
+
+use netmodel::{HostId, RouteError};
+use pdes_core::SimDuration;
+use rustc_hash::FxHashMap;
+
+use crate::machine::PacketMachine;
+use crate::packet::MessageKey;
+use crate::parameters::InFlight;
+
+/// Output ports of the static routes that packets of a region take, as numbers in the region.
+#[derive(Debug, Default)]
+pub(super) struct StaticRoutes {
+    pub(super) pairs: FxHashMap<(HostId, HostId), Pair>,
+    ports: Vec<u32>,
+}
+
+/// A pair of hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    /// Place of the first port of the route; 0 if nodes choose.
+    pub(super) path: u32,
+    /// Most packets of a message that may be on their way.
+    pub(super) limit: Option<u32>,
+    /// Time of an acknowledgement \[ps\].
+    pub(super) back: u64,
+    /// Number of messages so far.
+    pub(super) messages: u32,
+}
+
+impl StaticRoutes {
+    /// Returns the output port at a place of a path.
+    #[inline]
+    pub(super) fn port(&self, place: u32) -> u32 {
+        self.ports[place as usize]
+    }
+
+    /// Returns a pair of hosts, which is looked up on first use.
+    pub(super) fn pair(
+        &mut self,
+        machine: &PacketMachine<'_>,
+        first_port: u32,
+        (src, dst): (HostId, HostId),
+    ) -> Result<&mut Pair, RouteError> {
+        if !self.pairs.contains_key(&(src, dst)) {
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            machine.platform.route(src, dst, &mut there)?;
+            let mut path = 0;
+            if machine.outputs.is_none() {
+                path = self.ports.len() as u32;
+                // Ports of other regions are never asked for.
+                self.ports.extend(there.iter().map(|&link| machine.port_of(link).wrapping_sub(first_port)));
+            }
+            machine.platform.route(dst, src, &mut back)?;
+            let latency = |links: &[netmodel::LinkId]| -> u64 {
+                links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency).sum()
+            };
+            let back = latency(&back);
+            let limit = (machine.parameters.in_flight == InFlight::Loop).then(|| {
+                let time = |&link| {
+                    let rate = machine.ports[machine.port_of(link) as usize].picos_per_byte;
+                    super::transmission(machine.packet_size(), rate)
+                };
+                let delay: u64 = there.iter().map(time).sum::<u64>() + latency(&there) + back;
+                let narrowest = there.iter().map(time).max().unwrap_or(1);
+                u32::try_from(delay.div_ceil(narrowest)).unwrap_or(u32::MAX)
+            });
+            self.pairs.insert((src, dst), Pair { path, limit, back, messages: 0 });
+        }
+        Ok(self.pairs.get_mut(&(src, dst)).expect("it is known now"))
+    }
+
+    /// Returns a pair that was looked up before.
+    pub(super) fn known_pair(&self, MessageKey { src, dst, .. }: MessageKey) -> &Pair {
+        &self.pairs[&(src, dst)]
+    }
+}
+
+/// Returns the latency of the way from one host to another, within which nothing that one does reaches the other.
+///
+/// # Errors
+/// If there is no route.
+pub(crate) fn latency(
+    machine: &PacketMachine<'_>,
+    src: HostId,
+    dst: HostId,
+) -> Result<SimDuration, RouteError> {
+    let mut links = Vec::new();
+    machine.platform.route(src, dst, &mut links)?;
+    let latencies = links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency);
+    Ok(SimDuration::from_picos(latencies.sum()))
+}

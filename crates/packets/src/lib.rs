@@ -1,0 +1,49 @@
+//! The network as it is built: packets that switches forward, one by one, through output queues.
+//!
+//! Messages are cut into packets. A packet crosses link after link; at each output of a switch packets wait in a queue, and nothing is
+//! dropped (as in PIOsimHD: Kunkel, "Simulating Parallel Programs on Application and System Level", 2013). Switches store a packet
+//! before they forward it, or cut it through; they forward on the platform's route, or choose among all shortest ways by a hash of the
+//! flow, by a hash of the packet, or by the lengths of their queues.
+//!
+//! ```
+//! use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
+//! use packets::{End, PacketMachine, PacketParameters};
+//! use pdes_core::{Bytes, SimTime};
+//!
+//! let text = "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+//! let platform = Platform::from_toml(text, "flat.toml")?;
+//! let parameters = PacketParameters { packet_bytes: 1000, ..PacketParameters::default() };
+//! let network = NetworkParameters::preset(Preset::Raw);
+//! let machine = PacketMachine::new(&platform, &network, &parameters, (&[0, 0, 0], 1))?;
+//! let mut region = machine.make_regions(0..1).remove(0);
+//! let host = HostId::new;
+//! region.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(4000), "message"))?;
+//! let (mut done, mut ends) = (Vec::new(), Vec::new());
+//! while region.next_event().is_some() {
+//!     region.advance(&mut done);
+//!     ends.extend(done.drain(..).map(|(_, end)| (end, region.now().as_picos())));
+//! }
+//! // Four packets of 1 us leave; the last one crosses another link, and each of the two links takes 1 us more.
+//! assert_eq!(ends, [(End::Left, 4_000_000), (End::Arrived, 7_000_000)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Determinism
+//! A switch forwards packets in the order of (time, input port); what chooses at random is a hash of hosts, packet and switch. Both
+//! depend on nothing else, so that times are the same bits for any division into regions. Times are whole picoseconds; the time of a
+//! packet on a link is rounded once.
+#![forbid(unsafe_code)]
+
+mod error;
+mod fabric;
+mod machine;
+mod packet;
+mod parameters;
+mod region;
+
+pub use error::PacketError;
+pub use fabric::PacketArrival;
+pub use machine::PacketMachine;
+pub use packet::MessageKey;
+pub use parameters::{InFlight, PacketParameters, PacketRouting, Queues, Switching};
+pub use region::{End, PacketMessage, PacketRegion};

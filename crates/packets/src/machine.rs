@@ -1,0 +1,214 @@
+//! What the regions of a machine share: the graph in the order of regions, and the ways through it.
+
+mod outputs;
+mod switch_regions;
+
+use std::ops::Range;
+
+use netmodel::{HostId, LinkId, NetworkGraph, NetworkParameters, NodeId, Platform};
+use pdes_core::SimDuration;
+
+use crate::region::PacketRegion;
+use crate::{PacketError, PacketParameters};
+use outputs::OutputTable;
+
+/// A machine whose messages are packets. Its regions are groups of hosts and switches.
+#[derive(Debug)]
+pub struct PacketMachine<'p> {
+    pub(crate) platform: &'p Platform,
+    pub(crate) network: NetworkParameters,
+    pub(crate) parameters: PacketParameters,
+    /// Region of each host.
+    pub(crate) homes: Box<[u32]>,
+    /// Host of each rank; empty if messages begin where they are submitted.
+    pub(crate) ranks: Box<[HostId]>,
+    /// Nodes, region by region; in a region hosts come first.
+    pub(crate) nodes: Vec<NodeEntry>,
+    /// First node of each region, and the number of all.
+    first_nodes: Vec<u32>,
+    /// Output ports, node by node.
+    pub(crate) ports: Vec<PortEntry>,
+    /// Node of each input port; input ports are numbered node by node.
+    pub(crate) input_nodes: Vec<u32>,
+    /// Output port of each link; `None` for links that join no nodes.
+    link_ports: Vec<Option<u32>>,
+    /// Shortest ways, if the routing chooses among them.
+    pub(crate) outputs: Option<OutputTable>,
+    /// Length of the windows in which switches are independent \[ps\].
+    pub(crate) lookahead: u64,
+    /// Length of the spans in which regions are independent.
+    span: SimDuration,
+}
+
+/// A node of the graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeEntry {
+    pub(crate) node: NodeId,
+    pub(crate) first_port: u32,
+    pub(crate) outputs: u32,
+    pub(crate) first_input: u32,
+    pub(crate) inputs: u32,
+}
+
+/// An output port, and the channel that leaves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortEntry {
+    pub(crate) picos_per_byte: f64,
+    /// \[ps\]
+    pub(crate) latency: u64,
+    /// Input port at the other end.
+    pub(crate) input: u32,
+}
+
+/// Largest length of a window \[ps\]: instants in it, and in the one before, are sorted in 32 bits.
+pub(crate) const MAX_WINDOW: u64 = 1 << 31;
+
+impl<'p> PacketMachine<'p> {
+    /// Makes an idle machine; `homes` has the region of each host, below `regions`.
+    ///
+    /// Rates and latencies are those of the platform. Of `network` only what concerns messages inside a host is used.
+    ///
+    /// # Errors
+    /// If the links of the platform form no graph, if one has no latency, and if parameters make no sense on it.
+    ///
+    /// # Panics
+    /// If a host has no home.
+    pub fn new(
+        platform: &'p Platform,
+        network: &NetworkParameters,
+        parameters: &PacketParameters,
+        (homes, regions): (&[u32], u32),
+    ) -> Result<Self, PacketError> {
+        assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
+        let PacketParameters { packet_bytes, header_bytes, .. } = *parameters;
+        if packet_bytes == 0 {
+            return Err(PacketError::EmptyPackets);
+        }
+        let longest = u64::from(packet_bytes) + u64::from(header_bytes);
+        if longest > u64::from(u32::MAX) {
+            return Err(PacketError::LongPackets { found: longest });
+        }
+        let graph = NetworkGraph::of(platform)?;
+        let region_of = switch_regions::assign(&graph, homes);
+        let mut order: Vec<u32> = (0..graph.nodes()).collect();
+        order.sort_by_key(|&node| region_of[node as usize]);
+        let mut places = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(place, &node)| places[node as usize] = place);
+        let mut first_nodes = vec![0; regions as usize + 1];
+        region_of.iter().for_each(|&region| first_nodes[region as usize + 1] += 1);
+        (0..regions as usize).for_each(|region| first_nodes[region + 1] += first_nodes[region]);
+
+        let (mut nodes, mut input_nodes) = (Vec::new(), Vec::new());
+        let mut channel_inputs = vec![0; graph.channels().len()];
+        let mut first_port = 0;
+        for (place, &node) in (0..).zip(&order) {
+            let node = NodeId::new(node);
+            let [outputs, inputs] = [graph.outputs(node), graph.inputs(node)];
+            let first_input = input_nodes.len() as u32;
+            for (input, &channel) in (first_input..).zip(inputs) {
+                channel_inputs[channel as usize] = input;
+                input_nodes.push(place);
+            }
+            let [outputs, inputs] = [outputs, inputs].map(|channels| channels.len() as u32);
+            nodes.push(NodeEntry { node, first_port, outputs, first_input, inputs });
+            first_port += outputs;
+        }
+        let mut link_ports = vec![None; platform.links().len()];
+        let mut ports = Vec::with_capacity(graph.channels().len());
+        let (mut lookahead, mut span) = (MAX_WINDOW, SimDuration::from_picos(MAX_WINDOW));
+        for NodeEntry { node, .. } in &nodes {
+            for &number in graph.outputs(*node) {
+                let channel = graph.channel(number);
+                let link = platform.link(channel.link);
+                let latency = SimDuration::try_from_secs_f64(link.latency);
+                let Some(latency) = latency.filter(|&latency| latency > SimDuration::ZERO) else {
+                    return Err(PacketError::NoLatency { link: link.name.clone() });
+                };
+                lookahead = lookahead.min(latency.as_picos());
+                if region_of[channel.from.index()] != region_of[channel.to.index()] {
+                    span = span.min(latency);
+                }
+                link_ports[channel.link.index()] = Some(ports.len() as u32);
+                ports.push(PortEntry {
+                    picos_per_byte: 1e12 / link.bandwidth,
+                    latency: latency.as_picos(),
+                    input: channel_inputs[number as usize],
+                });
+            }
+        }
+        let outputs = OutputTable::new(&graph, parameters.routing, &places, &nodes)?;
+        Ok(Self {
+            platform,
+            network: network.clone(),
+            parameters: parameters.clone(),
+            homes: homes.into(),
+            ranks: Box::default(),
+            nodes,
+            first_nodes,
+            ports,
+            input_nodes,
+            link_ports,
+            outputs,
+            lookahead,
+            span,
+        })
+    }
+
+    /// Lets a message that a rank of another host than the sending one submits (a rendezvous whose receiver comes last) begin a latency
+    /// later: the sender has to learn of it. `ranks` has the host of each rank.
+    pub fn with_ranks(self, ranks: impl IntoIterator<Item = HostId>) -> Self {
+        Self { ranks: ranks.into_iter().collect(), ..self }
+    }
+
+    /// Returns the number of regions.
+    pub fn regions(&self) -> u32 {
+        self.first_nodes.len() as u32 - 1
+    }
+
+    /// Returns the time in which regions do not depend on each other: the least latency of a link between two, or about two
+    /// milliseconds if that is less.
+    pub fn span(&self) -> SimDuration {
+        self.span
+    }
+
+    /// Makes the idle regions of these numbers, in their order.
+    pub fn make_regions<T: Copy>(&self, numbers: impl Iterator<Item = u32>) -> Vec<PacketRegion<'_, 'p, T>> {
+        numbers.map(|number| PacketRegion::new(self, number)).collect()
+    }
+
+    /// Returns the bytes of a packet that is not the last of its message.
+    pub(crate) fn packet_size(&self) -> u32 {
+        self.parameters.packet_bytes + self.parameters.header_bytes
+    }
+
+    /// Returns the nodes of a region.
+    pub(crate) fn nodes_of(&self, region: u32) -> Range<u32> {
+        self.first_nodes[region as usize]..self.first_nodes[region as usize + 1]
+    }
+
+    /// Returns the region of a node.
+    pub(crate) fn region_of(&self, node: u32) -> u32 {
+        self.first_nodes.partition_point(|&first| first <= node) as u32 - 1
+    }
+
+    /// Returns the region of a host.
+    #[inline]
+    pub(crate) fn home(&self, host: HostId) -> u32 {
+        self.homes[host.index()]
+    }
+
+    /// Returns the host that a node is.
+    #[inline]
+    pub(crate) fn host(&self, node: u32) -> Option<HostId> {
+        let number = self.nodes[node as usize].node.index();
+        (number < self.homes.len()).then(|| HostId::new(number as u32))
+    }
+
+    /// Returns the output port of a link.
+    ///
+    /// # Panics
+    /// If the link joins no nodes.
+    pub(crate) fn port_of(&self, link: LinkId) -> u32 {
+        self.link_ports[link.index()].expect("routes between hosts cross links between nodes")
+    }
+}

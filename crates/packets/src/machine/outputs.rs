@@ -1,0 +1,148 @@
+//! Outputs of nodes that lie on shortest ways to each host.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use netmodel::{HostId, NetworkGraph, NodeId};
+use rustc_hash::FxHashMap;
+
+use super::NodeEntry;
+use crate::PacketError;
+use crate::parameters::PacketRouting;
+
+/// Largest number of entries of a table: half a gigabyte.
+const MAX_ENTRIES: u64 = 1 << 28;
+
+/// Outputs on shortest ways, by node and target. Hosts with one cable share the target of their switch.
+#[derive(Debug)]
+pub(crate) struct OutputTable {
+    /// Target of each host, and the node and its port that deliver to the host, if the target is a switch.
+    targets: Box<[(u32, Option<(u32, u32)>)]>,
+    target_count: usize,
+    /// Number of the set of outputs among those of the node, by node and target.
+    sets: Box<[u16]>,
+    /// First set of each node.
+    first_sets: Box<[u32]>,
+    set_ports: Box<[Range<u32>]>,
+    ports: Box<[u32]>,
+}
+
+impl OutputTable {
+    /// Makes the table, if `routing` needs one. `places` has the place of each node among `nodes`.
+    pub(super) fn new(
+        graph: &NetworkGraph,
+        routing: PacketRouting,
+        places: &[u32],
+        nodes: &[NodeEntry],
+    ) -> Result<Option<Self>, PacketError> {
+        if routing == PacketRouting::Minimal {
+            return Ok(None);
+        }
+        let hosts = graph.hosts();
+        let is_host = |node: NodeId| node.index() < hosts as usize;
+        // Between switches hosts do not forward.
+        let forwards = graph.channels().iter().any(|channel| is_host(channel.from) && is_host(channel.to));
+        let mut numbers: FxHashMap<NodeId, u32> = FxHashMap::default();
+        let mut target_nodes = Vec::new();
+        let mut number = |node| {
+            *numbers.entry(node).or_insert_with(|| {
+                target_nodes.push(node);
+                target_nodes.len() as u32 - 1
+            })
+        };
+        let target = |host: u32| {
+            let node = NodeId::from(HostId::new(host));
+            match *graph.inputs(node) {
+                [channel] if !forwards && !is_host(graph.channel(channel).from) => {
+                    let switch = graph.channel(channel).from;
+                    let output = graph.outputs(switch).iter().position(|&output| output == channel);
+                    let place = places[switch.index()];
+                    let port = output.map(|output| nodes[place as usize].first_port + output as u32);
+                    (number(switch), port.map(|port| (place, port)))
+                }
+                _ => (number(node), None),
+            }
+        };
+        let targets: Box<[_]> = (0..hosts).map(target).collect();
+        let target_count = target_nodes.len();
+        let entries = nodes.len() as u64 * target_count as u64;
+        let routing = || serde_name(routing);
+        if entries > MAX_ENTRIES {
+            return Err(PacketError::LargeTable { routing: routing(), entries, most: MAX_ENTRIES });
+        }
+        let mut known: Vec<FxHashMap<Vec<u32>, u16>> = vec![FxHashMap::default(); nodes.len()];
+        let mut sets = vec![0_u16; entries as usize];
+        for (target, &node) in target_nodes.iter().enumerate() {
+            let distances = distances_to(graph, node, |node| forwards || !is_host(node));
+            for (place, NodeEntry { node, first_port, .. }) in nodes.iter().enumerate() {
+                let outputs = (*first_port..).zip(graph.outputs(*node)).filter(|(_, output)| {
+                    let to = graph.channel(**output).to;
+                    distances[to.index()].is_some_and(|left| distances[node.index()] == Some(left + 1))
+                });
+                let outputs: Vec<u32> = outputs.map(|(port, _)| port).collect();
+                let next = known[place].len() as u16;
+                sets[place * target_count + target] = *known[place].entry(outputs).or_insert(next);
+            }
+        }
+        let (mut first_sets, mut set_ports, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        for known in known {
+            first_sets.push(set_ports.len() as u32);
+            let mut known: Vec<_> = known.into_iter().collect();
+            known.sort_unstable_by_key(|(_, number)| *number);
+            for (outputs, _) in known {
+                set_ports.push(ports.len() as u32..(ports.len() + outputs.len()) as u32);
+                ports.extend(outputs);
+            }
+        }
+        if set_ports.iter().all(|set| set.len() <= 1) {
+            return Err(PacketError::NoChoice { routing: routing() });
+        }
+        let [first_sets, ports] = [first_sets, ports].map(Vec::into_boxed_slice);
+        let (sets, set_ports) = (sets.into(), set_ports.into());
+        Ok(Some(Self { targets, target_count, sets, first_sets, set_ports, ports }))
+    }
+
+    /// Returns the output ports of a node on shortest ways to a host; none if there is no way.
+    #[inline]
+    pub(crate) fn toward(&self, node: u32, dst: HostId) -> &[u32] {
+        let (target, delivery) = &self.targets[dst.index()];
+        if let Some((switch, port)) = delivery
+            && *switch == node
+        {
+            return std::slice::from_ref(port);
+        }
+        let number = self.sets[node as usize * self.target_count + *target as usize];
+        let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(number)];
+        &self.ports[set.start as usize..set.end as usize]
+    }
+}
+
+/// Returns the number of links from each node to another one, through nodes that forward.
+fn distances_to(graph: &NetworkGraph, to: NodeId, forwards: impl Fn(NodeId) -> bool) -> Vec<Option<u32>> {
+    let mut distances = vec![None; graph.nodes() as usize];
+    distances[to.index()] = Some(0);
+    let mut queue = VecDeque::from([(to, 0)]);
+    while let Some((node, distance)) = queue.pop_front() {
+        for &channel in graph.inputs(node) {
+            let from = graph.channel(channel).from;
+            if distances[from.index()].is_none() {
+                distances[from.index()] = Some(distance + 1);
+                if forwards(from) {
+                    queue.push_back((from, distance + 1));
+                }
+            }
+        }
+    }
+    distances
+}
+
+/// Returns the name of a routing in configurations.
+fn serde_name(routing: PacketRouting) -> String {
+    let name = match routing {
+        PacketRouting::Minimal => "minimal",
+        PacketRouting::Ecmp => "ecmp",
+        PacketRouting::Spray => "spray",
+        PacketRouting::Adaptive => "adaptive",
+    };
+    name.to_owned()
+}

@@ -1,0 +1,124 @@
+//! Packets and messages.
+
+use netmodel::HostId;
+use pdes_core::{BaseName, SimTime, StateVisitor};
+use serde::{Deserialize, Serialize};
+
+/// A message by its ends and its number among the messages between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MessageKey {
+    /// The host that sends it.
+    pub src: HostId,
+    /// The host that receives it.
+    pub dst: HostId,
+    /// Number among the messages of this pair of hosts.
+    pub number: u32,
+}
+
+/// Base of the numbers of messages from one host to another.
+pub(crate) fn messages_between(src: HostId, dst: HostId) -> BaseName {
+    // Other bases have small names.
+    (1 << 31 | src.get(), dst.get())
+}
+
+impl MessageKey {
+    pub(crate) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        visitor.plain(&mut self.src);
+        visitor.plain(&mut self.dst);
+        visitor.number_on(messages_between(self.src, self.dst), &mut self.number);
+    }
+}
+
+/// A packet on its way to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Packet {
+    /// Instant at which the node may send it on: when all of it is there or, with cut-through, its header \[ps\].
+    pub(crate) at: u64,
+    pub(crate) message: MessageKey,
+    /// Number in its message; the highest bit marks the last packet, the next one those that are acknowledged.
+    number: u32,
+    /// Payload and header.
+    pub(crate) bytes: u32,
+    /// Place of its next port among the static routes of the region; between regions, the number of links behind it.
+    pub(crate) path: u32,
+}
+
+const _: () = assert!(size_of::<Packet>() == 32);
+
+/// Largest number of packets of a message.
+pub(crate) const MAX_PACKETS: u64 = ACKNOWLEDGED as u64;
+const LAST: u32 = 1 << 31;
+const ACKNOWLEDGED: u32 = 1 << 30;
+
+impl Packet {
+    pub(crate) fn new(at: u64, message: MessageKey, number: u32, is_last: bool, bytes: u32) -> Self {
+        Self { at, message, number: if is_last { number | LAST } else { number }, bytes, path: 0 }
+    }
+
+    /// Returns the number in the message, from 0.
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        self.number & !(LAST | ACKNOWLEDGED)
+    }
+
+    #[inline]
+    pub(crate) fn is_last(&self) -> bool {
+        self.number & LAST != 0
+    }
+
+    /// Returns the packet, marked if its arrival is to be acknowledged.
+    pub(crate) fn acknowledged_if(self, is_acknowledged: bool) -> Self {
+        Self { number: if is_acknowledged { self.number | ACKNOWLEDGED } else { self.number }, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.number & ACKNOWLEDGED != 0
+    }
+
+    /// Visits a packet whose path is the number of links behind it.
+    pub(crate) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { at, message, number, bytes, path } = self;
+        visit_picos(at, visitor);
+        message.visit(visitor);
+        visitor.plain(number);
+        visitor.plain(bytes);
+        visitor.plain(path);
+    }
+}
+
+/// Visits an instant in picoseconds.
+pub(crate) fn visit_picos(picos: &mut u64, visitor: &mut StateVisitor<'_>) {
+    let mut at = SimTime::from_picos(*picos);
+    visitor.time(&mut at);
+    *picos = at.as_picos();
+}
+
+/// Visits an instant until which something is busy, which makes no difference if it has passed.
+pub(crate) fn visit_busy_until(picos: &mut u64, visitor: &mut StateVisitor<'_>) {
+    let mut at = SimTime::from_picos(*picos);
+    visitor.time_from(visitor.now(), &mut at);
+    *picos = at.as_picos();
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+#[inline]
+fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+/// Returns the hash by which a node chooses for a flow, or for one packet of a message. Absolute numbers of messages are not part of
+/// it: what happens again would be another thing each time.
+#[inline]
+pub(crate) fn choice(seed: u64, MessageKey { src, dst, .. }: MessageKey, packet: u32, node: u32) -> u64 {
+    let flow = u64::from(src.get()) << 32 | u64::from(dst.get());
+    mix(mix(flow ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)) ^ u64::from(packet) << 32 ^ u64::from(node))
+}
+
+/// Returns a number below `count` from a hash.
+#[inline]
+pub(crate) fn below(count: usize, hash: u64) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
+}

@@ -1,0 +1,121 @@
+//! Runs messages in one region or several, as the engines do.
+
+use std::collections::BTreeSet;
+
+use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
+use packets::{End, PacketArrival, PacketMachine, PacketParameters, PacketRegion};
+use pdes_core::{Bytes, SimTime};
+
+/// A message: begin \[ps\], source, destination, bytes.
+pub(crate) type Sent = (u64, u32, u32, u64);
+
+/// What happened to messages, in their order, and to packets.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Instants at which the last bytes left \[ps\].
+    pub(crate) left: Vec<u64>,
+    /// Instants at which the last bytes arrived \[ps\].
+    pub(crate) arrived: Vec<u64>,
+    /// All arrivals of packets, in order.
+    pub(crate) packets: Vec<PacketArrival>,
+    pub(crate) hops: u64,
+}
+
+impl Run {
+    pub(crate) fn last(&self) -> u64 {
+        self.arrived.iter().copied().max().unwrap()
+    }
+}
+
+/// Makes a message, with its number as the tag.
+pub(crate) fn message(tag: u32, (at, src, dst, bytes): Sent) -> Message<u32> {
+    let [src, dst] = [src, dst].map(HostId::new);
+    Message { order: tag.into(), ..Message::new(SimTime::from_picos(at), src, dst, Bytes::new(bytes), tag) }
+}
+
+/// Makes the machine of one region.
+pub(crate) fn machine<'p>(platform: &'p Platform, parameters: &PacketParameters) -> PacketMachine<'p> {
+    machine_of(platform, parameters, &vec![0; platform.hosts().len()])
+}
+
+pub(crate) fn machine_of<'p>(
+    platform: &'p Platform,
+    parameters: &PacketParameters,
+    homes: &[u32],
+) -> PacketMachine<'p> {
+    let regions = homes.iter().max().unwrap() + 1;
+    let network = NetworkParameters::preset(Preset::Raw);
+    PacketMachine::new(platform, &network, parameters, (homes, regions)).unwrap()
+}
+
+/// Runs messages on one region.
+pub(crate) fn run(platform: &Platform, parameters: &PacketParameters, messages: &[Sent]) -> Run {
+    run_in(platform, parameters, &vec![0; platform.hosts().len()], messages)
+}
+
+/// Runs messages in regions, span by span.
+pub(crate) fn run_in(
+    platform: &Platform,
+    parameters: &PacketParameters,
+    homes: &[u32],
+    messages: &[Sent],
+) -> Run {
+    let machine = machine_of(platform, parameters, homes);
+    let regions = machine.make_regions(0..machine.regions());
+    let mut regions: Vec<_> = regions.into_iter().map(PacketRegion::with_recorded_arrivals).collect();
+    for (tag, &sent) in (0..).zip(messages) {
+        regions[homes[sent.1 as usize] as usize].send(message(tag, sent)).unwrap();
+    }
+    let mut run = Run {
+        left: vec![u64::MAX; messages.len()],
+        arrived: vec![u64::MAX; messages.len()],
+        packets: Vec::new(),
+        hops: 0,
+    };
+    let span = machine.span().as_picos();
+    let mut done = Vec::new();
+    let next = |region: &mut PacketRegion<'_, '_, u32>| {
+        region.next_event().into_iter().chain(region.next_boundary()).min()
+    };
+    while let Some(at) = regions.iter_mut().filter_map(next).min() {
+        let begin = at.as_picos() / span * span;
+        let [begin, end] = [begin, begin + span].map(SimTime::from_picos);
+        let mut mail = Vec::new();
+        let mut active: BTreeSet<usize> = BTreeSet::new();
+        for (index, region) in regions.iter_mut().enumerate() {
+            if next(region).is_some_and(|at| at < end) {
+                active.insert(index);
+                region.exchange(begin..end);
+                region.take_messages(&mut mail);
+            }
+        }
+        for (to, message) in mail {
+            active.insert(to as usize);
+            regions[to as usize].receive(message);
+        }
+        // No region depends on another one: from the last to the first.
+        for &index in active.iter().rev() {
+            let region = &mut regions[index];
+            while region.next_event().is_some_and(|at| at < end) {
+                region.advance(&mut done);
+                let now = region.now().as_picos();
+                for (tag, end) in done.drain(..) {
+                    let times = if end == End::Left { &mut run.left } else { &mut run.arrived };
+                    assert_eq!(times[tag as usize], u64::MAX, "message {tag} completes once");
+                    times[tag as usize] = now;
+                    if end == End::Both {
+                        run.left[tag as usize] = now;
+                    }
+                }
+            }
+            assert!(!region.is_late());
+        }
+    }
+    for region in &regions {
+        assert_eq!(region.unfinished().next(), None);
+        run.packets.extend(region.recorded_arrivals());
+        run.hops += region.hops();
+    }
+    run.packets.sort_unstable();
+    run
+}

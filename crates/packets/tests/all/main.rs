@@ -1,0 +1,11 @@
+//! Packets against closed forms, htsim and max-min fairness, and in any number of regions.
+
+mod closed_forms;
+mod driver;
+mod htsim;
+mod networks;
+mod refusals;
+mod regions;
+mod routing;
+mod sharing;
+mod state;
