@@ -39,6 +39,8 @@ pub struct Message<T> {
     pub order: u64,
     /// Logical process that submits it. Messages of one process with one time and one order number stay in the order of submission.
     pub submitter: LpId,
+    /// Host at which it is submitted: not the sending one if a rendezvous waited for its receiver.
+    pub origin: HostId,
     /// The host that sends it.
     pub src: HostId,
     /// The host that receives it.
@@ -52,7 +54,7 @@ pub struct Message<T> {
 impl<T> Message<T> {
     /// Makes a message whose order is that of its submission.
     pub fn new(at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Self {
-        Self { at, order: 0, submitter: LpId::new(0), src, dst, size, tag }
+        Self { at, order: 0, submitter: LpId::new(0), origin: src, src, dst, size, tag }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
+use netmodel::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
 use packets::{InFlight, PacketMachine, PacketParameters, PacketRouting};
 use pdes_core::{Bytes, SimTime};
 

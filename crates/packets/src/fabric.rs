@@ -38,6 +38,8 @@ pub(crate) struct Fabric<'m, 'p> {
     first_input: u32,
     /// Number of the nodes that are hosts; they come first.
     hosts: u32,
+    /// Instant from which spans are counted \[ps\].
+    origin: u64,
     nodes: Vec<Node>,
     ports: Vec<Port>,
     /// Packets on their way to each input port, in the order of their arrivals.
@@ -61,8 +63,8 @@ pub(crate) struct Fabric<'m, 'p> {
     partial: FxHashMap<MessageKey, Partial>,
     /// What happens at hosts, for the region to take.
     pub(crate) reports: Vec<Report>,
-    /// Messages to other regions, with the instant of their effect.
-    pub(crate) outgoing: Vec<(u32, u64, FabricMessage)>,
+    /// Messages to other regions.
+    pub(crate) outgoing: Vec<(u32, FabricMessage)>,
     pub(crate) counts: FabricCounts,
     /// All arrivals of packets at hosts, if they are recorded.
     pub(crate) recorded: Option<Vec<PacketArrival>>,
@@ -133,6 +135,8 @@ struct Node {
     inputs: u32,
     /// First word of `occupied`.
     first_word: u32,
+    /// A channel leads to another region.
+    is_at_border: bool,
     /// Number in the graph, which hashes are of.
     number: u32,
     /// Instant in the agenda; [`IDLE`] if there is none.
@@ -240,11 +244,12 @@ impl<'m, 'p> Fabric<'m, 'p> {
                 first_input: entry.first_input - first_input,
                 inputs: entry.inputs,
                 first_word,
+                is_at_border: false,
                 number: entry.node.index() as u32,
                 next: IDLE,
             }
         };
-        let nodes: Vec<Node> = entries.iter().map(node).collect();
+        let mut nodes: Vec<Node> = entries.iter().map(node).collect();
         let hosts = range.clone().filter(|&node| machine.host(node).is_some()).count() as u32;
         let ports = entries.iter().flat_map(|entry| {
             &machine.ports[entry.first_port as usize..(entry.first_port + entry.outputs) as usize]
@@ -263,6 +268,10 @@ impl<'m, 'p> Fabric<'m, 'p> {
             Port { free_at: 0, picos_per_byte: port.picos_per_byte, latency: port.latency, far }
         });
         let ports: Vec<Port> = ports.collect();
+        for node in &mut nodes {
+            let own = &ports[node.first_port as usize..(node.first_port + node.outputs) as usize];
+            node.is_at_border = own.iter().any(|port| matches!(port.far, Far::Remote { .. }));
+        }
         let inputs: u32 = entries.iter().map(|entry| entry.inputs).sum();
         let mut input_rates = vec![0.0; inputs as usize];
         for port in &machine.ports {
@@ -280,6 +289,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             first_port,
             first_input,
             hosts,
+            origin: 0,
             nodes,
             ports,
             rings: vec![VecDeque::new(); inputs as usize],
@@ -311,10 +321,25 @@ impl<'m, 'p> Fabric<'m, 'p> {
         (next != IDLE).then_some(next)
     }
 
-    /// Does what is to be done now: catches up with hosts, and forwards what arrives at switches in the window that begins now and ends at
-    /// `span_end` at the latest. All that hosts send before this instant has been submitted.
-    pub(crate) fn advance(&mut self, now: u64, span_end: u64) {
-        let end = now.saturating_add(self.machine.lookahead).min(span_end);
+    /// Counts spans from an instant at which none is in progress, and sends what leaves hosts before it.
+    pub(crate) fn count_spans_from(&mut self, origin: u64) {
+        self.origin = origin;
+        self.catch_up(origin, origin.saturating_add(self.machine.lookahead));
+    }
+
+    /// Returns the end of the span of an instant, until when all that other regions have sent is known.
+    fn span_end(&self, at: u64) -> u64 {
+        if self.machine.regions() == 1 {
+            return u64::MAX;
+        }
+        let span = self.machine.span().as_picos();
+        (self.origin + at.saturating_sub(self.origin) / span * span).saturating_add(span)
+    }
+
+    /// Does what is to be done now: catches up with hosts, and forwards what arrives at switches in the window that begins now. All that
+    /// hosts send before this instant has been submitted.
+    pub(crate) fn advance(&mut self, now: u64) {
+        let end = now.saturating_add(self.machine.lookahead).min(self.span_end(now));
         let is_window = self.arrivals.next(&self.nodes) <= now;
         // A host's packet that leaves before now arrives before the end of the window at the earliest if its deadline is before that.
         let due_before = if is_window { now.saturating_add(self.machine.lookahead) } else { now + 1 };
@@ -440,7 +465,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             None => arrival,
             Some(header) => {
                 let head = picos(f64::from(header.min(packet.bytes)) * *picos_per_byte);
-                start.saturating_add(head).saturating_add(*latency)
+                start.saturating_add(head.max(1)).saturating_add(*latency)
             }
         };
         match *far {
@@ -452,14 +477,13 @@ impl<'m, 'p> Fabric<'m, 'p> {
             Far::Host { host, .. } if host == packet.message.dst => self.deliver(packet, arrival),
             Far::Host { node, ring, .. } => {
                 if self.push(node, ring, packet) {
-                    let deadline = packet.at.saturating_add(self.machine.lookahead);
+                    let deadline = self.deadline(node, packet.at);
                     self.deadlines.set(&mut self.nodes, node, deadline);
                 }
             }
             Far::Remote { region, input } => {
-                let effect = packet.at;
                 packet.path -= self.routes.known_pair(packet.message).path;
-                self.outgoing.push((region, effect, FabricMessage::Packet { input, packet, tail: arrival }));
+                self.outgoing.push((region, FabricMessage::Packet { input, packet, tail: arrival }));
             }
         }
         left
@@ -491,7 +515,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             if region == self.region {
                 self.acknowledge(message, at);
             } else {
-                self.outgoing.push((region, at, FabricMessage::Acknowledgement { at, message }));
+                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message }));
             }
         }
         if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
@@ -532,7 +556,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
                     match host {
                         None => self.arrivals.set(&mut self.nodes, place, packet.at),
                         Some(_) => {
-                            let deadline = packet.at.saturating_add(self.machine.lookahead);
+                            let deadline = self.deadline(place, packet.at);
                             self.deadlines.set(&mut self.nodes, place, deadline);
                         }
                     }

@@ -6,8 +6,8 @@
 //! flow, by a hash of the packet, or by the lengths of their queues.
 //!
 //! ```
-//! use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
-//! use packets::{End, PacketMachine, PacketParameters};
+//! use netmodel::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+//! use packets::{PacketMachine, PacketParameters};
 //! use pdes_core::{Bytes, SimTime};
 //!
 //! let text = "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
@@ -18,13 +18,18 @@
 //! let mut region = machine.make_regions(0..1).remove(0);
 //! let host = HostId::new;
 //! region.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(4000), "message"))?;
-//! let (mut done, mut ends) = (Vec::new(), Vec::new());
-//! while region.next_event().is_some() {
-//!     region.advance(&mut done);
-//!     ends.extend(done.drain(..).map(|(_, end)| (end, region.now().as_picos())));
+//! let (mut left, mut arrived) = (Vec::new(), Vec::new());
+//! while left.is_empty() {
+//!     region.advance(&mut arrived);
+//!     region.take_left(&mut left);
 //! }
-//! // Four packets of 1 us leave; the last one crosses another link, and each of the two links takes 1 us more.
-//! assert_eq!(ends, [(End::Left, 4_000_000), (End::Arrived, 7_000_000)]);
+//! // Four packets of 1 us have left.
+//! assert_eq!(region.now().as_picos(), 4_000_000);
+//! while arrived.is_empty() {
+//!     region.advance(&mut arrived);
+//! }
+//! // The last one crosses another link, and each of the two links takes 1 us more.
+//! assert_eq!(region.now().as_picos(), 7_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -46,4 +51,4 @@ pub use fabric::PacketArrival;
 pub use machine::PacketMachine;
 pub use packet::MessageKey;
 pub use parameters::{InFlight, PacketParameters, PacketRouting, Queues, Switching};
-pub use region::{End, PacketMessage, PacketRegion};
+pub use region::{PacketMessage, PacketRegion};

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use netmodel::{HostId, LinkId, NetworkGraph, NetworkParameters, NodeId, Platform};
 use pdes_core::SimDuration;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::region::PacketRegion;
 use crate::{PacketError, PacketParameters};
@@ -20,8 +22,6 @@ pub struct PacketMachine<'p> {
     pub(crate) parameters: PacketParameters,
     /// Region of each host.
     pub(crate) homes: Box<[u32]>,
-    /// Host of each rank; empty if messages begin where they are submitted.
-    pub(crate) ranks: Box<[HostId]>,
     /// Nodes, region by region; in a region hosts come first.
     pub(crate) nodes: Vec<NodeEntry>,
     /// First node of each region, and the number of all.
@@ -142,7 +142,6 @@ impl<'p> PacketMachine<'p> {
             network: network.clone(),
             parameters: parameters.clone(),
             homes: homes.into(),
-            ranks: Box::default(),
             nodes,
             first_nodes,
             ports,
@@ -152,12 +151,6 @@ impl<'p> PacketMachine<'p> {
             lookahead,
             span,
         })
-    }
-
-    /// Lets a message that a rank of another host than the sending one submits (a rendezvous whose receiver comes last) begin a latency
-    /// later: the sender has to learn of it. `ranks` has the host of each rank.
-    pub fn with_ranks(self, ranks: impl IntoIterator<Item = HostId>) -> Self {
-        Self { ranks: ranks.into_iter().collect(), ..self }
     }
 
     /// Returns the number of regions.
@@ -172,7 +165,10 @@ impl<'p> PacketMachine<'p> {
     }
 
     /// Makes the idle regions of these numbers, in their order.
-    pub fn make_regions<T: Copy>(&self, numbers: impl Iterator<Item = u32>) -> Vec<PacketRegion<'_, 'p, T>> {
+    pub fn make_regions<T: Copy + Send + Serialize + DeserializeOwned>(
+        &self,
+        numbers: impl Iterator<Item = u32>,
+    ) -> Vec<PacketRegion<'_, 'p, T>> {
         numbers.map(|number| PacketRegion::new(self, number)).collect()
     }
 

@@ -4,27 +4,16 @@ mod state;
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
 use netmodel::{FlowNetwork, HostId, Message, NetworkModel, RouteError};
-use pdes_core::{SimTime, State};
+use pdes_core::{LpId, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashMap;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fabric::{Fabric, FabricMessage, PacketArrival, Report, ReportKind, latency};
 use crate::machine::PacketMachine;
 use crate::packet::MessageKey;
-
-/// The end of a message that a completion tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum End {
-    /// The last byte has left the sender.
-    Left,
-    /// The last byte has arrived.
-    Arrived,
-    /// Both at one instant, or work without two ends.
-    Both,
-}
 
 /// A region of a [`PacketMachine`].
 #[derive(Debug)]
@@ -43,13 +32,14 @@ pub struct PacketRegion<'m, 'p, T> {
     submitted: u64,
     /// What happens to messages later.
     reports: BinaryHeap<Reverse<Report>>,
-    /// Messages for other regions, with the instant of their effect.
-    outgoing: Vec<(u32, SimTime, PacketMessage<T>)>,
-    local_done: Vec<T>,
+    /// Messages for other regions.
+    outgoing: Vec<(u32, PacketMessage<T>)>,
+    /// Tags of messages whose last bytes left at the last event.
+    left: Vec<T>,
     now: SimTime,
     is_late: bool,
-    /// Begin of a span, from which spans are counted.
-    origin: SimTime,
+    /// A cut, from which spans are counted, if what was sent before it is still to be taken.
+    cut: Option<SimTime>,
 }
 
 /// Message between regions.
@@ -74,7 +64,7 @@ struct Begin<T> {
 }
 
 impl<T> Begin<T> {
-    fn key(&self) -> (SimTime, HostId, u64, pdes_core::Rank, u64) {
+    fn key(&self) -> (SimTime, HostId, u64, LpId, u64) {
         let Message { at, order, submitter, src, .. } = self.message;
         (at, src, order, submitter, self.submitted)
     }
@@ -100,7 +90,7 @@ impl<T> Ord for Begin<T> {
     }
 }
 
-impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
+impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p, T> {
     pub(crate) fn new(machine: &'m PacketMachine<'p>, index: u32) -> Self {
         Self {
             machine,
@@ -113,10 +103,10 @@ impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
             submitted: 0,
             reports: BinaryHeap::new(),
             outgoing: Vec::new(),
-            local_done: Vec::new(),
+            left: Vec::new(),
             now: SimTime::ZERO,
             is_late: false,
-            origin: SimTime::ZERO,
+            cut: None,
         }
     }
 
@@ -141,37 +131,6 @@ impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
         self.fabric.counts.hops
     }
 
-    /// Returns the begin of the span of an instant.
-    fn span_of(&self, at: SimTime) -> SimTime {
-        let (origin, span) = (self.origin.as_picos(), self.machine.span().as_picos());
-        SimTime::from_picos(origin + at.as_picos().saturating_sub(origin) / span * span)
-    }
-
-    /// Sends a message, or forwards it to the region of the sending host.
-    ///
-    /// # Errors
-    /// If there is no route.
-    pub fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
-        let Message { at, submitter, src, dst, .. } = message;
-        self.is_late |= at < self.now;
-        if src == dst {
-            return self.local.send(message);
-        }
-        let submitting = self.machine.ranks.get(submitter.index()).copied().unwrap_or(src);
-        let at =
-            if submitting == src { at } else { at.saturating_add(latency(self.machine, submitting, src)?) };
-        let message = Message { at, ..message };
-        let home = self.machine.home(src);
-        if home != self.index {
-            self.machine.platform.route(src, dst, &mut Vec::new())?;
-            self.outgoing.push((home, at, PacketMessage(Content::Begin(message))));
-            return Ok(());
-        }
-        self.fabric.find_route(src, dst)?;
-        self.submit(message);
-        Ok(())
-    }
-
     /// Begins a message of a host of the region at its time.
     fn submit(&mut self, message: Message<T>) {
         if message.at > self.now {
@@ -187,52 +146,78 @@ impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
         let message = self.fabric.begin(at.as_picos(), (src, dst), size.get());
         let message = message.expect("the route was found when the message was submitted");
         self.leaving.insert(message, tag);
-        self.expect_message(at, message, tag);
+        self.expect_message(message, tag);
         self.take_reports();
     }
 
     /// Lets the region of the receiver expect a message.
-    fn expect_message(&mut self, at: SimTime, message: MessageKey, tag: T) {
+    fn expect_message(&mut self, message: MessageKey, tag: T) {
         let home = self.machine.home(message.dst);
         if home == self.index {
             self.arriving.insert(message, tag);
         } else {
-            let first_arrival = at.saturating_add(self.machine.span());
-            self.outgoing.push((home, first_arrival, PacketMessage(Content::Announcement(message, tag))));
+            self.outgoing.push((home, PacketMessage(Content::Announcement(message, tag))));
         }
     }
 
     fn take_reports(&mut self) {
         self.reports.extend(self.fabric.reports.drain(..).map(Reverse));
     }
+}
 
-    /// Runs a computation of `flops` floating-point operations on a host of the region.
-    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+impl<T> NetworkModel<T> for PacketRegion<'_, '_, T>
+where
+    T: Copy + Send + Serialize + DeserializeOwned,
+{
+    type Message = PacketMessage<T>;
+    const BEGINS_ANYWHERE: bool = true;
+    const ENDS_APART: bool = true;
+
+    fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
+        let Message { at, origin, src, dst, .. } = message;
+        self.is_late |= at < self.now;
+        if src == dst {
+            return self.local.send(message);
+        }
+        // The sender has to learn of it.
+        let notice = if origin == src { SimDuration::ZERO } else { latency(self.machine, origin, src)? };
+        let message = Message { at: at.saturating_add(notice), ..message };
+        let home = self.machine.home(src);
+        if home == self.index {
+            self.fabric.find_route(src, dst)?;
+            self.submit(message);
+        } else {
+            self.machine.platform.route(src, dst, &mut Vec::new())?;
+            self.outgoing.push((home, PacketMessage(Content::Begin(message))));
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.is_late |= at < self.now;
         self.local.compute(at, host, flops, tag);
     }
 
-    /// Completes `tag` at an instant.
-    pub fn schedule(&mut self, at: SimTime, tag: T) {
+    fn schedule(&mut self, at: SimTime, tag: T) {
         self.is_late |= at < self.now;
         self.local.schedule(at, tag);
     }
 
-    /// Returns the time of the next event of the region.
-    pub fn next_event(&mut self) -> Option<SimTime> {
+    fn next_event(&mut self) -> Option<SimTime> {
         let report = self.reports.peek().map(|Reverse(report)| SimTime::from_picos(report.at));
         let begin = self.begins.peek().map(|Reverse(begin)| begin.message.at);
         let fabric = self.fabric.next_event().map(SimTime::from_picos);
         [self.local.next_event(), report, begin, fabric].into_iter().flatten().min()
     }
 
-    /// Advances to the next event, and appends the tags completed by then, with the ends that they tell of.
-    pub fn advance(&mut self, done: &mut Vec<(T, End)>) {
+    fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         self.now = now;
         if self.local.next_event() == Some(now) {
-            self.local.advance(&mut self.local_done);
-            done.extend(self.local_done.drain(..).map(|tag| (tag, End::Both)));
+            let first = done.len();
+            self.local.advance(done);
+            // A message inside a host leaves as it arrives.
+            self.left.extend_from_slice(&done[first..]);
         }
         while let Some(Reverse(begin)) = self.begins.peek()
             && begin.message.at <= now
@@ -247,56 +232,37 @@ impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
             self.reports.pop();
             let known = "each end of a message is reported once";
             match kind {
-                ReportKind::Arrived => {
-                    done.push((self.arriving.remove(&message).expect(known), End::Arrived));
-                }
-                ReportKind::Left => done.push((self.leaving.remove(&message).expect(known), End::Left)),
+                ReportKind::Arrived => done.push(self.arriving.remove(&message).expect(known)),
+                ReportKind::Left => self.left.push(self.leaving.remove(&message).expect(known)),
                 ReportKind::Resumed => self.fabric.resume(at, message),
             }
         }
-        let span_end = match self.machine.regions() {
-            1 => SimTime::MAX,
-            _ => self.span_of(now).saturating_add(self.machine.span()),
-        };
-        self.fabric.advance(now.as_picos(), span_end.as_picos());
+        self.fabric.advance(now.as_picos());
         self.take_reports();
     }
 
-    /// Returns the instant of the last event, or of the last boundary.
-    pub fn now(&self) -> SimTime {
+    fn take_left(&mut self, left: &mut Vec<T>) {
+        left.append(&mut self.left);
+    }
+
+    fn now(&self) -> SimTime {
         self.now
     }
 
-    /// Returns the tags of all work that is submitted and not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+    fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let begins = self.begins.iter().map(|Reverse(begin)| begin.message.tag);
         let messages = self.leaving.values().chain(self.arriving.values()).copied();
         self.local.unfinished().chain(begins).chain(messages)
     }
 
-    /// Returns the next boundary at which the region has messages to send.
-    pub fn next_boundary(&self) -> Option<SimTime> {
-        let packets = self.fabric.outgoing.iter().map(|&(_, effect, _)| SimTime::from_picos(effect));
-        let others = self.outgoing.iter().map(|&(_, effect, _)| effect);
-        packets.chain(others).min().map(|effect| self.span_of(effect))
-    }
-
-    /// Takes part in the exchange at the boundary before a span.
-    pub fn exchange(&mut self, span: Range<SimTime>) {
-        self.now = self.now.max(span.start);
-        self.fabric.catch_up_all(span.start.as_picos());
-        self.take_reports();
-    }
-
-    /// Appends the messages to regions that were sent since the last call, each with its receiver.
-    pub fn take_messages(&mut self, messages: &mut Vec<(u32, PacketMessage<T>)>) {
-        messages.extend(self.outgoing.drain(..).map(|(region, _, message)| (region, message)));
+    fn take_messages(&mut self, messages: &mut Vec<(u32, PacketMessage<T>)>) {
+        self.cut = None;
+        messages.append(&mut self.outgoing);
         let packets = self.fabric.outgoing.drain(..);
-        messages.extend(packets.map(|(region, _, packet)| (region, PacketMessage(Content::Fabric(packet)))));
+        messages.extend(packets.map(|(region, packet)| (region, PacketMessage(Content::Fabric(packet)))));
     }
 
-    /// Receives a message of another region.
-    pub fn receive(&mut self, PacketMessage(content): PacketMessage<T>) {
+    fn receive(&mut self, PacketMessage(content): PacketMessage<T>) {
         match content {
             Content::Begin(message) => self.submit(message),
             Content::Announcement(message, tag) => drop(self.arriving.insert(message, tag)),
@@ -308,13 +274,26 @@ impl<'m, 'p, T: Copy> PacketRegion<'m, 'p, T> {
         }
     }
 
-    /// Counts spans from an instant at which none is in progress.
-    pub fn count_spans_from(&mut self, origin: SimTime) {
-        self.origin = origin;
+    fn next_boundary(&self) -> Option<SimTime> {
+        self.cut
     }
 
-    /// Returns whether work came too late to be simulated in the order of time.
-    pub fn is_late(&self) -> bool {
+    /// Sends what leaves hosts before a cut: other regions have to know of it there.
+    fn count_spans_from(&mut self, origin: SimTime) {
+        self.fabric.count_spans_from(origin.as_picos());
+        self.take_reports();
+        self.cut = Some(origin).filter(|_| !self.fabric.outgoing.is_empty());
+    }
+
+    /// Work is late for an instant that this region has passed, because a rank of another region woke its rank without delay.
+    fn is_late(&self) -> bool {
         self.is_late
+    }
+
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>)
+    where
+        T: State + Serialize + DeserializeOwned,
+    {
+        State::visit(self, visitor);
     }
 }

@@ -161,7 +161,9 @@ where
         let tag = NetworkTag::Ranks(completion);
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let sent = self.network.send(Message { at, order, submitter, src, dst, size: bytes, tag });
+                let origin = self.lp_hosts[submitter.index()];
+                let message = Message { at, order, submitter, origin, src, dst, size: bytes, tag };
+                let sent = self.network.send(message);
                 sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { flops } => {

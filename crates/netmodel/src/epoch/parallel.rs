@@ -368,7 +368,7 @@ mod tests {
         let [src, dst] = [4, u32::MAX].map(HostId::new);
         let (size, tag) = (Bytes::new(1 << 50), u64::MAX - 2);
         let (at, submitter) = (SimTime::from_picos(8), LpId::new(9));
-        let request = Message { at, order: u64::MAX, submitter, src, dst, size, tag };
+        let request = Message { at, order: u64::MAX, submitter, origin: src, src, dst, size, tag };
         let kinds = [
             MessageKind::Request(request),
             MessageKind::Update(FlowUpdate::Announcement { flow, spec: MessageSpec { src, dst, size, tag } }),

@@ -9,11 +9,6 @@ use crate::machine::MAX_WINDOW;
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
 
 impl Fabric<'_, '_> {
-    /// Sends all that leaves hosts before now.
-    pub(crate) fn catch_up_all(&mut self, now: u64) {
-        self.catch_up(now, now.saturating_add(self.machine.lookahead));
-    }
-
     /// Finds the route between two hosts.
     ///
     /// # Errors
@@ -110,17 +105,27 @@ impl Fabric<'_, '_> {
     /// Sets the instant at which a host has to be caught up with.
     pub(super) fn set_deadline(&mut self, node: u32) {
         let Node { first_port, outputs, first_input, inputs, .. } = self.nodes[node as usize];
-        let lookahead = self.machine.lookahead;
         let rings = &self.rings[first_input as usize..(first_input + inputs) as usize];
-        let forwarded =
-            rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at.saturating_add(lookahead));
+        let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
+        let forwarded = forwarded.map(|at| self.deadline(node, at));
         let own = (first_port..first_port + outputs).map(|port| {
             let time =
                 super::transmission(self.machine.packet_size(), self.ports[port as usize].picos_per_byte);
-            self.injections[port as usize].deadline(&self.streams, time, lookahead)
+            let injection = &self.injections[port as usize];
+            injection.deadline(&self.streams, time, self.deadline(node, injection.free_at))
         });
-        let deadline = forwarded.chain(own).min().unwrap_or(IDLE);
+        let deadline = forwarded.into_iter().chain(own).min().unwrap_or(IDLE);
         self.deadlines.set(&mut self.nodes, node, deadline);
+    }
+
+    /// Returns the instant at which a host has to be caught up with because of a packet that leaves it: before the packet can arrive, and
+    /// if it may go to another region, before that one begins the next span.
+    pub(super) fn deadline(&self, node: u32, at: u64) -> u64 {
+        let latest = at.saturating_add(self.machine.lookahead);
+        if !self.nodes[node as usize].is_at_border {
+            return latest;
+        }
+        latest.min(self.span_end(at) - 1).max(at.saturating_add(1))
     }
 
     /// Begins to send a message of `bytes` from a host of the region to another host. All that leaves the host before this instant may be

@@ -116,13 +116,12 @@ impl Stream {
 
 impl Injection {
     /// Returns the instant at which the host has to be caught up with: just after a message sends its last packet or has to wait, as what
-    /// follows depends on that, and at most `lookahead` after the next packet. A packet takes `time`.
-    pub(super) fn deadline(&self, streams: &[Stream], time: u64, lookahead: u64) -> u64 {
+    /// follows depends on that, and at the `latest` instant otherwise. A packet takes `time`.
+    pub(super) fn deadline(&self, streams: &[Stream], time: u64, latest: u64) -> u64 {
         if self.queue.is_empty() {
             return IDLE;
         }
         let mut at = self.free_at;
-        let latest = self.free_at.saturating_add(lookahead);
         for round in 1.. {
             for &place in &self.queue {
                 let stream = &streams[place as usize];

@@ -5,7 +5,7 @@ use pdes_core::{State, StateVisitor};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::injection::{Injection, Stream};
-use super::{Agenda, Fabric, FabricCounts, FabricMessage, IDLE, Partial, Report};
+use super::{Agenda, Fabric, FabricCounts, IDLE, Partial, Report};
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
 /// Visits a map by messages, in their order.
@@ -39,6 +39,7 @@ impl State for Fabric<'_, '_> {
             first_port: _,
             first_input: _,
             hosts: _,
+            origin,
             nodes: _,
             ports,
             rings,
@@ -89,14 +90,12 @@ impl State for Fabric<'_, '_> {
             visitor.plain(all);
             visit_picos(latest, visitor);
         });
-        if !visitor.saves_whole(outgoing) {
-            visitor.compare(&outgoing.len());
-            for (region, effect, message) in outgoing {
-                visitor.plain(region);
-                visit_picos(effect, visitor);
-                message.visit(visitor);
-            }
+        // Messages are taken before a cut.
+        if !outgoing.is_empty() {
+            visitor.refuse();
         }
+        // After a cut, spans are counted from there.
+        visitor.saved(origin);
         visitor.counter(packets);
         visitor.counter(hops);
         self.move_paths(u32::wrapping_add);
@@ -173,24 +172,6 @@ impl Stream {
         acknowledged.iter_mut().for_each(|at| visit_picos(at, visitor));
         visitor.compare(&waits.map(|until| until.is_some()));
         waits.iter_mut().flatten().for_each(|until| visit_picos(until, visitor));
-    }
-}
-
-impl FabricMessage {
-    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        match self {
-            Self::Packet { input, packet, tail } => {
-                visitor.variant(0);
-                visitor.plain(input);
-                packet.visit(visitor);
-                visit_picos(tail, visitor);
-            }
-            Self::Acknowledgement { at, message } => {
-                visitor.variant(1);
-                visit_picos(at, visitor);
-                message.visit(visitor);
-            }
-        }
     }
 }
 

@@ -5,12 +5,12 @@ use pdes_core::{State, StateVisitor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Content, PacketMessage, PacketRegion};
+use super::PacketRegion;
 use crate::fabric::visit_by_message;
 
 impl<T> State for PacketRegion<'_, '_, T>
 where
-    T: Copy + State + Serialize + DeserializeOwned,
+    T: Copy + Send + State + Serialize + DeserializeOwned,
 {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self {
@@ -24,10 +24,10 @@ where
             submitted,
             reports,
             outgoing,
-            local_done: _,
+            left,
             now,
             is_late,
-            origin,
+            cut: _,
         } = self;
         visitor.context(machine.nodes.len() as u64);
         NetworkModel::visit(local, visitor);
@@ -38,37 +38,13 @@ where
         begins.visit(visitor);
         visitor.saved(submitted);
         reports.visit(visitor);
-        if !visitor.saves_whole(outgoing) {
-            visitor.compare(&outgoing.len());
-            for (region, effect, PacketMessage(content)) in outgoing {
-                visitor.plain(region);
-                effect.visit(visitor);
-                content.visit(visitor);
-            }
+        // Messages are taken before a cut, and ends are told of.
+        if !outgoing.is_empty() || !left.is_empty() {
+            visitor.refuse();
         }
         if !visitor.is_observing() {
             now.visit(visitor);
         }
         is_late.visit(visitor);
-        // After a cut, spans are counted from there.
-        visitor.saved(origin);
-    }
-}
-
-impl<T: Copy + State + Serialize + DeserializeOwned> Content<T> {
-    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        match self {
-            Self::Begin(message) => {
-                visitor.variant(0);
-                message.visit(visitor);
-            }
-            Self::Announcement(message, tag) => {
-                visitor.variant(1);
-                message.visit(visitor);
-                tag.visit(visitor);
-            }
-            // The network keeps its messages itself until they are taken.
-            Self::Fabric(_) => visitor.refuse(),
-        }
     }
 }

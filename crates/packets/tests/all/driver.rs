@@ -1,9 +1,7 @@
 //! Runs messages in one region or several, as the engines do.
 
-use std::collections::BTreeSet;
-
-use netmodel::{HostId, Message, NetworkParameters, Platform, Preset};
-use packets::{End, PacketArrival, PacketMachine, PacketParameters, PacketRegion};
+use netmodel::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+use packets::{PacketArrival, PacketMachine, PacketParameters, PacketRegion};
 use pdes_core::{Bytes, SimTime};
 
 /// A message: begin \[ps\], source, destination, bytes.
@@ -48,6 +46,18 @@ pub(crate) fn machine_of<'p>(
     PacketMachine::new(platform, &network, parameters, (homes, regions)).unwrap()
 }
 
+/// The end of a message, and its tag.
+pub(crate) type Ended = (&'static str, u32);
+
+/// Advances a region to its next event.
+pub(crate) fn step(region: &mut PacketRegion<'_, '_, u32>, ended: &mut Vec<Ended>) {
+    let (mut left, mut arrived) = (Vec::new(), Vec::new());
+    region.advance(&mut arrived);
+    region.take_left(&mut left);
+    ended.extend(left.into_iter().map(|tag| ("left", tag)));
+    ended.extend(arrived.into_iter().map(|tag| ("arrived", tag)));
+}
+
 /// Runs messages on one region.
 pub(crate) fn run(platform: &Platform, parameters: &PacketParameters, messages: &[Sent]) -> Run {
     run_in(platform, parameters, &vec![0; platform.hosts().len()], messages)
@@ -73,42 +83,33 @@ pub(crate) fn run_in(
         hops: 0,
     };
     let span = machine.span().as_picos();
-    let mut done = Vec::new();
+    let mut ended = Vec::new();
     let next = |region: &mut PacketRegion<'_, '_, u32>| {
         region.next_event().into_iter().chain(region.next_boundary()).min()
     };
     while let Some(at) = regions.iter_mut().filter_map(next).min() {
         let begin = at.as_picos() / span * span;
-        let [begin, end] = [begin, begin + span].map(SimTime::from_picos);
-        let mut mail = Vec::new();
-        let mut active: BTreeSet<usize> = BTreeSet::new();
-        for (index, region) in regions.iter_mut().enumerate() {
-            if next(region).is_some_and(|at| at < end) {
-                active.insert(index);
-                region.exchange(begin..end);
-                region.take_messages(&mut mail);
-            }
-        }
-        for (to, message) in mail {
-            active.insert(to as usize);
-            regions[to as usize].receive(message);
-        }
+        let end = SimTime::from_picos(begin + span);
         // No region depends on another one: from the last to the first.
-        for &index in active.iter().rev() {
-            let region = &mut regions[index];
+        for region in regions.iter_mut().rev() {
             while region.next_event().is_some_and(|at| at < end) {
-                region.advance(&mut done);
+                step(region, &mut ended);
                 let now = region.now().as_picos();
-                for (tag, end) in done.drain(..) {
-                    let times = if end == End::Left { &mut run.left } else { &mut run.arrived };
-                    assert_eq!(times[tag as usize], u64::MAX, "message {tag} completes once");
+                for (end, tag) in ended.drain(..) {
+                    let times = if end == "left" { &mut run.left } else { &mut run.arrived };
+                    assert_eq!(times[tag as usize], u64::MAX, "message {tag} has {end} once");
                     times[tag as usize] = now;
-                    if end == End::Both {
-                        run.left[tag as usize] = now;
-                    }
                 }
             }
             assert!(!region.is_late());
+        }
+        let mut mail = Vec::new();
+        loop {
+            regions.iter_mut().for_each(|region| region.take_messages(&mut mail));
+            if mail.is_empty() {
+                break;
+            }
+            mail.drain(..).for_each(|(to, message)| regions[to as usize].receive(message));
         }
     }
     for region in &regions {

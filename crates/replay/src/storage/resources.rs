@@ -206,7 +206,8 @@ impl<'a> StorageResources<'a> {
         for ServerMessage { from, to, bytes, order, client, packet } in messages {
             let submitter = client.lp;
             let tag = NetworkTag::Packet(submitter, packet);
-            let message = Message { at: now, order, submitter, src: from, dst: to, size: bytes, tag };
+            let message =
+                Message { at: now, order, submitter, origin: from, src: from, dst: to, size: bytes, tag };
             send(network, message);
         }
         ended.into_iter().for_each(|waiter| self.access_ended(network, now, waiter));
@@ -350,7 +351,7 @@ fn send_shared<N: NetworkModel<NetworkTag>>(
 ) {
     let (submitter, size) = (tag.owner(), Bytes::new(access.bytes));
     let tag = NetworkTag::SharedAccess(number);
-    send(network, Message { at, order: 0, submitter, src, dst, size, tag });
+    send(network, Message { at, order: 0, submitter, origin: src, src, dst, size, tag });
 }
 
 /// Sends a message without an envelope.

@@ -172,7 +172,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
     const BEGINS_ANYWHERE: bool = true;
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
-        let Message { at, order, submitter, src, dst, size, tag } = message;
+        let Message { at, order, submitter, origin, src, dst, size, tag } = message;
         if src == dst {
             self.is_late |= at < self.now;
             return self.local.send(message);
@@ -187,7 +187,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
         };
         debug_assert_eq!(regions[0], self.index, "a rank of the region sends or receives the message");
         let tag = RoutedTag { tag, regions };
-        let message = Message { at, order, submitter, src, dst, size, tag };
+        let message = Message { at, order, submitter, origin, src, dst, size, tag };
         let links = self.links_of(route);
         self.starting.push(StartingFlow { begin, message, links });
         self.first_begin = earlier(self.first_begin, Some(begin));

@@ -169,6 +169,7 @@ proptest! {
             at: SimTime::from_picos(at / 500 * 500_000),
             order: tag as u64 % 3,
             submitter: LpId::new(dst),
+            origin: HostId::new(src),
             src: HostId::new(src),
             dst: HostId::new(dst),
             size: Bytes::new(size),
