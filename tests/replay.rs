@@ -52,6 +52,8 @@ mod memory;
 mod mistakes;
 #[path = "replay/network_models.rs"]
 mod network_models;
+#[path = "replay/packets.rs"]
+mod packets;
 #[path = "replay/pages.rs"]
 mod pages;
 #[path = "replay/parts.rs"]

@@ -49,6 +49,7 @@ fn the_combinations_are_those_of_the_program() {
         column("exact `flow`", "flow", false, merged),
         column("exact `flow`, [separable](parallel.md#exact-contention-on-threads)", "flow", false, window),
         column("`flow` with [epochs](epochs.md)", "flow", true, window),
+        column("[`packets`](packets.md)", "packets", false, merged),
         column("[`loggops`](goal.md)", "loggops", false, merged),
     ];
     // Epochs are a column.

@@ -22,12 +22,20 @@ pub struct Capabilities {
     pub cores: bool,
     /// Resources [change](crate::ResourceChanges) as the platform says.
     pub changes: bool,
+    /// Factors of latency and rate, the TCP window and cross traffic of [`NetworkParameters`](crate::NetworkParameters) have an effect.
+    pub factors: bool,
 }
 
 impl Capabilities {
     /// The capabilities of a model that only does what [`NetworkModel`] requires.
-    pub const NONE: Self =
-        Self { checkpoint: false, fast_forward: false, links: false, cores: false, changes: false };
+    pub const NONE: Self = Self {
+        checkpoint: false,
+        fast_forward: false,
+        links: false,
+        cores: false,
+        changes: false,
+        factors: false,
+    };
 }
 
 /// A message from one host to another, with its place in the order of messages.

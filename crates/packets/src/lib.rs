@@ -6,15 +6,14 @@
 //! flow, by a hash of the packet, or by the lengths of their queues.
 //!
 //! ```
-//! use netmodel::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+//! use netmodel::{HostId, Message, NetworkModel, Platform};
 //! use packets::{PacketMachine, PacketParameters};
 //! use pdes_core::{Bytes, SimTime};
 //!
 //! let text = "topology = { kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
 //! let platform = Platform::from_toml(text, "flat.toml")?;
 //! let parameters = PacketParameters { packet_bytes: 1000, ..PacketParameters::default() };
-//! let network = NetworkParameters::preset(Preset::Raw);
-//! let machine = PacketMachine::new(&platform, &network, &parameters, (&[0, 0, 0], 1))?;
+//! let machine = PacketMachine::new(&platform, &parameters, (&[0, 0, 0], 1))?;
 //! let mut region = machine.make_regions(0..1).remove(0);
 //! let host = HostId::new;
 //! region.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(4000), "message"))?;
@@ -45,6 +44,7 @@ mod machine;
 mod packet;
 mod parameters;
 mod region;
+mod statistics;
 
 pub use error::PacketError;
 pub use fabric::PacketArrival;
@@ -52,3 +52,4 @@ pub use machine::PacketMachine;
 pub use packet::MessageKey;
 pub use parameters::{InFlight, PacketParameters, PacketRouting, Queues, Switching};
 pub use region::{PacketMessage, PacketRegion};
+pub use statistics::PacketStatistics;

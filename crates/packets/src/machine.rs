@@ -5,7 +5,7 @@ mod switch_regions;
 
 use std::ops::Range;
 
-use netmodel::{HostId, LinkId, NetworkGraph, NetworkParameters, NodeId, Platform};
+use netmodel::{HostId, LinkId, NetworkGraph, NodeId, Platform};
 use pdes_core::SimDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,6 @@ use outputs::OutputTable;
 #[derive(Debug)]
 pub struct PacketMachine<'p> {
     pub(crate) platform: &'p Platform,
-    pub(crate) network: NetworkParameters,
     pub(crate) parameters: PacketParameters,
     /// Region of each host.
     pub(crate) homes: Box<[u32]>,
@@ -60,13 +59,16 @@ pub(crate) struct PortEntry {
     pub(crate) input: u32,
 }
 
+/// Number of routes of each host that are checked before a run.
+const CHECKED_ROUTES: u32 = 16;
+
 /// Largest length of a window \[ps\]: instants in it, and in the one before, are sorted in 32 bits.
 pub(crate) const MAX_WINDOW: u64 = 1 << 31;
 
 impl<'p> PacketMachine<'p> {
     /// Makes an idle machine; `homes` has the region of each host, below `regions`.
     ///
-    /// Rates and latencies are those of the platform. Of `network` only what concerns messages inside a host is used.
+    /// Rates and latencies are those of the platform.
     ///
     /// # Errors
     /// If the links of the platform form no graph, if one has no latency, and if parameters make no sense on it.
@@ -75,7 +77,6 @@ impl<'p> PacketMachine<'p> {
     /// If a host has no home.
     pub fn new(
         platform: &'p Platform,
-        network: &NetworkParameters,
         parameters: &PacketParameters,
         (homes, regions): (&[u32], u32),
     ) -> Result<Self, PacketError> {
@@ -137,9 +138,8 @@ impl<'p> PacketMachine<'p> {
             }
         }
         let outputs = OutputTable::new(&graph, parameters.routing, &places, &nodes)?;
-        Ok(Self {
+        let machine = Self {
             platform,
-            network: network.clone(),
             parameters: parameters.clone(),
             homes: homes.into(),
             nodes,
@@ -150,7 +150,41 @@ impl<'p> PacketMachine<'p> {
             outputs,
             lookahead,
             span,
-        })
+        };
+        machine.check_some_routes()?;
+        Ok(machine)
+    }
+
+    /// Checks some routes of each host, so that a platform with broken ones is refused before the run.
+    fn check_some_routes(&self) -> Result<(), PacketError> {
+        let hosts = self.homes.len() as u32;
+        let mut links = Vec::new();
+        for src in 0..hosts {
+            for step in (0..CHECKED_ROUTES).map(|number| 1 + number * hosts / CHECKED_ROUTES) {
+                let [src, dst] = [src, (src + step) % hosts].map(HostId::new);
+                if src != dst && self.platform.route(src, dst, &mut links).is_ok() {
+                    self.check_route(src, dst, &links)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each link of a route begins where the one before ends.
+    pub(crate) fn check_route(&self, src: HostId, dst: HostId, links: &[LinkId]) -> Result<(), PacketError> {
+        let ends = |link: LinkId| {
+            let port = self.port_of(link);
+            let from = self.nodes.partition_point(|node| node.first_port <= port) as u32 - 1;
+            (from, self.input_nodes[self.ports[port as usize].input as usize])
+        };
+        for pair in links.windows(2) {
+            if ends(pair[0]).1 != ends(pair[1]).0 {
+                let [src, dst] = [src, dst].map(|host| self.platform.host(host).name.clone());
+                let link = self.platform.link(pair[1]).name.clone();
+                return Err(PacketError::BrokenRoute { src, dst, link });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of regions.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Parameters of the model `packets`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-page" = "packets.md"))]
 pub struct PacketParameters {
     /// Where packets wait.
     pub queues: Queues,

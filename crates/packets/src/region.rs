@@ -5,7 +5,7 @@ mod state;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use netmodel::{FlowNetwork, HostId, Message, NetworkModel, RouteError};
+use netmodel::{FlowNetwork, HostId, Message, NetworkModel, NetworkParameters, Preset, RouteError};
 use pdes_core::{LpId, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
@@ -40,6 +40,25 @@ pub struct PacketRegion<'m, 'p, T> {
     is_late: bool,
     /// A cut, from which spans are counted, if what was sent before it is still to be taken.
     cut: Option<SimTime>,
+}
+
+impl<T> PacketRegion<'_, '_, T> {
+    /// Records all arrivals of packets at hosts.
+    pub fn with_recorded_arrivals(mut self) -> Self {
+        self.fabric.recorded = Some(Vec::new());
+        self
+    }
+
+    /// Returns the arrivals so far, in no order; none unless they are [recorded](Self::with_recorded_arrivals).
+    pub fn recorded_arrivals(&self) -> &[PacketArrival] {
+        self.fabric.recorded.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the number of packets that have arrived at hosts of the region, or are certain to, and that of the links of the region that
+    /// packets have crossed.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.fabric.counts.packets, self.fabric.counts.hops)
+    }
 }
 
 /// Message between regions.
@@ -95,7 +114,7 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
         Self {
             machine,
             index,
-            local: FlowNetwork::new(machine.platform, &machine.network),
+            local: FlowNetwork::new(machine.platform, &NetworkParameters::preset(Preset::Raw)),
             fabric: Fabric::new(machine, index),
             leaving: FxHashMap::default(),
             arriving: FxHashMap::default(),
@@ -108,27 +127,6 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
             is_late: false,
             cut: None,
         }
-    }
-
-    /// Records all arrivals of packets at hosts.
-    pub fn with_recorded_arrivals(mut self) -> Self {
-        self.fabric.recorded = Some(Vec::new());
-        self
-    }
-
-    /// Returns the arrivals so far, in no order; none unless they are [recorded](Self::with_recorded_arrivals).
-    pub fn recorded_arrivals(&self) -> &[PacketArrival] {
-        self.fabric.recorded.as_deref().unwrap_or_default()
-    }
-
-    /// Returns the number of packets that have arrived at hosts of the region, or are certain to.
-    pub fn packets(&self) -> u64 {
-        self.fabric.counts.packets
-    }
-
-    /// Returns the number of links of the region that packets have crossed.
-    pub fn hops(&self) -> u64 {
-        self.fabric.counts.hops
     }
 
     /// Begins a message of a host of the region at its time.
@@ -175,8 +173,8 @@ where
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let Message { at, origin, src, dst, .. } = message;
-        self.is_late |= at < self.now;
         if src == dst {
+            self.is_late |= at < self.now;
             return self.local.send(message);
         }
         // The sender has to learn of it.
@@ -184,6 +182,7 @@ where
         let message = Message { at: at.saturating_add(notice), ..message };
         let home = self.machine.home(src);
         if home == self.index {
+            self.is_late |= message.at < self.now;
             self.fabric.find_route(src, dst)?;
             self.submit(message);
         } else {

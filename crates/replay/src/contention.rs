@@ -177,7 +177,8 @@ impl RegionPlan {
         Ok((epoch > SimDuration::ZERO).then(|| Self::of_regions(regions, platform, epoch)))
     }
 
-    fn of_regions(regions: Regions, platform: &Platform, epoch: SimDuration) -> Self {
+    /// Makes the plan of regions with spans of this length.
+    pub(crate) fn of_regions(regions: Regions, platform: &Platform, epoch: SimDuration) -> Self {
         let hosts = (0..platform.hosts().len() as u32).map(HostId::new);
         let hosts = hosts.map(|host| regions.of_host(host).get()).collect();
         Self { hosts, count: regions.count(), span: epoch, regions: Some(regions) }

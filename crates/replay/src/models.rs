@@ -8,7 +8,8 @@ use std::sync::Once;
 
 use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, EpochSummary};
 use netmodel::{Capabilities, EpochNetwork, FlowNetwork, Platform, UncontendedNetwork, WindowMachine};
-use pdes_core::ExchangeCounts;
+use packets::{PacketMachine, PacketParameters, PacketRegion, PacketStatistics};
+use pdes_core::{ExchangeCounts, RegionIndex, SimDuration};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -92,8 +93,14 @@ pub struct RegionalNetwork {
 pub type RegionPlanner = fn(&Job, &Platform) -> Result<Option<RegionPlan>, RunError>;
 
 /// Abilities of flows, at every event and in epochs.
-const FLOWS: Capabilities =
-    Capabilities { checkpoint: true, fast_forward: true, links: true, cores: true, changes: true };
+const FLOWS: Capabilities = Capabilities {
+    checkpoint: true,
+    fast_forward: true,
+    links: true,
+    cores: true,
+    changes: true,
+    factors: true,
+};
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
 /// network says of itself.
@@ -106,7 +113,7 @@ pub type Replayer = fn(OrderedReplay<'_>) -> Result<Outcome, RunError>;
 pub type RegionalReplayer = fn(RegionalReplay<'_>) -> Result<RegionalOutcome, RunError>;
 
 /// All network models, the default first.
-pub static MODELS: [Model; 3] = [
+pub static MODELS: [Model; 4] = [
     Model {
         key: "flow",
         former_key: None,
@@ -139,12 +146,7 @@ pub static MODELS: [Model; 3] = [
         description: "No contention.",
         section: None,
         network: Some(Network {
-            capabilities: Capabilities {
-                checkpoint: true,
-                fast_forward: true,
-                changes: true,
-                ..Capabilities::NONE
-            },
+            capabilities: Capabilities { links: false, cores: false, ..FLOWS },
             replay: |replay| {
                 let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
                 replay.on(network).map(|(outcome, _)| outcome)
@@ -163,6 +165,46 @@ pub static MODELS: [Model; 3] = [
         }),
         with_epochs: None,
         parallelism: Parallelism::Uncontended,
+    },
+    Model {
+        key: "packets",
+        former_key: None,
+        description: "Packets wait in the queues of switches, computations share cores.",
+        section: Some(ModelSection::of::<PacketParameters>()),
+        network: Some(Network {
+            capabilities: Capabilities { links: false, factors: false, ..FLOWS },
+            replay: |replay| {
+                let hosts = vec![0; replay.platform().hosts().len()];
+                let machine = packets_on(replay.platform(), replay.model_parameters(), (&hosts, 1))?;
+                let region = machine.make_regions(0..1).remove(0);
+                let (outcome, region) = replay.on(region)?;
+                let statistics = PacketStatistics::new([region.counts()], outcome.replay_time);
+                Ok(Outcome { model_statistics: serde_json::to_value(statistics).ok(), ..outcome })
+            },
+            regions: Some(RegionalNetwork {
+                plan: Some(|job, platform| {
+                    let plan =
+                        RegionPlan::of_regions(job.regions.partition(platform)?, platform, SimDuration::ZERO);
+                    let machine = packets_on(platform, &job.model_parameters, (&plan.hosts, plan.count))?;
+                    let span = machine.span();
+                    Ok((plan.count > 1).then_some(RegionPlan { span, ..plan }))
+                }),
+                replay: |replay| {
+                    let hosts = (replay.hosts(), replay.count());
+                    let machine = packets_on(replay.platform(), replay.model_parameters(), hosts)?;
+                    let networks = machine.make_regions(replay.numbers());
+                    let mut done = replay.on(networks)?;
+                    let own: Vec<(u64, u64)> = done.networks.iter().map(PacketRegion::counts).collect();
+                    let counts = done.gather(own)?.into_iter().flatten();
+                    Ok(done.into_outcome(|outcome| {
+                        let statistics = PacketStatistics::new(counts, outcome.replay_time);
+                        Outcome { model_statistics: serde_json::to_value(statistics).ok(), ..outcome }
+                    }))
+                },
+            }),
+        }),
+        with_epochs: None,
+        parallelism: Parallelism::Regions,
     },
     Model {
         key: "loggops",
@@ -216,6 +258,16 @@ fn in_epochs(replay: RegionalReplay<'_>) -> Result<RegionalOutcome, RunError> {
         None
     };
     Ok(done.into_outcome(|outcome| Outcome { epochs, links, ..outcome }))
+}
+
+/// Makes the machine of the model `packets`, whose section of the configuration was checked.
+fn packets_on<'p>(
+    platform: &'p Platform,
+    parameters: &toml::Table,
+    hosts: (&[RegionIndex], u32),
+) -> Result<PacketMachine<'p>, RunError> {
+    let parameters: PacketParameters = parameters.clone().try_into().expect("the section was checked");
+    PacketMachine::new(platform, &parameters, hosts).map_err(|error| RunError::Network(Box::new(error)))
 }
 
 impl Model {

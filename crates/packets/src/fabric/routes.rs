@@ -45,6 +45,10 @@ impl StaticRoutes {
         if !self.pairs.contains_key(&(src, dst)) {
             let (mut there, mut back) = (Vec::new(), Vec::new());
             machine.platform.route(src, dst, &mut there)?;
+            if let Err(error) = machine.check_route(src, dst, &there) {
+                // A platform of which some routes are broken is refused earlier, with next to no exception.
+                panic!("{error}");
+            }
             let mut path = 0;
             if machine.outputs.is_none() {
                 path = self.ports.len() as u32;

@@ -1,6 +1,6 @@
 //! Runs messages in one region or several, as the engines do.
 
-use netmodel::{HostId, Message, NetworkModel, NetworkParameters, Platform, Preset};
+use netmodel::{HostId, Message, NetworkModel, Platform};
 use packets::{PacketArrival, PacketMachine, PacketParameters, PacketRegion};
 use pdes_core::{Bytes, SimTime};
 
@@ -42,8 +42,7 @@ pub(crate) fn machine_of<'p>(
     homes: &[u32],
 ) -> PacketMachine<'p> {
     let regions = homes.iter().max().unwrap() + 1;
-    let network = NetworkParameters::preset(Preset::Raw);
-    PacketMachine::new(platform, &network, parameters, (homes, regions)).unwrap()
+    PacketMachine::new(platform, parameters, (homes, regions)).unwrap()
 }
 
 /// The end of a message, and its tag.
@@ -115,7 +114,7 @@ pub(crate) fn run_in(
     for region in &regions {
         assert_eq!(region.unfinished().next(), None);
         run.packets.extend(region.recorded_arrivals());
-        run.hops += region.hops();
+        run.hops += region.counts().1;
     }
     run.packets.sort_unstable();
     run

@@ -1,14 +1,13 @@
 //! What cannot be simulated is refused by name.
 
-use netmodel::{GraphError, NetworkParameters, Platform, Preset};
+use netmodel::{GraphError, Platform, RoutingRule};
 use packets::{PacketError, PacketMachine, PacketParameters, PacketRouting};
 
 use crate::networks::network;
 
 fn refusal(platform: &Platform, parameters: &PacketParameters) -> PacketError {
     let homes = vec![0; platform.hosts().len()];
-    let network = NetworkParameters::preset(Preset::Raw);
-    PacketMachine::new(platform, &network, parameters, (&homes, 1)).unwrap_err()
+    PacketMachine::new(platform, parameters, (&homes, 1)).unwrap_err()
 }
 
 #[test]
@@ -20,6 +19,16 @@ fn links_need_latency_and_two_directions() {
     let shared = network("kind = 'cluster', hosts = 3, sharing = 'shared'", 1.0, 100.0);
     let link = shared.links()[0].name.clone();
     assert_eq!(refusal(&shared, &parameters), PacketError::Graph(GraphError::HalfDuplex { link }));
+}
+
+#[test]
+fn routes_are_paths() {
+    let shape =
+        "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 4, green = 1, nodes = 2";
+    let mut dragonfly = network(shape, 1.0, 100.0);
+    dragonfly.set_routing_rule(RoutingRule::Simgrid);
+    let refused = refusal(&dragonfly, &PacketParameters::default());
+    assert!(matches!(refused, PacketError::BrokenRoute { .. }), "{refused}");
 }
 
 #[test]

@@ -1,152 +1,133 @@
 //! Checkpoints, and iterations that happen again.
 
 use netmodel::NetworkModel;
-use packets::{InFlight, PacketParameters, PacketRouting};
+use packets::{InFlight, PacketMachine, PacketParameters, PacketRegion, PacketRouting};
 use pdes_core::{Observation, SimDuration, SimTime, load_state, save_state};
 
-use crate::driver::{Sent, machine, message, step};
+use crate::driver::{Ended, Sent, machine, message, step};
 use crate::networks::{fat_tree, network};
 
-fn parameters(routing: PacketRouting, in_flight: InFlight) -> PacketParameters {
-    PacketParameters { packet_bytes: 1000, routing, in_flight, ..PacketParameters::default() }
-}
+type Region<'m, 'p> = PacketRegion<'m, 'p, u32>;
 
-/// Each host sends to the next one, to the one after four, and to the opposite one.
-fn halo(at: u64) -> Vec<Sent> {
-    let sent =
-        |host: u32| [1, 4, 8].map(|step| (at, host, (host + step) % 16, 20_000 + 100 * u64::from(step)));
-    (0..16).flat_map(sent).collect()
-}
-
-#[test]
-fn a_region_continues_from_its_saved_state() {
-    let platform = network(&fat_tree(4), 12.5, 500.0);
-    for routing in [PacketRouting::Minimal, PacketRouting::Spray, PacketRouting::Adaptive] {
-        for in_flight in [InFlight::Unlimited, InFlight::Loop] {
-            let machine = machine(&platform, &parameters(routing, in_flight));
-            let mut region = machine.make_regions::<u32>(0..1).remove(0);
-            let messages = [halo(0), halo(1_000_000), halo(9_000_000)].concat();
-            for (tag, &sent) in (0..).zip(&messages) {
-                region.send(message(tag, sent)).unwrap();
-            }
-            let finish = |region: &mut packets::PacketRegion<'_, '_, u32>| {
-                let (mut done, mut ends) = (Vec::new(), Vec::new());
-                while region.next_event().is_some() {
-                    step(region, &mut done);
-                    ends.extend(done.drain(..).map(|tag| (region.now(), tag)));
-                }
-                (ends, region.packets(), region.hops())
-            };
-            let mut done = Vec::new();
-            let mut saved = Vec::new();
-            for event in 0.. {
-                if event % 9 == 4 {
-                    saved.push((event, save_state(&mut region).unwrap()));
-                }
-                if region.next_event().is_none() {
-                    break;
-                }
-                step(&mut region, &mut done);
-            }
-            assert!(saved.len() > 3, "{} states", saved.len());
-            let whole = (region.now(), region.packets(), region.hops());
-            for (event, state) in saved {
-                let mut loaded = machine.make_regions(0..1).remove(0);
-                load_state(&mut loaded, &state).unwrap();
-                let (ends, packets, hops) = finish(&mut loaded);
-                assert_eq!(
-                    (loaded.now(), packets, hops),
-                    whole,
-                    "{routing:?} {in_flight:?} after event {event}"
-                );
-                assert!(ends.len() <= messages.len());
-            }
-        }
-    }
-}
-
-/// Iterations that end with a barrier recur at once with every routing, since hashes are of the packet's number in its message; and
-/// what follows the repetition is what follows the simulated iterations.
-#[test]
-fn iterations_with_barriers_recur_at_once() {
+/// Runs a test with each routing, with and without the limit of the loop.
+fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
     let platform = network(&fat_tree(4), 12.5, 500.0);
     for routing in
         [PacketRouting::Minimal, PacketRouting::Ecmp, PacketRouting::Spray, PacketRouting::Adaptive]
     {
         for in_flight in [InFlight::Unlimited, InFlight::Loop] {
-            let machine = machine(&platform, &parameters(routing, in_flight));
-            let iterate = |region: &mut packets::PacketRegion<'_, '_, u32>, at: u64| {
-                for (tag, sent) in (0..).zip(halo(at)) {
-                    region.send(message(tag, sent)).unwrap();
-                }
-                let (mut done, mut ends) = (Vec::new(), Vec::new());
-                while region.next_event().is_some() {
-                    step(region, &mut done);
-                    ends.extend(done.drain(..).map(|end| (region.now().as_picos() - at, end)));
-                }
-                ends
-            };
-            let mut region = machine.make_regions(0..1).remove(0);
-            let first = iterate(&mut region, 0);
-            let period = 100_000_000;
-            let before = Observation::of(SimTime::from_picos(period), &mut region);
-            assert_eq!(iterate(&mut region, period), first);
-            let now = Observation::of(SimTime::from_picos(2 * period), &mut region);
-            assert!(now.equals(&before), "{routing:?} {in_flight:?}");
-            // The same in the middle of iterations, with packets on their way.
-            let hops = region.hops();
-            let repetition = now.repetition(&before, 3).unwrap();
-            repetition.repeat(SimDuration::from_picos(3 * period), &mut region);
-            assert_eq!(region.hops(), hops / 2 * 5);
-            assert_eq!(iterate(&mut region, 5 * period), first);
+            let parameters =
+                PacketParameters { packet_bytes: 1000, routing, in_flight, ..PacketParameters::default() };
+            test(&machine(&platform, &parameters), &format!("{routing:?} {in_flight:?}"));
         }
     }
 }
 
-#[test]
-fn a_cut_between_packets_recurs() {
-    let platform = network(&fat_tree(4), 12.5, 500.0);
-    for in_flight in [InFlight::Unlimited, InFlight::Loop] {
-        let machine = machine(&platform, &parameters(PacketRouting::Spray, in_flight));
-        let mut region = machine.make_regions(0..1).remove(0);
-        let (period, mut done) = (100_000_000, Vec::new());
-        let mut observed = Vec::new();
-        for iteration in 0..4 {
-            let at = iteration * period;
-            for (tag, sent) in (0..).zip(halo(at)) {
-                region.send(message(tag, sent)).unwrap();
-            }
-            let cut = at + 2_000_000;
-            while region.next_event().is_some_and(|next| next.as_picos() < cut) {
-                step(&mut region, &mut done);
-            }
-            let now = Observation::of(SimTime::from_picos(cut), &mut region);
-            if iteration == 2 {
-                let before: &Observation = &observed[1];
-                assert!(now.equals(before), "{in_flight:?}");
-                let repetition = now.repetition(before, 4).unwrap();
-                let mut repeated = machine.make_regions(0..1).remove(0);
-                load_state(&mut repeated, &save_state(&mut region).unwrap()).unwrap();
-                repetition.repeat(SimDuration::from_picos(4 * period), &mut repeated);
-                let rest = |region: &mut packets::PacketRegion<'_, '_, u32>| {
-                    let (mut done, mut ends) = (Vec::new(), Vec::new());
-                    while region.next_event().is_some() {
-                        step(region, &mut done);
-                        ends.extend(done.drain(..).map(|end| (region.now().as_picos(), end)));
-                    }
-                    ends
-                };
-                let mut later = rest(&mut repeated);
-                later.iter_mut().for_each(|(at, _)| *at -= 4 * period);
-                let mut continued = machine.make_regions(0..1).remove(0);
-                load_state(&mut continued, &save_state(&mut region).unwrap()).unwrap();
-                assert_eq!(later, rest(&mut continued), "{in_flight:?}");
-            }
-            observed.push(now);
-            while region.next_event().is_some() {
-                step(&mut region, &mut done);
-            }
-        }
-        assert!(observed[1].equals(&observed[3]) && !observed[1].bytes().is_empty());
+/// Each host sends to the next one, to the one after four, and to the opposite one; returns the number of messages.
+fn send_halo(region: &mut Region<'_, '_>, at: u64) -> usize {
+    let sent =
+        |host: u32| [1, 4, 8].map(|step| (at, host, (host + step) % 16, 20_000 + 100 * u64::from(step)));
+    let messages: Vec<Sent> = (0..16).flat_map(sent).collect();
+    for (tag, &sent) in (0..).zip(&messages) {
+        region.send(message(tag, sent)).unwrap();
     }
+    messages.len()
+}
+
+/// Advances a region up to an instant; returns what ended, and when after `begin`.
+fn advance_to(region: &mut Region<'_, '_>, end: u64, begin: u64) -> Vec<(u64, Ended)> {
+    let (mut ended, mut ends) = (Vec::new(), Vec::new());
+    while region.next_event().is_some_and(|at| at.as_picos() < end) {
+        step(region, &mut ended);
+        ends.extend(ended.drain(..).map(|end| (region.now().as_picos() - begin, end)));
+    }
+    ends
+}
+
+fn copy<'m, 'p>(machine: &'m PacketMachine<'p>, region: &mut Region<'m, 'p>) -> Region<'m, 'p> {
+    let mut copy = machine.make_regions(0..1).remove(0);
+    load_state(&mut copy, &save_state(region).unwrap()).unwrap();
+    copy
+}
+
+#[test]
+fn a_region_continues_from_its_saved_state() {
+    with_all_machines(|machine, case| {
+        let mut region = machine.make_regions(0..1).remove(0);
+        for at in [0, 1_000_000, 9_000_000] {
+            send_halo(&mut region, at);
+        }
+        let mut copies = Vec::new();
+        let mut whole = Vec::new();
+        while region.next_event().is_some() {
+            copies.push((whole.len(), copy(machine, &mut region)));
+            let end = region.next_event().unwrap().as_picos() + 1;
+            whole.extend(advance_to(&mut region, end, 0));
+        }
+        assert_eq!(whole.len(), 2 * 3 * 48, "{case}");
+        for (done, mut copy) in copies.into_iter().step_by(5) {
+            assert_eq!(advance_to(&mut copy, u64::MAX, 0), whole[done..], "{case}");
+            assert_eq!(copy.counts(), region.counts(), "{case}");
+        }
+    });
+}
+
+/// Iterations that end with a barrier recur at once with every routing, since hashes are of the packet's number in its message; and
+/// what follows a repetition is what follows simulated iterations.
+#[test]
+fn iterations_with_barriers_recur_at_once() {
+    with_all_machines(|machine, case| {
+        let mut region = machine.make_regions(0..1).remove(0);
+        let period = 100_000_000;
+        let iterate = |region: &mut Region<'_, '_>, at: u64| {
+            let messages = send_halo(region, at);
+            let ends = advance_to(region, at + period, at);
+            assert_eq!(ends.len(), 2 * messages, "{case}");
+            ends
+        };
+        let first = iterate(&mut region, 0);
+        let before = Observation::of(SimTime::from_picos(period), &mut region);
+        assert_eq!(iterate(&mut region, period), first, "{case}");
+        let now = Observation::of(SimTime::from_picos(2 * period), &mut region);
+        assert!(now.equals(&before), "{case}");
+        let (_, hops) = region.counts();
+        let repetition = now.repetition(&before, 3).unwrap();
+        repetition.repeat(SimDuration::from_picos(3 * period), &mut region);
+        assert_eq!(region.counts().1, hops / 2 * 5, "{case}");
+        assert_eq!(iterate(&mut region, 5 * period), first, "{case}");
+    });
+}
+
+/// The same in the middle of iterations, with packets on their way.
+#[test]
+fn cuts_between_packets_recur() {
+    with_all_machines(|machine, case| {
+        let mut region = machine.make_regions(0..1).remove(0);
+        let (period, cut) = (100_000_000, 2_000_000);
+        let observe = |region: &mut Region<'_, '_>, iteration: u64| {
+            let at = iteration * period;
+            send_halo(region, at);
+            advance_to(region, at + cut, 0);
+            Observation::of(SimTime::from_picos(at + cut), region)
+        };
+        observe(&mut region, 0);
+        advance_to(&mut region, u64::MAX, 0);
+        let before = observe(&mut region, 1);
+        advance_to(&mut region, u64::MAX, 0);
+        let now = observe(&mut region, 2);
+        assert!(now.equals(&before), "{case}");
+        let mut repeated = copy(machine, &mut region);
+        let shift = 4 * period;
+        now.repetition(&before, 4).unwrap().repeat(SimDuration::from_picos(shift), &mut repeated);
+        let rest = advance_to(&mut region, u64::MAX, 0);
+        assert!(rest.len() > 20, "{case}: {} ends", rest.len());
+        assert_eq!(advance_to(&mut repeated, u64::MAX, shift), rest, "{case}");
+        // Another packet on its way is another state.
+        let other = {
+            let mut region = machine.make_regions(0..1).remove(0);
+            region.send(message(0, (3 * period, 0, 9, 1500))).unwrap();
+            observe(&mut region, 3)
+        };
+        assert!(!other.equals(&now), "{case}");
+    });
 }

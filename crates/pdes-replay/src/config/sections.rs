@@ -109,8 +109,8 @@ pub(super) struct PlatformSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NetworkSection {
-    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`contention-free`); `loggops` is for
-    /// GOAL schedules.
+    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`contention-free`), or
+    /// packets wait in the queues of switches (`packets`); `loggops` is for GOAL schedules.
     #[serde(deserialize_with = "registries::read_model")]
     #[schemars(schema_with = "registries::models", extend("default" = MODELS[0].key, "x-page" = "model.md"))]
     pub(super) model: Option<&'static Model>,

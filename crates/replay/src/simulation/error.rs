@@ -56,6 +56,9 @@ pub enum RunError {
     /// The epoch does not suit the regions.
     #[error("network.epoch_s: {0}")]
     Epoch(#[from] EpochError),
+    /// The network model cannot simulate the platform.
+    #[error(transparent)]
+    Network(Box<dyn std::error::Error + Send + Sync>),
     /// A client cannot reach a file system, or the other way round.
     #[error("the file system {directory:?}: {source}")]
     FileSystemRoute {

@@ -1,6 +1,7 @@
 //! Warnings about a simulation, which a user should know before trusting its result.
 
 use mpi_model::Parameters;
+use netmodel::{NetworkParameters, Preset};
 use pdes_core::Rank;
 use trace_mmap::{Trace, UnmodelledCalls, check_collectives};
 
@@ -20,11 +21,29 @@ impl Simulation {
             warnings.extend(self.job.preset.mismatches(bandwidth, latency));
         }
         warnings.extend(self.job.replaced_factors.iter().cloned());
+        warnings.extend(self.factors_warning());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
         let execution = self.execution(1);
         warnings.extend(execution.obstacles.iter().map(|(feature, why)| self.describe(*feature, why)));
         warnings
+    }
+
+    /// Returns the warning about parameters of the network that a model has no use for.
+    fn factors_warning(&self) -> Option<String> {
+        let of = |network: &NetworkParameters| {
+            let NetworkParameters { latency_factor, bandwidth_factor, tcp_gamma, cross_traffic, .. } =
+                network;
+            (latency_factor.clone(), bandwidth_factor.clone(), *tcp_gamma, *cross_traffic)
+        };
+        let differs = of(&self.job.network) != of(&NetworkParameters::preset(Preset::Raw));
+        let model = self.job.model;
+        (differs && !self.network().capabilities.factors).then(|| {
+            format!(
+                "the model {model:?} takes links as they are written: factors of latency and rate, TCP window and cross traffic of \
+                 [network] have no effect (network.preset = \"links\" has none)"
+            )
+        })
     }
 
     /// Returns warnings about the traces of all programs; those about another program than that of the job name its trace.

@@ -1,0 +1,161 @@
+//! Replays whose messages are packets.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use pdes_core::{Cluster, Progress};
+use pdes_replay::{Config, ExecutionMode, Outcome, Report, RunError, Simulation};
+
+use crate::checkpoints::replay_in_parts;
+use crate::command_line::Folder;
+use crate::forward::PROTOCOLS;
+use crate::matrix::digest;
+use crate::trace_commands::trace;
+
+const TREE: &str = "[topology]\nkind = 'fat_tree'\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\nlevels = [\
+                    { children = 2, parents = 1 }, { children = 2, parents = 2 }, { children = 4, parents = 2 }]\n";
+const ROUTINGS: [&str; 4] = ["minimal", "ecmp", "spray", "adaptive"];
+
+fn generate(folder: &Folder, program: &str, arguments: &[&str]) -> PathBuf {
+    let path = folder.path(&format!("{program}.pdt"));
+    trace(&[&["generate", program], arguments, &["--output"]].concat(), &[&path]).success();
+    path
+}
+
+fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", platform);
+    config.set("network.model=packets").unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    config
+}
+
+fn load(trace: &Path, platform: &Path, settings: &[&str]) -> Simulation {
+    Simulation::load(&config(trace, platform, settings).resolve().unwrap()).unwrap()
+}
+
+fn replay(trace: &Path, platform: &Path, settings: &[&str]) -> Outcome {
+    load(trace, platform, settings).replay(&Progress::new(1)).unwrap()
+}
+
+/// A ring whose messages meet no others takes as long as without contention, once the last packet has crossed the other links.
+#[test]
+fn messages_that_meet_no_others_are_only_later_by_a_packet() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=3"]);
+    let settings = ["platform.placement=cyclic"];
+    let packets = replay(&ring, &platform, &settings).simulated_time().as_picos();
+    let mut free = config(&ring, &platform, &settings);
+    free.set("network.model=contention-free").unwrap();
+    let free = Simulation::load(&free.resolve().unwrap()).unwrap();
+    let free = free.replay(&Progress::new(1)).unwrap().simulated_time().as_picos();
+    // Three times around, over at most six links: five more packets of 4096 B at 12.5 B/ns each time.
+    let most = 3 * 16 * 5 * 327_680;
+    assert!((free..=free + most).contains(&packets), "{packets} ps, {free} ps without contention");
+}
+
+#[test]
+fn the_report_tells_packets_and_hops() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=3"]);
+    let simulation = load(&ring, &platform, &["packets.routing='spray'"]);
+    let outcome = simulation.replay(&Progress::new(1)).unwrap();
+    let statistics = Report::new(&simulation, &outcome).model_statistics.unwrap();
+    let number = |key: &str| statistics[key].as_u64().unwrap();
+    assert!(number("packets") >= 3 * 16 && number("hops") >= 2 * number("packets"), "{statistics}");
+}
+
+#[test]
+fn replays_resume_from_checkpoints() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let halo = generate(
+        &folder,
+        "halo3d",
+        &["--cells=24,24,24", "--processes=2,2,4", "--iterations=2", "--jitter=0.3"],
+    );
+    for routing in ROUTINGS {
+        let settings = [format!("packets.routing='{routing}'"), "packets.packet_bytes=512".to_owned()];
+        let settings = settings.each_ref().map(String::as_str);
+        let whole = digest(&replay(&halo, &platform, &settings));
+        let parts = Folder::new();
+        let (outcome, stops) = replay_in_parts(config(&halo, &platform, &settings), &parts);
+        assert_eq!(digest(&outcome.unwrap()), whole, "{routing}");
+        assert!(stops > 3, "{routing}: {stops} stops");
+    }
+}
+
+/// Any number of threads and of processes has the same bits, with messages of all protocols and other regions.
+#[test]
+fn regions_have_the_bits_of_one_thread() {
+    let folder = Folder::new();
+    let tree = folder.write("tree.toml", TREE);
+    let torus = "[topology]\nkind = 'torus'\ndims = [4, 4]\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
+    let torus = folder.write("torus.toml", torus);
+    let halo = generate(
+        &folder,
+        "halo3d",
+        &["--cells=24,24,24", "--processes=2,2,4", "--iterations=3", "--jitter=0.3"],
+    );
+    for (platform, routing) in
+        [(&tree, "minimal"), (&tree, "adaptive"), (&torus, "minimal"), (&torus, "spray")]
+    {
+        for protocol in PROTOCOLS {
+            let routing = format!("packets.routing='{routing}'");
+            let settings = [&*routing, protocol, "packets.packet_bytes=512"];
+            let whole = digest(&replay(&halo, platform, &settings));
+            for (threads, processes) in [(3, 1), (1, 2), (2, 3)] {
+                let mut config = config(&halo, platform, &settings);
+                config.set(&format!("engine.threads={threads}")).unwrap();
+                config.set("parallel.oversubscribe=true").unwrap();
+                let job = config.resolve().unwrap();
+                let outcomes = Cluster::in_memory(processes, |mut cluster| {
+                    let simulation = Simulation::load_on(&mut cluster, &job, &AtomicU64::new(0)).unwrap();
+                    let execution = simulation.execution(processes);
+                    assert!(matches!(execution.mode, ExecutionMode::Regions), "{execution:?}");
+                    simulation.run(&mut cluster, &Progress::new(threads)).unwrap()
+                });
+                let first = outcomes.into_iter().next().unwrap().expect("no process panics");
+                let found = digest(&first.expect("it is the first"));
+                assert_eq!(found, whole, "{settings:?} on {threads} threads of {processes} processes");
+            }
+        }
+    }
+}
+
+/// Iterations that end with an all-reduce repeat with every routing.
+#[test]
+fn repeated_iterations_are_skipped_exactly() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let program = generate(&folder, "allreduce-loop", &["--ranks=16", "--iterations=40"]);
+    for routing in ROUTINGS {
+        let routing = format!("packets.routing='{routing}'");
+        let whole = digest(&replay(&program, &platform, &[&routing]));
+        let forwarded = replay(&program, &platform, &[&routing, "engine.fast_forward=true"]);
+        assert_eq!(digest(&forwarded), whole, "{routing}");
+        let skipped = forwarded.fast_forward.unwrap().skipped_iterations;
+        assert!(skipped >= 30, "{routing}: {skipped} iterations");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_warned_of_and_bad_platforms_are_refused() {
+    let folder = Folder::new();
+    let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=3"]);
+    let platform = folder.write("tree.toml", TREE);
+    let words = "the model \"packets\" takes links as they are written";
+    let is_warned = |settings: &[&str]| {
+        load(&ring, &platform, settings).warnings().iter().any(|warning| warning.contains(words))
+    };
+    assert!(!is_warned(&[]) && is_warned(&["network.preset='smpi'"]));
+    let shared = folder.write("shared.toml", &TREE.replace("speed", "sharing = 'shared'\nspeed"));
+    let refused = Simulation::load(&config(&ring, &shared, &[]).resolve().unwrap()).unwrap_err();
+    assert!(
+        matches!(refused, RunError::Network(_)) && refused.to_string().contains("split_duplex"),
+        "{refused}"
+    );
+}
