@@ -15,17 +15,20 @@ pub(crate) use communicators::Given;
 pub(crate) use communicators::{BadCreation, Communicators, Creation, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{Location, Op, RankBuilders, TraceError, TraceSource, Warning, WorkMetric};
+use trace_mmap::{Location, MAX_NANOS, Op, RankBuilders, TraceError, TraceSource, Warning, WorkMetric};
 
 use crate::files::fingerprint;
 
 /// Nanoseconds per second, and flops of a second of computation.
 const NANOS: f64 = 1e9;
+
+/// Number of steps that wait at most for one that may be taken as it is.
+const MAX_WAITING: usize = 1 << 16;
 
 /// A format of timed calls. [`source`] makes a [`TraceSource`] of it.
 pub(crate) trait TimedCalls: fmt::Debug + Send + Sync + 'static {
@@ -85,8 +88,8 @@ pub(crate) struct TimedProgram<'a> {
     /// Number of steps that are taken, and those after the first one that is not complete.
     taken: u64,
     waiting: VecDeque<Step>,
-    /// The steps that are not complete.
-    held: BTreeSet<StepNumber>,
+    /// The steps that are not complete, each with whether it may be taken as it is.
+    held: BTreeMap<StepNumber, bool>,
     warnings: Vec<Warning>,
 }
 
@@ -125,17 +128,20 @@ impl TimedProgram<'_> {
         self.call.push(op);
     }
 
-    /// Adds an operation that may become another one by [`complete`](Self::complete): later ones wait for that.
-    pub(crate) fn hold(&mut self, op: Op) -> StepNumber {
+    /// Adds an operation that may become another one by [`complete`](Self::complete): later ones wait for that, but not too many if it
+    /// may be taken as it is.
+    pub(crate) fn hold(&mut self, op: Op, may_be_taken: bool) -> StepNumber {
         let number = self.taken + (self.waiting.len() + self.call.len()) as u64;
-        self.held.insert(number);
+        self.held.insert(number, may_be_taken);
         self.push(op);
         number
     }
 
     /// Completes an operation that was held, in place of which there may be another one.
     pub(crate) fn complete(&mut self, number: StepNumber, op: Option<Op>) -> Result<(), TraceError> {
-        self.held.remove(&number);
+        if self.held.remove(&number).is_none() {
+            return Ok(());
+        }
         let index = (number - self.taken) as usize;
         let waiting = self.waiting.len();
         let place = match self.waiting.get_mut(index) {
@@ -149,12 +155,20 @@ impl TimedProgram<'_> {
     }
 
     fn add(&mut self, step: Step) -> Result<(), TraceError> {
+        if step.nanos > MAX_NANOS {
+            return Err(self.error(step.line, CallsError::Time { found: step.nanos, limit: MAX_NANOS }));
+        }
         self.waiting.push_back(step);
+        if self.waiting.len() > MAX_WAITING
+            && self.held.first_key_value().is_some_and(|(_, may_be_taken)| *may_be_taken)
+        {
+            self.held.pop_first();
+        }
         self.take_complete()
     }
 
     fn take_complete(&mut self) -> Result<(), TraceError> {
-        while self.held.first().is_none_or(|held| *held != self.taken) {
+        while self.held.first_key_value().is_none_or(|(held, _)| *held != self.taken) {
             let Some(step) = self.waiting.pop_front() else { break };
             self.taken += 1;
             (self.take)(step)?;
@@ -224,7 +238,7 @@ impl<T: TimedCalls> Source<T> {
             call: Vec::new(),
             taken: 0,
             waiting: VecDeque::new(),
-            held: BTreeSet::new(),
+            held: BTreeMap::new(),
             warnings: Vec::new(),
         };
         self.0.write(shared, &mut program)?;

@@ -214,7 +214,7 @@ impl Records {
     fn nanos(&mut self, (seconds, nanos): (u16, u32)) -> u64 {
         let ahead = i64::from(seconds.wrapping_sub(self.seconds as u16) as i16);
         self.seconds = self.seconds.saturating_add_signed(ahead);
-        self.seconds * 1_000_000_000 + u64::from(nanos)
+        self.seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into())
     }
 
     fn arguments(&mut self, record: &mut Record, layout: &str, mask: u8) -> Result<(), Problem> {

@@ -44,6 +44,14 @@ pub enum CallsError {
         /// The tag found.
         found: i64,
     },
+    /// A call or the time before it is too long.
+    #[error("a call, or the time before it, takes {found} ns, expected at most {limit}")]
+    Time {
+        /// The time found \[ns\].
+        found: u64,
+        /// The longest time \[ns\].
+        limit: u64,
+    },
     /// A rank of a communicator is another one than the calls that made it say.
     #[error("rank {found} of the communicator by MPI_Comm_rank is rank {expected} by the calls that made it")]
     Reordered {
@@ -301,7 +309,7 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         let name = self.post(request, false)?;
         let op = Op::Call(CallOp::Irecv { from, request: Some(name), bytes });
         if from.peer == (Peer::Any { recorded: None }) {
-            let step = self.program.hold(op);
+            let step = self.program.hold(op, true);
             self.hold(request, (step, Some((from, bytes))));
         } else {
             self.program.push(op);
@@ -313,7 +321,7 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
     #[cfg(feature = "otf2")]
     pub(crate) fn post_unknown(&mut self, request: Handle) -> Result<(), TraceError> {
         self.post(request, false)?;
-        let step = self.program.hold(Op::Communicator);
+        let step = self.program.hold(Op::Communicator, false);
         self.hold(request, (step, None));
         Ok(())
     }

@@ -336,6 +336,32 @@ fn what_is_not_recorded_is_named() {
 }
 
 #[test]
+fn a_receive_whose_source_is_known_late_holds_few_actions_back() {
+    let (mut first, mut second) = (File::new(), File::new());
+    first.call(IRECV, &[Int(9), Short(INT), Int(-1), Int(-1), Short(WORLD), Int(2)]);
+    first.call(IRECV, &[Int(9), Short(INT), Int(-1), Int(-1), Short(WORLD), Int(3)]);
+    (0..70_000).for_each(|_| first.call(COMM_RANK, &[Short(WORLD), Int(0)]));
+    first.call(WAIT, &[Int(2), Statuses(vec![1])]);
+    first.call(IRECV, &[Int(9), Short(INT), Int(-1), Int(-1), Short(WORLD), Int(2)]);
+    first.call(WAIT, &[Int(2), Statuses(vec![1])]);
+    first.call(WAIT, &[Int(3), Statuses(vec![1])]);
+    (0..3).for_each(|_| second.send(0, 1, WORLD));
+    let trace = read(vec![first, second]).expect("a trace");
+    let text: Vec<String> = text(&trace, 0).into_iter().filter(|line| line != "comm_size").collect();
+    assert_eq!(
+        text,
+        [
+            "irecv -555 -444 36 6 req=0",
+            "irecv -555 -444 36 6 req=1",
+            "wait req=0",
+            "irecv -555 -444 36 6 source=1 req=0",
+            "wait req=0",
+            "wait req=1",
+        ]
+    );
+}
+
+#[test]
 fn errors_name_the_record_and_the_call() {
     let one = |call: &dyn Fn(&mut File)| {
         let mut file = File::new();
