@@ -119,6 +119,7 @@ mod load;
 #[cfg(feature = "otf2")]
 mod otf2;
 mod paraver;
+mod schedule;
 mod shard;
 mod text;
 mod timed;
@@ -139,5 +140,6 @@ pub use load::{convert, from_text, load, load_as, open};
 #[cfg(feature = "otf2")]
 pub use otf2::Otf2ProgramError;
 pub use paraver::ParaverError;
+pub use schedule::{ScheduleOfTraceError, Scheduled, schedule};
 pub use text::{Field, TextError, Unsupported};
 pub use timed::{CallsError, CommunicatorError};

@@ -130,11 +130,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Converts a trace of any format to an archive (.pdt).
+    /// Converts a trace of any format to an archive (.pdt), or to a GOAL schedule (.goal).
     Convert {
         /// Trace of any format.
         trace: PathBuf,
-        /// Archive that is written.
+        /// Archive that is written, or schedule if it ends in .goal.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Content of the trace: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.

@@ -41,6 +41,17 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             }
             goal::convert(trace, output)?
         }
+        TraceCommand::Convert { trace, output, from: _, threads: _, flat, shards, speed }
+            if output.extension().is_some_and(|end| end == "goal") =>
+        {
+            if *flat || *shards != 1 {
+                return Err(Misuse(
+                    "--flat and --shards are for archives, not for GOAL schedules".to_owned(),
+                )
+                .into());
+            }
+            write_schedule(trace, output, *speed)?
+        }
         TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed } => {
             let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
             let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
@@ -103,6 +114,18 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
     let converted = progress::watch_load(&actions, || trace_tools::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &converted.summary))
+}
+
+/// Writes a trace as the text of a schedule.
+fn write_schedule(input: &Path, output: &Path, speed: Option<f64>) -> Result<String> {
+    let scheduled = trace_tools::schedule(&load(input)?, speed)?;
+    for (name, calls) in &scheduled.left_out {
+        tracing::warn!("{name}: {calls} call(s) are not in the schedule");
+    }
+    let mut file = std::io::BufWriter::new(outputs::AtomicFile::create(output)?);
+    ::goal::write_text(&scheduled.schedule, &mut file)?;
+    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.commit()?;
+    Ok(format!("{}: {}\n", output.display(), scheduled.schedule.extent()))
 }
 
 fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {

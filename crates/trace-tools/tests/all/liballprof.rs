@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use goal::{LogGops, read_text, simulate};
+use goal::{LogGops, simulate};
 use pdes_core::Rank;
 use proptest::prelude::*;
-use trace_mmap::{Action, Collective, LoadOptions, Op, Trace, TraceError, check, nanos};
-use trace_tools::{LiballprofError, load, write_text};
+use trace_mmap::{Action, LoadOptions, Trace, TraceError, check, nanos};
+use trace_tools::{LiballprofError, load, schedule, write_text};
 
 use crate::shared::shared;
 
@@ -36,46 +36,6 @@ fn text(trace: &Trace, rank: u32) -> Vec<String> {
     let lines = text.lines().map(|line| line.split(" time=").next().unwrap_or_default());
     let is_kept = |line: &&str| !["compute", "init", "finalize"].iter().any(|name| line.contains(name));
     lines.filter(is_kept).map(|line| line[2..].to_owned()).collect()
-}
-
-/// Writes the schedule of a trace of computations and broadcasts, each by a binomial tree, as LogGOPSim's schedgen makes it: ranks
-/// relative to the root receive from the rank without their highest bit, and send to the ranks with one more.
-fn schedule(trace: &Trace) -> String {
-    use std::fmt::Write as _;
-    let ranks = trace.ranks();
-    let mut text = format!("num_ranks {ranks}\n");
-    for rank in 0..ranks {
-        let (mut operations, mut tag) = (Vec::new(), 0);
-        for op in trace.ops(Rank::new(rank)) {
-            match op {
-                Op::Compute { flops } => operations.push(format!("calc {flops}")),
-                Op::Collective(Collective::Bcast { count, root, .. }) => {
-                    let place = (rank + ranks - root.get()) % ranks;
-                    let peer = |place: u32| (place + root.get()) % ranks;
-                    if place > 0 {
-                        let parent = peer(place - (1 << place.ilog2()));
-                        operations.push(format!("recv {count}b from {parent} tag {tag}"));
-                    }
-                    let first = if place == 0 { 0 } else { place.ilog2() + 1 };
-                    let children = (first..).map(|bit| place + (1 << bit)).take_while(|child| *child < ranks);
-                    let sends = children.map(|child| format!("send {count}b to {} tag {tag}", peer(child)));
-                    operations.extend(sends);
-                    tag += 1;
-                }
-                Op::Init | Op::Finalize => {}
-                other => panic!("{other:?} is no operation of the sample"),
-            }
-        }
-        writeln!(text, "rank {rank} {{").expect("memory takes all");
-        for (index, operation) in operations.iter().enumerate() {
-            writeln!(text, "l{index}: {operation}").expect("memory takes all");
-            if index > 0 {
-                writeln!(text, "l{index} requires l{}", index - 1).expect("memory takes all");
-            }
-        }
-        text.push_str("}\n");
-    }
-    text
 }
 
 #[test_with::shared]
@@ -110,10 +70,8 @@ fn the_traces_of_its_authors_have_their_calls_times_and_ends_in_loggopsim() {
             assert_eq!(count.to_string(), rows[&*name], "{sample}: {name}");
         }
         if sample == "bcast" {
-            let text = schedule(&trace);
-            let ends = simulate(&read_text(text.as_bytes()).expect(&text), &LogGops::default(), 1)
-                .expect("it ends")
-                .ends;
+            let scheduled = schedule(&trace, None).expect("a schedule");
+            let ends = simulate(&scheduled.schedule, &LogGops::default(), 1).expect("it ends").ends;
             for (rank, end) in ends.iter().enumerate() {
                 assert_eq!((end / 1000).to_string(), rows[&*format!("rank_{rank}_loggopsim")], "rank {rank}");
             }
@@ -240,6 +198,10 @@ fn wrong_lines_are_named() {
         (
             "MPI_Send:2:900:1:1,4,4:2:0:7,0,2:4\n",
             "MPI_Send has the peer or root 2 in a communicator of 2 ranks",
+        ),
+        (
+            "MPI_Barrier:9999999999999:7,0,2:9999999999999\n",
+            "takes 9999999999998000 ns, expected at most 999999999999999",
         ),
         ("MPI_Barrier:x:7,0,2:4\n", "MPI_Barrier has the time \"x\", expected microseconds"),
     ];

@@ -17,6 +17,7 @@ mod measured;
 mod otf2;
 mod paraver;
 mod round_trip;
+mod schedule;
 mod shapes;
 #[path = "../../../../tests/shared.rs"]
 mod shared;
