@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::storage::{Storage, StoragePlace};
 use crate::{
     ChangeError, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
-    ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
+    Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -174,6 +174,23 @@ impl Platform {
         self.changes.scale(|resource| if resource.link().is_none() { factor } else { 1.0 });
     }
 
+    /// Multiplies the latency of some links by one factor and their bandwidth by another; also those of their changes.
+    ///
+    /// # Panics
+    /// If the factor of the bandwidth is not greater than zero, or that of the latency is negative.
+    pub fn scale_links(&mut self, is_scaled: impl Fn(LinkId) -> bool, latency: f64, bandwidth: f64) {
+        assert!(bandwidth > 0.0 && latency >= 0.0, "links scaled by {latency} and {bandwidth}");
+        for (id, link) in (0..).map(LinkId::new).zip(&mut self.links).filter(|(id, _)| is_scaled(*id)) {
+            link.latency *= latency;
+            link.bandwidth *= bandwidth;
+        }
+        self.changes.scale(|resource| match resource {
+            Resource::Latency(link) if is_scaled(link) => latency,
+            Resource::Bandwidth(link) if is_scaled(link) => bandwidth,
+            _ => 1.0,
+        });
+    }
+
     /// Sets the changes of resources in the runs on this platform, in place of those before.
     ///
     /// # Errors
@@ -190,6 +207,29 @@ impl Platform {
     #[inline]
     pub fn changes(&self) -> &ResourceChanges {
         &self.changes
+    }
+
+    /// Changes the speeds and the memory of hosts; their names and cores stay, and so do
+    /// changes in the course of a run.
+    ///
+    /// # Panics
+    /// If a speed is then not greater than zero.
+    pub fn change_hosts(&mut self, mut change: impl FnMut(HostId, &mut Host)) {
+        for (id, host) in (0..).map(HostId::new).zip(&mut self.hosts) {
+            change(id, host);
+            assert!(host.speed > 0.0, "{host:?}");
+        }
+    }
+
+    /// Changes the latencies and bandwidths of links; their names stay, and so do changes in the course of a run.
+    ///
+    /// # Panics
+    /// If a bandwidth is then not greater than zero, or a latency negative.
+    pub fn change_links(&mut self, mut change: impl FnMut(LinkId, &mut Link)) {
+        for (id, link) in (0..).map(LinkId::new).zip(&mut self.links) {
+            change(id, link);
+            assert!(link.bandwidth > 0.0 && link.latency >= 0.0, "{link:?}");
+        }
     }
 
     /// Returns warnings about the description, such as quantities without unit.

@@ -395,8 +395,8 @@ impl Parameters {
             epoch_s: simulation.epochs().map_or(0.0, |plan| plan.span.as_secs_f64()),
             regions: simulation.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,
-            latency_scale: job.link_scales.iter().map(|scale| scale.latency).product(),
-            bandwidth_scale: job.link_scales.iter().map(|scale| scale.bandwidth).product(),
+            latency_scale: job.link_scale.latency,
+            bandwidth_scale: job.link_scale.bandwidth,
             network: job.network.clone(),
             mpi: MpiParameters {
                 collectives: job.mpi.collectives.selector().name(),

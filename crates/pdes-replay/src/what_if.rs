@@ -2,15 +2,13 @@
 
 #[cfg(feature = "pictures")]
 mod page;
-mod placement;
 mod result;
 mod schema;
 mod verification;
 
+pub use answers::HopBytes;
 #[cfg(feature = "pictures")]
 pub use page::PageError;
-pub use placement::HopBytes;
-pub(crate) use placement::place;
 pub use result::{HypothesisResult, WhatIfResults};
 pub use schema::hypotheses_schema;
 pub use verification::{Deviation, Verification};
@@ -19,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use answers::{PlaceError, place};
 use mpi_model::{Outcomes, Parameters};
-use netmodel::RouteError;
 use outputs::write_json;
-use replay::{Job, RunError, run_all};
+use replay::{Job, run_all};
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
@@ -65,15 +63,11 @@ pub struct WhatIf {
 impl WhatIfError {
     /// Returns whether the hypotheses are wrong, rather than a file that cannot be read or written.
     pub fn is_misuse(&self) -> bool {
-        matches!(
-            self,
-            Self::Setting { .. }
-                | Self::Order { .. }
-                | Self::FixedSetting { .. }
-                | Self::TooFewHosts { .. }
-                | Self::TooManyHosts { .. }
-                | Self::TooManyRanks { .. }
-        )
+        match self {
+            Self::Setting { .. } | Self::FixedSetting { .. } => true,
+            Self::Place(error) => error.is_misuse(),
+            _ => false,
+        }
     }
 }
 
@@ -125,52 +119,7 @@ pub enum WhatIfError {
     },
     /// Ranks cannot be placed.
     #[error(transparent)]
-    Run(#[from] RunError),
-    /// There is no route between two hosts.
-    #[error(transparent)]
-    Route(#[from] RouteError),
-    /// A list of ranks is not one of all ranks.
-    #[error("place: order has {found} ranks, the program has {ranks}: list each once")]
-    Order {
-        /// Number of ranks in the list.
-        found: usize,
-        /// Number of ranks of the program.
-        ranks: u32,
-    },
-    /// The platform has fewer hosts than a placement needs.
-    #[error(
-        "place: {ranks} ranks, {count} on each host, need {needed} hosts, but the platform has {found}: raise per_host"
-    )]
-    TooFewHosts {
-        /// Number of ranks.
-        ranks: u32,
-        /// Ranks on each host.
-        count: u32,
-        /// Number of hosts for them.
-        needed: u32,
-        /// Number of hosts of the platform.
-        found: usize,
-    },
-    /// The platform has too many hosts for a greedy mapping.
-    #[error(
-        "place: mapping = \"greedy\" takes up to {limit} hosts, the platform has {found}: take mapping = \"bisection\""
-    )]
-    TooManyHosts {
-        /// Number of hosts of the platform.
-        found: usize,
-        /// Largest number.
-        limit: usize,
-    },
-    /// The program has too many ranks to count all messages between them.
-    #[error(
-        "place: traffic = \"all\" takes up to {limit} ranks, the program has {found}: take traffic = \"messages\""
-    )]
-    TooManyRanks {
-        /// Number of ranks.
-        found: u32,
-        /// Largest number.
-        limit: u32,
-    },
+    Place(#[from] PlaceError),
     /// A hypothesis does not fit the program, or its trace cannot be written.
     #[error(transparent)]
     Transform(#[from] TransformError),
@@ -229,7 +178,7 @@ impl WhatIf {
             let placements: Vec<_> = hypothesis.placements().collect();
             let mut hop_bytes = None;
             if !placements.is_empty() {
-                let (hosts, found) = placement::place(&job, &placements)?;
+                let (hosts, found) = place(&job, &placements)?;
                 let path = traces.path().join(format!("{name}.hosts"));
                 write(&path, std::fs::write(&path, hosts.join("\n") + "\n"))?;
                 (job.hosts, hop_bytes) = (Some(path), Some(found));

@@ -1,12 +1,13 @@
 //! The specification of a run: a configuration that is checked and complete.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mpi_model::{Overhead, Parameters};
 use netmodel::{
-    LinkClass, NetworkParameters, Platform, PlatformDescription, RegionError, Regions, ResourceChange,
-    RoutingRule,
+    NetworkParameters, Platform, PlatformDescription, RegionError, Regions, ResourceChange, RoutingRule,
 };
 use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
@@ -16,6 +17,7 @@ use crate::code::CodeProgram;
 use crate::models::{MODELS, Model};
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
+use crate::platforms::{PlatformFileError, read_platform};
 use crate::presets::NetworkPreset;
 use crate::programs::ProgramJob;
 use crate::timeline::TimelinePlan;
@@ -43,8 +45,10 @@ pub struct Job {
     pub routing: RoutingRule,
     /// Placement of ranks if there is no hosts file.
     pub placement: PlacementPolicy,
-    /// Changes of links of the platform, one after the other.
-    pub link_scales: Vec<LinkScale>,
+    /// Change of all links of the platform.
+    pub link_scale: LinkScale,
+    /// Further changes of the platform, one after the other.
+    pub platform_changes: Vec<Arc<dyn PlatformChange>>,
     /// Changes of resources during the run, of the platform before it is scaled.
     pub changes: Vec<ResourceChange>,
     /// The network model.
@@ -119,7 +123,8 @@ impl Job {
             hosts: None,
             routing: RoutingRule::default(),
             placement: PlacementPolicy::Block,
-            link_scales: Vec::new(),
+            link_scale: LinkScale::default(),
+            platform_changes: Vec::new(),
             model: &MODELS[0],
             model_parameters: toml::Table::new(),
             preset,
@@ -178,6 +183,32 @@ impl Job {
             memory_budget: self.memory_budget.unwrap_or(defaults.memory_budget),
             ..defaults
         }
+    }
+
+    /// Returns the platform of the job, with its changes.
+    ///
+    /// # Errors
+    /// Returns an error if the platform cannot be read.
+    pub fn platform(&self) -> Result<Platform, PlatformFileError> {
+        let mut platform = self.read_platform()?;
+        self.change_platform(&mut platform);
+        Ok(platform)
+    }
+
+    /// Returns the platform before the changes of the job.
+    pub(crate) fn read_platform(&self) -> Result<Platform, PlatformFileError> {
+        let mut platform = match &self.platform {
+            PlatformSource::File(path) => read_platform(path)?,
+            PlatformSource::Inline(description, _) => Platform::from_description((**description).clone())?,
+        };
+        platform.set_routing_rule(self.routing);
+        platform.set_default_loopback(self.network.loopback_bandwidth, self.network.loopback_latency_s);
+        Ok(platform)
+    }
+
+    pub(crate) fn change_platform(&self, platform: &mut Platform) {
+        self.link_scale.apply(platform);
+        self.platform_changes.iter().for_each(|change| change.apply(platform));
     }
 
     /// Returns the number of flops of the machine on which the program ran for one of the trace, whose flops may be those of another speed.
@@ -252,15 +283,36 @@ impl Polling {
     }
 }
 
-/// Change of the links of a class.
+/// Change of all links of a platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkScale {
-    /// The class; `None` stands for all links.
-    pub class: Option<LinkClass>,
     /// Factor of the latency.
     pub latency: f64,
     /// Factor of the bandwidth.
     pub bandwidth: f64,
+}
+
+/// No change.
+impl Default for LinkScale {
+    fn default() -> Self {
+        Self { latency: 1.0, bandwidth: 1.0 }
+    }
+}
+
+impl PlatformChange for LinkScale {
+    fn apply(&self, platform: &mut Platform) {
+        platform.scale_links(|_| true, self.latency, self.bandwidth);
+    }
+}
+
+/// Change of a platform that has been read, before ranks are placed on it.
+///
+/// # Laws
+/// The change depends on nothing but itself and the platform. Equal texts of [`Debug`](fmt::Debug) are equal changes: processes compare their
+/// jobs by them, and checkpoints those of their runs.
+pub trait PlatformChange: fmt::Debug + Send + Sync {
+    /// Changes a platform.
+    fn apply(&self, platform: &mut Platform);
 }
 
 /// Source of a platform.
@@ -311,8 +363,8 @@ impl RegionSource {
 }
 
 /// Prints `auto`, the number, or the path of the file.
-impl std::fmt::Display for RegionSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for RegionSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Natural => f.write_str("auto"),
             Self::Count(count) => count.fmt(f),
@@ -322,8 +374,8 @@ impl std::fmt::Display for RegionSource {
 }
 
 /// Prints the path of the file, and whether the configuration changes it, or `inline`.
-impl std::fmt::Display for PlatformSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for PlatformSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
             Self::Inline(_, None) => f.write_str("inline"),

@@ -51,7 +51,7 @@ pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
-pub use job::{Epoch, Job, LinkScale, PlatformSource, Polling, RegionSource};
+pub use job::{Epoch, Job, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource};
 pub use loggops::LogGopsSection;
 pub use models::{
     MODELS, Model, ModelSection, Network, Parallelism, RegionPlanner, RegionalNetwork, RegionalReplayer,

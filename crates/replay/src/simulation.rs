@@ -28,11 +28,10 @@ use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
 use crate::checkpoint::StopHandle;
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
-use crate::job::{Epoch, Job, LinkScale, PlatformSource};
+use crate::job::{Epoch, Job};
 use crate::models::{Network, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
-use crate::platforms::{PlatformFileError, read_platform};
 use crate::profile::read_region_costs;
 use crate::programs::{Program, Programs};
 use crate::storage::FileRules;
@@ -220,19 +219,10 @@ impl Simulation {
     fn open(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
-        let mut platform = match &job.platform {
-            PlatformSource::File(path) => read_platform(path)?,
-            PlatformSource::Inline(description, _) => {
-                Platform::from_description((**description).clone()).map_err(PlatformFileError::from)?
-            }
-        };
-        platform.set_routing_rule(job.routing);
-        platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
+        let mut platform = job.read_platform()?;
         platform.set_changes(job.changes.iter().copied())?;
         let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
-        for &LinkScale { class, latency, bandwidth } in &job.link_scales {
-            platform.scale_links(class, latency, bandwidth);
-        }
+        job.change_platform(&mut platform);
         let region_costs = job.region_costs.as_ref().zip(epochs.as_ref());
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;

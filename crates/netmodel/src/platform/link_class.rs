@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostId, LinkId, Platform, Resource};
+use crate::{HostId, LinkId, Platform};
 
 /// Place of a link in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,28 +65,6 @@ impl Platform {
         }
         classes
     }
-
-    /// Multiplies the latency of the links of a class, or of all links, by one factor and their bandwidth by another; also those of their
-    /// changes.
-    ///
-    /// # Panics
-    /// If the factor of the bandwidth is not greater than zero, or that of the latency is negative.
-    pub fn scale_links(&mut self, class: Option<LinkClass>, latency: f64, bandwidth: f64) {
-        assert!(bandwidth > 0.0 && latency >= 0.0, "links scaled by {latency} and {bandwidth}");
-        let classes = self.link_classes();
-        let is_scaled = |of: LinkClass| class.is_none_or(|class| class == of);
-        for (link, &of) in self.links.iter_mut().zip(&classes) {
-            if is_scaled(of) {
-                link.latency *= latency;
-                link.bandwidth *= bandwidth;
-            }
-        }
-        self.changes.scale(|resource| match resource {
-            Resource::Latency(link) if is_scaled(classes[link.index()]) => latency,
-            Resource::Bandwidth(link) if is_scaled(classes[link.index()]) => bandwidth,
-            _ => 1.0,
-        });
-    }
 }
 
 #[cfg(test)]
@@ -110,7 +88,7 @@ mod tests {
         // A cable for each of eight hosts, and two uplinks of each of two leaves, each in two directions.
         assert_eq!(count(&tree, LinkClass::Leaf), 16, "{tree:?}");
         assert_eq!(count(&tree, LinkClass::Spine), 8, "{tree:?}");
-        platform.scale_links(Some(LinkClass::Spine), 3.0, 0.5);
+        platform.scale_links(|link| tree[link.index()].1 == LinkClass::Spine, 3.0, 0.5);
         for (link, (_, class)) in platform.links().iter().zip(&tree) {
             let expected = if *class == LinkClass::Spine { (3e-5, 5e8) } else { (1e-5, 1e9) };
             assert!(

@@ -89,7 +89,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
         hosts: platform.hosts.clone(),
         placement: platform.placement.unwrap_or(default_placement),
-        link_scales: link_scale(&network)?.into_iter().collect(),
+        link_scale: link_scale(&network)?,
         changes: Vec::new(),
         routing: platform.routing.unwrap_or_default(),
         model_parameters: of_models.remove(model.key).unwrap_or_default(),
@@ -157,18 +157,18 @@ fn model(section: &NetworkSection) -> Result<&'static Model, ConfigError> {
     Ok(model)
 }
 
-/// Returns the change of all links, if there is one.
-fn link_scale(section: &NetworkSection) -> Result<Option<LinkScale>, ConfigError> {
+/// Returns the change of all links.
+fn link_scale(section: &NetworkSection) -> Result<LinkScale, ConfigError> {
     let scale = |key, found: Option<f64>| match found {
         Some(scale) if !(scale.is_finite() && scale > 0.0) => {
             Err(value_error("network", key, format!("found {scale}, expected a number above 0")))
         }
         found => Ok(found.unwrap_or(1.0)),
     };
-    let latency = scale("latency_scale", section.latency_scale)?;
-    let bandwidth = scale("bandwidth_scale", section.bandwidth_scale)?;
-    let is_changed = (latency, bandwidth) != (1.0, 1.0);
-    Ok(is_changed.then_some(LinkScale { class: None, latency, bandwidth }))
+    Ok(LinkScale {
+        latency: scale("latency_scale", section.latency_scale)?,
+        bandwidth: scale("bandwidth_scale", section.bandwidth_scale)?,
+    })
 }
 
 /// Returns a warning for each constant factor that takes the place of other ones of the preset: it looks like a multiple.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use answers::place;
 use mpi_model::ActionKind;
 use trace_mmap::{ConvertOptions, LoadOptions};
 use trace_tools::transform::{Hypothesis, TransformError};
@@ -12,7 +13,7 @@ use super::rules::Rule;
 use super::{Diagnosis, DiagnosisError, Place, PlacePair, Problem, unique};
 use crate::config::Config;
 use crate::report::Report;
-use crate::what_if::{changed_config, place};
+use crate::what_if::changed_config;
 
 /// Key of a transformation that is restricted to places.
 const PLACES: &str = "places";

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use answers::{LinkGroup, Parameter};
 use netmodel::{LinkClass, Platform};
 use pdes_core::Progress;
-use replay::{Job, LinkScale, Simulation};
+use replay::{Job, RunError, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, DiagnosisError};
@@ -76,18 +77,17 @@ impl Diagnosis {
     /// If a replay fails.
     pub fn find_tolerance(&mut self, job: &Job) -> Result<(), DiagnosisError> {
         let job = job.without_outputs();
-        let simulation = Simulation::load(&job)?;
-        let platform = simulation.platform();
-        let classes = platform.link_classes();
-        let of_class = |class: Option<LinkClass>| Scaled { job: &job, time: self.simulated_time_s, class };
-        let number = |class| classes.iter().filter(|of| **of == class).count();
-        let present: Vec<LinkClass> = LinkClass::ALL.into_iter().filter(|class| number(*class) > 0).collect();
+        let platform = job.platform().map_err(RunError::from)?;
+        let run = Run { job: &job, platform: &platform, time: self.simulated_time_s };
+        let of_class = |class| Some((class, LinkGroup::of_class(&platform, class)?));
+        let present: Vec<(LinkClass, LinkGroup)> = LinkClass::ALL.into_iter().filter_map(of_class).collect();
         let mut tolerances = Vec::new();
-        for &class in present.iter().filter(|_| present.len() > 1) {
-            let [latency, time_per_byte] = of_class(Some(class)).sensitivities(platform, &classes)?;
-            tolerances.push(ClassTolerance { class, links: number(class), latency, time_per_byte });
+        for (class, links) in present.iter().filter(|_| present.len() > 1) {
+            let [latency, time_per_byte] = run.sensitivities(links)?;
+            let links = links.of(&platform).count();
+            tolerances.push(ClassTolerance { class: *class, links, latency, time_per_byte });
         }
-        let [latency, time_per_byte] = of_class(None).sensitivities(platform, &classes)?;
+        let [latency, time_per_byte] = run.sensitivities(&LinkGroup::all())?;
         self.tolerance = Some(Tolerance { latency, time_per_byte, classes: tolerances });
         Ok(())
     }
@@ -115,55 +115,29 @@ impl ToleranceLimit {
     }
 }
 
-/// A property of links that is multiplied.
-#[derive(Clone, Copy)]
-enum Property {
-    Latency,
-    TimePerByte,
-}
-
-/// A run with links of a class, or all, that are slower.
-struct Scaled<'a> {
+/// A run that is replayed with slower links.
+struct Run<'a> {
     job: &'a Job,
+    platform: &'a Platform,
     /// Run time without a change \[s\].
     time: f64,
-    class: Option<LinkClass>,
 }
 
-impl Scaled<'_> {
-    fn sensitivities(
-        &self,
-        platform: &Platform,
-        classes: &[LinkClass],
-    ) -> Result<[Sensitivity; 2], DiagnosisError> {
-        let is_meant = |class: LinkClass| self.class.is_none_or(|meant| meant == class);
-        let links = platform.links().iter().zip(classes).filter(|(_, class)| is_meant(**class));
-        let values = |value: fn(&netmodel::Link) -> f64| {
-            let mut values = links.clone().map(|(link, _)| value(link));
-            let first = values.next()?;
-            values.all(|value| value == first).then_some(first)
-        };
+impl Run<'_> {
+    fn sensitivities(&self, links: &LinkGroup) -> Result<[Sensitivity; 2], DiagnosisError> {
         Ok([
-            self.sensitivity(Property::Latency, values(|link| link.latency))?,
-            self.sensitivity(Property::TimePerByte, values(|link| 1.0 / link.bandwidth))?,
+            self.sensitivity(&Parameter::Latency(links.clone()))?,
+            self.sensitivity(&Parameter::TimePerByte(links.clone()))?,
         ])
     }
 
-    /// Replays the job with a factor of the property, and returns the run time \[s\].
-    fn replay(&self, property: Property, factor: f64) -> Result<f64, DiagnosisError> {
-        let (latency, bandwidth) = match property {
-            Property::Latency => (factor, 1.0),
-            Property::TimePerByte => (1.0, 1.0 / factor),
+    fn sensitivity(&self, parameter: &Parameter) -> Result<Sensitivity, DiagnosisError> {
+        let value = parameter.value(self.platform);
+        let replay = |factor| -> Result<f64, DiagnosisError> {
+            let simulation = Simulation::load(&parameter.scaled(self.job, factor))?;
+            let outcome = simulation.replay(&Progress::new(self.job.threads))?;
+            Ok(outcome.simulated_time().as_secs_f64())
         };
-        let mut job = self.job.clone();
-        job.link_scales.push(LinkScale { class: self.class, latency, bandwidth });
-        let simulation = Simulation::load(&job)?;
-        let outcome = simulation.replay(&Progress::new(self.job.threads))?;
-        Ok(outcome.simulated_time().as_secs_f64())
-    }
-
-    fn sensitivity(&self, property: Property, value: Option<f64>) -> Result<Sensitivity, DiagnosisError> {
-        let replay = |factor| self.replay(property, factor);
         let mut known = KnownTimes(BTreeMap::new());
         known.insert(1.0, self.time);
         known.insert(1.0 + STEP, replay(1.0 + STEP)?);

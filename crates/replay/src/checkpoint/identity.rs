@@ -80,7 +80,7 @@ impl RunIdentity {
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
             IdentityPart::hashed("the other programs", &others),
             IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
-            IdentityPart::hashed("[network]", &(&job.network, &job.link_scales)),
+            IdentityPart::hashed("[network]", &(&job.network, &job.link_scale, &job.platform_changes)),
             IdentityPart::hashed("the changes of resources", &job.changes),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &job.mpi),

@@ -1,15 +1,13 @@
-//! Hosts of ranks in a hypothesis.
+//! Other hosts for the ranks of a job.
 
 use std::collections::BTreeMap;
 
 use netmodel::{HostId, Platform, RouteError};
 use pdes_core::{Progress, Rank};
-use replay::{Job, Simulation, order_by_halves};
+use replay::{Job, RunError, Simulation, order_by_halves};
 use serde::Serialize;
 use trace_mmap::PairTraffic;
 use trace_tools::transform::{CountedTraffic, Placement as Change};
-
-use super::WhatIfError;
 
 /// Largest number of hosts between which distances are tabulated.
 const MAX_HOSTS: usize = 4096;
@@ -20,21 +18,82 @@ const MAX_COUNTED_RANKS: u32 = 16384;
 /// Bytes of all messages that are counted between two ranks, each multiplied by the number of links of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HopBytes {
-    /// On the hosts of the program.
+    /// On the hosts of the job.
     pub before: u128,
-    /// On the hosts of the hypothesis.
+    /// On the other hosts.
     pub after: u128,
+}
+
+/// The reason why ranks cannot be placed otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The job cannot be loaded or replayed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// There is no route between two hosts.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A list of ranks is not one of all ranks.
+    #[error("place: order has {found} ranks, the program has {ranks}: list each once")]
+    Order {
+        /// Number of ranks in the list.
+        found: usize,
+        /// Number of ranks of the program.
+        ranks: u32,
+    },
+    /// The platform has fewer hosts than a placement needs.
+    #[error(
+        "place: {ranks} ranks, {count} on each host, need {needed} hosts, but the platform has {found}: raise per_host"
+    )]
+    TooFewHosts {
+        /// Number of ranks.
+        ranks: u32,
+        /// Ranks on each host.
+        count: u32,
+        /// Number of hosts for them.
+        needed: u32,
+        /// Number of hosts of the platform.
+        found: usize,
+    },
+    /// The platform has too many hosts for a greedy mapping.
+    #[error(
+        "place: mapping = \"greedy\" takes up to {limit} hosts, the platform has {found}: take mapping = \"bisection\""
+    )]
+    TooManyHosts {
+        /// Number of hosts of the platform.
+        found: usize,
+        /// Largest number.
+        limit: usize,
+    },
+    /// The program has too many ranks to count all messages between them.
+    #[error(
+        "place: traffic = \"all\" takes up to {limit} ranks, the program has {found}: take traffic = \"messages\""
+    )]
+    TooManyRanks {
+        /// Number of ranks.
+        found: u32,
+        /// Largest number.
+        limit: u32,
+    },
+}
+
+impl PlaceError {
+    /// Returns whether the placement does not suit the job, rather than the job being one that cannot be replayed.
+    pub fn is_misuse(&self) -> bool {
+        !matches!(self, Self::Run(_) | Self::Route(_))
+    }
 }
 
 /// Places the ranks of a job otherwise; returns the names of their hosts.
 ///
 /// # Errors
 /// Fails if an input is invalid, or the platform has too many hosts for a mapping.
-pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), WhatIfError> {
+pub fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), PlaceError> {
     let simulation = Simulation::load(job)?;
     let (platform, ranks) = (simulation.platform(), simulation.trace().ranks());
     let before: Vec<HostId> = (0..ranks).map(|rank| simulation.placement().host(Rank::new(rank))).collect();
-    let pairs = PairTraffic::all(simulation.trace()).map_err(trace_mmap::TraceError::from)?;
+    let pairs =
+        PairTraffic::all(simulation.trace()).map_err(trace_mmap::TraceError::from).map_err(RunError::from)?;
     let messages = Traffic::new(pairs.iter().map(|pair| ((pair.from, pair.to), pair.bytes.get())), ranks);
     let counts_all = |change: &&&Change| {
         matches!(**change, Change::Greedy(CountedTraffic::All) | Change::Bisection(CountedTraffic::All))
@@ -49,7 +108,7 @@ pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopB
     for change in changes {
         hosts = match change {
             Change::Order(order) if order.len() != hosts.len() => {
-                return Err(WhatIfError::Order { found: order.len(), ranks });
+                return Err(PlaceError::Order { found: order.len(), ranks });
             }
             Change::Order(order) => order.iter().map(|rank| hosts[*rank as usize]).collect(),
             Change::PerHost(count) => per_host(platform, ranks, *count)?,
@@ -69,10 +128,10 @@ pub(crate) fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopB
     Ok((names, hop_bytes))
 }
 
-fn per_host(platform: &Platform, ranks: u32, count: u32) -> Result<Vec<HostId>, WhatIfError> {
+fn per_host(platform: &Platform, ranks: u32, count: u32) -> Result<Vec<HostId>, PlaceError> {
     let (needed, found) = (ranks.div_ceil(count), platform.hosts().len());
     if found < needed as usize {
-        return Err(WhatIfError::TooFewHosts { ranks, count, needed, found });
+        return Err(PlaceError::TooFewHosts { ranks, count, needed, found });
     }
     Ok((0..ranks).map(|rank| HostId::new(rank / count)).collect())
 }
@@ -97,9 +156,9 @@ impl Traffic {
     }
 
     /// Counts the messages of a replay, those inside collective operations included.
-    fn of_replay(job: &Job, ranks: u32) -> Result<Self, WhatIfError> {
+    fn of_replay(job: &Job, ranks: u32) -> Result<Self, PlaceError> {
         if ranks > MAX_COUNTED_RANKS {
-            return Err(WhatIfError::TooManyRanks { found: ranks, limit: MAX_COUNTED_RANKS });
+            return Err(PlaceError::TooManyRanks { found: ranks, limit: MAX_COUNTED_RANKS });
         }
         let job = Job {
             matrix_groups: Some(ranks),
@@ -135,9 +194,9 @@ struct Distances<'p> {
 }
 
 impl Distances<'_> {
-    fn check(&self) -> Result<(), WhatIfError> {
+    fn check(&self) -> Result<(), PlaceError> {
         match self.platform.hosts().len() {
-            found if found > MAX_HOSTS => Err(WhatIfError::TooManyHosts { found, limit: MAX_HOSTS }),
+            found if found > MAX_HOSTS => Err(PlaceError::TooManyHosts { found, limit: MAX_HOSTS }),
             _ => Ok(()),
         }
     }
@@ -164,7 +223,7 @@ fn greedy(
     traffic: &Traffic,
     places: &[HostId],
     distances: &mut Distances<'_>,
-) -> Result<Vec<HostId>, WhatIfError> {
+) -> Result<Vec<HostId>, PlaceError> {
     let ranks = places.len();
     let mut hosts: Vec<Option<HostId>> = vec![None; ranks];
     let mut free: Vec<HostId> = places.to_vec();
