@@ -4,6 +4,8 @@
 mod acquisition;
 #[path = "replay/agreement.rs"]
 mod agreement;
+#[path = "replay/answers.rs"]
+mod answers;
 #[path = "replay/any_source.rs"]
 mod any_source;
 #[path = "replay/arrivals.rs"]

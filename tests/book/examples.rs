@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use answers::Costs;
 use pdes_replay::Rule;
 use trace_tools::transform::Hypothesis;
 
@@ -87,8 +88,9 @@ fn settings_follow_a_schema() {
             let table: toml::Table =
                 toml::from_str(&block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", page.display()));
             let value = serde_json::to_value(table).unwrap();
-            let is_checked =
-                Hypothesis::from_text(&block, &page).is_ok() || Rule::from_text(&block, "page").is_ok();
+            let is_checked = Hypothesis::from_text(&block, &page).is_ok()
+                || Rule::from_text(&block, "page").is_ok()
+                || Costs::from_text(&block, &page).is_ok();
             let is_valid = is_checked || validators.iter().any(|validator| validator.is_valid(&value));
             assert!(is_valid, "{}: no file that the program reads:\n{block}", page.display());
         }
@@ -100,6 +102,7 @@ fn settings_follow_a_schema() {
 fn files_are_shown_as_they_are() {
     let shown = [
         ("what-if.md", "hypotheses.toml"),
+        ("answers.md", "costs.toml"),
         ("diagnosis.md", "rules.toml"),
         ("diagnosis.md", "rules-pairs.toml"),
     ];

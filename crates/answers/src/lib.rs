@@ -1,12 +1,26 @@
-//! Answers for planners: what follows from changes of a run.
+//! Answers for planners: what each part of a machine is [worth](Prices) to a run.
 //!
-//! Replays have no noise: two of them differ by what was changed, to the picosecond.
+//! Replays have no noise: two of them differ by what was changed, to the picosecond. The answers of this crate are differences between
+//! exact replays of changed [`Job`](replay::Job)s, the same for any number of threads and of replays at a time. They are about the model;
+//! each of them says so, with the error of the model where it is known ([`Caveat`]).
+//!
+//! # Features
+//! - `pictures`: pages of answers.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod caveat;
+mod curve;
 mod link_group;
 mod parameter;
 mod placement;
+mod prices;
+mod replayed;
 
+pub use answer::Answer;
+pub use caveat::{Caveat, CaveatError};
+pub use curve::CurvePoint;
 pub use link_group::LinkGroup;
 pub use parameter::Parameter;
 pub use placement::{HopBytes, PlaceError, place};
+pub use prices::{Costs, CostsError, Method, Price, Prices, PricesError};

@@ -1,5 +1,6 @@
 //! Command line: dispatch of subcommands, logging, errors and exit status.
 
+mod answers;
 mod arguments;
 mod calibrate;
 mod diagnose;
@@ -9,6 +10,7 @@ mod init;
 mod large_pages;
 mod manual;
 mod platform;
+mod prices;
 mod processes;
 mod progress;
 mod report;
@@ -94,6 +96,9 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::WhatIf(arguments)) => exit_code(what_if::run(arguments, quiet), None),
         Some(Command::Diagnose(arguments)) => {
             on_processes(quiet, |quiet, cluster| diagnose::run(arguments, quiet, cluster))
+        }
+        Some(Command::Prices(arguments)) => {
+            on_processes(quiet, |quiet, cluster| prices::run(arguments, quiet, cluster))
         }
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),

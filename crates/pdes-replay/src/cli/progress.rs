@@ -15,6 +15,12 @@ pub(crate) fn watch_load<T>(actions: &AtomicU64, load: impl FnOnce() -> T) -> T 
     watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
 }
 
+/// Runs `work` while a line counts the replays that are done, of which nobody knows how many there will be.
+pub(crate) fn watch_replays<T>(done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let bar = bar(None, "{spinner} {human_pos} replays, {elapsed}");
+    watch(&bar, |bar| bar.set_position(done.load(Ordering::Relaxed)), work)
+}
+
 /// Runs `work` while a bar shows how many of `all` items are done.
 pub(crate) fn watch_count<T>(done: &AtomicU64, all: u64, things: &str, work: impl FnOnce() -> T) -> T {
     let bar = bar(Some(all), "{wide_bar} {percent}% {human_pos}/{human_len} {msg}, ETA {eta}");

@@ -1,0 +1,99 @@
+//! Replays of changed jobs, of which only the run time matters.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use mpi_model::{ActionKind, Statistics, region_name};
+use pdes_core::{Progress, Rank, SimDuration};
+use replay::{Job, Outcome, RunError, Simulation};
+
+/// Largest number of regions whose work is told.
+const MAX_REGIONS: usize = 16;
+
+/// A replay without changes, with what a user should know before trusting it.
+pub(crate) struct Base {
+    pub(crate) simulation: Simulation,
+    pub(crate) outcome: Outcome,
+    pub(crate) replayed: Replayed,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Base {
+    /// Replays a job.
+    ///
+    /// # Errors
+    /// Returns an error if the job cannot be replayed.
+    pub(crate) fn of(job: &Job) -> Result<Self, RunError> {
+        let simulation = Simulation::load(job)?;
+        let outcome = simulation.replay(&Progress::new(job.threads))?;
+        // Warnings about threads would be others for another number of them.
+        let mut warnings = Simulation::load(&Job { threads: 1, ..job.clone() })?.warnings();
+        warnings.extend(simulation.outcome_warnings(&outcome));
+        Ok(Self { replayed: Replayed::of(&outcome), simulation, outcome, warnings })
+    }
+
+    /// Returns the regions of the program in which ranks compute longest, where there are several, if the job asked for their times. The part
+    /// before the first region is `""`.
+    pub(crate) fn regions(&self) -> Vec<String> {
+        let trace = self.simulation.trace();
+        let mut work: BTreeMap<String, SimDuration> = BTreeMap::new();
+        for (rank, statistics) in (0..).map(Rank::new).zip(&self.outcome.program().statistics) {
+            for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
+                let computed = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
+                for (_, share) in computed.filter(|(_, share)| share.time > SimDuration::ZERO) {
+                    let location = region.site().map(|site| trace.rank(rank).location(site));
+                    let name = location.map_or(String::new(), |name| region_name(name).to_owned());
+                    *work.entry(name).or_default() += share.time;
+                }
+            }
+        }
+        let mut regions: Vec<(String, SimDuration)> = work.into_iter().collect();
+        // The sort is stable: regions with equal times keep the order of their names.
+        regions.sort_by_key(|(_, time)| Reverse(*time));
+        let has_several = regions.len() > 1;
+        regions.into_iter().filter(|_| has_several).take(MAX_REGIONS).map(|(name, _)| name).collect()
+    }
+}
+
+/// What a replay says of a changed job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replayed {
+    /// End of the last rank \[ps\].
+    pub(crate) time_ps: u64,
+    /// Number of actions of the rank that has most.
+    pub(crate) actions: u64,
+}
+
+/// Returns the job without outputs and analyses, which change no time.
+pub(crate) fn plain(job: &Job) -> Job {
+    Job {
+        waits: Some(false),
+        causes: false,
+        region_times: false,
+        histograms: false,
+        matrix_groups: None,
+        critical_path: false,
+        links: Some(false),
+        ..job.without_outputs()
+    }
+}
+
+impl Replayed {
+    fn of(outcome: &Outcome) -> Self {
+        let actions =
+            |statistics: &Statistics| statistics.kinds().map(|kind| statistics.count(kind)).sum::<u64>();
+        let ranks = outcome.programs.iter().flat_map(|program| &program.statistics);
+        Self {
+            time_ps: outcome.simulated_time().as_picos(),
+            actions: ranks.map(actions).max().unwrap_or_default(),
+        }
+    }
+}
+
+/// Replays a job.
+///
+/// # Errors
+/// Returns an error if the job cannot be replayed.
+pub(crate) fn replay(job: &Job) -> Result<Replayed, RunError> {
+    Ok(Replayed::of(&Simulation::load(job)?.replay(&Progress::new(job.threads))?))
+}

@@ -1,0 +1,140 @@
+//! What the commands that answer questions have in common: a run, files for the answer, and what is known of the model.
+
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use answers::{Answer, Caveat};
+use anyhow::{Context, Result};
+use clap::Args;
+use outputs::FileRoles;
+use pdes_core::Cluster;
+use pdes_replay::{Config, available_threads};
+
+use super::arguments::{RunArguments, model_help, with_input};
+use super::processes::agree;
+use super::{Misuse, check_suffix, files, goal, large_pages, require_pictures, run};
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArguments {
+    /// Configuration, if its name ends in .toml, or else a trace.
+    #[arg(value_name = "CONFIG|TRACE")]
+    input: Option<PathBuf>,
+    /// Configuration of the run (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of the program, of any format.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    #[arg(long, value_name = "NAME", help = model_help())]
+    model: Option<String>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Number of threads of each replay, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<i64>,
+    /// Number of concurrent replays, from 1; by default the number of cores.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Comparison with measured times (pdes-replay validate --report), whose error the answer tells.
+    #[arg(long, value_name = "FILE")]
+    validation: Option<PathBuf>,
+    /// File for the answer (JSON).
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// File for the answer as a page (HTML).
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+impl AnswerArguments {
+    /// Returns the configuration of the run.
+    pub(crate) fn config(&self) -> Result<Config> {
+        check_suffix(self.json.as_deref(), &["json"], "--json writes the answer as JSON, --page as a page")?;
+        if let Some(page) = &self.page {
+            check_suffix(Some(page), &["html", "htm"], "--page writes the answer as a page, --json as JSON")?;
+            require_pictures()?;
+        }
+        let flags = RunArguments {
+            config: self.config.clone(),
+            trace: self.trace.clone(),
+            platform: self.platform.clone(),
+            model: self.model.clone(),
+            threads: self.threads,
+            set: self.set.clone(),
+            ..RunArguments::default()
+        };
+        let config = run::config(&with_input(flags, self.input.as_deref())?)?;
+        refuse_schedules(&config)?;
+        Ok(config)
+    }
+
+    /// Adds the files that the command reads and writes.
+    pub(crate) fn add_files(&self, roles: &mut FileRoles) {
+        self.validation.iter().for_each(|path| roles.input("comparison", path));
+        self.json.iter().for_each(|path| roles.output("answer", path));
+        self.page.iter().for_each(|path| roles.output("page", path));
+    }
+
+    /// Returns the number of concurrent replays.
+    pub(crate) fn at_once(&self) -> usize {
+        self.jobs.map_or_else(available_threads, NonZeroUsize::get)
+    }
+
+    /// Returns what is known of the model.
+    pub(crate) fn caveat(&self) -> Result<Caveat> {
+        Ok(self.validation.as_deref().map(Caveat::from_validation).transpose()?.unwrap_or_default())
+    }
+
+    /// Writes an answer to the files that were asked for, and prints its text.
+    pub(crate) fn finish(&self, answer: &impl Answer, quiet: bool) -> Result<()> {
+        answer.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        if let Some(path) = &self.json {
+            answer.write_json(path).with_context(|| format!("the answer {}", path.display()))?;
+            tracing::info!("wrote the answer {}", path.display());
+        }
+        #[cfg(feature = "pictures")]
+        if let Some(path) = &self.page {
+            answer.write_page(path).with_context(|| format!("the page {}", path.display()))?;
+            tracing::info!("wrote the page {}", path.display());
+        }
+        if !quiet {
+            let mut text = String::new();
+            answer.write_text(&mut text)?;
+            std::io::stdout().lock().write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses GOAL schedules.
+pub(crate) fn refuse_schedules(config: &Config) -> Result<(), Misuse> {
+    match goal::is_goal(config) {
+        true => {
+            Err(Misuse("answers are about MPI programs: expected a trace, found a GOAL schedule".to_owned()))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Checks the files of a command, and the configuration of each of its runs.
+pub(crate) fn check_files(
+    arguments: &AnswerArguments,
+    roles: &mut FileRoles,
+    configs: &[&Config],
+) -> Result<()> {
+    configs.iter().for_each(|config| files::add_run(roles, config));
+    arguments.add_files(roles);
+    Ok(roles.check().map_err(Misuse::from)?)
+}
+
+/// Finds an answer on the first of the processes that were started together.
+pub(crate) fn on_first(cluster: &mut Cluster, find: impl FnOnce() -> Result<()>) -> Result<()> {
+    large_pages::set_large_pages(true);
+    let found = if cluster.member() == 0 { find() } else { Ok(()) };
+    agree(cluster, found)
+}
