@@ -2,6 +2,8 @@
 
 #[path = "answers/prices.rs"]
 mod prices;
+#[path = "answers/why.rs"]
+mod why;
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Answers for planners: what each part of a machine is [worth](Prices) to a run.
+//! Answers for planners: what each part of a machine is [worth](Prices) to a run, why two runs [differ](Why).
 //!
 //! Replays have no noise: two of them differ by what was changed, to the picosecond. The answers of this crate are differences between
 //! exact replays of changed [`Job`](replay::Job)s, the same for any number of threads and of replays at a time. They are about the model;
@@ -16,6 +16,7 @@ mod parameter;
 mod placement;
 mod prices;
 mod replayed;
+mod why;
 
 pub use answer::Answer;
 pub use caveat::{Caveat, CaveatError};
@@ -24,3 +25,4 @@ pub use link_group::LinkGroup;
 pub use parameter::Parameter;
 pub use placement::{HopBytes, PlaceError, place};
 pub use prices::{Costs, CostsError, Method, Price, Prices, PricesError};
+pub use why::{Cause, ComparedRun, Factor, FirstDifference, PathPart, Paths, Step, Why, WhyError};

@@ -23,6 +23,7 @@ mod trace;
 mod tracer;
 mod validate;
 mod what_if;
+mod why;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -99,6 +100,9 @@ pub(crate) fn main() -> ExitCode {
         }
         Some(Command::Prices(arguments)) => {
             on_processes(quiet, |quiet, cluster| prices::run(arguments, quiet, cluster))
+        }
+        Some(Command::Why(arguments)) => {
+            on_processes(quiet, |quiet, cluster| why::run(arguments, quiet, cluster))
         }
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),

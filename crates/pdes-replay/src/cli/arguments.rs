@@ -105,6 +105,8 @@ pub(crate) enum Command {
     Diagnose(super::diagnose::DiagnoseArguments),
     /// Says what each part of the machine is worth to a run: the time saved by one percent less latency, time per byte, or time per flop.
     Prices(super::prices::PricesArguments),
+    /// Says why two runs differ: divides the difference of their times into parts due to program, machine, network, library and placement.
+    Why(super::why::WhyArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
