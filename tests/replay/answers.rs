@@ -1,5 +1,7 @@
 //! Answers for planners: prices beside central differences, planted causes, and optima beside all possibilities.
 
+#[path = "answers/optimize.rs"]
+mod optimize;
 #[path = "answers/prices.rs"]
 mod prices;
 #[path = "answers/why.rs"]

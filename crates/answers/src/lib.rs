@@ -1,4 +1,5 @@
-//! Answers for planners: what each part of a machine is [worth](Prices) to a run, why two runs [differ](Why).
+//! Answers for planners: what each part of a machine is [worth](Prices) to a run, why two runs [differ](Why), and what to
+//! [change](Optimum).
 //!
 //! Replays have no noise: two of them differ by what was changed, to the picosecond. The answers of this crate are differences between
 //! exact replays of changed [`Job`](replay::Job)s, the same for any number of threads and of replays at a time. They are about the model;
@@ -12,6 +13,7 @@ mod answer;
 mod caveat;
 mod curve;
 mod link_group;
+mod optimize;
 mod parameter;
 mod placement;
 mod prices;
@@ -22,6 +24,7 @@ pub use answer::Answer;
 pub use caveat::{Caveat, CaveatError};
 pub use curve::CurvePoint;
 pub use link_group::LinkGroup;
+pub use optimize::{Change, Freedom, Optimum, OptimumError};
 pub use parameter::Parameter;
 pub use placement::{HopBytes, PlaceError, place};
 pub use prices::{Costs, CostsError, Method, Price, Prices, PricesError};

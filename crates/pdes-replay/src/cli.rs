@@ -9,6 +9,7 @@ mod goal;
 mod init;
 mod large_pages;
 mod manual;
+mod optimize;
 mod platform;
 mod prices;
 mod processes;
@@ -103,6 +104,9 @@ pub(crate) fn main() -> ExitCode {
         }
         Some(Command::Why(arguments)) => {
             on_processes(quiet, |quiet, cluster| why::run(arguments, quiet, cluster))
+        }
+        Some(Command::Optimize(arguments)) => {
+            on_processes(quiet, |quiet, cluster| optimize::run(arguments, quiet, cluster))
         }
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),

@@ -107,6 +107,8 @@ pub(crate) enum Command {
     Prices(super::prices::PricesArguments),
     /// Says why two runs differ: divides the difference of their times into parts due to program, machine, network, library and placement.
     Why(super::why::WhyArguments),
+    /// Seeks collective algorithms and hosts of ranks with which a run takes less time, and replays each.
+    Optimize(super::optimize::OptimizeArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
