@@ -180,7 +180,7 @@ impl Platform {
     /// If the factor of the bandwidth is not greater than zero, or that of the latency is negative.
     pub fn scale_links(&mut self, is_scaled: impl Fn(LinkId) -> bool, latency: f64, bandwidth: f64) {
         assert!(bandwidth > 0.0 && latency >= 0.0, "links scaled by {latency} and {bandwidth}");
-        for (id, link) in (0..).map(LinkId::new).zip(&mut self.links).filter(|(id, _)| is_scaled(*id)) {
+        for (_, link) in (0..).map(LinkId::new).zip(&mut self.links).filter(|(id, _)| is_scaled(*id)) {
             link.latency *= latency;
             link.bandwidth *= bandwidth;
         }
