@@ -107,8 +107,9 @@ fn regions_have_the_bits_of_one_thread() {
             let routing = format!("packets.routing='{routing}'");
             let settings = [&*routing, protocol, "packets.packet_bytes=512"];
             let whole = digest(&replay(&halo, platform, &settings));
-            for (threads, processes) in [(3, 1), (1, 2), (2, 3)] {
+            for (threads, processes, regions) in [(3, 1, "'auto'"), (1, 2, "7"), (2, 3, "16")] {
                 let mut config = config(&halo, platform, &settings);
+                config.set(&format!("network.regions={regions}")).unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set("parallel.oversubscribe=true").unwrap();
                 let job = config.resolve().unwrap();
@@ -126,6 +127,15 @@ fn regions_have_the_bits_of_one_thread() {
     }
 }
 
+#[test]
+fn regions_are_profiled() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=30"]);
+    let profile = load(&ring, &platform, &[]).profile_regions(&Progress::new(1)).unwrap();
+    assert_eq!(profile.regions, 4, "subtrees below the top");
+}
+
 /// Iterations that end with an all-reduce repeat with every routing.
 #[test]
 fn repeated_iterations_are_skipped_exactly() {
@@ -135,10 +145,13 @@ fn repeated_iterations_are_skipped_exactly() {
     for routing in ROUTINGS {
         let routing = format!("packets.routing='{routing}'");
         let whole = digest(&replay(&program, &platform, &[&routing]));
-        let forwarded = replay(&program, &platform, &[&routing, "engine.fast_forward=true"]);
-        assert_eq!(digest(&forwarded), whole, "{routing}");
-        let skipped = forwarded.fast_forward.unwrap().skipped_iterations;
-        assert!(skipped >= 30, "{routing}: {skipped} iterations");
+        for threads in ["engine.threads=1", "engine.threads=3"] {
+            let settings = [&*routing, "engine.fast_forward=true", threads, "parallel.oversubscribe=true"];
+            let forwarded = replay(&program, &platform, &settings);
+            assert_eq!(digest(&forwarded), whole, "{settings:?}");
+            let skipped = forwarded.fast_forward.unwrap().skipped_iterations;
+            assert!(skipped >= 30, "{settings:?}: {skipped} iterations");
+        }
     }
 }
 

@@ -8,21 +8,24 @@
 //! Hosts act within windows, and a host can send at any instant. Its own output queue follows *behind* time: packets that leave a host
 //! before an instant are sent when that instant has come, at the latest a window after they leave.
 
+mod construction;
+mod delivery;
 mod hosts;
 mod injection;
+mod nodes;
 mod routes;
 mod state;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
-use netmodel::{HostId, RouteError};
 use rustc_hash::FxHashMap;
 
 use crate::machine::{MAX_WINDOW, PacketMachine};
 use crate::packet::{MessageKey, Packet, below, choice};
 use crate::parameters::{PacketRouting, Switching};
+use delivery::Partial;
 use injection::{Injection, Stream};
+use nodes::{Far, IDLE, Node, NodeQueue, Port};
 use routes::StaticRoutes;
 pub(crate) use routes::latency;
 pub(crate) use state::visit_by_message;
@@ -49,9 +52,9 @@ pub(crate) struct Fabric<'m, 'p> {
     /// A bit for each input port whose ring is not empty, in words of each node.
     occupied: Vec<u64>,
     /// First arrivals at switches.
-    arrivals: Agenda,
+    arrivals: NodeQueue,
     /// Instants at which hosts have to be caught up with.
-    deadlines: Agenda,
+    deadlines: NodeQueue,
     /// Messages that hosts send, by the output ports of hosts, which come first.
     injections: Vec<Injection>,
     streams: Vec<Stream>,
@@ -127,194 +130,7 @@ pub(crate) enum FabricMessage {
     Acknowledgement { at: u64, message: MessageKey },
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    first_port: u32,
-    outputs: u32,
-    first_input: u32,
-    inputs: u32,
-    /// First word of `occupied`.
-    first_word: u32,
-    /// A channel leads to another region.
-    is_at_border: bool,
-    /// Number in the graph, which hashes are of.
-    number: u32,
-    /// Instant in the agenda; [`IDLE`] if there is none.
-    next: u64,
-}
-
-const IDLE: u64 = u64::MAX;
-
-#[derive(Clone, Copy, Debug)]
-struct Port {
-    /// \[ps\]
-    free_at: u64,
-    picos_per_byte: f64,
-    latency: u64,
-    far: Far,
-}
-
-/// Other end of a channel.
-#[derive(Clone, Copy, Debug)]
-enum Far {
-    Switch {
-        node: u32,
-        ring: u32,
-    },
-    Host {
-        host: HostId,
-        node: u32,
-        ring: u32,
-    },
-    /// A node of another region; the input port as the machine counts.
-    Remote {
-        region: u32,
-        input: u32,
-    },
-}
-
-/// What has arrived of a message.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Partial {
-    packets: u32,
-    /// Number of all packets, once the last one is there.
-    all: Option<u32>,
-    /// Latest arrival so far.
-    latest: u64,
-}
-
-/// A queue of nodes by an instant of each. A node has a valid entry if it is that of its `next`.
-#[derive(Debug, Default)]
-struct Agenda(BinaryHeap<Reverse<(u64, u32)>>);
-
-impl Agenda {
-    /// Moves the instant of a node forward, if it is later.
-    #[inline]
-    fn set(&mut self, nodes: &mut [Node], node: u32, at: u64) {
-        if at < nodes[node as usize].next {
-            nodes[node as usize].next = at;
-            self.0.push(Reverse((at, node)));
-        }
-    }
-
-    /// Returns the first instant.
-    #[inline]
-    fn next(&mut self, nodes: &[Node]) -> u64 {
-        while let Some(&Reverse((at, node))) = self.0.peek() {
-            if nodes[node as usize].next == at {
-                return at;
-            }
-            self.0.pop();
-        }
-        IDLE
-    }
-
-    /// Takes the nodes of instants before `end`, in the order of nodes.
-    fn take_before(&mut self, nodes: &mut [Node], end: u64, due: &mut Vec<u32>) {
-        due.clear();
-        while let Some(&Reverse((at, node))) = self.0.peek()
-            && at < end
-        {
-            self.0.pop();
-            let next = &mut nodes[node as usize].next;
-            if *next == at {
-                *next = IDLE;
-                due.push(node);
-            }
-        }
-        due.sort_unstable();
-    }
-}
-
-impl<'m, 'p> Fabric<'m, 'p> {
-    /// Makes the idle network of a region.
-    pub(crate) fn new(machine: &'m PacketMachine<'p>, region: u32) -> Self {
-        let range = machine.nodes_of(region);
-        let entries = &machine.nodes[range.start as usize..range.end as usize];
-        let (first_node, empty) = (range.start, (0, 0));
-        let (first_port, first_input) =
-            entries.first().map_or(empty, |entry| (entry.first_port, entry.first_input));
-        let mut words = 0;
-        let node = |entry: &crate::machine::NodeEntry| {
-            let first_word = words;
-            words += entry.inputs.div_ceil(u64::BITS);
-            Node {
-                first_port: entry.first_port - first_port,
-                outputs: entry.outputs,
-                first_input: entry.first_input - first_input,
-                inputs: entry.inputs,
-                first_word,
-                is_at_border: false,
-                number: entry.node.index() as u32,
-                next: IDLE,
-            }
-        };
-        let mut nodes: Vec<Node> = entries.iter().map(node).collect();
-        let hosts = range.clone().filter(|&node| machine.host(node).is_some()).count() as u32;
-        let ports = entries.iter().flat_map(|entry| {
-            &machine.ports[entry.first_port as usize..(entry.first_port + entry.outputs) as usize]
-        });
-        let ports = ports.map(|port| {
-            let node = machine.input_nodes[port.input as usize];
-            let far = if !range.contains(&node) {
-                Far::Remote { region: machine.region_of(node), input: port.input }
-            } else {
-                let (ring, place) = (port.input - first_input, node - first_node);
-                match machine.host(node) {
-                    Some(host) => Far::Host { host, node: place, ring },
-                    None => Far::Switch { node: place, ring },
-                }
-            };
-            Port { free_at: 0, picos_per_byte: port.picos_per_byte, latency: port.latency, far }
-        });
-        let ports: Vec<Port> = ports.collect();
-        for node in &mut nodes {
-            let own = &ports[node.first_port as usize..(node.first_port + node.outputs) as usize];
-            node.is_at_border = own.iter().any(|port| matches!(port.far, Far::Remote { .. }));
-        }
-        let inputs: u32 = entries.iter().map(|entry| entry.inputs).sum();
-        let mut input_rates = vec![0.0; inputs as usize];
-        for port in &machine.ports {
-            if let Some(rate) =
-                port.input.checked_sub(first_input).and_then(|ring| input_rates.get_mut(ring as usize))
-            {
-                *rate = port.picos_per_byte;
-            }
-        }
-        let host_ports = nodes[..hosts as usize].iter().map(|node| node.outputs).sum::<u32>();
-        Self {
-            machine,
-            region,
-            first_node,
-            first_port,
-            first_input,
-            hosts,
-            origin: 0,
-            nodes,
-            ports,
-            rings: vec![VecDeque::new(); inputs as usize],
-            input_rates,
-            occupied: vec![0; words as usize],
-            arrivals: Agenda::default(),
-            deadlines: Agenda::default(),
-            injections: vec![Injection::default(); host_ports as usize],
-            streams: Vec::new(),
-            free_streams: Vec::new(),
-            stream_places: FxHashMap::default(),
-            routes: StaticRoutes::default(),
-            partial: FxHashMap::default(),
-            reports: Vec::new(),
-            outgoing: Vec::new(),
-            counts: FabricCounts::default(),
-            recorded: None,
-            gathered: Vec::new(),
-            tails: Vec::new(),
-            order: Vec::new(),
-            injected: Vec::new(),
-            due: Vec::new(),
-        }
-    }
-
+impl Fabric<'_, '_> {
     /// Returns the instant at which [`Fabric::advance`] has something to do \[ps\].
     pub(crate) fn next_event(&mut self) -> Option<u64> {
         let next = self.arrivals.next(&self.nodes).min(self.deadlines.next(&self.nodes));
@@ -501,69 +317,6 @@ impl<'m, 'p> Fabric<'m, 'p> {
             self.occupied[(first_word + input / u64::BITS) as usize] |= 1 << (input % u64::BITS);
         }
         was_empty
-    }
-
-    /// Takes in a packet whose last byte reaches its destination at an instant.
-    fn deliver(&mut self, packet: Packet, at: u64) {
-        let message = packet.message;
-        self.counts.packets += 1;
-        if let Some(recorded) = &mut self.recorded {
-            recorded.push(PacketArrival { at, message, number: packet.number() });
-        }
-        if packet.is_acknowledged() {
-            let region = self.machine.home(message.src);
-            if region == self.region {
-                self.acknowledge(message, at);
-            } else {
-                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message }));
-            }
-        }
-        if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
-            self.reports.push(Report { at, message, kind: ReportKind::Arrived });
-        } else if !self.machine.parameters.routing.keeps_order() {
-            let partial = self.partial.entry(message).or_default();
-            partial.packets += 1;
-            partial.latest = partial.latest.max(at);
-            if packet.is_last() {
-                partial.all = Some(packet.number() + 1);
-            }
-            if partial.all == Some(partial.packets) {
-                let at = partial.latest;
-                self.partial.remove(&message);
-                self.reports.push(Report { at, message, kind: ReportKind::Arrived });
-            }
-        }
-    }
-
-    /// Receives what another region sent.
-    ///
-    /// # Errors
-    /// If there is no route for a packet, which its sender has found.
-    pub(crate) fn receive(&mut self, message: FabricMessage) -> Result<(), RouteError> {
-        match message {
-            FabricMessage::Acknowledgement { at, message } => self.acknowledge(message, at),
-            FabricMessage::Packet { input, mut packet, tail } => {
-                let node = self.machine.input_nodes[input as usize];
-                let (place, ring) = (node - self.first_node, input - self.first_input);
-                let host = self.machine.host(node);
-                if host == Some(packet.message.dst) {
-                    self.deliver(packet, tail);
-                    return Ok(());
-                }
-                let MessageKey { src, dst, .. } = packet.message;
-                packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
-                if self.push(place, ring, packet) {
-                    match host {
-                        None => self.arrivals.set(&mut self.nodes, place, packet.at),
-                        Some(_) => {
-                            let deadline = self.deadline(place, packet.at);
-                            self.deadlines.set(&mut self.nodes, place, deadline);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Returns the number of bytes of a header, with cut-through.

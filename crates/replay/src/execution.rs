@@ -247,7 +247,7 @@ impl Execution {
             _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
-            (_, Err(why)) if model.parallelism == Parallelism::Uncontended => Some(why.clone()),
+            (_, Err(why)) if model.parallelism != Parallelism::Windows => Some(why.clone()),
             _ => Some(Obstacle::SharedLinks),
         };
         let not_profiled = match &shared {
@@ -255,7 +255,9 @@ impl Execution {
             _ if has(Feature::Programs) => Some(Obstacle::OneProgram("a profile")),
             _ if has(Feature::Code) => Some(Obstacle::CodeNotProfiled),
             _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
-            Ok(ExecutionMode::Regions) => Some(Obstacle::NotProfiled(Box::new(Obstacle::OneOrder))),
+            Ok(ExecutionMode::Regions) if model.parallelism == Parallelism::Uncontended => {
+                Some(Obstacle::NotProfiled(Box::new(Obstacle::OneOrder)))
+            }
             Ok(_) => None,
             Err(_) if has(Feature::Epochs) => Some(Obstacle::OneRegion),
             Err(why) => Some(Obstacle::NotProfiled(Box::new(why.clone()))),

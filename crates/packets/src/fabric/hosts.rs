@@ -3,8 +3,9 @@
 use netmodel::{HostId, RouteError};
 
 use super::injection::{Injection, Stream};
+use super::nodes::{IDLE, Node};
 use super::routes::Pair;
-use super::{Fabric, IDLE, Node, Report, ReportKind};
+use super::{Fabric, Report, ReportKind};
 use crate::machine::MAX_WINDOW;
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::IDLE;
+use super::nodes::IDLE;
 use crate::PacketParameters;
 use crate::packet::{MessageKey, Packet};
 

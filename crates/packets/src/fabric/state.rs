@@ -4,8 +4,10 @@ use netmodel::HostId;
 use pdes_core::{State, StateVisitor};
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::delivery::Partial;
 use super::injection::{Injection, Stream};
-use super::{Agenda, Fabric, FabricCounts, IDLE, Partial, Report};
+use super::nodes::{IDLE, NodeQueue};
+use super::{Fabric, FabricCounts, Report};
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
 /// Visits a map by messages, in their order.
@@ -100,7 +102,7 @@ impl State for Fabric<'_, '_> {
         visitor.counter(hops);
         self.move_paths(u32::wrapping_add);
         if visitor.is_loading() || visitor.is_repeating() {
-            self.set_agendas();
+            self.set_queues();
         }
     }
 }
@@ -138,8 +140,8 @@ impl Fabric<'_, '_> {
     }
 
     /// Finds what switches and hosts have to do.
-    fn set_agendas(&mut self) {
-        (self.arrivals, self.deadlines) = (Agenda::default(), Agenda::default());
+    fn set_queues(&mut self) {
+        (self.arrivals, self.deadlines) = (NodeQueue::default(), NodeQueue::default());
         self.occupied.fill(0);
         for node in 0..self.nodes.len() as u32 {
             let entry = &mut self.nodes[node as usize];

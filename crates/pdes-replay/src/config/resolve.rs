@@ -95,7 +95,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         model_parameters: of_models.remove(model.key).unwrap_or_default(),
         model,
         epoch,
-        regions: epochs::regions(&network, epoch)?,
+        regions: epochs::regions(&network, epoch, model)?,
         replaced_factors: replaced_factors(&network, preset),
         network: network_parameters(network, preset)?,
         polling: polling(&mpi)?,

@@ -1,7 +1,7 @@
 //! Parsing of epochs and regions.
 
 use pdes_core::SimDuration;
-use replay::{Epoch, Model, RegionSource};
+use replay::{Epoch, Model, Parallelism, RegionSource};
 
 use super::value_error;
 use crate::config::ConfigError;
@@ -32,8 +32,12 @@ pub(super) fn epoch(section: &NetworkSection, model: &Model) -> Result<Epoch, Co
     Ok(epoch)
 }
 
-/// Parses `regions`, which have no meaning without epochs.
-pub(super) fn regions(section: &NetworkSection, epoch: Epoch) -> Result<RegionSource, ConfigError> {
+/// Parses `regions`, which have no meaning for exact contention.
+pub(super) fn regions(
+    section: &NetworkSection,
+    epoch: Epoch,
+    model: &Model,
+) -> Result<RegionSource, ConfigError> {
     let Some(found) = &section.regions else { return Ok(RegionSource::Natural) };
     let regions = match found {
         toml::Value::String(auto) if auto == "auto" => RegionSource::Natural,
@@ -44,7 +48,8 @@ pub(super) fn regions(section: &NetworkSection, epoch: Epoch) -> Result<RegionSo
             return Err(value_error("network", "regions", message));
         }
     };
-    if epoch == Epoch::Exact && regions != RegionSource::Natural && regions != RegionSource::Count(1) {
+    let has_regions = epoch != Epoch::Exact || model.parallelism == Parallelism::Regions;
+    if !has_regions && regions != RegionSource::Natural && regions != RegionSource::Count(1) {
         let message =
             format!("found {found}, but without epochs there is one region; set epoch_s to \"auto\"");
         return Err(value_error("network", "regions", message));

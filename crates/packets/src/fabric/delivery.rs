@@ -1,0 +1,81 @@
+//! Packets at their destinations, and what comes from other regions.
+
+use netmodel::RouteError;
+
+use super::{Fabric, FabricMessage, PacketArrival, Report, ReportKind};
+use crate::packet::{MessageKey, Packet};
+
+/// What has arrived of a message.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Partial {
+    pub(super) packets: u32,
+    /// Number of all packets, once the last one is there.
+    pub(super) all: Option<u32>,
+    /// Latest arrival so far.
+    pub(super) latest: u64,
+}
+
+impl Fabric<'_, '_> {
+    /// Takes in a packet whose last byte reaches its destination at an instant.
+    pub(super) fn deliver(&mut self, packet: Packet, at: u64) {
+        let message = packet.message;
+        self.counts.packets += 1;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(PacketArrival { at, message, number: packet.number() });
+        }
+        if packet.is_acknowledged() {
+            let region = self.machine.home(message.src);
+            if region == self.region {
+                self.acknowledge(message, at);
+            } else {
+                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message }));
+            }
+        }
+        if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
+            self.reports.push(Report { at, message, kind: ReportKind::Arrived });
+        } else if !self.machine.parameters.routing.keeps_order() {
+            let partial = self.partial.entry(message).or_default();
+            partial.packets += 1;
+            partial.latest = partial.latest.max(at);
+            if packet.is_last() {
+                partial.all = Some(packet.number() + 1);
+            }
+            if partial.all == Some(partial.packets) {
+                let at = partial.latest;
+                self.partial.remove(&message);
+                self.reports.push(Report { at, message, kind: ReportKind::Arrived });
+            }
+        }
+    }
+
+    /// Receives what another region sent.
+    ///
+    /// # Errors
+    /// If there is no route for a packet, which its sender has found.
+    pub(crate) fn receive(&mut self, message: FabricMessage) -> Result<(), RouteError> {
+        match message {
+            FabricMessage::Acknowledgement { at, message } => self.acknowledge(message, at),
+            FabricMessage::Packet { input, mut packet, tail } => {
+                let node = self.machine.input_nodes[input as usize];
+                let (place, ring) = (node - self.first_node, input - self.first_input);
+                let host = self.machine.host(node);
+                if host == Some(packet.message.dst) {
+                    self.deliver(packet, tail);
+                    return Ok(());
+                }
+                let MessageKey { src, dst, .. } = packet.message;
+                packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
+                if self.push(place, ring, packet) {
+                    match host {
+                        None => self.arrivals.set(&mut self.nodes, place, packet.at),
+                        Some(_) => {
+                            let deadline = self.deadline(place, packet.at);
+                            self.deadlines.set(&mut self.nodes, place, deadline);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
