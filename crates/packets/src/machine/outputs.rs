@@ -13,11 +13,14 @@ use crate::parameters::PacketRouting;
 /// Largest number of entries of a table: half a gigabyte.
 const MAX_ENTRIES: u64 = 1 << 28;
 
+/// Target of a host, and the node and its port that deliver to the host, if the target is a switch.
+type HostTarget = (u32, Option<(u32, u32)>);
+
 /// Outputs on shortest ways, by node and target. Hosts with one cable share the target of their switch.
 #[derive(Debug)]
 pub(crate) struct OutputTable {
-    /// Target of each host, and the node and its port that deliver to the host, if the target is a switch.
-    targets: Box<[(u32, Option<(u32, u32)>)]>,
+    /// Target of each host.
+    targets: Box<[HostTarget]>,
     target_count: usize,
     /// Number of the set of outputs among those of the node, by node and target.
     sets: Box<[u16]>,

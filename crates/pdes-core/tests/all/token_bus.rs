@@ -167,7 +167,7 @@ impl Process for Station {
                     self.has_stopped = true;
                     return Ok(Pause::AtCheckpoint);
                 }
-                self.clock = self.clock + picos(500 * (1 + u64::from(self.me.get()) % 3));
+                self.clock += picos(500 * (1 + u64::from(self.me.get()) % 3));
                 let to = LpId::new((self.me.get() + 1) % STATIONS);
                 outbox.submit(self.clock, 0, Frame { from: self.me, to, picos: 250 });
                 self.is_waiting = true;
@@ -300,7 +300,7 @@ fn what_recurs_is_skipped() {
             let times = (ROUNDS - rounds) / (rounds - earlier) - 1;
             let time = (*now - *before).checked_mul(times).unwrap();
             observation.repetition(equal, times).unwrap().repeat(time, &mut bus);
-            *now = *now + time;
+            *now += time;
             skipped = times * (rounds - earlier);
         }
         known.push((*now, bus.stations[0].rounds.0, observation));

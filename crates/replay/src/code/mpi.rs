@@ -121,10 +121,10 @@ impl Mpi {
         tag: impl Into<Option<u32>>,
         bytes: u64,
     ) -> Request {
-        let slot = Some(self.dialogue().take_slot());
+        let slot = self.dialogue().take_slot();
         let filter = Filter { source: source.into(), tag: tag.into() };
-        self.call(Operation::Receive(Receive { filter, bytes, slot })).await;
-        Request(slot.expect("it was taken"))
+        self.call(Operation::Receive(Receive { filter, bytes, slot: Some(slot) })).await;
+        Request(slot)
     }
 
     /// Waits for a request; returns the message of a receive.
