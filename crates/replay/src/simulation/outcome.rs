@@ -44,7 +44,7 @@ pub struct ProgramOutcome {
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Results of the programs: first that of the job, then the [others](super::Simulation::with_program) in their order.
+    /// Results of the programs: first that of the job, then the [others](crate::Job::other_programs) in their order.
     pub programs: Vec<ProgramOutcome>,
     /// Wall-clock time of the replay.
     pub replay_time: Duration,
