@@ -14,7 +14,7 @@ use crate::completion::Completion;
 ///
 /// A machine without contention answers at once, by [`transfer`](Machine::transfer) and [`speed`](Machine::speed). A
 /// machine whose links or cores are shared answers in the order of time: [`work_request`](Machine::work_request) makes requests
-/// to the [`Region`](pdes_core::Region) that simulates them, which reports their end by [`Completion::deliver`].
+/// to the [`Region`](pdes_core::Region) that simulates them, which reports their end by [`Completion::received`].
 ///
 /// # Laws
 /// All answers depend on the arguments alone, and those that take an instant are constant from each

@@ -15,7 +15,8 @@ use crate::point_to_point::{Request, Requests, Status, Statuses};
 ///
 /// # Laws
 /// What a source does depends on the replies alone, and on what other sources have done before they sent what a reply tells of. Then
-/// results are the same on any number of threads.
+/// results are the same on any number of threads. A source answers at once: one that waits for a program outside would need a pause of the
+/// engine that bounds its next action from below.
 pub trait ActionSource: Send {
     /// Returns the next action, after the last one has ended; `None` at the end of the program, after which it is not called again.
     ///

@@ -28,7 +28,7 @@
 //!   since the last one. For the others `C_l` is chosen so that the mean load of the epoch is the capacity: it is lower by
 //!   the mean load of the flows that end or will begin, and by the *debt*, the excess load of earlier epochs.
 //!
-//! - Resources [change](crate::change) at boundaries: at the first that is not before the instant of a change. A flow that has begun
+//! - Resources [change](crate::ResourceChanges) at boundaries: at the first that is not before the instant of a change. A flow that has begun
 //!   keeps the least bandwidth that its route had at that begin, as a bound.
 //!
 //! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
