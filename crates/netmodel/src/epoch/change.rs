@@ -72,6 +72,7 @@ impl RegionSolver {
         let link = &mut self.links[number as usize];
         link.count_load(self.now, self.epoch);
         let before = std::mem::replace(&mut link.capacity, capacity);
+        link.meter.change_capacity(before, capacity, self.epoch);
         link.integrator.iter_mut().for_each(|integrator| integrator.change_capacity(before, capacity));
         if link.is_idle() {
             return;

@@ -61,6 +61,19 @@ impl Meter {
         self.counted_until = now;
     }
 
+    /// Goes on with another capacity at the end of an epoch, which is open yet: that epoch and its window had the former one.
+    pub(super) fn change_capacity(&mut self, from: u64, to: u64, epoch: u64) {
+        if self.end == 0 {
+            return;
+        }
+        let excess_kept =
+            |carried: u128, picos| (carried + volume(to, picos)).saturating_sub(volume(from, picos));
+        let window_begin = self.window_end.saturating_sub(WINDOW_EPOCHS * epoch);
+        self.of_window = excess_kept(self.of_window, (self.end - epoch).saturating_sub(window_begin));
+        self.carried = excess_kept(self.carried, epoch);
+        self.worst = (self.worst / u128::from(from)).saturating_mul(u128::from(to));
+    }
+
     /// Closes the epochs that are over at an instant; an epoch that ends exactly then stays open.
     fn close_epochs(&mut self, load: u64, capacity: u64, now: u64, epoch: u64) {
         let carried = self.carried + volume(load, self.end - self.counted_until);
