@@ -13,14 +13,11 @@ use crate::parameters::PacketRouting;
 /// Largest number of entries of a table: half a gigabyte.
 const MAX_ENTRIES: u64 = 1 << 28;
 
-/// Target of a host, and the node and its port that deliver to the host, if the target is a switch.
-type HostTarget = (u32, Option<(u32, u32)>);
-
 /// Outputs on shortest ways, by node and target. Hosts with one cable share the target of their switch.
 #[derive(Debug)]
 pub(crate) struct OutputTable {
     /// Target of each host.
-    targets: Box<[HostTarget]>,
+    targets: Box<[Target]>,
     target_count: usize,
     /// Number of the set of outputs among those of the node, by node and target.
     sets: Box<[u16]>,
@@ -28,6 +25,14 @@ pub(crate) struct OutputTable {
     first_sets: Box<[u32]>,
     set_ports: Box<[Range<u32>]>,
     ports: Box<[u32]>,
+}
+
+/// Where the shortest ways to a host lead.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    number: u32,
+    /// The switch that delivers to the host, and its port, if that is the target.
+    delivery: Option<(u32, u32)>,
 }
 
 impl OutputTable {
@@ -61,9 +66,9 @@ impl OutputTable {
                     let output = graph.outputs(switch).iter().position(|&output| output == channel);
                     let place = places[switch.index()];
                     let port = output.map(|output| nodes[place as usize].first_port + output as u32);
-                    (number(switch), port.map(|port| (place, port)))
+                    Target { number: number(switch), delivery: port.map(|port| (place, port)) }
                 }
-                _ => (number(node), None),
+                _ => Target { number: number(node), delivery: None },
             }
         };
         let targets: Box<[_]> = (0..hosts).map(target).collect();
@@ -108,14 +113,14 @@ impl OutputTable {
     /// Returns the output ports of a node on shortest ways to a host; none if there is no way.
     #[inline]
     pub(crate) fn toward(&self, node: u32, dst: HostId) -> &[u32] {
-        let (target, delivery) = &self.targets[dst.index()];
+        let Target { number, delivery } = &self.targets[dst.index()];
         if let Some((switch, port)) = delivery
             && *switch == node
         {
             return std::slice::from_ref(port);
         }
-        let number = self.sets[node as usize * self.target_count + *target as usize];
-        let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(number)];
+        let set = self.sets[node as usize * self.target_count + *number as usize];
+        let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(set)];
         &self.ports[set.start as usize..set.end as usize]
     }
 }
