@@ -57,6 +57,11 @@ pub(crate) trait TimedCalls: fmt::Debug + Send + Sync + 'static {
     fn write(&self, shared: &Self::Shared, program: &mut TimedProgram<'_>) -> Result<(), TraceError>;
 }
 
+/// Returns the part of an amount for one of some peers: all have the same, but the first ones a byte more if some are left over.
+pub(crate) fn share(amount: u64, peers: u64, peer: u64) -> u64 {
+    amount / peers + u64::from(peer < amount % peers)
+}
+
 /// Makes the source of a trace.
 pub(crate) fn source(trace: impl TimedCalls) -> Box<dyn TraceSource> {
     Box::new(Source(trace))

@@ -56,7 +56,9 @@ fn group(record: &Record) -> Option<Made> {
     let (&second, new) = (numbers.first()?, *numbers.last()? as Handle);
     let (first, second) = (*first as Handle, second as Handle);
     let ranks = || record.arrays.first().into_iter().flatten().map(|rank| *rank as u32).collect();
-    let ranges = || record.arrays.iter().filter_map(|range| range_of(range)).flatten().collect();
+    // A group has at most 2^20 ranks: more are there twice.
+    let ranges =
+        || record.arrays.iter().filter_map(|range| range_of(range)).flatten().take((1 << 20) + 1).collect();
     let of = match record.name {
         "MPI_Comm_group" => GroupOf::Communicator(first),
         "MPI_Group_incl" => GroupOf::Included(first, ranks()),

@@ -48,9 +48,9 @@ impl<'a> Datatypes<'a> {
             ("create_resized", []) => self.size(*first),
             ("struct" | "create_struct", [lengths, .., datatypes]) => {
                 let parts = lengths.iter().zip(datatypes);
-                let sizes =
+                let mut sizes =
                     parts.map(|(length, part)| Some(self.size(*part)?.saturating_mul(*length as u64)));
-                sizes.sum()
+                sizes.try_fold(0, |sum: u64, size| Some(sum.saturating_add(size?)))
             }
             _ => None,
         };

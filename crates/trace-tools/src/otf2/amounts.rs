@@ -23,7 +23,7 @@ use trace_mmap::table::CollectiveKind;
 use trace_mmap::{Collective, Datatype, TraceError};
 
 use super::library;
-use crate::timed::{Communicators, Function, Given};
+use crate::timed::{Communicators, Function, Given, share};
 
 /// Returns the operation with a number of OTF2; `None` for those that make or free objects.
 pub(super) fn kind_of(operation: u8) -> Option<CollectiveKind> {
@@ -156,11 +156,6 @@ impl Record {
             }
         }
     }
-}
-
-/// Returns the part of an amount for one of some peers: all have the same, but the first ones a byte more if some are left over.
-fn share(amount: u64, peers: u64, peer: u64) -> u64 {
-    amount / peers + u64::from(peer < amount % peers)
 }
 
 /// The parts of the ranks in operations on vectors.

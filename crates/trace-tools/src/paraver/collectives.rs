@@ -7,7 +7,7 @@ use trace_mmap::{Collective, Datatype};
 use super::call::Call;
 use super::recording::{Communicator, Recording};
 use super::{LineError, ParaverError};
-use crate::timed::Function;
+use crate::timed::{Function, share};
 
 /// The collective calls on all communicators, in the order of the communicators.
 pub(super) struct Rounds {
@@ -129,11 +129,6 @@ impl Rounds {
             }
         }
     }
-}
-
-/// Returns the part of an amount for one of some peers: all have the same, but the first ones a byte more if some are left over.
-fn share(amount: u64, peers: u64, peer: u64) -> u64 {
-    amount / peers + u64::from(peer < amount % peers)
 }
 
 impl CommunicatorRounds {

@@ -225,8 +225,13 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         new: Option<Handle>,
         by: &Split,
     ) -> Result<(), TraceError> {
+        let of_rank = self.communicators.created.get(self.program.rank().index());
+        // A trace may count no such calls, and have one.
+        let Some(made) = of_rank.and_then(|made| made.get(self.created)).cloned() else {
+            let (name, communicator) = (self.name.clone(), new.unwrap_or(parent));
+            return Err(self.error(CallsError::UnknownCommunicator { name, communicator }));
+        };
         let (parent, _) = self.communicator(parent)?;
-        let made = self.communicators.created[self.program.rank().index()][self.created].clone();
         self.created += 1;
         match &made {
             // Duplicates of MPI_COMM_SELF are the same one.

@@ -411,9 +411,9 @@ impl RankState<'_> {
                 for (extent, remains) in extents.iter().zip(remain).rev() {
                     let extent = (*extent).max(1);
                     if !remains {
-                        color += rest % extent * stride;
+                        color = (rest % extent).saturating_mul(stride).saturating_add(color);
                     }
-                    (rest, stride) = (rest / extent, stride * extent);
+                    (rest, stride) = (rest / extent, stride.saturating_mul(extent));
                 }
                 (color as i64, position)
             }

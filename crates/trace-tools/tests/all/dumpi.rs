@@ -392,6 +392,12 @@ fn errors_name_the_record_and_the_call() {
     let error = one(&|file| file.call(COMM_DUP, &[Short(WORLD), Short(4)]));
     let missing = CommunicatorError::Missing { name: "MPI_Comm_dup", rank: Rank::new(1) };
     assert_eq!((error.kind(), line(&error)), (Some(&missing), 2));
+    let error = one(&|file| {
+        file.call(COMM_DUP, &[Short(WORLD), Short(4)]);
+        file.counters.clear();
+    });
+    let uncounted = CallsError::UnknownCommunicator { name: "MPI_Comm_dup".to_owned(), communicator: 4 };
+    assert_eq!(error.kind(), Some(&uncounted));
     let error = one(&|file| file.call(COMM_RANK, &[Short(WORLD), Int(1)]));
     assert_eq!(error.kind(), Some(&CallsError::Reordered { found: 1, expected: 0 }));
 }
