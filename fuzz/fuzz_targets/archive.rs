@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
-use trace_mmap::{Action, Info, LoadOptions, RankTrace, Trace, check};
+use trace_mmap::{Action, Info, LoadOptions, RankTrace, check};
 
 /// Actions read of each rank: forged loops may be endless.
 const LIMIT: usize = 5000;
@@ -18,15 +18,15 @@ const LIMIT: usize = 5000;
 fn from_mark(rank: &RankTrace, first: usize) -> Vec<Action> {
     let mut cursor = rank.cursor();
     cursor.by_ref().take(first).for_each(drop);
-    cursor.mark().map_or(Vec::new(), |mark| rank.cursor_at(&mark).take(LIMIT - first).collect())
+    cursor.saved_position().map_or(Vec::new(), |mark| rank.cursor_at(&mark).take(LIMIT - first).collect())
 }
 
-/// Reads iteration by iteration, stopping at heads, of which there may be endless ones as well.
+/// Reads iteration by iteration, stopping at boundaries, of which there may be endless ones as well.
 fn by_iterations(rank: &RankTrace) -> Vec<Action> {
-    let (mut cursor, mut actions) = (rank.cursor_by_iterations(), Vec::new());
+    let (mut cursor, mut actions) = (rank.cursor_with_boundaries(), Vec::new());
     for _ in 0..LIMIT {
         actions.extend(cursor.by_ref().take(LIMIT - actions.len()));
-        if cursor.head().is_none() {
+        if cursor.iteration_boundary().is_none() {
             break;
         }
     }
@@ -35,10 +35,10 @@ fn by_iterations(rank: &RankTrace) -> Vec<Action> {
 
 /// Passes over all iterations that are alike.
 fn pass_over(rank: &RankTrace) {
-    let mut cursor = rank.cursor_by_iterations();
+    let mut cursor = rank.cursor_with_boundaries();
     for _ in 0..LIMIT {
-        match (cursor.next(), cursor.head()) {
-            (None, Some(head)) => cursor.skip_iterations(head.alike),
+        match (cursor.next(), cursor.iteration_boundary()) {
+            (None, Some(boundary)) => cursor.skip_iterations(boundary.upcoming_equal),
             (None, None) => break,
             _ => {}
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Folding, LoadOptions, Trace};
+use trace_mmap::{ConvertOptions, Folding, LoadOptions};
 use trace_tools::{convert, write_text};
 
 fuzz_target!(|text: &str| {

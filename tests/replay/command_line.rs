@@ -226,7 +226,7 @@ fn misuse_and_failure_have_different_exit_statuses() {
         ),
         (
             &["--trace", "x", "--platform", "x", "--model", "fluid"],
-            "expected \"flow\", \"contention-free\" or \"loggops\"",
+            "expected \"flow\", \"contention-free\", \"packets\" or \"loggops\"",
         ),
     ];
     for (arguments, words) in cases {

@@ -70,7 +70,7 @@ fn a_key_of_another_section_is_suggested() {
 fn all_names_are_listed_if_none_is_near() {
     assert_eq!(
         message_for("[network]\nmodel = 'fluid'\n"),
-        "2:9: [network] model: found \"fluid\"; expected \"flow\", \"contention-free\" or \"loggops\""
+        "2:9: [network] model: found \"fluid\"; expected \"flow\", \"contention-free\", \"packets\" or \"loggops\""
     );
     assert_eq!(
         message_for("[parallel]\nzzz = 1\n"),

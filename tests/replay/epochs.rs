@@ -369,6 +369,20 @@ fn told_once(results: Vec<Result<Option<Outcome>, RunError>>, error: &str) {
     assert_eq!(told, [error]);
 }
 
+/// Epochs follow the latencies with which the run is made.
+#[test]
+fn epochs_are_those_of_the_scaled_links() {
+    let folder = Folder::new();
+    let trace = generated(&folder, "halo.pdt", &["halo3d", "--iterations", "2"]);
+    let [slow, fast] = ["1", "0.25"].map(|scale| {
+        let scale = format!("network.latency_scale={scale}");
+        let simulation = simulation_of(&trace, TREE, &["network.epoch_s='auto'", &scale]);
+        (simulation.epochs().unwrap().span.as_picos(), replay(&simulation).simulated_time())
+    });
+    assert_eq!(slow.0, 4 * fast.0);
+    assert!(fast.1 < slow.1, "{} and {} s", fast.1, slow.1);
+}
+
 #[test]
 fn a_deadlock_is_reported_with_its_cycle() {
     let folder = Folder::new();

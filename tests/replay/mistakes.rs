@@ -286,7 +286,10 @@ fn flags_and_settings_are_named_with_what_fits() {
     for (argument, message) in [
         ("--threads=0", "--threads: found 0, expected a whole number from 1 to 1024"),
         ("--threads=-1", "--threads: found -1, expected a whole number from 1 to 1024"),
-        ("--model=fluid", "--model: found \"fluid\"; expected \"flow\", \"contention-free\" or \"loggops\""),
+        (
+            "--model=fluid",
+            "--model: found \"fluid\"; expected \"flow\", \"contention-free\", \"packets\" or \"loggops\"",
+        ),
         (
             "--set=engine.threads=two",
             "--set engine.threads=two: [engine] threads: found \"two\", expected a whole number from 1 to 1024",

@@ -53,9 +53,11 @@ pub(crate) fn slopes<E>(
             let slope = slope(0.5 * (below + above));
             return Ok(Slopes { left: slope, right: slope, step });
         }
-        // Half the step, half the difference.
-        let is_steady =
-            before.is_some_and(|before| agree(0.5 * before[0], below) && agree(0.5 * before[1], above));
+        // Half the step, half the difference; where the run time is smooth, both sides come closer to each other, too.
+        let is_steady = before.is_some_and(|before| {
+            let is_kink = (above - below).abs() > 0.375 * (before[1] - before[0]).abs();
+            is_kink && agree(0.5 * before[0], below) && agree(0.5 * before[1], above)
+        });
         if is_steady || AGREEMENT * larger < 2.0 * rounding || step < 2.0 * LAST_STEP {
             return Ok(Slopes { left: slope(below), right: slope(above), step });
         }

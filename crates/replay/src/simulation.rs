@@ -221,8 +221,8 @@ impl Simulation {
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = job.read_platform()?;
         platform.set_changes(job.changes.iter().copied())?;
-        let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
         job.change_platform(&mut platform);
+        let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
         let region_costs = job.region_costs.as_ref().zip(epochs.as_ref());
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;

@@ -20,6 +20,9 @@ pub(super) struct ObservedVolumes<O> {
     next_sample: SimTime,
     /// Active flows, by their numbers.
     flows: Vec<Option<ActiveFlow>>,
+    /// Time of all repetitions of an interval that was announced.
+    #[serde(skip)]
+    repeated: Option<SimDuration>,
     pub(super) observer: O,
 }
 
@@ -46,7 +49,7 @@ fn observed(sharing: &MaxMin, link: LinkIndex) -> ObservedLink {
 
 impl<O: NetworkObserver> ObservedVolumes<O> {
     pub(super) fn new(observer: O) -> Self {
-        Self { next_sample: SimTime::ZERO, flows: Vec::new(), observer }
+        Self { next_sample: SimTime::ZERO, flows: Vec::new(), repeated: None, observer }
     }
 
     /// Tells the start of a flow.
@@ -189,6 +192,7 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             self.advance(now, sources, &left);
             self.sample(now, sources, left);
             self.observer.watch_period(now, period, repetitions);
+            self.repeated = period.checked_mul(repetitions);
             self.next_sample = SimTime::ZERO;
         }
     }
@@ -204,6 +208,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             self.advance(now, sources, &left);
             self.sample(now, sources, left);
             self.observer.repeat_period(now);
+            // What flows bring from now on, they bring after the repetitions.
+            let after = self.repeated.take().map_or(SimTime::MAX, |time| now.saturating_add(time));
+            self.flows.iter_mut().flatten().for_each(|flow| flow.since = after);
             self.next_sample = SimTime::ZERO;
         }
     }

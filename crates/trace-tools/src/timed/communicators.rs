@@ -90,6 +90,7 @@ pub(crate) enum Given {
     /// `MPI_COMM_SELF`.
     Own,
     /// Made right before its first use.
+    #[cfg_attr(not(feature = "otf2"), expect(dead_code, reason = "only archives of OTF2 define groups"))]
     Group(Resolved),
 }
 
