@@ -267,12 +267,8 @@ fn files_of_other_formats_are_named_and_not_printed() {
 fn traces_of_other_tools_are_named() {
     let samples = shared("samples");
     for (file, name) in [
-        ("otf2/data/ping-pong/traces.otf2", "an OTF2 anchor"),
         ("otf2/data/ping-pong/traces/0.evt", "an OTF2 file of events or definitions"),
-        ("dumpi/data/testtrace-0000.bin", "a DUMPI trace of one rank"),
         ("dumpi/data/testtrace-0000.txt", "a DUMPI trace as text"),
-        ("liballprof/data/bcast/trace_bcast-0.dat", "a trace of liballprof"),
-        ("liballprof/data/ring-allreduce/pmpi-trace-rank-1.txt", "a trace of liballprof"),
         ("chakra/data/microbenchmarks/all_gather/4npus_1MB/all_gather.0.et", "a Chakra execution trace"),
     ] {
         let found = recognised(&samples.join(file));
