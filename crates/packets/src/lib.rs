@@ -14,9 +14,9 @@
 //! let platform = Platform::from_toml(text, "flat.toml")?;
 //! let parameters = PacketParameters { packet_bytes: 1000, ..PacketParameters::default() };
 //! let machine = PacketMachine::new(&platform, &parameters, (&[0, 0, 0], 1))?;
-//! let mut region = machine.make_regions(0..1).remove(0);
+//! let mut region = machine.make_regions::<u32>(0..1).remove(0);
 //! let host = HostId::new;
-//! region.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(4000), "message"))?;
+//! region.send(Message::new(SimTime::ZERO, host(0), host(2), Bytes::new(4000), 7))?;
 //! let (mut left, mut arrived) = (Vec::new(), Vec::new());
 //! while left.is_empty() {
 //!     region.advance(&mut arrived);
