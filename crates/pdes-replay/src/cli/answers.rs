@@ -11,7 +11,7 @@ use outputs::FileRoles;
 use pdes_core::Cluster;
 use pdes_replay::{Config, available_threads};
 
-use super::arguments::{RunArguments, model_help, with_input};
+use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
 use super::{Misuse, check_suffix, files, goal, large_pages, require_pictures, run};
 
@@ -20,23 +20,8 @@ pub(crate) struct AnswerArguments {
     /// Configuration, if its name ends in .toml, or else a trace.
     #[arg(value_name = "CONFIG|TRACE")]
     input: Option<PathBuf>,
-    /// Configuration of the run (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Trace of the program, of any format.
-    #[arg(long, value_name = "PATH")]
-    trace: Option<PathBuf>,
-    /// Platform: SimGrid XML or TOML.
-    #[arg(long, value_name = "FILE")]
-    platform: Option<PathBuf>,
-    #[arg(long, value_name = "NAME", help = model_help())]
-    model: Option<String>,
-    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
-    /// Number of threads of each replay, from 1 (the default) to 1024.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    threads: Option<i64>,
+    #[command(flatten)]
+    run: ReplayFlags,
     /// Number of concurrent replays, from 1; by default the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -59,16 +44,7 @@ impl AnswerArguments {
             check_suffix(Some(page), &["html", "htm"], "--page writes the answer as a page, --json as JSON")?;
             require_pictures()?;
         }
-        let flags = RunArguments {
-            config: self.config.clone(),
-            trace: self.trace.clone(),
-            platform: self.platform.clone(),
-            model: self.model.clone(),
-            threads: self.threads,
-            set: self.set.clone(),
-            ..RunArguments::default()
-        };
-        let config = run::config(&with_input(flags, self.input.as_deref())?)?;
+        let config = run::config(&with_input(self.run.arguments(), self.input.as_deref())?)?;
         refuse_schedules(&config)?;
         Ok(config)
     }

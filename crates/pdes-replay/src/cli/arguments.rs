@@ -308,6 +308,44 @@ pub(crate) struct RunArguments {
     pub(crate) timeline: super::timeline::TimelineArguments,
 }
 
+/// Flags that name the run of a command which replays it, perhaps often.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    /// Configuration of the run (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Trace of the program, of any format.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    #[arg(long, value_name = "NAME", help = model_help())]
+    model: Option<String>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Number of threads of each replay, from 1 (the default) to 1024.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<i64>,
+}
+
+impl ReplayFlags {
+    /// Returns the flags as those of the command that replays once.
+    pub(crate) fn arguments(&self) -> RunArguments {
+        let Self { config, trace, platform, model, set, threads } = self;
+        RunArguments {
+            config: config.clone(),
+            trace: trace.clone(),
+            platform: platform.clone(),
+            model: model.clone(),
+            set: set.clone(),
+            threads: *threads,
+            ..RunArguments::default()
+        }
+    }
+}
+
 /// Describes the network models, the default first.
 pub(super) fn model_help() -> String {
     let model = |model: &Model| format!("{}: {}", model.key, model.description);

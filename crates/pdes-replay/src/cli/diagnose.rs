@@ -10,7 +10,7 @@ use pdes_core::Cluster;
 use pdes_replay::{Config, Diagnosis, DiagnosisError, Job, Pop, Problem, Rule, RuleError};
 use trace_mmap::LoadOptions;
 
-use super::arguments::{RunArguments, model_help, with_input};
+use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
 use super::{Misuse, check_suffix, explain, files, goal, large_pages, require_pictures, run};
 
@@ -24,23 +24,8 @@ pub(crate) struct DiagnoseArguments {
     /// Configuration, if its name ends in .toml, or else a trace.
     #[arg(value_name = "CONFIG|TRACE")]
     input: Option<PathBuf>,
-    /// Configuration of the run (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Trace of the program, of any format.
-    #[arg(long, value_name = "PATH")]
-    trace: Option<PathBuf>,
-    /// Platform: SimGrid XML or TOML.
-    #[arg(long, value_name = "FILE")]
-    platform: Option<PathBuf>,
-    #[arg(long, value_name = "NAME", help = model_help())]
-    model: Option<String>,
-    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
-    /// Number of threads of each replay, from 1 (the default) to 1024.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    threads: Option<i64>,
+    #[command(flatten)]
+    run: ReplayFlags,
     /// Own rules (TOML), beside those of the program; one with the name of one of the program takes its place.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -152,16 +137,7 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
         check_suffix(Some(page), &["html", "htm"], "--page writes the diagnosis as a page, --json as JSON")?;
         require_pictures()?;
     }
-    let flags = RunArguments {
-        config: arguments.config.clone(),
-        trace: arguments.trace.clone(),
-        platform: arguments.platform.clone(),
-        model: arguments.model.clone(),
-        threads: arguments.threads,
-        set: arguments.set.clone(),
-        ..RunArguments::default()
-    };
-    let config = run::config(&with_input(flags, arguments.input.as_deref())?)?;
+    let config = run::config(&with_input(arguments.run.arguments(), arguments.input.as_deref())?)?;
     if goal::is_goal(&config) {
         let message = "a diagnosis is about MPI programs: expected a trace, found a GOAL schedule";
         return Err(Misuse(message.to_owned()).into());

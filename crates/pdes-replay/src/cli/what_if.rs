@@ -11,7 +11,7 @@ use outputs::FileRoles;
 use pdes_replay::{HypothesisResult, Verification, WhatIf, WhatIfError, WhatIfResults, available_threads};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
-use super::arguments::{RunArguments, model_help};
+use super::arguments::ReplayFlags;
 use super::{Misuse, explain, files, goal, large_pages, progress, run};
 
 #[derive(Debug, Args)]
@@ -21,23 +21,8 @@ pub(crate) struct WhatIfArguments {
     /// Directory of the results: summary.json, what-if.html, and reports/ with the report of each program and its comparison with the original.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Configuration of the run (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Trace of the program, of any format.
-    #[arg(long, value_name = "PATH")]
-    trace: Option<PathBuf>,
-    /// Platform: SimGrid XML or TOML.
-    #[arg(long, value_name = "FILE")]
-    platform: Option<PathBuf>,
-    #[arg(long, value_name = "NAME", help = model_help())]
-    model: Option<String>,
-    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
-    /// Number of threads of each replay, from 1 (the default) to 1024.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    threads: Option<i64>,
+    #[command(flatten)]
+    run: ReplayFlags,
     /// Number of concurrent replays, from 1; by default the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -49,15 +34,7 @@ pub(crate) struct WhatIfArguments {
 /// Replays the program and all hypotheses, writes the results and prints them.
 pub(crate) fn run(arguments: &WhatIfArguments, quiet: bool) -> Result<()> {
     let hypotheses = read(&arguments.hypotheses)?;
-    let config = run::config(&RunArguments {
-        config: arguments.config.clone(),
-        trace: arguments.trace.clone(),
-        platform: arguments.platform.clone(),
-        model: arguments.model.clone(),
-        threads: arguments.threads,
-        set: arguments.set.clone(),
-        ..RunArguments::default()
-    })?;
+    let config = run::config(&arguments.run.arguments())?;
     if goal::is_goal(&config) {
         let message = "hypotheses are about MPI programs: expected a trace, found a GOAL schedule";
         return Err(Misuse(message.to_owned()).into());
