@@ -1,4 +1,4 @@
-//! What all answers have in common: they are written as text, as JSON and as a page.
+//! The trait of all answers, which are written as text, as JSON and as a page.
 
 use std::fmt;
 use std::path::Path;

@@ -1,13 +1,13 @@
-//! What answers are about: the model, not the machine.
+//! The caveat of all answers: they are about the model, not the machine.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What every answer says of itself.
+/// Sentence that stands in every answer.
 const IN_THE_MODEL: &str = "These are causes in the model, not on a real machine";
 
-/// What is known of the difference between the model and the machine.
+/// Known difference between the model and the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Caveat {
     /// Error of the run time that `validate` found, as a part of the measured time; null if nothing was compared.
@@ -30,7 +30,7 @@ pub enum CaveatError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// Content that was found.
         message: String,
     },
 }

@@ -84,7 +84,7 @@ impl Point {
 /// A search for all breakpoints of a convex, piecewise linear function. Such is the run time without contention over one factor: the
 /// longest of the chains of causes, the time of each of which is linear (a lower bound for another factor, too).
 ///
-/// Where the lines at both ends of an interval meet, the function has a breakpoint, or is above the lines: then both halves are searched
+/// The function has a breakpoint where the lines at both ends of an interval meet, or is above the lines there: then both halves are searched
 /// (Eisner and Severance, "Mathematical Techniques for Efficient Record Segmentation in Large Shared Databases", JACM 1976). Two replays for
 /// each breakpoint and three for each piece, one of them in the middle of the piece, as a check.
 struct Search<F> {
@@ -94,7 +94,7 @@ struct Search<F> {
     replays: usize,
 }
 
-/// Why there is no curve.
+/// Reason why there is no curve.
 enum NoCurve<E> {
     /// The function is not convex, or has too many pieces.
     NotPiecewise,

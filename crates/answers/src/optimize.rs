@@ -1,4 +1,4 @@
-//! What to change: collective algorithms and hosts of ranks with which a run takes less time.
+//! Search for changes: collective algorithms and hosts of ranks with which a run takes less time.
 
 mod text;
 
@@ -22,7 +22,7 @@ use crate::replayed::{Base, Replayed, plain, replay};
 /// Number of exchanges of two ranks that are tried before the best of them is taken.
 const EXCHANGES: usize = 64;
 
-/// What may be changed.
+/// A part of a run that may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freedom {
     /// Algorithms of collective operations.
@@ -75,14 +75,14 @@ pub struct Optimum {
     pub refused: BTreeMap<String, String>,
     /// Warnings that a user should know before trusting the run.
     pub warnings: Vec<String>,
-    /// What is known of the difference between the model and the machine.
+    /// Known difference between the model and the machine.
     pub caveat: Caveat,
 }
 
 /// A change that saves time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What is changed.
+    /// Part that is changed.
     pub name: String,
     /// Run time with this change and those before \[ps\].
     pub time_ps: u64,

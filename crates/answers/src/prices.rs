@@ -16,7 +16,7 @@ use crate::replayed::{Base, Replayed, plain, replay};
 pub use costs::{Costs, CostsError};
 pub(crate) use text::signed;
 
-/// What each part of a machine is worth to a run, the most first.
+/// Prices of all parts of a machine in a run, the highest first.
 ///
 /// ```
 /// use answers::{Caveat, Prices};
@@ -52,11 +52,11 @@ pub struct Prices {
     pub prices: Vec<Price>,
     /// Warnings that a user should know before trusting the run.
     pub warnings: Vec<String>,
-    /// What is known of the difference between the model and the machine.
+    /// Known difference between the model and the machine.
     pub caveat: Caveat,
 }
 
-/// What a parameter of the machine is worth.
+/// Price of a parameter of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Price {
     /// Name of the parameter: `latency`, `time per byte`, `time per flop`, `work`, or `costs of the library`.

@@ -55,7 +55,7 @@ impl Base {
     }
 }
 
-/// What a replay says of a changed job.
+/// Result of the replay of a changed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replayed {
     /// End of the last rank \[ps\].

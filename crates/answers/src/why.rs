@@ -1,4 +1,4 @@
-//! Why two runs differ: the parts of the difference of their times that are due to each part of their configurations.
+//! Causes of the difference of two runs: the part of it that each part of their configurations has.
 
 mod events;
 mod factor;
@@ -19,7 +19,7 @@ pub use factor::Factor;
 use machines::{Machines, Side};
 use shapley::{Changes, Plan};
 
-/// Why the second of two runs takes longer, or less, than the first.
+/// Causes for which the second of two runs takes longer, or less, than the first.
 ///
 /// ```
 /// use std::sync::atomic::AtomicU64;
@@ -58,7 +58,7 @@ pub struct Why {
     pub not_compared: Option<String>,
     /// Warnings that a user should know before trusting the two runs.
     pub warnings: Vec<String>,
-    /// What is known of the difference between the model and the machine.
+    /// Known difference between the model and the machine.
     pub caveat: Caveat,
 }
 
@@ -86,9 +86,9 @@ pub struct Cause {
     pub error_ps: Option<f64>,
     /// The part of it that is there with contention only \[ps\]; null unless both runs have contention.
     pub contention_ps: Option<i64>,
-    /// What the change alone adds to the first run \[ps\].
+    /// Time that the change alone adds to the first run \[ps\].
     pub alone_ps: i64,
-    /// What the change adds as the last one, which makes the second run \[ps\].
+    /// Time that the change adds as the last one, which makes the second run \[ps\].
     pub last_ps: i64,
 }
 

@@ -37,7 +37,7 @@ pub trait ActionSources: fmt::Debug + Send + Sync {
     fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't>;
 }
 
-/// What a program is told when its last action has ended.
+/// Answer to a program when its last action has ended.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
     pub(crate) clock: SimTime,

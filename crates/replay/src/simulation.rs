@@ -1,6 +1,7 @@
 //! The simulation of one trace on one platform: loading here, replays in the submodules.
 
 mod error;
+mod failure;
 mod files;
 mod ordered;
 mod outcome;
@@ -16,14 +17,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpi_model::{EventSink, Excerpt, Outcomes, ReplayError, ReplayErrorKind, Statistics};
+use mpi_model::{EventSink, Excerpt, Statistics};
+use netmodel::Platform;
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{Platform, Resource, RouteError};
 use pdes_core::{
-    Cluster, Engine, LpId, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
-    SimTime,
+    Cluster, Engine, LpId, Partition, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
 };
-use trace_mmap::{LoadOptions, RankTrace, Trace, TraceError};
+use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::checkpoint::StopHandle;
 use crate::contention::RegionPlan;
@@ -33,7 +33,7 @@ use crate::models::{Network, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
-use crate::programs::{Program, Programs};
+use crate::programs::Programs;
 use crate::storage::FileRules;
 
 pub use error::RunError;
@@ -484,60 +484,6 @@ impl Simulation {
         let engine = RegionalEngine::new(self.job.threads);
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
-
-    /// Returns an error of a logical process with its place in the trace.
-    pub(crate) fn locate(&self, lp: LpId, mut error: Box<ReplayError<RouteError>>) -> RunError {
-        let program;
-        (program, error.rank) = self.programs.locate(lp);
-        let place = match program.trace.locate(error.rank, error.action) {
-            Ok(location) => location.to_string(),
-            // The text may have gone since it was read; the error itself still names rank and action.
-            Err(_) => program.job.trace.display().to_string(),
-        };
-        let advice = match error.kind {
-            ReplayErrorKind::Truncated { .. } => any_source_advice(program),
-            ReplayErrorKind::TimeOverflow { .. } => self.off_for_good_advice(),
-            _ => None,
-        };
-        RunError::Replay { place, error, advice }
-    }
-
-    /// Returns which resources are off from some instant on for good, so that what needs them never ends.
-    pub(crate) fn off_for_good_advice(&self) -> Option<String> {
-        let describe = |(resource, at): (Resource, SimTime)| {
-            format!("the {} is 0 from {at} s on", resource.describe(&self.platform))
-        };
-        let off: Vec<String> = self.platform.changes().off_for_good().map(describe).collect();
-        (!off.is_empty())
-            .then(|| format!("{}: what needs it never ends, unless it changes again", off.join(", ")))
-    }
-}
-
-/// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
-/// need not be that of the recorded run.
-pub(crate) fn any_source_advice(Program { job, trace, .. }: &Program) -> Option<String> {
-    if trace.grows() {
-        return None;
-    }
-    let is_recorded = |rank| trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
-    let reenacts = job.mpi.outcomes == Outcomes::Reenact;
-    let ranks = (0..trace.ranks()).map(Rank::new);
-    let mut receivers = ranks.filter_map(|rank| Some((rank, is_recorded(rank)?)));
-    let (rank, is_recorded) = receivers.find(|(_, is_recorded)| reenacts || !is_recorded)?;
-    let remedy = match (reenacts, is_recorded) {
-        (true, true) => "; mpi.outcomes = \"recorded\" takes the messages of the recorded run",
-        (true, false) => {
-            "; mpi.outcomes = \"recorded\" takes the messages of the recorded run, for which the trace needs their sources \
-                 (source=), as trace acquire records them"
-        }
-        (false, _) => {
-            ", although mpi.outcomes = \"recorded\": the trace lacks their recorded sources (source=), as trace acquire records them"
-        }
-    };
-    Some(format!(
-        "rank {rank} receives from any source (MPI_ANY_SOURCE), and takes messages in the order of simulated time, which a program that \
-             depends on their senders need not fit{remedy}"
-    ))
 }
 
 /// Cuts a platform into the regions of a network, if it has any.

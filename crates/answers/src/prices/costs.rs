@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Price, name};
 use crate::parameter::Parameter;
 
-/// What better links and hosts cost.
+/// Costs of better links and hosts.
 ///
 /// ```
 /// use answers::Costs;
@@ -27,7 +27,7 @@ pub struct Costs {
     cost: Vec<Cost>,
 }
 
-/// What one percent less of a parameter costs.
+/// Cost of one percent less of a parameter.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cost {

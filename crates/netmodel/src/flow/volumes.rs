@@ -1,4 +1,4 @@
-//! What messages bring over links, as an observer is told of it.
+//! Volumes that messages bring over links, as an observer is told of them.
 //!
 //! Nothing is told when rates are solved: the amount that a flow has brought over its links is known when it ends, and is sampled
 //! before at instants that the observer chooses. This costs the length of the route for each flow and sample, regardless of the number

@@ -1,4 +1,4 @@
-//! What the commands that answer questions have in common: a run, files for the answer, and what is known of the model.
+//! The common part of the commands that answer questions: a run, files for the answer, and the known error of the model.
 
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -61,7 +61,7 @@ impl AnswerArguments {
         self.jobs.map_or_else(available_threads, NonZeroUsize::get)
     }
 
-    /// Returns what is known of the model.
+    /// Returns the known error of the model.
     pub(crate) fn caveat(&self) -> Result<Caveat> {
         Ok(self.validation.as_deref().map(Caveat::from_validation).transpose()?.unwrap_or_default())
     }

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, WaitReason};
+use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError};
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
-    Cluster, Ending, Fault, LpId, Partition, Process, Progress, Rank, RegionBlocks, RegionalEngine, Run,
+    Cluster, Ending, Fault, LpId, Partition, Process, Progress, RegionBlocks, RegionalEngine, Run,
     UnorderedConditional,
 };
 use timeline::Spool;
@@ -13,14 +13,10 @@ use trace_mmap::NoteKind;
 
 use super::ordered::OrderedReplay;
 use super::outcome::{LpResults, agree, gather, peak_rss_bytes, sum};
-use super::{
-    Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RunError, ServerUse, Simulation,
-    any_source_advice,
-};
+use super::{Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RunError, ServerUse, Simulation};
 use crate::checkpoint::{CheckpointPlan, FreeRunning, run_to_end};
 use crate::contention::{RegionPlan, SharedMachine};
 use crate::contention_free::ContentionFreeMachine;
-use crate::deadlock::Deadlock;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::models::RegionalNetwork;
@@ -367,20 +363,6 @@ impl Simulation {
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }
         }
-    }
-
-    /// Returns the deadlock of the first program that has one.
-    fn deadlock(&self, stalled: &[LpId], waits: Vec<(LpId, WaitReason)>) -> RunError {
-        let (program, _) = self.programs.locate(stalled[0]);
-        let stalled: Vec<Rank> = program.ranks_of(stalled).collect();
-        let mut reasons = vec![None; program.trace.ranks() as usize];
-        for (lp, reason) in waits.into_iter().filter(|(lp, _)| program.has(*lp)) {
-            let (_, rank) = self.programs.locate(lp);
-            reasons[rank.index()] = Some(reason);
-        }
-        let found = Deadlock::find(&program.trace, &stalled, |rank| reasons[rank.index()]);
-        let advice = self.off_for_good_advice().or_else(|| any_source_advice(program));
-        RunError::Deadlock(Box::new(Deadlock { advice, ..found }))
     }
 
     /// Assigns ranks to the workers of the processes that work; the first process decides for all.
