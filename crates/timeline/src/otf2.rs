@@ -10,8 +10,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::otf2::writer::{Archive, Definitions, Otf2Error, Role};
 use mpi_model::{ActionKind, Event, WaitState};
-use otf2_writer::{Archive, Definitions, Otf2Error, Role};
 use pdes_core::{Bytes, Rank, SimTime};
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use otf2_reader::{Definitions, GroupKind, Otf2Error};
+use ::otf2::reader::{Definitions, GroupKind, Otf2Error};
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Group, MAX_RANKS, TraceError, TraceSource};

@@ -16,7 +16,7 @@
 
 use std::path::Path;
 
-use otf2_reader::{Definitions, Event, read_events};
+use ::otf2::reader::{Definitions, Event, read_events};
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::table::CollectiveKind;

@@ -1,6 +1,6 @@
 //! The program of a rank.
 
-use otf2_reader::{Event, read_events};
+use ::otf2::reader::{Event, read_events};
 use pdes_core::Bytes;
 use rustc_hash::FxHashMap;
 use trace_mmap::{Op, SendMode, TraceError};
@@ -353,7 +353,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use otf2_reader::{Definitions, Region};
+    use ::otf2::reader::{Definitions, Region};
     use pdes_core::Rank;
     use trace_mmap::{CommId, Group, LoadOptions, Trace};
 

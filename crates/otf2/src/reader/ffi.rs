@@ -1,29 +1,19 @@
-//! Bindings to the used part of OTF2 version 3, as `otf2/*.h` declare it.
+//! Bindings to the reading part of OTF2 version 3, as `otf2/*.h` declare it.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Declares opaque handles of the library.
-macro_rules! handles {
-    ($($name:ident),*) => {$(
-        #[repr(C)]
-        pub(crate) struct $name {
-            private: [u8; 0],
-        }
-    )*};
-}
+use crate::library::handles;
+pub(crate) use crate::library::{
+    AttributeList, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS, LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI,
+    SUCCESS, UNDEFINED_U32,
+};
 
-handles!(Reader, GlobalDefReader, DefReader, EvtReader, AttributeList, DefCallbacks, EvtCallbacks);
+handles!(Reader, GlobalDefReader, DefReader, EvtReader, DefCallbacks, EvtCallbacks);
 
-pub(crate) const SUCCESS: c_int = 0;
 pub(crate) const INTERRUPT: c_int = 1;
-pub(crate) const LOCATION_TYPE_CPU_THREAD: u8 = 1;
-pub(crate) const GROUP_TYPE_COMM_LOCATIONS: u8 = 4;
-pub(crate) const GROUP_TYPE_COMM_GROUP: u8 = 5;
 pub(crate) const GROUP_TYPE_COMM_SELF: u8 = 6;
-pub(crate) const PARADIGM_MPI: u8 = 4;
 pub(crate) const MEASUREMENT_ON: u8 = 1;
-pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
 
 /// Callback for errors, whose last argument is a list of arguments for the message.
 pub(crate) type OnError =
@@ -83,7 +73,6 @@ definitions! {
 
 #[link(name = "otf2")]
 unsafe extern "C" {
-    pub(crate) fn OTF2_Error_GetDescription(error: c_int) -> *const c_char;
     pub(crate) fn OTF2_Error_RegisterCallback(callback: OnError, data: *mut c_void) -> *mut c_void;
 
     pub(crate) fn OTF2_Reader_Open(anchor: *const c_char) -> *mut Reader;

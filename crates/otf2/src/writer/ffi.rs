@@ -1,35 +1,25 @@
-//! Bindings to the used part of OTF2 version 3, as `otf2/*.h` declare it.
+//! Bindings to the writing part of OTF2 version 3, as `otf2/*.h` declare it.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Declares opaque handles of the library.
-macro_rules! handles {
-    ($($name:ident),*) => {$(
-        #[repr(C)]
-        pub(crate) struct $name {
-            private: [u8; 0],
-        }
-    )*};
-}
+use crate::library::handles;
+pub(crate) use crate::library::{
+    AttributeList, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS, LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI,
+    SUCCESS, UNDEFINED_U32,
+};
 
-handles!(Archive, EvtWriter, DefWriter, GlobalDefWriter, AttributeList);
+handles!(Archive, EvtWriter, DefWriter, GlobalDefWriter);
 
-pub(crate) const SUCCESS: c_int = 0;
 pub(crate) const FILEMODE_WRITE: u8 = 0;
 pub(crate) const SUBSTRATE_POSIX: u8 = 1;
 pub(crate) const COMPRESSION_NONE: u8 = 1;
 pub(crate) const CHUNK_SIZE_EVENTS: u64 = 1 << 20;
 pub(crate) const CHUNK_SIZE_DEFINITIONS: u64 = 4 << 20;
 pub(crate) const FLUSH: u8 = 1;
-pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
 pub(crate) const UNDEFINED_TIMESTAMP: u64 = u64::MAX;
 pub(crate) const LOCATION_GROUP_TYPE_PROCESS: u8 = 1;
-pub(crate) const LOCATION_TYPE_CPU_THREAD: u8 = 1;
-pub(crate) const GROUP_TYPE_COMM_LOCATIONS: u8 = 4;
-pub(crate) const GROUP_TYPE_COMM_GROUP: u8 = 5;
 pub(crate) const PARADIGM_USER: u8 = 1;
-pub(crate) const PARADIGM_MPI: u8 = 4;
 pub(crate) const ROLE_FUNCTION: u8 = 1;
 pub(crate) const ROLE_CODE: u8 = 4;
 pub(crate) const ROLE_BARRIER: u8 = 15;
@@ -48,8 +38,6 @@ pub(crate) struct FlushCallbacks {
 
 #[link(name = "otf2")]
 unsafe extern "C" {
-    pub(crate) fn OTF2_Error_GetDescription(error: c_int) -> *const c_char;
-
     pub(crate) fn OTF2_Archive_Open(
         path: *const c_char,
         name: *const c_char,

@@ -1,12 +1,13 @@
 //! OTF2 archives and their events.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
-use crate::definitions::Definitions;
-use crate::ffi;
+use super::definitions::Definitions;
+use super::ffi;
+use crate::library::describe;
 
 /// Error of writing a trace. The library prints more on stderr.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,15 +41,7 @@ pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), Otf2Error> {
     if code == ffi::SUCCESS {
         return Ok(());
     }
-    // SAFETY: the function takes any number and returns a static string, or null where it knows none.
-    let description = unsafe { ffi::OTF2_Error_GetDescription(code) };
-    let message = if description.is_null() {
-        format!("error {code}")
-    } else {
-        // SAFETY: it is not null, hence a static string that ends in zero.
-        unsafe { CStr::from_ptr(description) }.to_string_lossy().into_owned()
-    };
-    Err(Otf2Error::Call { call, message })
+    Err(Otf2Error::Call { call, message: describe(code) })
 }
 
 /// Checks a handle returned by a library call.

@@ -6,8 +6,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::slice;
 
-use crate::ffi;
-use crate::reader::{Otf2Error, Reader};
+use super::archive::{Otf2Error, Reader};
+use super::ffi;
 
 /// The definitions of an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::ptr::NonNull;
 
-use crate::archive::{Archive, Otf2Error, c_string, check};
-use crate::ffi;
+use super::archive::{Archive, Otf2Error, c_string, check};
+use super::ffi;
 
 /// Role of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

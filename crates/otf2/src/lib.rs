@@ -1,17 +1,19 @@
-//! Reader of traces in the Open Trace Format 2 (OTF2), through its C library.
+//! Traces in the Open Trace Format 2 (OTF2), through its C library.
 //!
-//! It covers what a replay of an MPI program needs: regions, messages, requests, collective operations, and their definitions. Without
-//! the feature `library` the crate is empty.
+//! It covers what timelines and replays of MPI programs need: regions, messages, requests, collective operations, and their definitions.
+//! Without the feature `library` the crate is empty.
 //!
 //! # Where to start
-//! - `Definitions::read` reads what all locations share: clock, regions, locations, communicators.
-//! - `read_events` reads the events of one location, with the identifiers of the definitions and corrected times.
+//! - [`writer`]: `Archive::create` opens an archive, which takes the events of one location after the other. `Archive::into_definitions`
+//!   then returns the `Definitions` of everything that events name by number; `Definitions::close` completes the archive.
+//! - [`reader`]: `Definitions::read` reads what all locations share. `read_events` reads the events of one location, with the identifiers
+//!   of the definitions and corrected times.
 #![cfg_attr(
     feature = "library",
     doc = r#"
 ```
-use otf2_reader::{Definitions, Event, read_events};
-use otf2_writer::{Archive, Role};
+use otf2::reader::{Definitions, Event, read_events};
+use otf2::writer::{Archive, Role};
 
 let directory = tempfile::tempdir()?;
 let mut archive = Archive::create(directory.path(), "run")?;
@@ -43,17 +45,8 @@ assert_eq!(events, [(5, Event::Enter { region: 0 }), (9, Event::Leave { region: 
 )]
 
 #[cfg(feature = "library")]
-mod definitions;
+mod library;
 #[cfg(feature = "library")]
-mod events;
+pub mod reader;
 #[cfg(feature = "library")]
-mod ffi;
-#[cfg(feature = "library")]
-mod reader;
-
-#[cfg(feature = "library")]
-pub use definitions::{Communicator, Definitions, Group, GroupKind, Location, Region};
-#[cfg(feature = "library")]
-pub use events::{Event, read_events};
-#[cfg(feature = "library")]
-pub use reader::Otf2Error;
+pub mod writer;

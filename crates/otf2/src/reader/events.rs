@@ -4,8 +4,8 @@
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
-use crate::ffi::{self, AttributeList};
-use crate::reader::{Otf2Error, Reader};
+use super::archive::{Otf2Error, Reader};
+use super::ffi::{self, AttributeList};
 
 /// An event. Ranks are those of the communicator; sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! An opened archive.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::Once;
 
-use crate::ffi;
+use super::ffi;
+use crate::library::describe;
 
 /// The library cannot read an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,10 +72,7 @@ impl Reader {
         if code == ffi::SUCCESS {
             return Ok(());
         }
-        // SAFETY: the library returns a constant string for any code.
-        let reason = unsafe { CStr::from_ptr(ffi::OTF2_Error_GetDescription(code)) };
-        let reason = reason.to_string_lossy().into_owned();
-        Err(Otf2Error { anchor: self.anchor.clone(), what, reason })
+        Err(Otf2Error { anchor: self.anchor.clone(), what, reason: describe(code) })
     }
 
     /// Checks that a handle is none of an error.

@@ -1,0 +1,10 @@
+//! Reader of archives.
+
+mod archive;
+mod definitions;
+mod events;
+mod ffi;
+
+pub use archive::Otf2Error;
+pub use definitions::{Communicator, Definitions, Group, GroupKind, Location, Region};
+pub use events::{Event, read_events};
