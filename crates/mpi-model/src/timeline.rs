@@ -103,6 +103,9 @@ pub trait EventSink: Debug + Sync {
     /// Consumes some events of one rank. Their order is unspecified; the set of events of a whole replay is the same in every
     /// run.
     fn record(&self, events: &[Event]);
+
+    /// Drops all events: the replay begins anew, in another mode of execution. A sink that is made for each attempt has none.
+    fn begin_anew(&self) {}
 }
 
 /// Recording of a timeline: what is recorded, and its consumer.

@@ -132,13 +132,12 @@ impl EventSink for Recorder {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         for event in events {
             let Event::State { rank, kind, site, begin, end } = *event else { continue };
-            let states = states.entry(rank).or_default();
-            // States of a rank follow each other: an earlier one is of a replay that has begun anew, in another mode of execution.
-            if states.last().is_some_and(|last| begin < last.end) {
-                states.clear();
-            }
-            states.push(State { kind, site, begin, end });
+            states.entry(rank).or_default().push(State { kind, site, begin, end });
         }
+    }
+
+    fn begin_anew(&self) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

@@ -28,4 +28,8 @@ impl EventSink for Durations {
             }
         }
     }
+
+    fn begin_anew(&self) {
+        self.0.iter().for_each(|rank| rank.lock().expect("no recorder has panicked").clear());
+    }
 }

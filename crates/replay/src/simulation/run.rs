@@ -127,7 +127,7 @@ impl Simulation {
             Err(RunError::InTimeOrder) => {}
             Err(error) => return Err(error),
         }
-        progress.continue_after(0);
+        self.begin_anew(progress);
         self.run_on_first(cluster, |simulation| simulation.run_in_order(started, progress))
     }
 
@@ -181,10 +181,18 @@ impl Simulation {
         let has_failed = matches!(done, Err(RunError::Replay { .. } | RunError::Deadlock(_)));
         if forwards && sum(cluster, has_failed.into())? > 0 {
             // Only a replay of all tells the index of an action before which iterations were to be skipped.
-            progress.continue_after(0);
+            self.begin_anew(progress);
             return replay(cluster, false);
         }
         done
+    }
+
+    /// Forgets what was told of a replay that did not get to its end, before another one of the same run.
+    fn begin_anew(&self, progress: &Progress) {
+        progress.continue_after(0);
+        if let Some((_, sink)) = self.event_sink() {
+            sink.begin_anew();
+        }
     }
 
     /// Replays the ranks of this process without contention.
@@ -219,7 +227,7 @@ impl Simulation {
                 return Ok(outcome.map(|outcome| Outcome { cuts, fast_forward, checkpoints, ..outcome }));
             }
             // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
-            progress.continue_after(0);
+            self.begin_anew(progress);
         }
         let spool = self.spool();
         let worlds = self.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), false);
