@@ -27,7 +27,7 @@ fn simulation_of(trace: &Path, threads: usize) -> Simulation {
 
 /// Replays a simulation repeatedly, and counts actions.
 fn replay(bencher: Bencher<'_, '_>, simulation: &Simulation) {
-    let run = || simulation.replay(&Progress::new(simulation.job().threads)).expect("the trace replays");
+    let run = || simulation.replay(&Progress::new(simulation.spec().threads)).expect("the trace replays");
     bencher.counter(ItemsCount::new(simulation.trace().actions())).bench(|| black_box(run()));
 }
 

@@ -45,9 +45,9 @@ fn run(py: Python<'_>, path: Option<PathBuf>, sections: &str, settings: Vec<Stri
     for setting in &settings {
         config.set(setting).map_err(misuse)?;
     }
-    let job = config.resolve().map_err(misuse)?;
+    let spec = config.resolve().map_err(misuse)?;
     py.detach(|| {
-        let report = Report::of(&job).map_err(failed)?;
+        let report = Report::of(&spec).map_err(failed)?;
         serde_json::to_string(&report).map_err(failed)
     })
 }

@@ -10,7 +10,7 @@ mod why;
 use std::fmt::Write as _;
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Job, Simulation};
+use pdes_replay::{Config, RunSpec, Simulation};
 
 use crate::command_line::Folder;
 
@@ -71,8 +71,8 @@ fn config(folder: &Folder, trace: &str, topology: &str, model: &str) -> Config {
     Config::from_path(&folder.write("run.toml", &text)).unwrap()
 }
 
-/// Replays a job; returns its run time \[ps\].
-fn time(job: &Job) -> u64 {
-    let outcome = Simulation::load(job).unwrap().replay(&Progress::new(job.threads)).unwrap();
+/// Replays a run; returns its run time \[ps\].
+fn time(spec: &RunSpec) -> u64 {
+    let outcome = Simulation::load(spec).unwrap().replay(&Progress::new(spec.threads)).unwrap();
     outcome.simulated_time().as_picos()
 }

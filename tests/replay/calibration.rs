@@ -65,8 +65,8 @@ fn run(machine: &Path, trace: &Path, assignments: &[&str]) -> Outcome {
     let mut config = Config::from_path(machine).unwrap();
     config.set_path("trace", "path", trace);
     assignments.iter().for_each(|assignment| config.set(assignment).unwrap());
-    let job = config.resolve().unwrap();
-    let simulation = Simulation::load(&job).unwrap();
+    let spec = config.resolve().unwrap();
+    let simulation = Simulation::load(&spec).unwrap();
     simulation.replay(&Progress::new(1)).unwrap()
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use netmodel::{HostId, LinkId, Platform, Resource, ResourceChange};
 use pdes_core::{Cluster, Progress, SimDuration, SimTime};
 use pdes_replay::{
-    CheckpointPlan, Config, Execution, Feature, Job, Model, Outcome, RunError, Simulation, StopHandle,
+    CheckpointPlan, Config, Execution, Feature, Model, Outcome, RunError, RunSpec, Simulation, StopHandle,
 };
 
 use crate::command_line::Folder;
@@ -118,8 +118,8 @@ fn profiles_of_simgrid() {
             config.set(setting).unwrap();
         }
         config.set(&format!("network.cross_traffic={}", row["crosstraffic"] == "yes")).unwrap();
-        let job = Job { changes, ..config.resolve().unwrap() };
-        let simulation = Simulation::load(&job).unwrap();
+        let spec = RunSpec { changes, ..config.resolve().unwrap() };
+        let simulation = Simulation::load(&spec).unwrap();
         let ends = simulation.replay(&Progress::new(1)).unwrap().into_program().ends;
         for (rank, expected_s) in &expected[&row["case"]] {
             let found = match rank.parse::<usize>() {
@@ -148,7 +148,7 @@ fn halo(folder: &Folder) -> PathBuf {
     path
 }
 
-fn job(trace: &Path, settings: &[&str]) -> Job {
+fn spec(trace: &Path, settings: &[&str]) -> RunSpec {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     for setting in [TORUS, "parallel.oversubscribe=true", "network.preset='raw'"].iter().chain(settings) {
@@ -157,8 +157,8 @@ fn job(trace: &Path, settings: &[&str]) -> Job {
     config.resolve().unwrap()
 }
 
-fn replay(job: &Job) -> Result<Outcome, RunError> {
-    Simulation::load(job)?.replay(&Progress::new(job.threads))
+fn replay(spec: &RunSpec) -> Result<Outcome, RunError> {
+    Simulation::load(spec)?.replay(&Progress::new(spec.threads))
 }
 
 /// Slower links, longer ones and slower hosts in the first half of a replay of this length; hosts are off for a while. In the end all
@@ -220,19 +220,19 @@ fn one_result_on_threads_and_processes_and_in_parts() {
     let folder = Folder::new();
     let trace = halo(&folder);
     for (settings, processes) in MODELS {
-        let whole = job(&trace, settings);
+        let whole = spec(&trace, settings);
         let unchanged = replay(&whole).unwrap();
-        let whole = Job { changes: changes(unchanged.simulated_time()), ..whole };
+        let whole = RunSpec { changes: changes(unchanged.simulated_time()), ..whole };
         let expected = replay(&whole).unwrap();
         assert!(expected.simulated_time() > unchanged.simulated_time(), "{settings:?}");
         let later = whole.changes.iter().map(|change| ResourceChange { at: seconds(1e6), ..*change });
-        let never = replay(&Job { changes: later.collect(), ..whole.clone() }).unwrap();
+        let never = replay(&RunSpec { changes: later.collect(), ..whole.clone() }).unwrap();
         // With epochs ranks on hosts that change do not compute ahead, and their ends are rounded otherwise.
         if !settings.contains(&"network.epoch_s='auto'") {
             assert_eq!(never.program().ends, unchanged.program().ends, "{settings:?}");
         }
         for (threads, processes) in [(2, 1), (7, 1), (1, processes), (3, processes)] {
-            let simulation = Simulation::load(&Job { threads, ..whole.clone() }).unwrap();
+            let simulation = Simulation::load(&RunSpec { threads, ..whole.clone() }).unwrap();
             let outcomes = Cluster::in_memory(processes, |mut cluster| {
                 simulation.run(&mut cluster, &Progress::new(threads)).unwrap()
             });
@@ -242,14 +242,15 @@ fn one_result_on_threads_and_processes_and_in_parts() {
         }
         let folder = Folder::new();
         let (directory, interval) = (folder.path("checkpoints"), Duration::from_secs(3600));
-        let parts = Job { checkpoints: Some(CheckpointPlan { directory, interval, resume: true }), ..whole };
+        let parts =
+            RunSpec { checkpoints: Some(CheckpointPlan { directory, interval, resume: true }), ..whole };
         let mut runs = 0;
         let outcome = loop {
             let stop = StopHandle::default();
             if runs < 12 {
                 stop.request();
             }
-            let simulation = Simulation::load(&Job { threads: 1 + runs % 2, ..parts.clone() }).unwrap();
+            let simulation = Simulation::load(&RunSpec { threads: 1 + runs % 2, ..parts.clone() }).unwrap();
             match simulation.with_stop(stop).replay(&Progress::new(2)) {
                 Err(RunError::Stopped { .. }) => runs += 1,
                 ended => break ended.unwrap(),
@@ -265,11 +266,11 @@ fn what_is_skipped_comes_after_the_changes() {
     let folder = Folder::new();
     let trace = halo(&folder);
     for (settings, _) in MODELS {
-        let all = job(&trace, settings);
+        let all = spec(&trace, settings);
         let changes = common_changes(replay(&all).unwrap().simulated_time());
-        let all = Job { changes, ..all };
+        let all = RunSpec { changes, ..all };
         let expected = replay(&all).unwrap();
-        let outcome = replay(&Job { fast_forward: true, ..all }).unwrap();
+        let outcome = replay(&RunSpec { fast_forward: true, ..all }).unwrap();
         assert_eq!(digest(&outcome), digest(&expected), "{settings:?}");
         let skipped = outcome.fast_forward.unwrap().skipped_iterations;
         // With epochs this program does not recur without changes either.
@@ -283,18 +284,18 @@ fn what_never_ends_is_an_error_that_names_the_resource() {
     let folder = Folder::new();
     let trace = halo(&folder);
     for (settings, _) in MODELS {
-        let job = job(&trace, settings);
-        let simulation = Simulation::load(&job).unwrap();
+        let spec = spec(&trace, settings);
+        let simulation = Simulation::load(&spec).unwrap();
         let end = simulation.replay(&Progress::new(1)).unwrap().simulated_time();
-        let off = |resource| Job {
+        let off = |resource| RunSpec {
             changes: vec![ResourceChange { at: seconds(0.3 * end.as_secs_f64()), resource, value: 0.0 }],
-            ..job.clone()
+            ..spec.clone()
         };
         let [host, link] = [Resource::Speed(HostId::new(3)), Resource::Bandwidth(LinkId::new(0))];
         for resource in [host, link] {
             let name = resource.describe(simulation.platform());
             for threads in [1, 3] {
-                let error = replay(&Job { threads, ..off(resource) }).unwrap_err().to_string();
+                let error = replay(&RunSpec { threads, ..off(resource) }).unwrap_err().to_string();
                 assert!(error.contains(&name), "{settings:?} {threads}: {error}");
             }
         }
@@ -307,11 +308,11 @@ fn wrong_changes_are_refused() {
     let trace = halo(&folder);
     let change =
         ResourceChange { at: SimTime::ZERO, resource: Resource::Latency(LinkId::new(0)), value: -1.0 };
-    let error = replay(&Job { changes: vec![change], ..job(&trace, &[]) }).unwrap_err();
+    let error = replay(&RunSpec { changes: vec![change], ..spec(&trace, &[]) }).unwrap_err();
     assert!(matches!(error, RunError::Changes(_)), "{error}");
     let change = ResourceChange { value: 1.0, ..change };
-    let path = job(&trace, &["analysis.critical_path=true"]);
-    let error = replay(&Job { changes: vec![change], ..path }).unwrap_err();
+    let path = spec(&trace, &["analysis.critical_path=true"]);
+    let error = replay(&RunSpec { changes: vec![change], ..path }).unwrap_err();
     assert!(matches!(error, RunError::Refused(_)), "{error}");
     let schedules = Execution::of(Model::find("loggops").unwrap(), &[Feature::Changes].into(), 0, || {
         Ok(SimDuration::ZERO)

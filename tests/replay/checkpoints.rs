@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_model::collective::Operation;
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, ExecutionMode, Job, Outcome, RunError, Simulation, StopHandle};
+use pdes_replay::{Config, ExecutionMode, Outcome, RunError, RunSpec, Simulation, StopHandle};
 use proptest::prelude::*;
 use trace_mmap::Item;
 
@@ -55,14 +55,14 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
 pub(crate) fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
     config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
     config.insert("checkpoint", "resume", true.into());
-    replay_job_in_parts(&config.resolve().unwrap())
+    replay_spec_in_parts(&config.resolve().unwrap())
 }
 
-/// Replays a job that writes checkpoints as [`replay_in_parts`] does.
-pub(crate) fn replay_job_in_parts(job: &Job) -> (Result<Outcome, RunError>, u64) {
+/// Replays a run that writes checkpoints as [`replay_in_parts`] does.
+pub(crate) fn replay_spec_in_parts(spec: &RunSpec) -> (Result<Outcome, RunError>, u64) {
     let stop = StopHandle::default();
     stop.request();
-    let mut simulation = Simulation::load(job).unwrap().with_stop(stop);
+    let mut simulation = Simulation::load(spec).unwrap().with_stop(stop);
     let mut last = None;
     for run in 0.. {
         // With a perturbed schedule activations are short; without, programs make progress.

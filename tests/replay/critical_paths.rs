@@ -37,7 +37,7 @@ fn simulation_of(trace: &Path, settings: &[&str]) -> Simulation {
 }
 
 fn replay(simulation: &Simulation) -> Outcome {
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 /// Returns the critical path of a run, which must be as long as the run.

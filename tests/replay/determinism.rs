@@ -24,7 +24,7 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     if let Some(seed) = jitter {
         simulation = simulation.with_jitter(Some(seed));
     }
-    results(&simulation.replay(&Progress::new(simulation.job().threads)).unwrap())
+    results(&simulation.replay(&Progress::new(simulation.spec().threads)).unwrap())
 }
 
 /// Replays in many configurations, with and without contention, and expects one digest of each.

@@ -54,8 +54,8 @@ fn diagnose(trace: &str, topology: &str, settings: &[&str]) -> Diagnosis {
     let folder = Folder::new();
     let mut config = config(&folder, trace, topology);
     settings.iter().for_each(|setting| config.set(setting).unwrap());
-    let job = config.resolve().unwrap();
-    Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap()
+    let spec = config.resolve().unwrap();
+    Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap()
 }
 
 /// Programs of RWTH's On-the-fly Critical Path Tool, whose efficiencies its tests check.
@@ -66,8 +66,8 @@ fn efficiencies_of_toy_programs() {
         let folder = Folder::new();
         let mut config = config(&folder, "0 init", CLUSTER);
         config.set_path("trace", "path", &samples.join(&row["trace"]).join("files.txt"));
-        let job = config.resolve().unwrap();
-        let found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap().pop;
+        let spec = config.resolve().unwrap();
+        let found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap().pop;
         for (name, value) in [
             ("parallel_efficiency", found.parallel_efficiency),
             ("load_balance", found.load_balance),
@@ -93,8 +93,8 @@ fn regions_nodes_and_scaling() {
     let mut config = config(&folder, &trace, &format!("{CLUSTER}cores = 2\n"));
     let hosts = folder.write("hosts.txt", "node-0\nnode-0\nnode-1\nnode-1\n");
     config.set_path("platform", "hosts", &hosts);
-    let job = config.resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let spec = config.resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
     let close =
         |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, expected {expected}");
     assert_eq!((found.pop.ranks, found.pop.nodes), (4, 2));
@@ -132,8 +132,8 @@ fn a_gain_is_simulated() {
     let folder = Folder::new();
     let trace = program(2, |rank| format!("location solve.c 7;{}barrier", compute(f64::from(1 + 2 * rank))));
     let config = config(&folder, &trace, CLUSTER);
-    let job = config.clone().resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let spec = config.clone().resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
     assert!(found.problems.iter().all(|problem| problem.gain_s.is_none()));
     found.simulate_gains(&config).unwrap();
     let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
@@ -252,9 +252,9 @@ fn own_rules() {
             .collect()
     });
     let folder = Folder::new();
-    let job = config(&folder, &trace, CLUSTER).resolve().unwrap();
+    let spec = config(&folder, &trace, CLUSTER).resolve().unwrap();
     let rules = Rule::from_text(rules, "own.toml").unwrap();
-    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &spec, &rules).unwrap().unwrap();
     let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
     assert_eq!((&problem.sites[..], problem.duration_s), (&["c".to_owned()][..], 1.5e-3));
     assert_eq!(problem.recommendation, "See c: 2 of 0.001500 s.");
@@ -270,8 +270,8 @@ fn own_rules_are_beside_those_of_the_program() {
     );
     let rules = Rule::own_and_from_path(&rules).unwrap();
     assert_eq!(rules.len(), Rule::own().len() + 1, "one is new, one takes the place of another");
-    let job = config(&folder, &message("send", 8, [3.0, 1.0]), CLUSTER).resolve().unwrap();
-    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let spec = config(&folder, &message("send", 8, [3.0, 1.0]), CLUSTER).resolve().unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &spec, &rules).unwrap().unwrap();
     let names: Vec<_> = found.problems.iter().map(|problem| problem.name.as_str()).collect();
     assert!(names.contains(&"much work") && !names.contains(&"late sender"), "{names:?}");
     assert!(names.contains(&"serialization") || names.contains(&"load imbalance"), "{names:?}");
@@ -285,8 +285,8 @@ fn the_heart_model() {
         "kind = 'cluster'\nhosts = 9\nspeed = '1Gf'\nbandwidth = '125MBps'\nlatency = '50us'\n";
     let folder = Folder::new();
     let config = config(&folder, &heart(false), LATTICE);
-    let job = config.clone().resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let spec = config.clone().resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
     found.simulate_gains(&config).unwrap();
     let problem = |name: &str| found.problems.iter().find(|problem| problem.name == name).unwrap();
     let (late, early) = (problem("late sender"), problem("early reduce"));
@@ -329,8 +329,8 @@ fn problems_are_extrapolated_exactly() {
             config.set_path("trace", "path", &trace);
             config.set("network.model=contention-free").unwrap();
             config.set(&format!("engine.fast_forward={is_forwarded}")).unwrap();
-            let job = config.resolve().unwrap();
-            let found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+            let spec = config.resolve().unwrap();
+            let found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
             assert!(found.problems.len() > 2, "{:?}", found.problems);
             serde_json::to_value(found).unwrap()
         });
@@ -496,9 +496,9 @@ fn a_tolerance_has_a_closed_form() {
         compute(10.0) + lines
     };
     let folder = Folder::new();
-    let job = config(&folder, &program(2, round), CLUSTER).resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
-    found.find_tolerance(&job).unwrap();
+    let spec = config(&folder, &program(2, round), CLUSTER).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
+    found.find_tolerance(&spec).unwrap();
     let time = found.simulated_time_s;
     let tolerance = found.tolerance.unwrap();
     for (sensitivity, expected) in [(tolerance.latency, 2.0 * 2e-5), (tolerance.time_per_byte, 2.0 * 1e-3)] {
@@ -517,9 +517,9 @@ fn a_tolerance_has_a_closed_form() {
     }
     // Without messages the network may be as slow as it likes.
     let folder = Folder::new();
-    let job = config(&folder, &program(2, |_| compute(1.0)), CLUSTER).resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
-    found.find_tolerance(&job).unwrap();
+    let spec = config(&folder, &program(2, |_| compute(1.0)), CLUSTER).resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
+    found.find_tolerance(&spec).unwrap();
     let latency = found.tolerance.unwrap().latency;
     assert_eq!((latency.time_s, latency.limits[0].factor), (0.0, None));
 }
@@ -570,9 +570,9 @@ fn tolerances_of_classes_are_those_of_sweeps() {
             [platform]\nfile = 'platform.xml'\nhosts = 'hosts.txt'\n";
         Config::from_path(&folder.write("run.toml", text)).unwrap().resolve().unwrap()
     };
-    let job = run([1.0; 3]);
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &[]).unwrap().unwrap();
-    found.find_tolerance(&job).unwrap();
+    let spec = run([1.0; 3]);
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &[]).unwrap().unwrap();
+    found.find_tolerance(&spec).unwrap();
     let tolerance = found.tolerance.unwrap();
     let of = |factors: [f64; 3]| {
         Diagnosis::new(&mut Cluster::alone(), &run(factors), &[]).unwrap().unwrap().simulated_time_s

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{CheckpointPlan, Config, Job, Outcome, Report, RunError, Simulation, StopHandle};
+use pdes_replay::{CheckpointPlan, Config, Outcome, Report, RunError, RunSpec, Simulation, StopHandle};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, tests_of_requests};
@@ -24,7 +24,7 @@ pub(crate) fn platform(topology: &str) -> String {
     format!("platform.topology={{ {topology}, speed = '10Gf', bandwidth = '10GBps', latency = '500ns' }}")
 }
 
-pub(crate) fn job(trace: &Path, topology: &str, settings: &[&str]) -> Job {
+pub(crate) fn spec(trace: &Path, topology: &str, settings: &[&str]) -> RunSpec {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set(&platform(topology)).unwrap();
@@ -34,17 +34,17 @@ pub(crate) fn job(trace: &Path, topology: &str, settings: &[&str]) -> Job {
 }
 
 pub(crate) fn simulation_of(trace: &Path, topology: &str, settings: &[&str]) -> Simulation {
-    Simulation::load(&job(trace, topology, settings)).unwrap()
+    Simulation::load(&spec(trace, topology, settings)).unwrap()
 }
 
 fn replay(simulation: &Simulation) -> Outcome {
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 /// Replays on this number of processes; returns the outcome of each.
 fn replay_on(processes: usize, simulation: &Simulation) -> Vec<Result<Option<Outcome>, RunError>> {
     let outcomes = Cluster::in_memory(processes, |mut cluster| {
-        simulation.run(&mut cluster, &Progress::new(simulation.job().threads))
+        simulation.run(&mut cluster, &Progress::new(simulation.spec().threads))
     });
     outcomes.into_iter().map(|outcome| outcome.expect("no process panics")).collect()
 }
@@ -90,14 +90,14 @@ fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
 /// Replays in parts, each from the checkpoint of the one before, on any number of threads and processes, and expects this outcome.
 fn check_in_parts(trace: &Path, topology: &str, settings: &[&str], expected: &Outcome) {
     let folder = Folder::new();
-    let mut job = job(trace, topology, settings);
+    let mut spec = spec(trace, topology, settings);
     let plan = CheckpointPlan {
         directory: folder.path("checkpoints"),
         interval: Duration::from_millis(1),
         resume: true,
     };
-    job.checkpoints = Some(plan);
-    let mut simulation = Simulation::load(&job).unwrap();
+    spec.checkpoints = Some(plan);
+    let mut simulation = Simulation::load(&spec).unwrap();
     let mut resumed_from = None;
     for part in 0.. {
         let stop = StopHandle::default();

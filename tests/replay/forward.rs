@@ -49,7 +49,7 @@ fn config(trace: &Path, settings: &[&str]) -> Config {
 
 fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     let simulation = Simulation::load(&config(trace, settings).resolve().unwrap()).unwrap();
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 fn digest(outcome: &Outcome) -> Digest {

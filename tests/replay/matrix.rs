@@ -140,7 +140,7 @@ fn check_simulation(mut simulation: Simulation, every: usize) {
         assert!(
             results(&way.replay(&simulation)) == expected,
             "{} {way:?}",
-            simulation.job().trace.display()
+            simulation.spec().trace.display()
         );
     }
 }

@@ -117,11 +117,11 @@ fn load(model: &'static Model, picos_of_latency: i64, settings: &[&str]) -> Resu
     for setting in [&[topology, "network.preset='raw'"], settings].concat() {
         config.set(setting).unwrap();
     }
-    let mut job = config.resolve().unwrap();
-    job.model = model;
-    job.model_parameters.insert("picos_per_byte".to_owned(), 1000.into());
-    job.model_parameters.insert("picos_of_latency".to_owned(), picos_of_latency.into());
-    Simulation::load(&job)
+    let mut spec = config.resolve().unwrap();
+    spec.model = model;
+    spec.model_parameters.insert("picos_per_byte".to_owned(), 1000.into());
+    spec.model_parameters.insert("picos_of_latency".to_owned(), picos_of_latency.into());
+    Simulation::load(&spec)
 }
 
 fn simulated_time(model: &'static Model) -> u64 {

@@ -112,9 +112,9 @@ fn regions_have_the_bits_of_one_thread() {
                 config.set(&format!("network.regions={regions}")).unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set("parallel.oversubscribe=true").unwrap();
-                let job = config.resolve().unwrap();
+                let spec = config.resolve().unwrap();
                 let outcomes = Cluster::in_memory(processes, |mut cluster| {
-                    let simulation = Simulation::load_on(&mut cluster, &job, &AtomicU64::new(0)).unwrap();
+                    let simulation = Simulation::load_on(&mut cluster, &spec, &AtomicU64::new(0)).unwrap();
                     let execution = simulation.execution(processes);
                     assert!(matches!(execution.mode, ExecutionMode::Regions), "{execution:?}");
                     simulation.run(&mut cluster, &Progress::new(threads)).unwrap()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Outcome, RunError, Simulation};
+use pdes_replay::{Config, Outcome, RunError, RunSpec, Simulation};
 
 use crate::command_line::Folder;
 use crate::determinism::committed_platform;
@@ -25,7 +25,7 @@ fn halo(folder: &Folder) -> PathBuf {
     path
 }
 
-fn job(trace: &Path, settings: &[&str]) -> Job {
+fn spec(trace: &Path, settings: &[&str]) -> RunSpec {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
@@ -34,18 +34,18 @@ fn job(trace: &Path, settings: &[&str]) -> Job {
 }
 
 /// Loads and replays on all processes; returns the number of ranks that each loaded, and the outcome of the first one.
-fn replay(job: &Job) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
+fn replay(spec: &RunSpec) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
     let replayed = Cluster::in_memory(PROCESSES, |mut cluster| {
-        let simulation = Simulation::load_on(&mut cluster, job, &AtomicU64::new(0))?;
+        let simulation = Simulation::load_on(&mut cluster, spec, &AtomicU64::new(0))?;
         let outcome = simulation.run(&mut cluster, &Progress::new(1))?;
         Ok((simulation.trace().loaded_ranks().len(), outcome))
     });
     replayed.into_iter().map(|replayed| replayed.expect("no process panics")).collect()
 }
 
-fn succeed(job: &Job) -> (Vec<usize>, Outcome) {
+fn succeed(spec: &RunSpec) -> (Vec<usize>, Outcome) {
     let (held, outcomes): (Vec<usize>, Vec<Option<Outcome>>) =
-        replay(job).into_iter().map(|replayed| replayed.expect("the run succeeds")).unzip();
+        replay(spec).into_iter().map(|replayed| replayed.expect("the run succeeds")).unzip();
     (held, outcomes.into_iter().flatten().next().expect("the first process has the outcome"))
 }
 
@@ -57,7 +57,7 @@ fn each_process_holds_its_own_ranks() {
     // The first three of these divisions have the three partitions.
     for way in Way::all().filter(|way| (way.threads, way.processes) == (1, PROCESSES)).take(3) {
         let partition = format!("parallel.partition={:?}", way.partition(27, &folder).name());
-        let (held, outcome) = succeed(&job(&halo, &["network.model='contention-free'", &partition]));
+        let (held, outcome) = succeed(&spec(&halo, &["network.model='contention-free'", &partition]));
         assert_eq!(digest(&outcome), expected, "{partition}");
         assert_eq!(held.iter().sum::<usize>(), 27, "{partition}: {held:?}");
         assert!(held.iter().all(|&held| held < 15), "{partition}: {held:?}");
@@ -69,7 +69,7 @@ fn with_contention_the_first_process_holds_all_ranks() {
     let folder = Folder::new();
     let halo = halo(&folder);
     let expected = digest(&simulation_of(&halo, "flow").replay(&Progress::new(1)).unwrap());
-    let (held, outcome) = succeed(&job(&halo, &["network.model='flow'"]));
+    let (held, outcome) = succeed(&spec(&halo, &["network.model='flow'"]));
     assert_eq!((held, digest(&outcome)), (vec![27, 0, 0], expected));
 }
 
@@ -89,8 +89,8 @@ fn uneven(folder: &Folder) -> PathBuf {
     archive
 }
 
-fn region_job(trace: &Path, settings: &[&str]) -> Job {
-    epochs::job(trace, epochs::TREE, &[&["network.epoch_s='auto'"], settings].concat())
+fn region_spec(trace: &Path, settings: &[&str]) -> RunSpec {
+    epochs::spec(trace, epochs::TREE, &[&["network.epoch_s='auto'"], settings].concat())
 }
 
 fn costs_setting(path: &Path) -> String {
@@ -101,13 +101,13 @@ fn costs_setting(path: &Path) -> String {
 fn processes_hold_regions_that_cost_as_much() {
     let folder = Folder::new();
     let uneven = uneven(&folder);
-    let (held, outcome) = succeed(&region_job(&uneven, &[]));
+    let (held, outcome) = succeed(&region_spec(&uneven, &[]));
     assert_eq!(held, [16, 16, 32], "as many actions");
     // Other costs than the numbers of actions.
     let profile =
         r#"{"format": "pdes-replay region profile", "version": 1, "region_s": [0.1, 0.1, 0.1, 0.6]}"#;
     let measured = costs_setting(&folder.write("profile.json", profile));
-    let (held, other) = succeed(&region_job(&uneven, &[&measured]));
+    let (held, other) = succeed(&region_spec(&uneven, &[&measured]));
     assert_eq!(held, [48, 0, 16], "as they took");
     assert_eq!(digest(&other), digest(&outcome));
 }
@@ -116,9 +116,9 @@ fn processes_hold_regions_that_cost_as_much() {
 fn the_profile_provides_region_costs() {
     let folder = Folder::new();
     let (uneven, path) = (uneven(&folder), folder.path("profile.json"));
-    let simulation = Simulation::load(&region_job(&uneven, &[])).unwrap();
+    let simulation = Simulation::load(&region_spec(&uneven, &[])).unwrap();
     simulation.profile_regions(&Progress::new(1)).unwrap().write(&path).unwrap();
-    let (held, outcome) = succeed(&region_job(&uneven, &[&costs_setting(&path)]));
+    let (held, outcome) = succeed(&region_spec(&uneven, &[&costs_setting(&path)]));
     assert_eq!(
         (held.iter().sum::<usize>(), digest(&outcome)),
         (64, digest(&simulation.replay(&Progress::new(1)).unwrap()))
@@ -132,7 +132,8 @@ fn invalid_region_costs_are_refused() {
     let told = |text: Option<&str>| {
         let path = folder.path("costs.json");
         text.into_iter().for_each(|text| std::fs::write(&path, text).unwrap());
-        let error = Simulation::load(&region_job(&uneven, &[&costs_setting(&path)])).unwrap_err().to_string();
+        let error =
+            Simulation::load(&region_spec(&uneven, &[&costs_setting(&path)])).unwrap_err().to_string();
         error.replace(&path.display().to_string(), "costs.json")
     };
     let missing = told(None);
@@ -156,7 +157,7 @@ fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
     change(&mut bytes);
     seal::seal(&mut bytes);
     std::fs::write(&halo, bytes).unwrap();
-    let results = replay(&job(&halo, &["network.model='contention-free'"]));
+    let results = replay(&spec(&halo, &["network.model='contention-free'"]));
     results
         .into_iter()
         .map(|result| result.map(|(held, _)| held).expect_err("the archive is wrong"))

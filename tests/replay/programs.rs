@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pdes_core::{Bytes, Cluster, Progress, SimDuration, SimTime};
-use pdes_replay::{CheckpointPlan, Config, Job, Outcome, ProgramJob, ProgramOutcome, RunError, Simulation};
+use pdes_replay::{
+    CheckpointPlan, Config, Outcome, ProgramOutcome, ProgramSpec, RunError, RunSpec, Simulation,
+};
 use trace_tools::generate::{Halo3d, Halo3dParameters};
 
-use crate::checkpoints::replay_job_in_parts;
+use crate::checkpoints::replay_spec_in_parts;
 use crate::command_line::Folder;
 use crate::forward::contention::generated;
 use crate::windows::TORUS;
@@ -29,7 +31,7 @@ fn halo(folder: &Folder, name: &str, cell_bytes: u64) -> PathBuf {
     generated(folder, name, &Halo3d::new(parameters).unwrap(), None)
 }
 
-fn job(trace: &Path, platform: &str, settings: &[&str]) -> Job {
+fn spec(trace: &Path, platform: &str, settings: &[&str]) -> RunSpec {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set("analysis.critical_path=true").unwrap();
@@ -41,21 +43,21 @@ fn job(trace: &Path, platform: &str, settings: &[&str]) -> Job {
     config.resolve().unwrap()
 }
 
-/// Returns the program of a job, to run beside others.
-fn program(job: &Job, start: SimTime) -> ProgramJob {
-    let Job { trace, code, ranks, hosts, placement, mpi, polling, .. } = job.clone();
-    ProgramJob { trace, code, ranks, hosts, placement, mpi, polling, start }
+/// Returns the program of a run, to run beside others.
+fn program(spec: &RunSpec, start: SimTime) -> ProgramSpec {
+    let RunSpec { trace, code, ranks, hosts, placement, mpi, polling, .. } = spec.clone();
+    ProgramSpec { trace, code, ranks, hosts, placement, mpi, polling, start }
 }
 
-fn on_hosts(job: Job, folder: &Folder, name: &str, hosts: std::ops::Range<usize>) -> Job {
+fn on_hosts(spec: RunSpec, folder: &Folder, name: &str, hosts: std::ops::Range<usize>) -> RunSpec {
     let lines: String = hosts.map(|host| format!("node-{host}\n")).collect();
-    Job { hosts: Some(folder.write(name, &lines)), ..job }
+    RunSpec { hosts: Some(folder.write(name, &lines)), ..spec }
 }
 
-fn replay(job: &Job, threads: usize, processes: usize) -> Result<Outcome, RunError> {
-    let job = Job { threads, ..job.clone() };
+fn replay(spec: &RunSpec, threads: usize, processes: usize) -> Result<Outcome, RunError> {
+    let spec = RunSpec { threads, ..spec.clone() };
     let mut outcomes = Cluster::in_memory(processes, |mut cluster| {
-        let simulation = Simulation::load_on(&mut cluster, &job, &Default::default())?;
+        let simulation = Simulation::load_on(&mut cluster, &spec, &Default::default())?;
         simulation.run(&mut cluster, &Progress::new(threads))
     });
     outcomes.remove(0).expect("no process panics").map(|outcome| outcome.expect("it is the first"))
@@ -87,17 +89,18 @@ fn programs_that_share_nothing_have_the_results_that_they_have_alone() {
     let folder = Folder::new();
     let (one, other) = (halo(&folder, "one.pdt", 40), halo(&folder, "other.pdt", 200));
     for settings in WAYS {
-        let alone = |trace, name: &str, hosts| on_hosts(job(trace, CROSSBAR, settings), &folder, name, hosts);
+        let alone =
+            |trace, name: &str, hosts| on_hosts(spec(trace, CROSSBAR, settings), &folder, name, hosts);
         let (one, other) = (alone(&one, "first", 0..8), alone(&other, "second", 8..16));
-        let expected = [&one, &other].map(|job| replay(job, 1, 1).unwrap().into_program());
-        let both = Job { other_programs: vec![program(&other, SimTime::ZERO)], ..one.clone() };
+        let expected = [&one, &other].map(|spec| replay(spec, 1, 1).unwrap().into_program());
+        let both = RunSpec { other_programs: vec![program(&other, SimTime::ZERO)], ..one.clone() };
         let found = replay(&both, 1, 1).unwrap();
         for (found, expected) in found.programs.iter().zip(&expected) {
             assert_eq!(difference(found, expected), None, "{settings:?}");
         }
         // Epochs are counted from zero.
         let start = SimDuration::from_picos(1_000_000_000);
-        let later = Job { other_programs: vec![program(&other, SimTime::ZERO + start)], ..one.clone() };
+        let later = RunSpec { other_programs: vec![program(&other, SimTime::ZERO + start)], ..one.clone() };
         let found = replay(&later, 1, 1).unwrap();
         assert_eq!(difference(&found.programs[0], &expected[0]), None, "{settings:?}");
         if !settings.contains(&"network.epoch_s='auto'") {
@@ -113,10 +116,12 @@ fn programs_that_share_links_have_one_result_on_all_threads_and_processes() {
     let folder = Folder::new();
     let (one, other) = (halo(&folder, "one.pdt", 40), halo(&folder, "other.pdt", 200));
     for settings in WAYS {
-        let [one, other] = [&one, &other].map(|trace| job(trace, TORUS, settings));
+        let [one, other] = [&one, &other].map(|trace| spec(trace, TORUS, settings));
         let start = SimTime::from_picos(20_000_000);
-        let both =
-            Job { other_programs: vec![program(&other, start), program(&one, SimTime::ZERO)], ..one.clone() };
+        let both = RunSpec {
+            other_programs: vec![program(&other, start), program(&one, SimTime::ZERO)],
+            ..one.clone()
+        };
         let expected = replay(&both, 1, 1).unwrap();
         for (threads, processes) in [(2, 1), (3, 1), (1, 2), (2, 3)] {
             let found = replay(&both, threads, processes).unwrap();
@@ -125,7 +130,7 @@ fn programs_that_share_links_have_one_result_on_all_threads_and_processes() {
         let folder = Folder::new();
         let directory = folder.path("checkpoints");
         let plan = CheckpointPlan { directory, interval: Duration::from_secs(3600), resume: true };
-        let (in_parts, parts) = replay_job_in_parts(&Job { checkpoints: Some(plan), ..both.clone() });
+        let (in_parts, parts) = replay_spec_in_parts(&RunSpec { checkpoints: Some(plan), ..both.clone() });
         check(&in_parts.unwrap(), &expected, &format!("{settings:?}, in {parts} parts"));
         let alone = replay(&one, 1, 1).unwrap().simulated_time();
         let slowed = expected.programs[0].end();
@@ -145,10 +150,10 @@ fn an_error_is_placed_in_the_program_that_has_it() {
     let short = folder.write("short.txt", "0 init\n1 init\n0 send 1 7 84\n1 recv 0 7 83\n");
     let stuck = folder.write("stuck.txt", "0 init\n1 init\n0 recv 1 7 84\n1 recv 0 7 84\n");
     for settings in WAYS {
-        let good = job(&good, CROSSBAR, settings);
+        let good = spec(&good, CROSSBAR, settings);
         for (wrong, expected) in [(&short, "short.txt:4"), (&stuck, "rank 0")] {
-            let wrong = program(&job(wrong, CROSSBAR, settings), SimTime::from_picos(5));
-            let found = replay(&Job { other_programs: vec![wrong], ..good.clone() }, 2, 1);
+            let wrong = program(&spec(wrong, CROSSBAR, settings), SimTime::from_picos(5));
+            let found = replay(&RunSpec { other_programs: vec![wrong], ..good.clone() }, 2, 1);
             let error = found.expect_err("a program is wrong").to_string();
             assert!(error.contains(expected), "{settings:?}: {error}");
         }
@@ -160,8 +165,8 @@ fn what_is_of_one_program_is_refused_or_said() {
     let folder = Folder::new();
     let trace = halo(&folder, "one.pdt", 40);
     let settings = ["network.model='flow'", "engine.fast_forward=true", "analysis.critical_path=false"];
-    let one = job(&trace, TORUS, &settings);
-    let both = Job { other_programs: vec![program(&one, SimTime::ZERO)], ..one.clone() };
+    let one = spec(&trace, TORUS, &settings);
+    let both = RunSpec { other_programs: vec![program(&one, SimTime::ZERO)], ..one.clone() };
     let warnings = Simulation::load(&both).unwrap().warnings();
     assert!(warnings.iter().any(|warning| warning.contains("several programs have no iterations in common")));
     assert!(replay(&both, 1, 1).unwrap().fast_forward.is_none());
@@ -171,8 +176,8 @@ fn what_is_of_one_program_is_refused_or_said() {
         let (section, key) = output.split_once('.').unwrap();
         config.set_path(section, key, &folder.path(file));
         [TORUS, "network.model='contention-free'"].iter().for_each(|setting| config.set(setting).unwrap());
-        let job = config.resolve().unwrap();
-        let both = Job { other_programs: vec![program(&job, SimTime::ZERO)], ..job };
+        let spec = config.resolve().unwrap();
+        let both = RunSpec { other_programs: vec![program(&spec, SimTime::ZERO)], ..spec };
         let error = Simulation::load(&both).expect_err("it is of one program").to_string();
         assert!(error.contains("is of one program, and the run has several"), "{error}");
     }

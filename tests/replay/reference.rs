@@ -102,7 +102,7 @@ pub(crate) enum Verdict {
 pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64) -> Verdict {
     let simulation = Simulation::load(&config.resolve().unwrap());
     let outcome =
-        simulation.and_then(|simulation| simulation.replay(&Progress::new(simulation.job().threads)));
+        simulation.and_then(|simulation| simulation.replay(&Progress::new(simulation.spec().threads)));
     match (row.get("run").map_or("plain", String::as_str), outcome) {
         ("CRASH", _) => Verdict::Unanswered,
         ("DEADLOCK", Err(RunError::Deadlock(_) | RunError::Trace(_))) => Verdict::Equal,
@@ -136,7 +136,7 @@ fn is_refused_by_name(error: &trace_mmap::TraceError) -> bool {
 
 pub(crate) fn digest(config: Config) -> Digest {
     let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
-    let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
+    let outcome = simulation.replay(&Progress::new(simulation.spec().threads)).unwrap();
     Digest::of(outcome.program().ends.iter().copied().zip(&outcome.program().statistics))
 }
 
@@ -147,9 +147,9 @@ pub(crate) fn simulated_time(config: Config) -> f64 {
 
 /// Returns the end of the last rank in seconds, or the error.
 pub(crate) fn try_simulated_time(config: Config) -> Result<f64, String> {
-    let job = config.resolve().map_err(|error| error.to_string())?;
-    let simulation = Simulation::load(&job).map_err(|error| error.to_string())?;
-    let outcome = simulation.replay(&Progress::new(simulation.job().threads));
+    let spec = config.resolve().map_err(|error| error.to_string())?;
+    let simulation = Simulation::load(&spec).map_err(|error| error.to_string())?;
+    let outcome = simulation.replay(&Progress::new(simulation.spec().threads));
     outcome.map(|outcome| outcome.simulated_time().as_secs_f64()).map_err(|error| error.to_string())
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use netmodel::{Capabilities, HostId, Message, NetworkModel, RouteError};
 use pdes_core::{Cluster, EventQueue, Progress, RegionIndex, SimDuration, SimTime, State, StateVisitor};
 use pdes_replay::{
-    CheckpointPlan, Config, Job, Model, Network, Outcome, Parallelism, RegionPlan, RegionalNetwork, RunError,
-    Simulation,
+    CheckpointPlan, Config, Model, Network, Outcome, Parallelism, RegionPlan, RegionalNetwork, RunError,
+    RunSpec, Simulation,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trace_tools::generate::{Halo3d, Halo3dParameters};
 
-use crate::checkpoints::replay_job_in_parts;
+use crate::checkpoints::replay_spec_in_parts;
 use crate::command_line::Folder;
 use crate::forward::contention::generated;
 use crate::matrix::results;
@@ -124,7 +124,7 @@ static POST: Model = Model {
     parallelism: Parallelism::Regions,
 };
 
-fn job(folder: &Folder, settings: &[&str]) -> Job {
+fn spec(folder: &Folder, settings: &[&str]) -> RunSpec {
     let parameters = Halo3dParameters { cells: [32; 3], iterations: 30, ..Halo3dParameters::default() };
     let trace = generated(folder, "halo.pdt", &Halo3d::new(parameters).unwrap(), None);
     let mut config = Config::default();
@@ -133,13 +133,13 @@ fn job(folder: &Folder, settings: &[&str]) -> Job {
         .iter()
         .chain(settings)
         .for_each(|setting| config.set(setting).unwrap());
-    Job { model: &POST, ..config.resolve().unwrap() }
+    RunSpec { model: &POST, ..config.resolve().unwrap() }
 }
 
-fn replay(job: &Job, threads: usize, processes: usize) -> Result<Outcome, RunError> {
-    let job = Job { threads, ..job.clone() };
+fn replay(spec: &RunSpec, threads: usize, processes: usize) -> Result<Outcome, RunError> {
+    let spec = RunSpec { threads, ..spec.clone() };
     let mut outcomes = Cluster::in_memory(processes, |mut cluster| {
-        let simulation = Simulation::load_on(&mut cluster, &job, &Default::default())?;
+        let simulation = Simulation::load_on(&mut cluster, &spec, &Default::default())?;
         simulation.run(&mut cluster, &Progress::new(threads))
     });
     outcomes.remove(0).expect("no process panics").map(|outcome| outcome.expect("it is the first"))
@@ -148,25 +148,25 @@ fn replay(job: &Job, threads: usize, processes: usize) -> Result<Outcome, RunErr
 #[test]
 fn its_regions_run_on_threads_and_processes() {
     let folder = Folder::new();
-    let job = job(&folder, &[]);
-    let expected = replay(&job, 1, 1).unwrap();
+    let spec = spec(&folder, &[]);
+    let expected = replay(&spec, 1, 1).unwrap();
     assert!(expected.simulated_time() > SimTime::ZERO + LATENCY);
     for (threads, processes) in [(2, 1), (3, 1), (1, 2), (2, 3), (1, 7)] {
-        let found = replay(&job, threads, processes).unwrap();
+        let found = replay(&spec, threads, processes).unwrap();
         assert!(results(&found) == results(&expected), "{threads} threads, {processes} processes");
     }
     let (directory, interval) = (folder.path("checkpoints"), Duration::from_secs(3600));
     let checkpoints = Some(CheckpointPlan { directory, interval, resume: true });
-    let (found, parts) = replay_job_in_parts(&Job { checkpoints, ..job });
+    let (found, parts) = replay_spec_in_parts(&RunSpec { checkpoints, ..spec });
     assert!(parts > 1 && results(&found.unwrap()) == results(&expected), "in {parts} parts");
 }
 
 #[test]
 fn its_iterations_are_skipped() {
     let folder = Folder::new();
-    let expected = replay(&job(&folder, &[]), 1, 1).unwrap();
+    let expected = replay(&spec(&folder, &[]), 1, 1).unwrap();
     for (threads, processes) in [(1, 1), (3, 1), (2, 2)] {
-        let found = replay(&job(&folder, &["engine.fast_forward=true"]), threads, processes).unwrap();
+        let found = replay(&spec(&folder, &["engine.fast_forward=true"]), threads, processes).unwrap();
         assert!(found.fast_forward.unwrap().skipped_actions > 0);
         assert!(results(&found) == results(&expected), "{threads} threads, {processes} processes");
     }

@@ -134,7 +134,7 @@ fn load(path: &Path, settings: &[&str], threads: usize) -> Result<Simulation, Ru
 }
 
 fn replay(simulation: &Simulation) -> Outcome {
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 const MODELS: [&[&str]; 3] =

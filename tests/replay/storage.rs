@@ -34,7 +34,7 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
 
 fn run(config: Config) -> Result<Outcome, RunError> {
     let simulation = Simulation::load(&config.resolve().unwrap())?;
-    simulation.replay(&Progress::new(simulation.job().threads))
+    simulation.replay(&Progress::new(simulation.spec().threads))
 }
 
 fn run_committed(settings: &[&str]) -> Result<Outcome, RunError> {
@@ -796,14 +796,14 @@ fn the_order_of_time_changes_nothing_without_contention() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", text);
     let config = on_system(&trace, "", &[FREE]);
-    let mut job = config.resolve().unwrap();
-    let run = |job: &pdes_replay::Job| {
-        let simulation = Simulation::load(job).unwrap();
+    let mut spec = config.resolve().unwrap();
+    let run = |spec: &pdes_replay::RunSpec| {
+        let simulation = Simulation::load(spec).unwrap();
         digest(&simulation.replay(&Progress::new(1)).unwrap())
     };
-    let free = run(&job);
-    job.model = Box::leak(Box::new(Model { parallelism: Parallelism::None, ..job.model.clone() }));
-    assert_eq!(run(&job), free);
+    let free = run(&spec);
+    spec.model = Box::leak(Box::new(Model { parallelism: Parallelism::None, ..spec.model.clone() }));
+    assert_eq!(run(&spec), free);
 }
 
 /// A file system that clients cannot reach is refused before the replay; several threads are of no use to it, and a warning says so.

@@ -23,7 +23,7 @@ fn simulation_of(trace: &Path, timeline: &Path, settings: &[&str]) -> Simulation
 }
 
 fn replay(simulation: &Simulation) -> Outcome {
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 /// Returns the files of a folder whose names have this prefix, with their contents.

@@ -30,7 +30,7 @@ fn simulation_of(trace: &Path, settings: &[&str]) -> Simulation {
 }
 
 fn replay(simulation: &Simulation) -> Outcome {
-    simulation.replay(&Progress::new(simulation.job().threads)).unwrap()
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 /// Replays, writes the report, and reads it again.

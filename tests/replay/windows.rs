@@ -49,7 +49,7 @@ fn load(trace: &Path, settings: &[&str], threads: usize) -> Simulation {
 }
 
 fn replay(simulation: &Simulation) -> Result<Outcome, RunError> {
-    simulation.replay(&Progress::new(simulation.job().threads))
+    simulation.replay(&Progress::new(simulation.spec().threads))
 }
 
 /// Replays on several numbers of threads, and expects one result.

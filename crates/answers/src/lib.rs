@@ -2,7 +2,7 @@
 //! [change](Optimum).
 //!
 //! Replays have no noise: two of them differ by what was changed, to the picosecond. The answers of this crate are differences between
-//! exact replays of changed [`Job`](replay::Job)s, the same for any number of threads and of replays at a time. They are about the model;
+//! exact replays of changed [`RunSpec`](replay::RunSpec)s, the same for any number of threads and of replays at a time. They are about the model;
 //! each of them says so, with the error of the model where it is known ([`Caveat`]).
 //!
 //! # Features

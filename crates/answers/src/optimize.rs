@@ -10,7 +10,7 @@ use mpi_model::ActionKind;
 use mpi_model::collective::{Operation, Selector};
 use netmodel::HostId;
 use pdes_core::Rank;
-use replay::{Job, RunError, Simulation, run_all};
+use replay::{RunError, RunSpec, Simulation, run_all};
 use serde::Serialize;
 use tempfile::TempDir;
 use trace_tools::transform::{CountedTraffic, Placement};
@@ -118,15 +118,15 @@ impl Optimum {
     /// # Errors
     /// Returns an error if the run cannot be replayed, or a temporary file not be written.
     pub fn of(
-        job: &Job,
+        spec: &RunSpec,
         freedoms: &[Freedom],
         budget: usize,
         caveat: Caveat,
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, OptimumError> {
-        let job = plain(job);
-        let mut search = Search::new(&job, budget, (at_once, done))?;
+        let spec = plain(spec);
+        let mut search = Search::new(&spec, budget, (at_once, done))?;
         let before_ps = search.best_ps;
         loop {
             let known = search.best_ps;
@@ -146,9 +146,9 @@ impl Optimum {
         Ok(Self {
             format: "pdes-replay optimum",
             version: 1,
-            trace: job.trace.display().to_string(),
-            platform: job.platform.to_string(),
-            model: job.model.key,
+            trace: spec.trace.display().to_string(),
+            platform: spec.platform.to_string(),
+            model: spec.model.key,
             before_ps,
             after_ps: search.best_ps,
             settings: search.best.algorithms.iter().map(setting).collect(),
@@ -163,7 +163,7 @@ impl Optimum {
     }
 }
 
-/// Changes of a job that are tried.
+/// Changes of a run that are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Variant {
     /// Algorithms, in the order of operations.
@@ -188,7 +188,7 @@ impl Variant {
 
 /// A search for a shorter run.
 struct Search<'a> {
-    job: &'a Job,
+    spec: &'a RunSpec,
     simulation: Simulation,
     /// Operations of the program whose algorithms can be chosen.
     operations: Vec<Operation>,
@@ -208,12 +208,12 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(
-        job: &'a Job,
+        spec: &'a RunSpec,
         budget: usize,
         (at_once, done): (usize, &'a AtomicU64),
     ) -> Result<Self, OptimumError> {
         let Base { simulation, outcome, replayed: Replayed { time_ps: best_ps, .. }, warnings } =
-            Base::of(job)?;
+            Base::of(spec)?;
         let has = |kind: ActionKind| outcome.program().statistics.iter().any(|rank| rank.count(kind) > 0);
         // The calls of non-blocking operations are of one kind.
         let has_any = has(ActionKind::NonBlocking);
@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
         let directory =
             directory.map_err(|source| OptimumError::Write { path: std::env::temp_dir(), source })?;
         Ok(Self {
-            job,
+            spec,
             operations: Operation::ALL.into_iter().filter(is_used).collect(),
             simulation,
             budget,
@@ -245,11 +245,11 @@ impl<'a> Search<'a> {
         self.known.len() >= self.budget
     }
 
-    /// Returns the job with a variant's changes; its hosts file has a number.
-    fn job_of(&self, variant: &Variant, number: usize) -> Result<Job, OptimumError> {
-        let mut job = self.job.clone();
+    /// Returns the run with a variant's changes; its hosts file has a number.
+    fn spec_of(&self, variant: &Variant, number: usize) -> Result<RunSpec, OptimumError> {
+        let mut spec = self.spec.clone();
         for (operation, algorithm) in &variant.algorithms {
-            job.mpi.collectives.choose(*operation, algorithm).map_err(RunError::from)?;
+            spec.mpi.collectives.choose(*operation, algorithm).map_err(RunError::from)?;
         }
         if let Some(hosts) = &variant.hosts {
             let path = self.directory.path().join(format!("{number}.txt"));
@@ -257,9 +257,9 @@ impl<'a> Search<'a> {
             let names: String = hosts.iter().map(|host| platform.host(*host).name.clone() + "\n").collect();
             std::fs::write(&path, names)
                 .map_err(|source| OptimumError::Write { path: path.clone(), source })?;
-            job.hosts = Some(path);
+            spec.hosts = Some(path);
         }
-        Ok(job)
+        Ok(spec)
     }
 
     /// Replays variants that are not known, the first ones if not all are within the budget.
@@ -273,8 +273,8 @@ impl<'a> Search<'a> {
         unknown.truncate(self.budget.saturating_sub(self.known.len()));
         let numbered: Vec<(usize, &(String, Variant))> = unknown.into_iter().enumerate().collect();
         let times = run_all(&numbered, self.at_once, self.done, |(number, (_, variant))| {
-            let job = self.job_of(variant, *number)?;
-            Ok::<_, OptimumError>(replay(&job).map(|found| found.time_ps).map_err(|error| error.to_string()))
+            let spec = self.spec_of(variant, *number)?;
+            Ok::<_, OptimumError>(replay(&spec).map(|found| found.time_ps).map_err(|error| error.to_string()))
         })?;
         for ((_, (name, variant)), time) in numbered.into_iter().zip(times) {
             if let Err(why) = &time {
@@ -338,7 +338,7 @@ impl<'a> Search<'a> {
             ("greedy mapping of ranks", Placement::Greedy(CountedTraffic::All)),
             ("mapping of ranks by bisection", Placement::Bisection(CountedTraffic::All)),
         ] {
-            match place(&self.job_of(&self.best, 0)?, &[&mapping]) {
+            match place(&self.spec_of(&self.best, 0)?, &[&mapping]) {
                 Ok((names, _)) => {
                     let platform = self.simulation.platform();
                     let host = |name: &String| platform.host_by_name(name).expect("hosts of the platform");

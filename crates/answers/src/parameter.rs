@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mpi_model::Parameters;
 use netmodel::{LinkId, Platform};
 use pdes_core::SimDuration;
-use replay::{Job, PlatformChange, Polling};
+use replay::{PlatformChange, Polling, RunSpec};
 
 use crate::link_group::LinkGroup;
 
@@ -81,13 +81,13 @@ impl Parameter {
         }
     }
 
-    /// Returns a job in which the parameter is multiplied by a factor above 0.
-    pub fn scaled(&self, job: &Job, factor: f64) -> Job {
-        let mut job = job.clone();
+    /// Returns a run in which the parameter is multiplied by a factor above 0.
+    pub fn scaled(&self, spec: &RunSpec, factor: f64) -> RunSpec {
+        let mut spec = spec.clone();
         match self {
             Self::Latency(LinkGroup { links, .. }) => {
                 let links = links.clone();
-                job.platform_changes.push(Arc::new(ScaledLinks {
+                spec.platform_changes.push(Arc::new(ScaledLinks {
                     links,
                     latency: factor,
                     time_per_byte: 1.0,
@@ -95,19 +95,19 @@ impl Parameter {
             }
             Self::TimePerByte(LinkGroup { links, .. }) => {
                 let links = links.clone();
-                job.platform_changes.push(Arc::new(ScaledLinks {
+                spec.platform_changes.push(Arc::new(ScaledLinks {
                     links,
                     latency: 1.0,
                     time_per_byte: factor,
                 }));
             }
-            Self::TimePerFlop => job.platform_changes.push(Arc::new(ScaledHosts { time_per_flop: factor })),
+            Self::TimePerFlop => spec.platform_changes.push(Arc::new(ScaledHosts { time_per_flop: factor })),
             Self::Work(region) => {
-                *job.mpi.region_speeds.entry(region.clone()).or_insert(1.0) /= factor;
+                *spec.mpi.region_speeds.entry(region.clone()).or_insert(1.0) /= factor;
             }
-            Self::Library => scale_library(&mut job, factor),
+            Self::Library => scale_library(&mut spec, factor),
         }
-        job
+        spec
     }
 }
 
@@ -140,10 +140,10 @@ impl PlatformChange for ScaledHosts {
 }
 
 /// Multiplies the costs of calls in the library.
-fn scale_library(job: &mut Job, factor: f64) {
+fn scale_library(spec: &mut RunSpec, factor: f64) {
     let scaled = |time: SimDuration| SimDuration::from_picos_f64(time.as_picos() as f64 * factor);
-    let mpi = &job.mpi;
-    job.mpi = Parameters {
+    let mpi = &spec.mpi;
+    spec.mpi = Parameters {
         send: mpi.send.scaled(factor),
         isend: mpi.isend.scaled(factor),
         receive: mpi.receive.scaled(factor),
@@ -151,6 +151,9 @@ fn scale_library(job: &mut Job, factor: f64) {
         call_overheads: mpi.call_overheads.iter().map(|(&call, cost)| (call, cost.scaled(factor))).collect(),
         ..mpi.clone()
     };
-    job.polling =
-        Polling { test: job.polling.test.map(scaled), iprobe: job.polling.iprobe.map(scaled), ..job.polling };
+    spec.polling = Polling {
+        test: spec.polling.test.map(scaled),
+        iprobe: spec.polling.iprobe.map(scaled),
+        ..spec.polling
+    };
 }

@@ -1,10 +1,10 @@
-//! Other hosts for the ranks of a job.
+//! Other hosts for the ranks of a run.
 
 use std::collections::BTreeMap;
 
 use netmodel::{HostId, Platform, RouteError};
 use pdes_core::{Progress, Rank};
-use replay::{Job, RunError, Simulation, order_by_halves};
+use replay::{RunError, RunSpec, Simulation, order_by_halves};
 use serde::Serialize;
 use trace_mmap::PairTraffic;
 use trace_tools::transform::{CountedTraffic, Placement as Change};
@@ -18,7 +18,7 @@ const MAX_COUNTED_RANKS: u32 = 16384;
 /// Bytes of all messages that are counted between two ranks, each multiplied by the number of links of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HopBytes {
-    /// On the hosts of the job.
+    /// On the hosts of the run.
     pub before: u128,
     /// On the other hosts.
     pub after: u128,
@@ -27,7 +27,7 @@ pub struct HopBytes {
 /// The reason why ranks cannot be placed otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The job cannot be loaded or replayed.
+    /// The run cannot be loaded or replayed.
     #[error(transparent)]
     Run(#[from] RunError),
     /// There is no route between two hosts.
@@ -78,18 +78,18 @@ pub enum PlaceError {
 }
 
 impl PlaceError {
-    /// Returns whether the placement does not suit the job, rather than the job being one that cannot be replayed.
+    /// Returns whether the placement does not suit the run, rather than the run being one that cannot be replayed.
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Run(_) | Self::Route(_))
     }
 }
 
-/// Places the ranks of a job otherwise; returns the names of their hosts.
+/// Places the ranks of a run otherwise; returns the names of their hosts.
 ///
 /// # Errors
 /// Fails if an input is invalid, or the platform has too many hosts for a mapping.
-pub fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), PlaceError> {
-    let simulation = Simulation::load(job)?;
+pub fn place(spec: &RunSpec, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), PlaceError> {
+    let simulation = Simulation::load(spec)?;
     let (platform, ranks) = (simulation.platform(), simulation.trace().ranks());
     let before: Vec<HostId> = (0..ranks).map(|rank| simulation.placement().host(Rank::new(rank))).collect();
     let pairs =
@@ -98,7 +98,7 @@ pub fn place(job: &Job, changes: &[&Change]) -> Result<(Vec<String>, HopBytes), 
     let counts_all = |change: &&&Change| {
         matches!(**change, Change::Greedy(CountedTraffic::All) | Change::Bisection(CountedTraffic::All))
     };
-    let all = changes.iter().find(counts_all).map(|_| Traffic::of_replay(job, ranks)).transpose()?;
+    let all = changes.iter().find(counts_all).map(|_| Traffic::of_replay(spec, ranks)).transpose()?;
     let traffic = |counted: &CountedTraffic| match counted {
         CountedTraffic::Messages => &messages,
         CountedTraffic::All => all.as_ref().unwrap_or(&messages),
@@ -156,18 +156,18 @@ impl Traffic {
     }
 
     /// Counts the messages of a replay, those inside collective operations included.
-    fn of_replay(job: &Job, ranks: u32) -> Result<Self, PlaceError> {
+    fn of_replay(spec: &RunSpec, ranks: u32) -> Result<Self, PlaceError> {
         if ranks > MAX_COUNTED_RANKS {
             return Err(PlaceError::TooManyRanks { found: ranks, limit: MAX_COUNTED_RANKS });
         }
-        let job = Job {
+        let spec = RunSpec {
             matrix_groups: Some(ranks),
             fast_forward: false,
             critical_path: false,
             histograms: false,
-            ..job.without_outputs()
+            ..spec.without_outputs()
         };
-        let outcome = Simulation::load(&job)?.replay(&Progress::new(job.threads))?;
+        let outcome = Simulation::load(&spec)?.replay(&Progress::new(spec.threads))?;
         let matrix = outcome.into_program().findings.matrix.unwrap_or_default();
         let pairs = matrix.cells.iter().map(|((from, to), traffic)| {
             ((Rank::new(from * matrix.group_size), Rank::new(to * matrix.group_size)), traffic.bytes)

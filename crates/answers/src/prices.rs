@@ -6,7 +6,7 @@ mod text;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use netmodel::Platform;
-use replay::{Job, Parallelism, RunError, run_all};
+use replay::{Parallelism, RunError, RunSpec, run_all};
 use serde::Serialize;
 
 use crate::caveat::Caveat;
@@ -21,8 +21,8 @@ pub(crate) use text::signed;
 /// ```
 /// use answers::{Caveat, Prices};
 /// # use std::sync::atomic::AtomicU64;
-/// # fn prices(job: &replay::Job) -> Result<(), Box<dyn std::error::Error>> {
-/// let prices = Prices::of(job, [0.25, 4.0], None, Caveat::default(), 2, &AtomicU64::new(0))?;
+/// # fn prices(spec: &replay::RunSpec) -> Result<(), Box<dyn std::error::Error>> {
+/// let prices = Prices::of(spec, [0.25, 4.0], None, Caveat::default(), 2, &AtomicU64::new(0))?;
 /// let price = &prices.prices[0];
 /// println!("{}: {} s", price.name(), price.saved_s);
 /// # Ok(())
@@ -119,7 +119,7 @@ pub enum PricesError {
 }
 
 impl Prices {
-    /// Finds the prices of all [parameters](Parameter::all) of a job's machine, those of `at_once` parameters at a time. `range` has the
+    /// Finds the prices of all [parameters](Parameter::all) of a run's machine, those of `at_once` parameters at a time. `range` has the
     /// least and the largest factor of curves, below and above 1; curves are only of runs without contention. `done` counts the
     /// replays that are done.
     ///
@@ -129,20 +129,20 @@ impl Prices {
     /// # Errors
     /// Returns an error if a replay fails, or a cost is of nothing that the machine has.
     pub fn of(
-        job: &Job,
+        spec: &RunSpec,
         range: [f64; 2],
         costs: Option<&Costs>,
         caveat: Caveat,
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, PricesError> {
-        let job = plain(job);
-        let platform = job.platform().map_err(RunError::from)?;
-        let found = Base::of(&Job { region_times: true, ..job.clone() })?;
+        let spec = plain(spec);
+        let platform = spec.platform().map_err(RunError::from)?;
+        let found = Base::of(&RunSpec { region_times: true, ..spec.clone() })?;
         let (base, parameters) = (found.replayed, Parameter::all(&platform, found.regions()));
         costs.map_or(Ok(()), |costs| costs.check(&parameters))?;
         let mut prices = run_all(&parameters, at_once, &AtomicU64::new(0), |parameter| {
-            Priced { job: &job, base, parameter, done }.price(&platform, range)
+            Priced { spec: &spec, base, parameter, done }.price(&platform, range)
         })?;
         costs.into_iter().for_each(|costs| prices.iter_mut().for_each(|price| costs.apply(price)));
         // The sort is stable: equal prices keep the order of their parameters.
@@ -151,9 +151,9 @@ impl Prices {
         Ok(Self {
             format: "pdes-replay prices",
             version: 1,
-            trace: job.trace.display().to_string(),
-            platform: job.platform.to_string(),
-            model: job.model.key,
+            trace: spec.trace.display().to_string(),
+            platform: spec.platform.to_string(),
+            model: spec.model.key,
             simulated_time_s: base.time_ps as f64 / 1e12,
             simulated_time_ps: base.time_ps,
             // The first one is that without changes.
@@ -189,7 +189,7 @@ fn name(parameter: &str, place: Option<&str>) -> String {
 
 /// A parameter whose price is sought.
 struct Priced<'a> {
-    job: &'a Job,
+    spec: &'a RunSpec,
     base: Replayed,
     parameter: &'a Parameter,
     done: &'a AtomicU64,
@@ -201,7 +201,7 @@ impl Priced<'_> {
         // Each action may be rounded by half a picosecond, and equal ones all in one direction.
         let rounding = 1.0 + 0.5 * self.base.actions as f64;
         let base = self.base.time_ps as f64;
-        let is_free = self.job.model.parallelism == Parallelism::Uncontended;
+        let is_free = self.spec.model.parallelism == Parallelism::Uncontended;
         let curve = match is_free {
             true => piecewise(range, rounding, |factor| self.time(factor))?,
             false => None,
@@ -243,7 +243,7 @@ impl Priced<'_> {
             factor,
             source: Box::new(source),
         };
-        let Replayed { time_ps, .. } = replay(&self.parameter.scaled(self.job, factor)).map_err(changed)?;
+        let Replayed { time_ps, .. } = replay(&self.parameter.scaled(self.spec, factor)).map_err(changed)?;
         Ok(time_ps as f64)
     }
 }

@@ -1,11 +1,11 @@
-//! Replays of changed jobs, of which only the run time matters.
+//! Replays of changed runs, of which only the run time matters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, Statistics, region_name};
 use pdes_core::{Progress, Rank, SimDuration};
-use replay::{Job, Outcome, RunError, Simulation};
+use replay::{Outcome, RunError, RunSpec, Simulation};
 
 /// Largest number of regions whose work is told.
 const MAX_REGIONS: usize = 16;
@@ -19,20 +19,20 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// Replays a job.
+    /// Replays a run.
     ///
     /// # Errors
-    /// Returns an error if the job cannot be replayed.
-    pub(crate) fn of(job: &Job) -> Result<Self, RunError> {
-        let simulation = Simulation::load(job)?;
-        let outcome = simulation.replay(&Progress::new(job.threads))?;
+    /// Returns an error if the run cannot be replayed.
+    pub(crate) fn of(spec: &RunSpec) -> Result<Self, RunError> {
+        let simulation = Simulation::load(spec)?;
+        let outcome = simulation.replay(&Progress::new(spec.threads))?;
         // Warnings about threads would be others for another number of them.
-        let mut warnings = Simulation::load(&Job { threads: 1, ..job.clone() })?.warnings();
+        let mut warnings = Simulation::load(&RunSpec { threads: 1, ..spec.clone() })?.warnings();
         warnings.extend(simulation.outcome_warnings(&outcome));
         Ok(Self { replayed: Replayed::of(&outcome), simulation, outcome, warnings })
     }
 
-    /// Returns the regions of the program in which ranks compute longest, where there are several, if the job asked for their times. The part
+    /// Returns the regions of the program in which ranks compute longest, where there are several, if the run asked for their times. The part
     /// before the first region is `""`.
     pub(crate) fn regions(&self) -> Vec<String> {
         let trace = self.simulation.trace();
@@ -55,7 +55,7 @@ impl Base {
     }
 }
 
-/// Result of the replay of a changed job.
+/// Result of the replay of a changed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replayed {
     /// End of the last rank \[ps\].
@@ -64,9 +64,9 @@ pub(crate) struct Replayed {
     pub(crate) actions: u64,
 }
 
-/// Returns the job without outputs and analyses, which change no time.
-pub(crate) fn plain(job: &Job) -> Job {
-    Job {
+/// Returns the run without outputs and analyses, which change no time.
+pub(crate) fn plain(spec: &RunSpec) -> RunSpec {
+    RunSpec {
         waits: Some(false),
         causes: false,
         region_times: false,
@@ -74,7 +74,7 @@ pub(crate) fn plain(job: &Job) -> Job {
         matrix_groups: None,
         critical_path: false,
         links: Some(false),
-        ..job.without_outputs()
+        ..spec.without_outputs()
     }
 }
 
@@ -90,10 +90,10 @@ impl Replayed {
     }
 }
 
-/// Replays a job.
+/// Replays a run.
 ///
 /// # Errors
-/// Returns an error if the job cannot be replayed.
-pub(crate) fn replay(job: &Job) -> Result<Replayed, RunError> {
-    Ok(Replayed::of(&Simulation::load(job)?.replay(&Progress::new(job.threads))?))
+/// Returns an error if the run cannot be replayed.
+pub(crate) fn replay(spec: &RunSpec) -> Result<Replayed, RunError> {
+    Ok(Replayed::of(&Simulation::load(spec)?.replay(&Progress::new(spec.threads))?))
 }

@@ -9,7 +9,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
-use replay::{Epoch, Job, Model, Parallelism, RunError, run_all};
+use replay::{Epoch, Model, Parallelism, RunError, RunSpec, run_all};
 use serde::Serialize;
 
 use crate::caveat::Caveat;
@@ -25,7 +25,7 @@ use shapley::{Changes, Plan};
 /// use std::sync::atomic::AtomicU64;
 ///
 /// use answers::{Caveat, Why};
-/// # fn why(one: &replay::Job, other: &replay::Job) -> Result<(), Box<dyn std::error::Error>> {
+/// # fn why(one: &replay::RunSpec, other: &replay::RunSpec) -> Result<(), Box<dyn std::error::Error>> {
 /// let why = Why::of([one, other], &[], Caveat::default(), 2, &AtomicU64::new(0))?;
 /// let parts: i64 = why.causes.iter().map(|cause| cause.time_ps).sum();
 /// assert_eq!(parts, why.difference_ps);
@@ -114,7 +114,7 @@ pub enum WhyError {
 type Player = Vec<Factor>;
 
 impl Why {
-    /// Compares two jobs. Each list of `together` has factors that are changed at a time; others are so if one cannot be had without the
+    /// Compares two runs. Each list of `together` has factors that are changed at a time; others are so if one cannot be had without the
     /// other. `at_once` replays run at a time; `done` counts those that are done.
     ///
     /// All combinations of up to seven changes are replayed, those that are equal once; of more changes, orders are sampled. Where both
@@ -123,19 +123,19 @@ impl Why {
     /// # Errors
     /// Returns an error if a replay fails.
     pub fn of(
-        jobs: [&Job; 2],
+        specs: [&RunSpec; 2],
         together: &[Vec<Factor>],
         caveat: Caveat,
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, WhyError> {
-        let [one, other] = jobs.map(plain);
+        let [one, other] = specs.map(plain);
         let platforms = [one.platform().map_err(RunError::from)?, other.platform().map_err(RunError::from)?];
         let mut comparison =
-            Comparison { machines: Machines::new(platforms), jobs: [one, other], players: Vec::new() };
+            Comparison { machines: Machines::new(platforms), specs: [one, other], players: Vec::new() };
         comparison.players = comparison.players(together, false);
         let mut replays = Replays { at_once, done, known: BTreeMap::new() };
-        let warnings = replays.add_bases(&comparison.jobs)?;
+        let warnings = replays.add_bases(&comparison.specs)?;
         if comparison.hides_a_topology(&mut replays)? {
             comparison.players = comparison.players(together, true);
         }
@@ -143,7 +143,7 @@ impl Why {
         let times = comparison.times(&plan, &mut replays, Clone::clone)?;
         let (parts, errors) = plan.parts(&times);
         let have_contention =
-            comparison.jobs.iter().all(|job| job.model.parallelism != Parallelism::Uncontended);
+            comparison.specs.iter().all(|spec| spec.model.parallelism != Parallelism::Uncontended);
         let free = match have_contention {
             true => Some(plan.parts(&comparison.times(&plan, &mut replays, without_contention)?).0),
             false => None,
@@ -164,12 +164,12 @@ impl Why {
         // The sort is stable: equal parts keep the order of their factors.
         causes.sort_by_key(|cause| std::cmp::Reverse(cause.time_ps.unsigned_abs()));
         let run = |side: usize, set: &Changes| ComparedRun {
-            trace: comparison.jobs[side].trace.display().to_string(),
-            platform: comparison.jobs[side].platform.to_string(),
-            model: comparison.jobs[side].model.key,
+            trace: comparison.specs[side].trace.display().to_string(),
+            platform: comparison.specs[side].platform.to_string(),
+            model: comparison.specs[side].model.key,
             simulated_time_ps: times[set] as u64,
         };
-        let compared = events::compare(&comparison.jobs)?;
+        let compared = events::compare(&comparison.specs)?;
         Ok(Self {
             format: "pdes-replay why",
             version: 1,
@@ -193,26 +193,26 @@ fn names(player: &[Factor]) -> String {
     player.iter().map(|factor| factor.name()).collect::<Vec<_>>().join(" and ")
 }
 
-/// Returns a job in which messages and computations share nothing.
-fn without_contention(job: &Job) -> Job {
-    Job { model: Model::uncontended(), epoch: Epoch::Exact, ..job.clone() }
+/// Returns a run in which messages and computations share nothing.
+fn without_contention(spec: &RunSpec) -> RunSpec {
+    RunSpec { model: Model::uncontended(), epoch: Epoch::Exact, ..spec.clone() }
 }
 
-/// Run times of jobs, each replayed once.
+/// Times of runs, each replayed once.
 struct Replays<'a> {
     at_once: usize,
     done: &'a AtomicU64,
-    /// Times \[ps\] by the text of the job.
+    /// Times \[ps\] by the text of the run.
     known: BTreeMap<String, u64>,
 }
 
 impl Replays<'_> {
-    /// Replays the jobs that are compared; returns the warnings of both.
-    fn add_bases(&mut self, jobs: &[Job]) -> Result<Vec<String>, WhyError> {
+    /// Replays the runs that are compared; returns the warnings of both.
+    fn add_bases(&mut self, specs: &[RunSpec]) -> Result<Vec<String>, WhyError> {
         let mut warnings = Vec::new();
-        for job in jobs {
-            let base = Base::of(job)?;
-            self.known.insert(format!("{job:?}"), base.replayed.time_ps);
+        for spec in specs {
+            let base = Base::of(spec)?;
+            self.known.insert(format!("{spec:?}"), base.replayed.time_ps);
             warnings.extend(
                 base.warnings.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>(),
             );
@@ -220,17 +220,17 @@ impl Replays<'_> {
         Ok(warnings)
     }
 
-    /// Replays jobs that are not known yet.
-    fn add(&mut self, jobs: &[(String, Job)]) -> Result<(), WhyError> {
-        let mut unknown: BTreeMap<String, &(String, Job)> = BTreeMap::new();
-        for named in jobs {
+    /// Replays runs that are not known yet.
+    fn add(&mut self, specs: &[(String, RunSpec)]) -> Result<(), WhyError> {
+        let mut unknown: BTreeMap<String, &(String, RunSpec)> = BTreeMap::new();
+        for named in specs {
             let key = format!("{:?}", named.1);
             if !self.known.contains_key(&key) {
                 unknown.entry(key).or_insert(named);
             }
         }
-        let unknown: Vec<(String, &(String, Job))> = unknown.into_iter().collect();
-        let times = run_all(&unknown, self.at_once, self.done, |(_, (second, job))| match replay(job) {
+        let unknown: Vec<(String, &(String, RunSpec))> = unknown.into_iter().collect();
+        let times = run_all(&unknown, self.at_once, self.done, |(_, (second, spec))| match replay(spec) {
             Ok(Replayed { time_ps, .. }) => Ok(time_ps),
             Err(source) if second.is_empty() => Err(WhyError::Run(source)),
             Err(source) => Err(WhyError::Between { second: second.clone(), source: Box::new(source) }),
@@ -239,23 +239,23 @@ impl Replays<'_> {
         Ok(())
     }
 
-    fn time(&self, job: &Job) -> i128 {
-        i128::from(self.known[&format!("{job:?}")])
+    fn time(&self, spec: &RunSpec) -> i128 {
+        i128::from(self.known[&format!("{spec:?}")])
     }
 }
 
-/// Two jobs, and the factors in which they differ.
+/// Two runs, and the factors in which they differ.
 struct Comparison {
-    jobs: [Job; 2],
+    specs: [RunSpec; 2],
     machines: Machines,
     players: Vec<Player>,
 }
 
 impl Comparison {
-    /// Returns the factors in which the jobs differ, those together that cannot be had without each other. `has_topology` is set where
+    /// Returns the factors in which the runs differ, those together that cannot be had without each other. `has_topology` is set where
     /// routes differ although all names are equal.
     fn players(&self, together: &[Vec<Factor>], has_topology: bool) -> Vec<Player> {
-        let [one, other] = &self.jobs;
+        let [one, other] = &self.specs;
         let has_other_shape =
             has_topology || self.machines.have_other_shapes() || one.routing != other.routing;
         let mut bound: Vec<Vec<Factor>> = together.to_vec();
@@ -290,9 +290,9 @@ impl Comparison {
         players
     }
 
-    /// Returns the job with some changes: with none the first one, with all the second one.
-    fn job(&self, set: Changes) -> Job {
-        let [one, other] = &self.jobs;
+    /// Returns the run with some changes: with none the first one, with all the second one.
+    fn spec(&self, set: Changes) -> RunSpec {
+        let [one, other] = &self.specs;
         let all = (1 << self.players.len()) - 1;
         if set == 0 || set == all {
             return if set == 0 { one.clone() } else { other.clone() };
@@ -300,13 +300,13 @@ impl Comparison {
         self.mixed(set)
     }
 
-    fn mixed(&self, set: Changes) -> Job {
+    fn mixed(&self, set: Changes) -> RunSpec {
         let changed: Vec<Factor> = self.changed(set).into_iter().flatten().copied().collect();
         let side = |factor: Factor| if changed.contains(&factor) { Side::Other } else { Side::One };
-        let mut job = self.jobs[0].clone();
-        changed.iter().for_each(|factor| factor.take(&mut job, &self.jobs[1]));
-        self.machines.mix(&mut job, side);
-        job
+        let mut spec = self.specs[0].clone();
+        changed.iter().for_each(|factor| factor.take(&mut spec, &self.specs[1]));
+        self.machines.mix(&mut spec, side);
+        spec
     }
 
     fn changed(&self, set: Changes) -> Vec<&Player> {
@@ -320,8 +320,8 @@ impl Comparison {
             return Ok(false);
         }
         let mixed = self.mixed((1 << self.players.len()) - 1);
-        replays.add(&[(String::new(), self.jobs[1].clone()), (self.describe(!0), mixed.clone())])?;
-        Ok(replays.time(&mixed) != replays.time(&self.jobs[1]))
+        replays.add(&[(String::new(), self.specs[1].clone()), (self.describe(!0), mixed.clone())])?;
+        Ok(replays.time(&mixed) != replays.time(&self.specs[1]))
     }
 
     fn describe(&self, set: Changes) -> String {
@@ -333,16 +333,16 @@ impl Comparison {
         &self,
         plan: &Plan,
         replays: &mut Replays<'_>,
-        variant: impl Fn(&Job) -> Job,
+        variant: impl Fn(&RunSpec) -> RunSpec,
     ) -> Result<BTreeMap<Changes, i128>, WhyError> {
         let all = (1 << self.players.len()) - 1;
-        let job = |set: &Changes| {
+        let spec = |set: &Changes| {
             let second = if *set == all { String::new() } else { self.describe(*set) };
-            (second, variant(&self.job(*set)))
+            (second, variant(&self.spec(*set)))
         };
         let combinations = plan.combinations();
-        let jobs: Vec<(String, Job)> = combinations.iter().map(job).collect();
-        replays.add(&jobs)?;
-        Ok(combinations.into_iter().zip(jobs.iter().map(|(_, job)| replays.time(job))).collect())
+        let specs: Vec<(String, RunSpec)> = combinations.iter().map(spec).collect();
+        replays.add(&specs)?;
+        Ok(combinations.into_iter().zip(specs.iter().map(|(_, spec)| replays.time(spec))).collect())
     }
 }

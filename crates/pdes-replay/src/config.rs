@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use replay::file_kind::{self, FileKind};
 use replay::names::{self, FileMismatch, Mismatch, Origin};
-use replay::{Job, LogGopsSection, PlatformSource};
+use replay::{LogGopsSection, PlatformSource, RunSpec};
 use serde::de::DeserializeOwned;
 
 use sections::Sections;
@@ -391,13 +391,13 @@ impl Config {
     ///
     /// # Errors
     /// Returns an error if a key is unknown, or a value is missing, out of range, or not available in this version.
-    pub fn resolve(self) -> Result<Job, ConfigError> {
+    pub fn resolve(self) -> Result<RunSpec, ConfigError> {
         let sections = self.sections()?;
-        let mut job = resolve::job(sections).map_err(|error| self.locate(error))?;
-        if let PlatformSource::Inline(_, base) = &mut job.platform {
+        let mut spec = resolve::spec(sections).map_err(|error| self.locate(error))?;
+        if let PlatformSource::Inline(_, base) = &mut spec.platform {
             *base = self.platform_base;
         }
-        Ok(job)
+        Ok(spec)
     }
 
     /// Adds the origin of an entry to an error about its value: the line of the file, the flag or the setting.

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 use mpi_model::WaitState;
 use outputs::write_json;
 use pdes_core::{Cluster, Progress, Rank};
-use replay::{Job, Outcome, RunError, Simulation, run_all};
+use replay::{Outcome, RunError, RunSpec, Simulation, run_all};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
 
@@ -168,26 +168,30 @@ impl From<WriteError> for DiagnosisError {
 }
 
 impl Diagnosis {
-    /// Replays the trace of a job on the processes of a cluster, and once more on an ideal network, and applies rules. The first process
+    /// Replays the trace of a run on the processes of a cluster, and once more on an ideal network, and applies rules. The first process
     /// gets the diagnosis. Takes the time of two replays, of which the second is without contention, and a walk through the trace; on one
     /// process both replays run at the same time.
     ///
     /// # Errors
     /// If a replay fails, or an expression of a rule has no value.
-    pub fn new(cluster: &mut Cluster, job: &Job, rules: &[Rule]) -> Result<Option<Self>, DiagnosisError> {
-        let job = Job { waits: Some(true), causes: true, ..job.without_outputs() };
-        let ideal = job.on_ideal_network();
+    pub fn new(
+        cluster: &mut Cluster,
+        spec: &RunSpec,
+        rules: &[Rule],
+    ) -> Result<Option<Self>, DiagnosisError> {
+        let spec = RunSpec { waits: Some(true), causes: true, ..spec.without_outputs() };
+        let ideal = spec.on_ideal_network();
         let [run, ideal] = if cluster.members() == 1 {
-            at_once(&job, &ideal)?
+            at_once(&spec, &ideal)?
         } else {
-            [replay_on(cluster, &job)?, replay_on(cluster, &ideal)?]
+            [replay_on(cluster, &spec)?, replay_on(cluster, &ideal)?]
         };
         let ((simulation, Some(outcome)), (_, Some(ideal))) = (run, ideal) else { return Ok(None) };
         if cluster.members() == 1 {
             return Self::assemble(&simulation, simulation.trace(), [&outcome, &ideal], rules).map(Some);
         }
         // The processes of a cluster have loaded their own ranks only.
-        let trace = trace_tools::load(&job.trace, &job.load_options())?;
+        let trace = trace_tools::load(&spec.trace, &spec.load_options())?;
         Self::assemble(&simulation, &trace, [&outcome, &ideal], rules).map(Some)
     }
 
@@ -197,11 +201,11 @@ impl Diagnosis {
         [outcome, ideal]: [&Outcome; 2],
         rules: &[Rule],
     ) -> Result<Self, DiagnosisError> {
-        let job = simulation.job();
+        let spec = simulation.spec();
         let ranks: Vec<Rank> = (0..trace.ranks()).map(Rank::new).collect();
         let walk =
-            |rank: &Rank| Ok::<_, DiagnosisError>(structure::of_rank(trace, *rank, job.mpi.detached_below));
-        let structure = run_all(&ranks, job.threads, &AtomicU64::new(0), walk)?;
+            |rank: &Rank| Ok::<_, DiagnosisError>(structure::of_rank(trace, *rank, spec.mpi.detached_below));
+        let structure = run_all(&ranks, spec.threads, &AtomicU64::new(0), walk)?;
         trace.integrity().map_err(TraceError::from)?;
         let nodes: Vec<u32> = ranks.iter().map(|&rank| simulation.placement().host(rank).get()).collect();
         let flops = structure.iter().map(RankStructure::all_flops).sum();
@@ -251,16 +255,16 @@ impl Diagnosis {
     ///
     /// # Errors
     /// If the trace has no measured times, or the replay fails.
-    pub fn of_recorded_run(job: &Job) -> Result<Self, DiagnosisError> {
-        let trace = trace_tools::load(&job.trace, &job.load_options())?;
+    pub fn of_recorded_run(spec: &RunSpec) -> Result<Self, DiagnosisError> {
+        let trace = trace_tools::load(&spec.trace, &spec.load_options())?;
         let measured = Useful::measured(&trace).ok_or(DiagnosisError::NoTimes)?;
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
         let path = directory.path().join("measured.pdt");
         write_with_measured_times(&trace, &path, &Default::default())?;
-        let simulation = Simulation::load(&Job { trace: path, ..job.on_ideal_network() })?;
-        let ideal = simulation.replay(&Progress::new(job.threads))?;
+        let simulation = Simulation::load(&RunSpec { trace: path, ..spec.on_ideal_network() })?;
+        let ideal = simulation.replay(&Progress::new(spec.threads))?;
         let nodes: Vec<u32> = (0..trace.ranks()).collect();
-        let walk = |&rank: &u32| structure::of_rank(&trace, Rank::new(rank), job.mpi.detached_below);
+        let walk = |&rank: &u32| structure::of_rank(&trace, Rank::new(rank), spec.mpi.detached_below);
         let structure: Vec<RankStructure> = nodes.iter().map(walk).collect();
         let flops = structure.iter().map(RankStructure::all_flops).sum();
         let pop = Pop::new(&measured, &Useful::of_outcome(&ideal), &nodes, flops);
@@ -306,15 +310,15 @@ impl Diagnosis {
 /// A simulation, and its outcome on the first process of a cluster.
 type Replayed = (Simulation, Option<Outcome>);
 
-fn replay_on(cluster: &mut Cluster, job: &Job) -> Result<Replayed, RunError> {
-    let simulation = Simulation::load_on(cluster, job, &AtomicU64::new(0))?;
-    let outcome = simulation.run(cluster, &Progress::new(job.threads))?;
+fn replay_on(cluster: &mut Cluster, spec: &RunSpec) -> Result<Replayed, RunError> {
+    let simulation = Simulation::load_on(cluster, spec, &AtomicU64::new(0))?;
+    let outcome = simulation.run(cluster, &Progress::new(spec.threads))?;
     Ok((simulation, outcome))
 }
 
-/// Replays two jobs on this process at the same time; of two errors, that of the first one counts.
-fn at_once(one: &Job, other: &Job) -> Result<[Replayed; 2], RunError> {
-    let replay = |job: &Job| replay_on(&mut Cluster::alone(), job);
+/// Replays two runs on this process at the same time; of two errors, that of the first one counts.
+fn at_once(one: &RunSpec, other: &RunSpec) -> Result<[Replayed; 2], RunError> {
+    let replay = |spec: &RunSpec| replay_on(&mut Cluster::alone(), spec);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| replay(other));
         let one = replay(one);

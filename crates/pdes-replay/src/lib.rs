@@ -4,8 +4,8 @@
 //! `mpi-model` turns the actions into messages, and the engine of `pdes-core` runs the ranks as logical processes, with
 //! the same result on any number of threads. This crate ties them together and contains the command line.
 //!
-//! The entry point is a [`Config`]: [`Config::resolve`] checks it and returns a [`Job`], [`Simulation::load`] loads the
-//! job, [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them, and a [`Report`] presents the
+//! The entry point is a [`Config`]: [`Config::resolve`] checks it and returns a [`RunSpec`], [`Simulation::load`] loads the
+//! run, [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them, and a [`Report`] presents the
 //! [`Outcome`].
 //!
 //! ```
@@ -20,10 +20,10 @@
 //! config.set(&format!("trace.path={trace:?}"))?;
 //! config.set("platform.topology={ kind = 'cluster', hosts = 2, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }")?;
 //! config.set("network.preset='raw'")?;
-//! let job = config.resolve()?;
+//! let spec = config.resolve()?;
 //!
-//! let simulation = Simulation::load(&job)?;
-//! let outcome = simulation.replay(&Progress::new(job.threads))?;
+//! let simulation = Simulation::load(&spec)?;
+//! let outcome = simulation.replay(&Progress::new(spec.threads))?;
 //! // 1 ms of computation, two links of 1 us each, and 984 + 16 bytes at 1 ns each.
 //! assert_eq!(outcome.simulated_time().to_string(), "0.001003000000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -57,14 +57,14 @@ pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
 pub use replay::schema::platform_schema;
 pub use replay::{
     CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Digest, Epoch,
-    Execution, ExecutionMode, FastForward, Feature, HostPair, Job, LinkScale, LogGopsSection, MODELS,
-    Measured, Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome,
-    PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
-    PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions,
-    ProgramJob, ProgramOutcome, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile,
-    RegionalNetwork, RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError,
-    ServerUse, SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan,
-    TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
+    Execution, ExecutionMode, FastForward, Feature, HostPair, LinkScale, LogGopsSection, MODELS, Measured,
+    Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome, PRESETS,
+    ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
+    PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome,
+    ProgramSpec, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
+    RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec, ServerUse,
+    SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan, TimelineSummary,
+    WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,

@@ -27,8 +27,8 @@ use netmodel::{NetworkParameters, RoutingRule};
 use outputs::write_json;
 use pdes_core::Progress;
 use replay::{
-    CheckpointSummary, Digest, FastForward, Job, NetworkPreset, Outcome, PartitionCut, PlacementPolicy,
-    RecordedSpeed, RunError, Simulation,
+    CheckpointSummary, Digest, FastForward, NetworkPreset, Outcome, PartitionCut, PlacementPolicy,
+    RecordedSpeed, RunError, RunSpec, Simulation,
 };
 use serde::Serialize;
 
@@ -267,19 +267,19 @@ pub struct TableRow {
 }
 
 impl Report {
-    /// Replays the trace of a job on this process, and returns the report.
+    /// Replays the trace of a run on this process, and returns the report.
     ///
     /// # Errors
     /// If an input is invalid, or as [`Simulation::replay`].
-    pub fn of(job: &Job) -> Result<Self, RunError> {
-        let simulation = Simulation::load(job)?;
-        let outcome = simulation.replay(&Progress::new(job.threads))?;
+    pub fn of(spec: &RunSpec) -> Result<Self, RunError> {
+        let simulation = Simulation::load(spec)?;
+        let outcome = simulation.replay(&Progress::new(spec.threads))?;
         Ok(Self::new(&simulation, &outcome))
     }
 
     /// Assembles the report from a simulation and its outcome.
     pub fn new(simulation: &Simulation, outcome: &Outcome) -> Self {
-        let job = simulation.job();
+        let spec = simulation.spec();
         let end = |rank: pdes_core::Rank| RankEnd {
             rank: rank.get(),
             end_s: outcome.program().ends[rank.index()].as_secs_f64(),
@@ -308,9 +308,9 @@ impl Report {
             peak_rss_bytes: outcome.peak_rss_bytes,
             fast_forward: outcome.fast_forward,
             checkpoints: outcome.checkpoints,
-            threads: job.threads,
+            threads: spec.threads,
             processes: outcome.processes,
-            partition: job.partition.name(),
+            partition: spec.partition.name(),
             cuts: outcome.cuts,
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
@@ -375,53 +375,53 @@ impl Parameters {
     }
 
     fn new(simulation: &Simulation) -> Self {
-        let job = simulation.job();
+        let spec = simulation.spec();
         let speed = RecordedSpeed::of(simulation);
         Self {
-            trace: job.trace.display().to_string(),
+            trace: spec.trace.display().to_string(),
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             trace_speed: speed.and_then(RecordedSpeed::machine),
             computation_factors: speed.and_then(RecordedSpeed::factors),
-            region_speeds: job.mpi.region_speeds.clone(),
-            bytes_per_flop: job.mpi.bytes_per_flop,
-            region_bytes_per_flop: job.mpi.region_bytes_per_flop.clone(),
-            platform: job.platform.to_string(),
-            hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
-            placement: job.placement,
+            region_speeds: spec.mpi.region_speeds.clone(),
+            bytes_per_flop: spec.mpi.bytes_per_flop,
+            region_bytes_per_flop: spec.mpi.region_bytes_per_flop.clone(),
+            platform: spec.platform.to_string(),
+            hosts: spec.hosts.as_ref().map(|hosts| hosts.display().to_string()),
+            placement: spec.placement,
             used_hosts: simulation.placement().used_hosts(),
             ranks_per_host: simulation.placement().max_ranks(),
-            routing: job.routing,
-            model: job.model.key,
+            routing: spec.routing,
+            model: spec.model.key,
             epoch_s: simulation.epochs().map_or(0.0, |plan| plan.span.as_secs_f64()),
-            regions: simulation.epochs().map(|_| job.regions.to_string()),
-            preset: job.preset,
-            latency_scale: job.link_scale.latency,
-            bandwidth_scale: job.link_scale.bandwidth,
-            network: job.network.clone(),
+            regions: simulation.epochs().map(|_| spec.regions.to_string()),
+            preset: spec.preset,
+            latency_scale: spec.link_scale.latency,
+            bandwidth_scale: spec.link_scale.bandwidth,
+            network: spec.network.clone(),
             mpi: MpiParameters {
-                collectives: job.mpi.collectives.selector().name(),
-                algorithms: algorithms(&job.mpi.collectives),
-                table: table(&job.mpi.collectives),
-                envelope_bytes: job.mpi.envelope.get(),
-                detached_below_bytes: job.mpi.detached_below.get(),
-                eager_below_bytes: job.mpi.eager_below.get(),
-                send_overhead: job.mpi.send.to_string(),
-                isend_overhead: job.mpi.isend.to_string(),
-                receive_overhead: job.mpi.receive.to_string(),
-                irecv_s: job.mpi.irecv.as_secs_f64(),
-                call_overhead: job
+                collectives: spec.mpi.collectives.selector().name(),
+                algorithms: algorithms(&spec.mpi.collectives),
+                table: table(&spec.mpi.collectives),
+                envelope_bytes: spec.mpi.envelope.get(),
+                detached_below_bytes: spec.mpi.detached_below.get(),
+                eager_below_bytes: spec.mpi.eager_below.get(),
+                send_overhead: spec.mpi.send.to_string(),
+                isend_overhead: spec.mpi.isend.to_string(),
+                receive_overhead: spec.mpi.receive.to_string(),
+                irecv_s: spec.mpi.irecv.as_secs_f64(),
+                call_overhead: spec
                     .mpi
                     .call_overheads
                     .iter()
                     .map(|(call, overhead)| (call.name(), overhead.to_string()))
                     .collect(),
-                test_s: job.mpi.test.as_secs_f64(),
-                test_grows: job.mpi.test_grows,
-                iprobe_s: job.mpi.iprobe.as_secs_f64(),
-                outcomes: job.mpi.outcomes.name(),
-                progress: job.mpi.progress.name(),
-                collective_io: job.mpi.collective_io.name(),
-                communicators_cost: job.mpi.communicators_cost,
+                test_s: spec.mpi.test.as_secs_f64(),
+                test_grows: spec.mpi.test_grows,
+                iprobe_s: spec.mpi.iprobe.as_secs_f64(),
+                outcomes: spec.mpi.outcomes.name(),
+                progress: spec.mpi.progress.name(),
+                collective_io: spec.mpi.collective_io.name(),
+                communicators_cost: spec.mpi.communicators_cost,
             },
         }
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use netmodel::quantity::{Bandwidth, Seconds, Speed};
-use replay::{Job, run_all};
+use replay::{RunSpec, run_all};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
@@ -61,7 +61,7 @@ pub struct Sweep {
 struct Point {
     labels: Vec<String>,
     cost: Option<f64>,
-    job: Job,
+    spec: RunSpec,
     /// Hash of everything that determines the result: equal keys are equal runs.
     key: String,
 }
@@ -205,11 +205,11 @@ impl Sweep {
                     inputs.push(input);
                 }
             }
-            let job = config.clone().resolve().map_err(source)?;
-            let key = journal::key(&config, &job);
+            let spec = config.clone().resolve().map_err(source)?;
+            let key = journal::key(&config, &spec);
             let costs = settings.iter().filter_map(|setting| setting.cost);
             let cost = costs.reduce(|one, other| one + other);
-            points.push(Point { job, labels, cost, key });
+            points.push(Point { spec, labels, cost, key });
         }
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         Ok(Self { path, axes: grid.axis_names(), points, inputs })
@@ -258,7 +258,7 @@ impl Sweep {
         let run = |(point, known): &(&Point, Option<RunResult>)| -> Result<SweepRow, SweepError> {
             let found = match known {
                 Some(found) => Ok(found.clone()),
-                None => Report::of(&point.job).map(RunResult::new).map_err(|error| error.to_string()),
+                None => Report::of(&point.spec).map(RunResult::new).map_err(|error| error.to_string()),
             };
             if let (None, Ok(found)) = (known, &found) {
                 journal.add(&point.key, found)?;
@@ -267,7 +267,7 @@ impl Sweep {
         };
         let rows = run_all(&points, at_once, done, run)?;
         let mut presets = Vec::new();
-        for preset in self.points.iter().map(|point| point.job.preset.key) {
+        for preset in self.points.iter().map(|point| point.spec.preset.key) {
             if !presets.contains(&preset) {
                 presets.push(preset);
             }

@@ -15,7 +15,7 @@ use std::path::Path;
 use mpi_model::ActionKind;
 use outputs::write_json;
 use pdes_core::{Progress, SimTime};
-use replay::{Job, Outcome, RunError, Simulation};
+use replay::{Outcome, RunError, RunSpec, Simulation};
 use serde::Serialize;
 use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, write_with_measured_times};
 
@@ -133,33 +133,33 @@ pub enum ValidationError {
 }
 
 impl Validation {
-    /// Replays a job twice, once with its measured computations, and compares the times; three more replays find the shares of the run
+    /// Replays a trace twice, once with its measured computations, and compares the times; three more replays find the shares of the run
     /// time.
     ///
     /// A temporary archive holds the trace with its measured computations: up to 16 bytes per action.
     ///
     /// # Errors
     /// Returns an error if the trace has no measured times, or a replay fails.
-    pub fn new(job: &Job) -> Result<Self, ValidationError> {
-        let job = Job {
+    pub fn new(spec: &RunSpec) -> Result<Self, ValidationError> {
+        let spec = RunSpec {
             fast_forward: false,
             waits: Some(true),
             histograms: false,
             matrix_groups: None,
             checkpoints: None,
             profile: None,
-            ..job.clone()
+            ..spec.clone()
         };
-        let simulation = Simulation::load(&job)?;
+        let simulation = Simulation::load(&spec)?;
         let measured = measurement::measured_times(simulation.trace())?;
         let (outcome, replayed) = replay(&simulation)?;
         let dir = tempfile::tempdir()?;
         let measured_trace = dir.path().join("measured_trace.pdt");
-        let load = LoadOptions { threads: job.reading_threads, ..LoadOptions::default() };
+        let load = LoadOptions { threads: spec.reading_threads, ..LoadOptions::default() };
         let options = ConvertOptions { load, ..ConvertOptions::default() };
         let Summary { actions, .. } =
             write_with_measured_times(simulation.trace(), &measured_trace, &options)?;
-        let (_, identity) = replay(&Simulation::load(&Job { trace: measured_trace, ..job.clone() })?)?;
+        let (_, identity) = replay(&Simulation::load(&RunSpec { trace: measured_trace, ..spec.clone() })?)?;
         let all = [&measured, &replayed, &identity];
         let calls = by_kind(all);
         let (computation, communication) = calls.iter().fold(
@@ -175,16 +175,16 @@ impl Validation {
         let regions = by_site(all);
         let shares = match outcome.simulated_time() {
             SimTime::ZERO => Vec::new(),
-            end => trust::shares(&job, end)?,
+            end => trust::shares(&spec, end)?,
         };
         let residual = Residual::find(&calls, &regions);
         Ok(Self {
             format: FORMAT,
             version: VERSION,
             program_version: env!("CARGO_PKG_VERSION"),
-            trace: simulation.job().trace.display().to_string(),
-            platform: simulation.job().platform.to_string(),
-            model: simulation.job().model.key,
+            trace: simulation.spec().trace.display().to_string(),
+            platform: simulation.spec().platform.to_string(),
+            model: simulation.spec().model.key,
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             ranks: outcome.program().ends.len() as u32,
             actions,
@@ -211,7 +211,7 @@ impl Validation {
 }
 
 fn replay(simulation: &Simulation) -> Result<(Outcome, Times), RunError> {
-    let outcome = simulation.replay(&Progress::new(simulation.job().threads))?;
+    let outcome = simulation.replay(&Progress::new(simulation.spec().threads))?;
     let times = measurement::replayed_times(simulation.trace(), &outcome);
     Ok((outcome, times))
 }

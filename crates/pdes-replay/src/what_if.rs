@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use answers::{PlaceError, place};
 use mpi_model::{Outcomes, Parameters};
 use outputs::write_json;
-use replay::{Job, run_all};
+use replay::{RunSpec, run_all};
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
@@ -78,7 +78,7 @@ const MODIFIED: &str = "modified";
 #[derive(Debug)]
 struct Run {
     name: String,
-    job: Job,
+    spec: RunSpec,
     /// Trace that is changed, or replayed as it is.
     source: PathBuf,
     /// Set where ranks are placed otherwise.
@@ -146,13 +146,13 @@ impl WhatIf {
         modified: Option<&Path>,
         directory: &Path,
     ) -> Result<Self, WhatIfError> {
-        let mut job = config.clone().resolve().map_err(WhatIfError::Config)?.without_outputs();
-        let load = job.load_options();
-        let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
+        let mut spec = config.clone().resolve().map_err(WhatIfError::Config)?.without_outputs();
+        let load = spec.load_options();
+        let trace = Arc::new(trace_tools::load(&spec.trace, &load)?);
         let is_chosen =
             config.section("analysis").is_some_and(|analysis| analysis.contains_key("critical_path"));
-        let has_path = !is_chosen && !job.fast_forward && trace.actions() <= MAX_PATH_ACTIONS;
-        job.critical_path |= has_path;
+        let has_path = !is_chosen && !spec.fast_forward && trace.actions() <= MAX_PATH_ACTIONS;
+        spec.critical_path |= has_path;
         if let Some(modified) = modified {
             trace_tools::load(modified, &load).map_err(WhatIfError::Modified)?;
         }
@@ -163,31 +163,36 @@ impl WhatIf {
         let has_open_receives =
             trace.loaded_ranks().any(|rank| trace.rank(rank).has_timing_dependent_matching());
         let name = ORIGINAL.to_owned();
-        let source = job.trace.clone();
-        let mut runs =
-            vec![Run { name, job: job.clone(), source: source.clone(), hop_bytes: None, has_open_receives }];
+        let source = spec.trace.clone();
+        let mut runs = vec![Run {
+            name,
+            spec: spec.clone(),
+            source: source.clone(),
+            hop_bytes: None,
+            has_open_receives,
+        }];
         for hypothesis in hypotheses {
             let name = hypothesis.name().to_owned();
-            let mut job = with_settings(config, hypothesis)?.without_outputs();
-            job.critical_path |= has_path;
+            let mut spec = with_settings(config, hypothesis)?.without_outputs();
+            spec.critical_path |= has_path;
             if hypothesis.changes_program() {
                 let path = traces.path().join(format!("{name}.pdt"));
-                hypothesis.write(&trace, &job.trace, &path, &options)?;
-                job.trace = path;
+                hypothesis.write(&trace, &spec.trace, &path, &options)?;
+                spec.trace = path;
             }
             let placements: Vec<_> = hypothesis.placements().collect();
             let mut hop_bytes = None;
             if !placements.is_empty() {
-                let (hosts, found) = place(&job, &placements)?;
+                let (hosts, found) = place(&spec, &placements)?;
                 let path = traces.path().join(format!("{name}.hosts"));
                 write(&path, std::fs::write(&path, hosts.join("\n") + "\n"))?;
-                (job.hosts, hop_bytes) = (Some(path), Some(found));
+                (spec.hosts, hop_bytes) = (Some(path), Some(found));
             }
-            runs.push(Run { name, job, source: source.clone(), hop_bytes, has_open_receives });
+            runs.push(Run { name, spec, source: source.clone(), hop_bytes, has_open_receives });
         }
         let modified = modified.map(|path| Run {
             name: MODIFIED.to_owned(),
-            job: Job { trace: path.to_path_buf(), ..job },
+            spec: RunSpec { trace: path.to_path_buf(), ..spec },
             source: path.to_path_buf(),
             hop_bytes: None,
             has_open_receives,
@@ -216,7 +221,7 @@ impl WhatIf {
         let all: Vec<&Run> = self.runs.iter().chain(&self.modified).collect();
         let replay =
             |run: &&Run| match self.modified.as_ref().is_some_and(|modified| std::ptr::eq(modified, *run)) {
-                true => Ok(run.replay(run.job.mpi.outcomes, &self.directory)?.0),
+                true => Ok(run.replay(run.spec.mpi.outcomes, &self.directory)?.0),
                 false => run.replay_both(&reports),
             };
         let mut hypotheses: Vec<HypothesisResult> = run_all(&all, at_once, done, replay)?;
@@ -238,7 +243,7 @@ const TIMED_ACTIONS: [&str; 6] = ["test", "waitany", "waitsome", "probe", "iprob
 const FIXED_SECTIONS: [&str; 3] = ["trace", "output", "engine"];
 
 /// Resolves the configuration with the settings of a hypothesis.
-fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<Job, WhatIfError> {
+fn with_settings(config: &Config, hypothesis: &Hypothesis) -> Result<RunSpec, WhatIfError> {
     let wrong = |source| WhatIfError::Setting { hypothesis: hypothesis.name().to_owned(), source };
     changed_config(config, hypothesis)?.resolve().map_err(wrong)
 }
@@ -261,7 +266,7 @@ pub(crate) fn changed_config(config: &Config, hypothesis: &Hypothesis) -> Result
 impl Run {
     /// Replays the program with the configured source of outcomes and, if its course depends on time, with the other one.
     fn replay_both(&self, reports: &Path) -> Result<HypothesisResult, WhatIfError> {
-        let configured = self.job.mpi.outcomes;
+        let configured = self.spec.mpi.outcomes;
         let (mut result, may_depend_on_time) = self.replay(configured, reports)?;
         let other = match configured {
             Outcomes::Reenact => Outcomes::Recorded,
@@ -282,11 +287,11 @@ impl Run {
     /// Replays the program, and writes the report into a directory. Returns false beside the result if the program has no calls that
     /// depend on time.
     fn replay(&self, outcomes: Outcomes, directory: &Path) -> Result<(HypothesisResult, bool), WhatIfError> {
-        let job = Job { mpi: Parameters { outcomes, ..self.job.mpi.clone() }, ..self.job.clone() };
-        match Report::of(&job) {
+        let spec = RunSpec { mpi: Parameters { outcomes, ..self.spec.mpi.clone() }, ..self.spec.clone() };
+        match Report::of(&spec) {
             Ok(mut report) => {
                 // Changed traces and hosts are in temporary files.
-                if self.job.trace != self.source {
+                if self.spec.trace != self.source {
                     report.parameters.trace = format!("{} ({})", self.source.display(), self.name);
                 }
                 if self.hop_bytes.is_some() {

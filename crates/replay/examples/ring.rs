@@ -6,7 +6,7 @@
 //! The arguments are the number of ranks and that of rounds.
 
 use pdes_core::Progress;
-use replay::{CodeProgram, Data, Job, Model, Mpi, OWN_DEFAULT, PlatformSource, Simulation};
+use replay::{CodeProgram, Data, Model, Mpi, OWN_DEFAULT, PlatformSource, RunSpec, Simulation};
 
 /// Size of the token \[B\].
 const TOKEN: u64 = 1 << 20;
@@ -38,11 +38,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "topology = {{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '10GBps', latency = '1us' }}"
     );
     let platform = PlatformSource::Inline(Box::new(toml::from_str(&platform)?), None);
-    let job = Job { model: Model::uncontended(), ..Job::new("", platform, OWN_DEFAULT) };
-    let job = job.with_code(CodeProgram::new("ring", ranks, move |mpi| ring(mpi, rounds)));
+    let spec = RunSpec { model: Model::uncontended(), ..RunSpec::new("", platform, OWN_DEFAULT) };
+    let spec = spec.with_code(CodeProgram::new("ring", ranks, move |mpi| ring(mpi, rounds)));
 
-    let simulation = Simulation::load(&job)?;
-    let outcome = simulation.replay(&Progress::new(job.threads))?;
+    let simulation = Simulation::load(&spec)?;
+    let outcome = simulation.replay(&Progress::new(spec.threads))?;
     let (actions, wall) = (simulation.actions(&outcome), outcome.replay_time.as_secs_f64());
     println!("{actions} actions, {} s simulated in {wall:.3} s", outcome.simulated_time());
     Ok(())

@@ -6,8 +6,8 @@ use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Res
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
-use crate::job::{Epoch, Job};
 use crate::simulation::RunError;
+use crate::spec::{Epoch, RunSpec};
 use crate::storage::find_file;
 
 /// A platform with placed ranks and with contention: ranks submit all work to the region of their host.
@@ -144,17 +144,17 @@ pub struct RegionPlan {
 }
 
 impl RegionPlan {
-    /// Cuts the platform into regions with epochs as `job` specifies; `None` if rates change at every event.
-    pub(crate) fn with_epochs(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
-        if job.epoch == Epoch::Exact {
+    /// Cuts the platform into regions with epochs as `spec` specifies; `None` if rates change at every event.
+    pub(crate) fn with_epochs(spec: &RunSpec, platform: &Platform) -> Result<Option<Self>, RunError> {
+        if spec.epoch == Epoch::Exact {
             return Ok(None);
         }
-        let regions = job.regions.partition(platform)?;
-        let most = regions.lookahead(platform, &job.network);
-        let epoch = match (job.epoch, most) {
+        let regions = spec.regions.partition(platform)?;
+        let most = regions.lookahead(platform, &spec.network);
+        let epoch = match (spec.epoch, most) {
             (Epoch::Fixed(epoch), _) => epoch,
             (_, Some(most)) if most > SimDuration::ZERO => {
-                choose_epoch(most, platform.min_latency_phase(&job.network))
+                choose_epoch(most, platform.min_latency_phase(&spec.network))
             }
             (_, Some(_)) => return Err(EpochError::NoLookahead { regions: regions.count() }.into()),
             (_, None) => return Ok(None),
@@ -169,10 +169,10 @@ impl RegionPlan {
 
     /// Cuts the platform into regions that depend on each other a message later at the earliest, without contention; `None` if there is
     /// only one, or no lookahead.
-    pub(crate) fn without_contention(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
-        let regions = job.regions.partition(platform)?;
+    pub(crate) fn without_contention(spec: &RunSpec, platform: &Platform) -> Result<Option<Self>, RunError> {
+        let regions = spec.regions.partition(platform)?;
         // Latencies are rounded.
-        let epoch = regions.lookahead(platform, &job.network).map_or(0, |most| most.as_picos());
+        let epoch = regions.lookahead(platform, &spec.network).map_or(0, |most| most.as_picos());
         let epoch = SimDuration::from_picos(epoch.saturating_sub(1));
         Ok((epoch > SimDuration::ZERO).then(|| Self::of_regions(regions, platform, epoch)))
     }

@@ -1,9 +1,9 @@
-//! Replays: a [`Job`] in, an [`Outcome`] out.
+//! Replays: a [`RunSpec`] in, an [`Outcome`] out.
 //!
-//! A job names a trace (`trace-mmap`), a platform with a network model (`netmodel`), and everything that decides how one is replayed on
+//! A specification names a trace (`trace-mmap`), a platform with a network model (`netmodel`), and everything that decides how one is replayed on
 //! the other. [`Simulation::load`] loads it; [`Simulation::replay`] runs it on this process, [`Simulation::run`] on a cluster of them: `mpi-model`
 //! turns the actions into messages, and the engines of `pdes-core` run the ranks as logical processes, with the same result on any number of
-//! threads. In place of a trace a job may have a program in code, a [`CodeProgram`]. Configurations, from which jobs are made, and what is
+//! threads. In place of a trace it may have a program in code, a [`CodeProgram`]. Configurations, from which specifications are made, and what is
 //! made of outcomes are in `pdes-replay`.
 //!
 //! # Features
@@ -23,7 +23,6 @@ mod digest;
 mod execution;
 mod fast_forward;
 pub mod file_kind;
-mod job;
 mod loggops;
 mod models;
 pub mod names;
@@ -38,6 +37,7 @@ mod recorded_speed;
 mod region_adapter;
 pub mod schema;
 mod simulation;
+mod spec;
 mod storage;
 mod timeline;
 
@@ -51,7 +51,6 @@ pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
-pub use job::{Epoch, Job, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource};
 pub use loggops::LogGopsSection;
 pub use models::{
     MODELS, Model, ModelSection, Network, Parallelism, RegionPlanner, RegionalNetwork, RegionalReplayer,
@@ -63,10 +62,11 @@ pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use platforms::{PlatformFileError, read_platform};
 pub use presets::{NetworkPreset, OWN_DEFAULT, PRESETS, SIMGRID_DEFAULT};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
-pub use programs::ProgramJob;
+pub use programs::ProgramSpec;
 pub use recorded_speed::RecordedSpeed;
 pub use simulation::{
     OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone, RunError,
     ServerUse, Simulation, peak_rss_bytes,
 };
+pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};
 pub use timeline::TimelinePlan;

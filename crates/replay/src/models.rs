@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::contention::RegionPlan;
-use crate::job::Job;
 use crate::loggops::LogGopsSection;
 use crate::schema::generate;
 use crate::simulation::{OrderedReplay, Outcome, RegionalOutcome, RegionalReplay, RunError};
+use crate::spec::RunSpec;
 
 /// A row of the registry.
 #[derive(Clone)]
@@ -89,8 +89,8 @@ pub struct RegionalNetwork {
     pub replay: RegionalReplayer,
 }
 
-/// Cuts the platform of a job into regions that depend on each other a lookahead later; `None` if they do not.
-pub type RegionPlanner = fn(&Job, &Platform) -> Result<Option<RegionPlan>, RunError>;
+/// Cuts the platform of a run into regions that depend on each other a lookahead later; `None` if they do not.
+pub type RegionPlanner = fn(&RunSpec, &Platform) -> Result<Option<RegionPlan>, RunError>;
 
 /// Abilities of flows, at every event and in epochs.
 const FLOWS: Capabilities = Capabilities {
@@ -182,10 +182,13 @@ pub static MODELS: [Model; 4] = [
                 Ok(Outcome { model_statistics: serde_json::to_value(statistics).ok(), ..outcome })
             },
             regions: Some(RegionalNetwork {
-                plan: Some(|job, platform| {
-                    let plan =
-                        RegionPlan::of_regions(job.regions.partition(platform)?, platform, SimDuration::ZERO);
-                    let machine = packets_on(platform, &job.model_parameters, (&plan.hosts, plan.count))?;
+                plan: Some(|spec, platform| {
+                    let plan = RegionPlan::of_regions(
+                        spec.regions.partition(platform)?,
+                        platform,
+                        SimDuration::ZERO,
+                    );
+                    let machine = packets_on(platform, &spec.model_parameters, (&plan.hosts, plan.count))?;
                     let span = machine.span();
                     Ok((plan.count > 1).then_some(RegionPlan { span, ..plan }))
                 }),
@@ -307,7 +310,7 @@ impl Model {
     }
 }
 
-/// Prints the name: processes compare the text of their jobs.
+/// Prints the name: processes compare the text of their specifications.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)

@@ -260,7 +260,7 @@ impl NetworkPreset {
     }
 }
 
-/// Prints the name: processes compare the text of their jobs.
+/// Prints the name: processes compare the text of their specifications.
 impl fmt::Debug for NetworkPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)

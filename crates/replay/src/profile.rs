@@ -115,11 +115,11 @@ impl Simulation {
         let machine = ContentionFreeMachine::new(
             self.platform(),
             self.placement(),
-            ContentionFree::new(&self.job().network),
+            ContentionFree::new(&self.spec().network),
         );
-        let world = Replay::new(self.trace(), &machine, &self.job().mpi);
+        let world = Replay::new(self.trace(), &machine, &self.spec().mpi);
         let processes = || world.processes().map_err(|error| self.locate(world.lp(error.rank), error));
-        let partition = Partition::blocks(self.trace().ranks(), self.job().threads);
+        let partition = Partition::blocks(self.trace().ranks(), self.spec().threads);
         let run = self.engine(partition).run_with_progress(Profile::wrap(processes()?), progress);
         let profile = match run.ending {
             Ending::Completed => Profile::of(&run.processes),
@@ -129,9 +129,9 @@ impl Simulation {
             }
         };
         drop(run.processes);
-        let measured = Measured::new(&profile, self.job().threads, outcome.time_of_all_actions());
+        let measured = Measured::new(&profile, self.spec().threads, outcome.time_of_all_actions());
         let costs = measured.costs(profile.steps);
-        let pool = ThreadPoolBuilder::new().num_threads(self.job().threads).build();
+        let pool = ThreadPoolBuilder::new().num_threads(self.spec().threads).build();
         let emulations = pool.expect("the replay had as many threads").install(|| {
             let levels = profile.levels.par_iter().with_max_len(1);
             levels

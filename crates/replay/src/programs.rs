@@ -8,13 +8,13 @@ use pdes_core::{LpId, Rank, RegionIndex, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::code::CodeProgram;
-use crate::job::{Job, Polling};
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
+use crate::spec::{Polling, RunSpec};
 
 /// The specification of a program of a run.
 #[derive(Clone, Debug)]
-pub struct ProgramJob {
+pub struct ProgramSpec {
     /// Path of the trace, or name of the program in code.
     pub trace: PathBuf,
     /// Program in code in place of the trace.
@@ -36,7 +36,7 @@ pub struct ProgramJob {
 /// A program of a run, with its trace in memory.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) job: ProgramJob,
+    pub(crate) spec: ProgramSpec,
     pub(crate) trace: Trace,
     pub(crate) placement: Placement,
     /// Logical process of rank 0; those of the other ranks follow.
@@ -53,19 +53,19 @@ pub(crate) struct Programs {
 
 impl Program {
     /// Opens the trace of a program, and places its ranks.
-    fn open(job: ProgramJob, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
-        let options = LoadOptions { ranks: job.ranks, ..options.clone() };
-        let trace = match &job.code {
+    fn open(spec: ProgramSpec, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
+        let options = LoadOptions { ranks: spec.ranks, ..options.clone() };
+        let trace = match &spec.code {
             Some(code) => Trace::read(Box::new(code.clone()), &options)?,
-            None => trace_tools::open(&job.trace, &options)?,
+            None => trace_tools::open(&spec.trace, &options)?,
         };
-        let placement = match &job.hosts {
+        let placement = match &spec.hosts {
             Some(path) => Placement::from_file(platform, path, trace.ranks())?,
-            None => Placement::new(platform, job.placement, trace.ranks())?,
+            None => Placement::new(platform, spec.placement, trace.ranks())?,
         };
-        let mut job = job;
-        job.polling.apply(&mut job.mpi, trace.provenance().is_recorded());
-        Ok(Self { job, trace, placement, first_lp: LpId::new(0) })
+        let mut spec = spec;
+        spec.polling.apply(&mut spec.mpi, trace.provenance().is_recorded());
+        Ok(Self { spec, trace, placement, first_lp: LpId::new(0) })
     }
 
     /// Returns whether a logical process is one of the program.
@@ -86,22 +86,26 @@ impl Program {
 
     /// Returns the replay of the program on a machine.
     pub(crate) fn replay<'a, M: Machine>(&'a self, machine: &'a M) -> Replay<'a, M> {
-        let replay = Replay::new(&self.trace, machine, &self.job.mpi)
+        let replay = Replay::new(&self.trace, machine, &self.spec.mpi)
             .with_first_lp(self.first_lp)
-            .starting_at(self.job.start);
-        match &self.job.code {
-            Some(code) => replay.with_sources(code.sources(self.trace.ranks(), &self.job.mpi.collectives)),
+            .starting_at(self.spec.start);
+        match &self.spec.code {
+            Some(code) => replay.with_sources(code.sources(self.trace.ranks(), &self.spec.mpi.collectives)),
             None => replay,
         }
     }
 }
 
 impl Programs {
-    /// Opens the traces of all programs of a job, and places their ranks.
-    pub(crate) fn open(job: &Job, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
-        let jobs = [job.program()].into_iter().chain(job.other_programs.iter().cloned());
+    /// Opens the traces of all programs of a run, and places their ranks.
+    pub(crate) fn open(
+        spec: &RunSpec,
+        platform: &Platform,
+        options: &LoadOptions<'_>,
+    ) -> Result<Self, RunError> {
+        let specs = [spec.program()].into_iter().chain(spec.other_programs.iter().cloned());
         let mut programs =
-            jobs.map(|program| Program::open(program, platform, options)).collect::<Result<Vec<_>, _>>()?;
+            specs.map(|program| Program::open(program, platform, options)).collect::<Result<Vec<_>, _>>()?;
         let mut lp_hosts = Vec::new();
         for program in &mut programs {
             let first = u32::try_from(lp_hosts.len()).ok();
@@ -112,14 +116,14 @@ impl Programs {
         for program in &mut programs {
             program.placement.set_residents(&lp_hosts);
         }
-        let scale = job.amount_scale(&programs[0].trace);
-        match programs.iter().find(|program| job.amount_scale(&program.trace) != scale) {
-            Some(program) => Err(RunError::OtherSpeed { trace: program.job.trace.clone() }),
+        let scale = spec.amount_scale(&programs[0].trace);
+        match programs.iter().find(|program| spec.amount_scale(&program.trace) != scale) {
+            Some(program) => Err(RunError::OtherSpeed { trace: program.spec.trace.clone() }),
             None => Ok(Self { programs, lp_hosts }),
         }
     }
 
-    /// Returns the program of the job.
+    /// Returns the first program of the run.
     pub(crate) fn first(&self) -> &Program {
         &self.programs[0]
     }
@@ -129,7 +133,7 @@ impl Programs {
         self.programs.iter()
     }
 
-    /// Returns the programs beside that of the job.
+    /// Returns the programs beside that of the run.
     pub(crate) fn others(&self) -> &[Program] {
         &self.programs[1..]
     }

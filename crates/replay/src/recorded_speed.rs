@@ -27,14 +27,14 @@ pub struct RecordedSpeed {
 impl RecordedSpeed {
     /// Returns the speeds of a run; `None` if there are no ranks.
     pub fn of(simulation: &Simulation) -> Option<Self> {
-        let (job, trace) = (simulation.job(), simulation.trace());
+        let (spec, trace) = (simulation.spec(), simulation.trace());
         let hosts = simulation.platform().hosts();
         // Hosts have their speed in flops of the trace.
-        let scale = job.amount_scale(trace);
+        let scale = spec.amount_scale(trace);
         let used = simulation.placement().hosts_with_ranks();
         let speeds = || used.iter().map(|host| hosts[host.index()].speed * scale);
         let hosts = [speeds().reduce(f64::min)?, speeds().reduce(f64::max)?];
-        Some(Self { counted: trace.provenance().work_metric, given: job.trace_speed, hosts })
+        Some(Self { counted: trace.provenance().work_metric, given: spec.trace_speed, hosts })
     }
 
     /// Returns the speed of the machine on which the program ran [flop/s]; `None` if nothing tells it.

@@ -28,12 +28,12 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 use crate::checkpoint::StopHandle;
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
-use crate::job::{Epoch, Job};
 use crate::models::{Network, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
 use crate::programs::Programs;
+use crate::spec::{Epoch, RunSpec};
 use crate::storage::FileRules;
 
 pub use error::RunError;
@@ -58,7 +58,7 @@ const MAX_RECORDED_LINKS: usize = 1 << 16;
 /// A loaded simulation: trace, platform and placement of ranks in memory, ready to be replayed.
 #[derive(Debug)]
 pub struct Simulation {
-    job: Job,
+    spec: RunSpec,
     platform: Platform,
     programs: Programs,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
@@ -88,22 +88,22 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Loads the inputs of a job on this process alone.
+    /// Loads the inputs of a run on this process alone.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or is invalid.
-    pub fn load(job: &Job) -> Result<Self, RunError> {
-        Self::load_on(&mut Cluster::alone(), job, &AtomicU64::new(0))
+    pub fn load(spec: &RunSpec) -> Result<Self, RunError> {
+        Self::load_on(&mut Cluster::alone(), spec, &AtomicU64::new(0))
     }
 
-    /// Loads the inputs of a job on each process of a cluster, checks that all have the same, and counts the actions read in
+    /// Loads the inputs of a run on each process of a cluster, checks that all have the same, and counts the actions read in
     /// `actions`, for a progress display. Each process loads only its own ranks of an archive; with contention and without regions
     /// the first process loads all.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or is invalid, on any of the processes.
-    pub fn load_on(cluster: &mut Cluster, job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
-        let mut simulation = agree(cluster, Self::open(job, actions))?;
+    pub fn load_on(cluster: &mut Cluster, spec: &RunSpec, actions: &AtomicU64) -> Result<Self, RunError> {
+        let mut simulation = agree(cluster, Self::open(spec, actions))?;
         let (me, members, lps) = (cluster.member(), cluster.members(), simulation.programs.lps());
         let mut mine: Vec<LpId> = (0..lps).filter(|_| me == 0).map(LpId::new).collect();
         if members > 1 {
@@ -147,16 +147,16 @@ impl Simulation {
         let own = thread::available_parallelism().map_or(usize::MAX, NonZero::get);
         let least = cluster.gather(own)?.into_iter().min();
         let cores = cluster.broadcast(least)?;
-        if self.job.threads > cores {
-            self.surplus_threads = Some(self.job.threads);
-            self.job.threads = cores;
+        if self.spec.threads > cores {
+            self.surplus_threads = Some(self.spec.threads);
+            self.spec.threads = cores;
         }
         Ok(())
     }
 
     /// Returns whether all threads of all processes are to work.
     fn has_fixed_workers(&self) -> bool {
-        self.job.oversubscribe || matches!(self.job.partition, PartitionSource::File(_))
+        self.spec.oversubscribe || matches!(self.spec.partition, PartitionSource::File(_))
     }
 
     /// Returns for each process of a cluster whether it is to work: whether there is a core for each of its threads, unless
@@ -164,7 +164,7 @@ impl Simulation {
     fn working_processes(&mut self, cluster: &mut Cluster) -> Result<Vec<bool>, RunError> {
         let works = match self.has_fixed_workers() {
             true => vec![true; cluster.members()],
-            false => cluster.members_with_cores(self.job.threads)?,
+            false => cluster.members_with_cores(self.spec.threads)?,
         };
         self.surplus_processes = works.iter().filter(|works| !**works).count();
         Ok(works)
@@ -206,38 +206,38 @@ impl Simulation {
 
     /// Returns a hash of everything that must be the same on all processes.
     fn fingerprint(&self) -> [u8; 32] {
-        let job = Job { reading_threads: 0, ..self.job.clone() };
+        let spec = RunSpec { reading_threads: 0, ..self.spec.clone() };
         let traces = self.programs.iter().map(|program| (program.trace.ranks(), program.trace.actions()));
         let traces: Vec<_> = traces.collect();
         let epochs = self.regions.as_ref().map(|plan| (plan.span, plan.count));
         let costs = &self.region_costs;
-        let text = format!("{} {job:?} {traces:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
+        let text = format!("{} {spec:?} {traces:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
     }
 
-    /// Loads the inputs of a job except the ranks of an archive.
-    fn open(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
+    /// Loads the inputs of a run except the ranks of an archive.
+    fn open(spec: &RunSpec, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
-        let mut platform = job.read_platform()?;
-        platform.set_changes(job.changes.iter().copied())?;
-        job.change_platform(&mut platform);
-        let epochs = plan_regions(job.model.with_epochs.as_ref(), job, &platform)?;
-        let region_costs = job.region_costs.as_ref().zip(epochs.as_ref());
+        let mut platform = spec.read_platform()?;
+        platform.set_changes(spec.changes.iter().copied())?;
+        spec.change_platform(&mut platform);
+        let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform)?;
+        let region_costs = spec.region_costs.as_ref().zip(epochs.as_ref());
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;
-        let options = LoadOptions { progress: Some(actions), ..job.load_options() };
-        let programs = Programs::open(job, &platform, &options)?;
+        let options = LoadOptions { progress: Some(actions), ..spec.load_options() };
+        let programs = Programs::open(spec, &platform, &options)?;
         let mut trace_features: BTreeSet<Feature> =
             programs.iter().flat_map(|program| file_features(program, &platform)).collect();
         let has_queues = trace_features.contains(&Feature::FileSystems);
         if has_queues {
             check_routes(&platform, programs.lp_hosts())?;
         }
-        let regions = match job.model.parallelism {
+        let regions = match spec.model.parallelism {
             Parallelism::Uncontended if !has_queues => None,
             Parallelism::Uncontended | Parallelism::Regions => {
-                plan_regions(job.model.network.as_ref(), job, &platform)?
+                plan_regions(spec.model.network.as_ref(), spec, &platform)?
             }
             Parallelism::Windows | Parallelism::None => epochs,
         };
@@ -248,11 +248,11 @@ impl Simulation {
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
         }
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
-        let job = Job { mpi: programs.first().job.mpi.clone(), ..job.clone() };
-        platform.scale_speeds(job.amount_scale(&programs.first().trace).recip());
+        let spec = RunSpec { mpi: programs.first().spec.mpi.clone(), ..spec.clone() };
+        platform.scale_speeds(spec.amount_scale(&programs.first().trace).recip());
         let load_time = started.elapsed();
         let simulation = Self {
-            job,
+            spec,
             platform,
             programs,
             regions,
@@ -280,7 +280,7 @@ impl Simulation {
         self.programs.load(lps)?;
         for program in self.programs.iter() {
             for ranks in communicator_sizes(&program.trace) {
-                program.job.mpi.collectives.check(ranks)?;
+                program.spec.mpi.collectives.check(ranks)?;
             }
         }
         self.load_time += started.elapsed();
@@ -304,19 +304,19 @@ impl Simulation {
 
     /// Returns the simulation, which holds all ranks, with another assignment of ranks to workers.
     pub fn with_partition(mut self, partition: PartitionSource) -> Self {
-        (self.job.partition, self.rank_assignment) = (partition, None);
+        (self.spec.partition, self.rank_assignment) = (partition, None);
         self
     }
 
     /// Returns the simulation with another bound on run-ahead.
     pub fn with_run_ahead(mut self, run_ahead: RunAhead) -> Self {
-        self.job.run_ahead = run_ahead;
+        self.spec.run_ahead = run_ahead;
         self
     }
 
     /// Returns the simulation, which holds all ranks, with another number of threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
-        (self.job.threads, self.rank_assignment) = (threads, None);
+        (self.spec.threads, self.rank_assignment) = (threads, None);
         self
     }
 
@@ -335,37 +335,37 @@ impl Simulation {
         &self.stop
     }
 
-    /// Returns how several processes, or one, execute the replay, and why not as the job asks for.
+    /// Returns how several processes, or one, execute the replay, and why not as the run asks for.
     pub fn execution(&self, processes: usize) -> Execution {
         self.execution_with(Feature::Processes, processes > 1)
     }
 
-    /// Returns how the replay is executed if a feature is asked for that the job does not tell.
+    /// Returns how the replay is executed if a feature is asked for that the run does not tell.
     pub(crate) fn execution_with(&self, feature: Feature, is_asked: bool) -> Execution {
-        let job = &self.job;
+        let spec = &self.spec;
         let asked = [
             (feature, is_asked),
-            (Feature::Threads, job.threads > 1),
-            (Feature::Epochs, job.epoch != Epoch::Exact),
-            (Feature::Checkpoints, job.checkpoints.is_some()),
-            (Feature::FastForward, job.fast_forward),
-            (Feature::LinkLoads, job.links == Some(true)),
-            (Feature::Changes, !job.changes.is_empty()),
-            (Feature::CriticalPath, job.critical_path),
-            (Feature::Timeline, job.timeline.is_some()),
-            (Feature::Profile, job.profile.is_some()),
-            (Feature::Partition, job.partition != PartitionSource::Blocks),
-            (Feature::RegionCosts, job.region_costs.is_some()),
+            (Feature::Threads, spec.threads > 1),
+            (Feature::Epochs, spec.epoch != Epoch::Exact),
+            (Feature::Checkpoints, spec.checkpoints.is_some()),
+            (Feature::FastForward, spec.fast_forward),
+            (Feature::LinkLoads, spec.links == Some(true)),
+            (Feature::Changes, !spec.changes.is_empty()),
+            (Feature::CriticalPath, spec.critical_path),
+            (Feature::Timeline, spec.timeline.is_some()),
+            (Feature::Profile, spec.profile.is_some()),
+            (Feature::Partition, spec.partition != PartitionSource::Blocks),
+            (Feature::RegionCosts, spec.region_costs.is_some()),
         ];
         let asked = asked.into_iter().filter_map(|(feature, is_asked)| is_asked.then_some(feature));
         let features = asked.chain(self.trace_features.iter().copied()).collect();
         let regions = self.regions.as_ref().map_or(0, |plan| plan.count);
-        Execution::of(job.model, &features, regions, || self.window())
+        Execution::of(spec.model, &features, regions, || self.window())
     }
 
     /// Returns the length of the windows in which threads share exact contention, or why they cannot.
     pub(crate) fn window(&self) -> Result<SimDuration, WindowError> {
-        *self.window.get_or_init(|| window(&self.platform, &self.job.network))
+        *self.window.get_or_init(|| window(&self.platform, &self.spec.network))
     }
 
     /// Cuts the hosts into regions for this number of threads, with about the same number of ranks.
@@ -374,7 +374,7 @@ impl Simulation {
         let mut residents = vec![0_u64; self.platform.hosts().len()];
         self.programs.lp_hosts().iter().for_each(|host| residents[host.index()] += 1);
         // A run that resumes from a checkpoint has the same regions, whatever the number of threads.
-        let regions = match self.job.checkpoints {
+        let regions = match self.spec.checkpoints {
             Some(_) => SAVED_REGIONS,
             None => (threads as u32).saturating_mul(REGIONS_PER_THREAD),
         };
@@ -388,15 +388,15 @@ impl Simulation {
 
     /// Returns whether iterations that repeat are skipped, on one process.
     pub(crate) fn fast_forwards(&self) -> bool {
-        self.job.fast_forward && self.execution(1).obstacle(Feature::FastForward).is_none()
+        self.spec.fast_forward && self.execution(1).obstacle(Feature::FastForward).is_none()
     }
 
-    /// Returns the job.
-    pub fn job(&self) -> &Job {
-        &self.job
+    /// Returns the specification of the run.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
     }
 
-    /// Returns the platform, with the changes of the job.
+    /// Returns the platform, with the changes of the run.
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
@@ -406,17 +406,17 @@ impl Simulation {
         &self.programs
     }
 
-    /// Returns the placement of the ranks of the program of the job.
+    /// Returns the placement of the ranks of the first program of the run.
     pub fn placement(&self) -> &Placement {
         &self.programs.first().placement
     }
 
-    /// Returns the trace of the program of the job.
+    /// Returns the trace of the first program of the run.
     pub fn trace(&self) -> &Trace {
         &self.programs.first().trace
     }
 
-    /// Returns the number of actions of the program of the job: those of its trace, or those that the ranks of a program in code took.
+    /// Returns the number of actions of the first program of the run: those of its trace, or those that the ranks of a program in code took.
     pub fn actions(&self, outcome: &Outcome) -> u64 {
         let of_rank = |rank: &Statistics| rank.kinds().map(|kind| rank.count(kind)).sum::<u64>();
         match self.trace().grows() {
@@ -432,7 +432,7 @@ impl Simulation {
 
     /// Returns the network of a replay in the order of time.
     pub(crate) fn network(&self) -> &'static Network {
-        self.job.model.network(self.epochs().is_some()).expect("a job is for traces")
+        self.spec.model.network(self.epochs().is_some()).expect("a run has ranks")
     }
 
     /// Returns the regions, if the platform is cut into some whatever the number of threads.
@@ -447,19 +447,19 @@ impl Simulation {
 
     /// Returns the epochs of the network model, if it has any.
     pub fn epochs(&self) -> Option<&RegionPlan> {
-        self.regions.as_ref().filter(|_| self.job.model.with_epochs.is_some())
+        self.regions.as_ref().filter(|_| self.spec.model.with_epochs.is_some())
     }
 
     /// Returns whether the wait states of ranks are analysed.
     pub(crate) fn analyses_waits(&self) -> bool {
         let are_few = self.programs.lps() <= MAX_RANKS_WITH_WAITS;
-        self.job.waits.unwrap_or(self.job.histograms || are_few)
+        self.spec.waits.unwrap_or(self.spec.histograms || are_few)
     }
 
     /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MAX_RECORDED_LINKS;
-        self.network().capabilities.links && self.job.links.unwrap_or(are_few)
+        self.network().capabilities.links && self.spec.links.unwrap_or(are_few)
     }
 
     /// Returns whether ranks access files on storage devices.
@@ -474,14 +474,14 @@ impl Simulation {
 
     /// Creates the engine for a replay without contention.
     pub(crate) fn engine(&self, partition: Partition) -> Engine {
-        let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
+        let engine = Engine::new(self.spec.threads).run_ahead(self.spec.run_ahead).partition(partition);
         let engine = self.batch.map_or(engine.clone(), |tokens| engine.batch(tokens));
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 
     /// Creates the engine for a replay region by region.
     pub(crate) fn regional_engine(&self) -> RegionalEngine {
-        let engine = RegionalEngine::new(self.job.threads);
+        let engine = RegionalEngine::new(self.spec.threads);
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 }
@@ -489,11 +489,11 @@ impl Simulation {
 /// Cuts a platform into the regions of a network, if it has any.
 fn plan_regions(
     network: Option<&Network>,
-    job: &Job,
+    spec: &RunSpec,
     platform: &Platform,
 ) -> Result<Option<RegionPlan>, RunError> {
     let plan = network.and_then(|network| network.regions?.plan);
-    plan.map_or(Ok(None), |plan| plan(job, platform))
+    plan.map_or(Ok(None), |plan| plan(spec, platform))
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.

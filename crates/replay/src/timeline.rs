@@ -144,8 +144,8 @@ fn rates(series: &Series, window: &Range<SimTime>) -> Vec<(SimTime, f64)> {
 impl Simulation {
     /// Creates the spool that collects the events of this process, if a timeline is requested.
     pub(crate) fn spool(&self) -> Option<Spool> {
-        let job = self.job();
-        job.timeline.as_ref().map(|timeline| timeline.spool(job.checkpoints.as_ref()))
+        let spec = self.spec();
+        spec.timeline.as_ref().map(|timeline| timeline.spool(spec.checkpoints.as_ref()))
     }
 
     /// Returns the instruction to record events, if a timeline is requested or the events have another consumer.
@@ -153,7 +153,7 @@ impl Simulation {
         if let Some((excerpt, sink)) = self.event_sink() {
             return Some(Recording { excerpt, sink });
         }
-        Some(self.job().timeline.as_ref()?.recording(spool?))
+        Some(self.spec().timeline.as_ref()?.recording(spool?))
     }
 
     /// Writes the recorded events of a run on all processes of a cluster.
@@ -162,7 +162,7 @@ impl Simulation {
         spool: Option<&Spool>,
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
-        let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
+        let Some((plan, spool)) = self.spec().timeline.as_ref().zip(spool) else { return Ok(None) };
         match cluster.members() {
             1 => Ok(Some(plan.write(spool, self.trace())?)),
             _ => plan.write_distributed(spool, self.trace(), cluster),

@@ -8,8 +8,9 @@ use std::time::Duration;
 use mpi_model::{ActionKind, Excerpt, Outcomes, Overhead, Progress as MessageProgress};
 use pdes_core::{Cluster, Progress, Rank, SimDuration, SimTime};
 use replay::{
-    CheckpointPlan, CodeProgram, Data, Digest, Epoch, Feature, Job, Model, Mpi, NetworkPreset, Outcome,
-    PartitionSource, PlatformSource, Polling, ProgramJob, RunError, Simulation, TimelineFormat, TimelinePlan,
+    CheckpointPlan, CodeProgram, Data, Digest, Epoch, Feature, Model, Mpi, NetworkPreset, Outcome,
+    PartitionSource, PlatformSource, Polling, ProgramSpec, RunError, RunSpec, Simulation, TimelineFormat,
+    TimelinePlan,
 };
 use trace_mmap::{Collective, Datatype};
 
@@ -17,28 +18,29 @@ use trace_mmap::{Collective, Datatype};
 const CLUSTER: &str =
     "topology = { kind = 'cluster', hosts = 8, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
 
-/// Changes of a job.
-type Setting = fn(&mut Job);
+/// Changes of a run.
+type Setting = fn(&mut RunSpec);
 
 /// Without contention; exact contention; contention with epochs.
-const MODELS: [Setting; 3] = [|job| job.model = Model::uncontended(), |_| {}, |job| job.epoch = Epoch::Auto];
+const MODELS: [Setting; 3] =
+    [|spec| spec.model = Model::uncontended(), |_| {}, |spec| spec.epoch = Epoch::Auto];
 
-/// Returns the job of a trace.
-fn job_of(trace: &Path, settings: &[Setting]) -> Job {
+/// Returns the run of a trace.
+fn spec_of(trace: &Path, settings: &[Setting]) -> RunSpec {
     let platform = PlatformSource::Inline(Box::new(toml::from_str(CLUSTER).unwrap()), None);
-    let mut job = Job::new(trace, platform, NetworkPreset::find("raw").unwrap());
-    job.oversubscribe = true;
-    settings.iter().for_each(|set| set(&mut job));
-    job
+    let mut spec = RunSpec::new(trace, platform, NetworkPreset::find("raw").unwrap());
+    spec.oversubscribe = true;
+    settings.iter().for_each(|set| set(&mut spec));
+    spec
 }
 
-fn job(code: &CodeProgram, settings: &[Setting]) -> Job {
-    job_of(Path::new(""), settings).with_code(code.clone())
+fn spec(code: &CodeProgram, settings: &[Setting]) -> RunSpec {
+    spec_of(Path::new(""), settings).with_code(code.clone())
 }
 
-fn run(job: &Job, jitter: Option<u64>) -> Result<(Simulation, Outcome), RunError> {
-    let simulation = Simulation::load(job)?.with_jitter(jitter);
-    let outcome = simulation.replay(&Progress::new(job.threads))?;
+fn run(spec: &RunSpec, jitter: Option<u64>) -> Result<(Simulation, Outcome), RunError> {
+    let simulation = Simulation::load(spec)?.with_jitter(jitter);
+    let outcome = simulation.replay(&Progress::new(spec.threads))?;
     Ok((simulation, outcome))
 }
 
@@ -48,10 +50,10 @@ fn digest(outcome: &Outcome) -> String {
 
 /// Runs a program on some numbers of threads, with schedules that are perturbed; returns the one digest of all.
 fn digest_of_all(code: &CodeProgram, settings: &[Setting]) -> String {
-    let job = job(code, settings);
+    let spec = spec(code, settings);
     let runs = [(1, None), (2, None), (3, None), (2, Some(1)), (3, Some(7))]
-        .map(|(threads, jitter)| digest(&run(&Job { threads, ..job.clone() }, jitter).unwrap().1));
-    assert!(runs.iter().all(|run| *run == runs[0]), "{}: {runs:?}", job.model.key);
+        .map(|(threads, jitter)| digest(&run(&RunSpec { threads, ..spec.clone() }, jitter).unwrap().1));
+    assert!(runs.iter().all(|run| *run == runs[0]), "{}: {runs:?}", spec.model.key);
     runs[0].clone()
 }
 
@@ -128,16 +130,16 @@ fn a_program_does_what_its_trace_does() {
     let trace = folder.path().join("trace.txt");
     std::fs::write(&trace, &text).unwrap();
     let plain: Setting = |_| {};
-    let overheads: Setting = |job| {
+    let overheads: Setting = |spec| {
         let overhead: Overhead = "0:1us:1e-10".parse().unwrap();
-        (job.mpi.send, job.mpi.isend, job.mpi.receive) = (overhead.clone(), overhead.clone(), overhead);
+        (spec.mpi.send, spec.mpi.isend, spec.mpi.receive) = (overhead.clone(), overhead.clone(), overhead);
     };
-    let in_calls: Setting = |job| job.mpi.progress = MessageProgress::Calls;
+    let in_calls: Setting = |spec| spec.mpi.progress = MessageProgress::Calls;
     for model in MODELS {
         for library in [plain, overheads, in_calls] {
             let settings = [model, library];
-            let (_, expected) = run(&job_of(&trace, &settings), None).unwrap();
-            let (simulation, found) = run(&job(&code, &settings), None).unwrap();
+            let (_, expected) = run(&spec_of(&trace, &settings), None).unwrap();
+            let (simulation, found) = run(&spec(&code, &settings), None).unwrap();
             assert_eq!(found.program().ends, expected.program().ends);
             assert_eq!(calls(&found), calls(&expected));
             // `init` is an action of the trace.
@@ -159,16 +161,16 @@ fn analyses_do_not_change_a_program() {
     for model in MODELS {
         let plain = digest_of_all(&code, &[model]);
         for threads in [1, 3] {
-            let job = Job {
+            let spec = RunSpec {
                 threads,
                 waits: Some(true),
                 histograms: true,
                 matrix_groups: Some(5),
                 critical_path: true,
                 timeline: Some(plan.clone()),
-                ..job(&code, &[model])
+                ..spec(&code, &[model])
             };
-            let (_, outcome) = run(&job, None).unwrap();
+            let (_, outcome) = run(&spec, None).unwrap();
             assert_eq!(digest(&outcome), plain);
             let findings = &outcome.program().findings;
             let path = findings.critical_path.as_ref().expect("it was asked for");
@@ -216,9 +218,9 @@ fn a_master_gives_work_to_whoever_asks_first() {
     for threads in 1..4 {
         notes.lock().unwrap().clear();
         // A program that runs has no recorded outcomes.
-        let recorded: Setting = |job| job.mpi.outcomes = Outcomes::Recorded;
-        let job = Job { threads, ..job(&code, &[MODELS[0], recorded]) };
-        let (simulation, outcome) = run(&job, None).unwrap();
+        let recorded: Setting = |spec| spec.mpi.outcomes = Outcomes::Recorded;
+        let spec = RunSpec { threads, ..spec(&code, &[MODELS[0], recorded]) };
+        let (simulation, outcome) = run(&spec, None).unwrap();
         // A request and its answer take 3 us each, once their receives are posted: the first answer to rank 2 comes at 9 us. Rank 1 asks at
         // 0, 1006, 2012 and 3018 us, rank 2 at 0 and 3009 us.
         assert_eq!(*notes.lock().unwrap(), BTreeMap::from([(1, vec![0, 2, 3, 5]), (2, vec![1, 4])]));
@@ -236,16 +238,17 @@ fn a_master_gives_work_to_whoever_asks_first() {
 #[test]
 fn programs_run_beside_others() {
     let notes = Notes::default();
-    let alone = job(&master_and_workers(3, 6, &notes), &MODELS[..1]);
-    let Job { trace, code, ranks, hosts, placement, mpi, polling, .. } = alone;
+    let alone = spec(&master_and_workers(3, 6, &notes), &MODELS[..1]);
+    let RunSpec { trace, code, ranks, hosts, placement, mpi, polling, .. } = alone;
     let start = micros(500);
-    let other = ProgramJob { trace, code, ranks, hosts, placement, mpi, polling, start };
+    let other = ProgramSpec { trace, code, ranks, hosts, placement, mpi, polling, start };
     let ends =
         |outcome: &Outcome| outcome.programs.iter().map(|program| program.ends.clone()).collect::<Vec<_>>();
     for (number, model) in MODELS.into_iter().enumerate() {
-        let beside = job(&master_and_workers(3, 6, &notes), &[model]);
-        let beside = Job { other_programs: vec![other.clone()], ..beside };
-        let runs = [1, 2, 3].map(|threads| ends(&run(&Job { threads, ..beside.clone() }, None).unwrap().1));
+        let beside = spec(&master_and_workers(3, 6, &notes), &[model]);
+        let beside = RunSpec { other_programs: vec![other.clone()], ..beside };
+        let runs =
+            [1, 2, 3].map(|threads| ends(&run(&RunSpec { threads, ..beside.clone() }, None).unwrap().1));
         assert!(runs.iter().all(|run| *run == runs[0]), "model {number}: {runs:?}");
         let processes = Cluster::in_memory(2, |mut cluster| {
             let simulation = Simulation::load_on(&mut cluster, &beside, &Default::default()).unwrap();
@@ -323,13 +326,14 @@ fn programs_learn_what_is_complete() {
         // The last one is left to the end of the program.
     }
     let code = CodeProgram::new("completions", 4, rank);
-    let free: Setting = |job| {
-        job.polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
+    let free: Setting = |spec| {
+        spec.polling =
+            Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
     };
     for model in MODELS {
         digest_of_all(&code, &[model, free]);
     }
-    let (_, outcome) = run(&job(&code, &[MODELS[0], free]), None).unwrap();
+    let (_, outcome) = run(&spec(&code, &[MODELS[0], free]), None).unwrap();
     assert_eq!(outcome.program().ends[0], micros(4003));
 }
 
@@ -378,7 +382,7 @@ fn mistakes_are_named() {
     for (number, expected) in (0..).zip(expected) {
         let code = CodeProgram::new("mistakes", 2, move |mpi| mistake(mpi, number));
         for model in MODELS {
-            let error = run(&job(&code, &[model]), None).map(|_| ()).unwrap_err().to_string();
+            let error = run(&spec(&code, &[model]), None).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains(expected), "{number}: {error}");
             assert!(matches!(number, 8..) || error.contains("mistakes"), "{error}");
         }
@@ -394,13 +398,14 @@ fn what_programs_cannot_have_is_named() {
         interval: Duration::from_millis(1),
         resume: false,
     };
-    let saved = Job { checkpoints: Some(plan), ..job(&code, &[]) };
+    let saved = RunSpec { checkpoints: Some(plan), ..spec(&code, &[]) };
     let refused = Simulation::load(&saved).map(|_| ()).unwrap_err().to_string();
     assert_eq!(refused, "the state of a program in code is not saved: leave checkpoints out");
-    let profiled = Job { profile: Some(folder.path().join("profile.json")), ..job(&code, &MODELS[..1]) };
+    let profiled = RunSpec { profile: Some(folder.path().join("profile.json")), ..spec(&code, &MODELS[..1]) };
     let refused = Simulation::load(&profiled).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("a profile is that of a trace"), "{refused}");
-    let lesser = Job { fast_forward: true, partition: PartitionSource::Auto, ..job(&code, &MODELS[..1]) };
+    let lesser =
+        RunSpec { fast_forward: true, partition: PartitionSource::Auto, ..spec(&code, &MODELS[..1]) };
     let (simulation, outcome) = run(&lesser, None).unwrap();
     assert!(outcome.fast_forward.is_none() && outcome.cuts.is_none());
     let warnings = simulation.warnings().join("\n");

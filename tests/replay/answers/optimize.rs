@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use answers::{Caveat, Freedom, Optimum};
 use mpi_model::collective::Operation;
 use pdes_core::Progress;
-use pdes_replay::{Job, Simulation};
+use pdes_replay::{RunSpec, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -16,9 +16,9 @@ use crate::command_line::{DONE, Folder, MISUSE, command};
 /// Two leaves of four hosts with one uplink each: hosts of a leaf are alike, and so are the leaves.
 const SLIM_TREE: &str = "{ kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 2, parents = 1 }], speed = '1Mf', bandwidth = '1MBps', latency = '10ms' }";
 
-fn optimum(job: &Job, freedom: Freedom) -> Optimum {
-    let found = Optimum::of(job, &[freedom], 5000, Caveat::default(), 2, &AtomicU64::new(0)).unwrap();
-    assert_eq!(found.before_ps, time(job));
+fn optimum(spec: &RunSpec, freedom: Freedom) -> Optimum {
+    let found = Optimum::of(spec, &[freedom], 5000, Caveat::default(), 2, &AtomicU64::new(0)).unwrap();
+    assert_eq!(found.before_ps, time(spec));
     let saved: u64 = found.changes.iter().map(|change| change.saved_ps).sum();
     assert_eq!((found.before_ps - saved, found.is_local_optimum), (found.after_ps, true));
     found
@@ -65,17 +65,17 @@ fn the_placement_is_the_best_of_all() {
 fn the_algorithms_are_the_best_of_all() {
     let folder = Folder::new();
     let config = config(&folder, &transpose(), CLUSTER, "contention-free");
-    let job = config.clone().resolve().unwrap();
-    let found = optimum(&job, Freedom::Algorithms);
+    let spec = config.clone().resolve().unwrap();
+    let found = optimum(&spec, Freedom::Algorithms);
     let is_real = |name: &&str| !["automatic", "analytic"].contains(name);
     let mut best = u64::MAX;
     for alltoall in Operation::Alltoall.algorithms().filter(is_real) {
         for bcast in Operation::Bcast.algorithms().filter(is_real) {
-            let mut job = job.clone();
-            job.mpi.collectives.choose(Operation::Alltoall, alltoall).unwrap();
-            job.mpi.collectives.choose(Operation::Bcast, bcast).unwrap();
+            let mut spec = spec.clone();
+            spec.mpi.collectives.choose(Operation::Alltoall, alltoall).unwrap();
+            spec.mpi.collectives.choose(Operation::Bcast, bcast).unwrap();
             // Those that do not suit the program are left out by name.
-            let outcome = Simulation::load(&job).and_then(|simulation| simulation.replay(&Progress::new(1)));
+            let outcome = Simulation::load(&spec).and_then(|simulation| simulation.replay(&Progress::new(1)));
             match outcome {
                 Ok(outcome) => best = best.min(outcome.simulated_time().as_picos()),
                 Err(_) => assert!(
@@ -95,8 +95,8 @@ fn the_algorithms_are_the_best_of_all() {
 #[test]
 fn a_search_ends_with_its_budget() {
     let folder = Folder::new();
-    let job = config(&folder, &exchanges(), TREE, "flow").resolve().unwrap();
-    let found = Optimum::of(&job, &Freedom::ALL, 5, Caveat::default(), 2, &AtomicU64::new(0)).unwrap();
+    let spec = config(&folder, &exchanges(), TREE, "flow").resolve().unwrap();
+    let found = Optimum::of(&spec, &Freedom::ALL, 5, Caveat::default(), 2, &AtomicU64::new(0)).unwrap();
     assert_eq!((found.replays, found.is_local_optimum), (5, false));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use answers::{Caveat, Costs, Method, Parameter, Price, Prices};
-use pdes_replay::Job;
+use pdes_replay::RunSpec;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
@@ -12,8 +12,8 @@ use super::{CLUSTER, DRAGONFLY, TORUS, TREE, config, exchanges, pipeline, progra
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::processes::mpirun;
 
-fn prices(job: &Job) -> Prices {
-    Prices::of(job, [0.25, 4.0], None, Caveat::default(), 2, &AtomicU64::new(0)).unwrap()
+fn prices(spec: &RunSpec) -> Prices {
+    Prices::of(spec, [0.25, 4.0], None, Caveat::default(), 2, &AtomicU64::new(0)).unwrap()
 }
 
 fn price<'a>(prices: &'a Prices, name: &str) -> &'a Price {
@@ -70,10 +70,10 @@ fn prices_are_those_of_differences() {
         let folder = Folder::new();
         let mut config = config(&folder, &programs[program], topology, model);
         config.set("mpi.send_overhead = '0:30ms:0'").unwrap();
-        let job = config.resolve().unwrap();
-        let found = prices(&job);
+        let spec = config.resolve().unwrap();
+        let found = prices(&spec);
         let parameters =
-            Parameter::all(&job.platform().unwrap(), vec!["solve".to_owned(), "exchange".to_owned()]);
+            Parameter::all(&spec.platform().unwrap(), vec!["solve".to_owned(), "exchange".to_owned()]);
         for parameter in parameters {
             let name = match parameter.place() {
                 Some(place) => format!("{}, {place}", parameter.name()),
@@ -83,7 +83,7 @@ fn prices_are_those_of_differences() {
             let case = format!("{name} of program {program} on {topology} ({model}): {price:?}");
             let step = 1e-6;
             let [above, below] =
-                [1.0 + step, 1.0 - step].map(|factor| time(&parameter.scaled(&job, factor)) as f64 / 1e12);
+                [1.0 + step, 1.0 - step].map(|factor| time(&parameter.scaled(&spec, factor)) as f64 / 1e12);
             let sides = [
                 (price.saved_s, found.simulated_time_s - below),
                 (price.lost_s, above - found.simulated_time_s),
@@ -132,11 +132,12 @@ fn both_sides_of_a_breakpoint_are_told() {
 #[test]
 fn costs_rank_prices_by_what_money_saves() {
     let folder = Folder::new();
-    let job = config(&folder, &exchanges(), TREE, "contention-free").resolve().unwrap();
+    let spec = config(&folder, &exchanges(), TREE, "contention-free").resolve().unwrap();
     let text = "currency = 'EUR'\n[[cost]]\nparameter = 'latency'\nplace = 'host to leaf'\neach = 2\n\
                 [[cost]]\nparameter = 'time per flop'\neach = 1000\n";
     let costs = Costs::from_text(text, "costs.toml".as_ref()).unwrap();
-    let found = Prices::of(&job, [0.5, 2.0], Some(&costs), Caveat::default(), 1, &AtomicU64::new(0)).unwrap();
+    let found =
+        Prices::of(&spec, [0.5, 2.0], Some(&costs), Caveat::default(), 1, &AtomicU64::new(0)).unwrap();
     let (latency, flops) = (price(&found, "latency, host to leaf"), price(&found, "time per flop"));
     // Sixteen links, eight hosts.
     assert_eq!((latency.cost, flops.cost), (Some(32.0), Some(8000.0)));
@@ -213,9 +214,9 @@ fn wrong_costs_are_misuse() {
 #[cfg_attr(not(feature = "mpi"), ignore = "needs MPI")]
 fn one_answer_on_several_processes() {
     let folder = Folder::new();
-    let job = config(&folder, &pipeline(), CLUSTER, "contention-free").resolve().unwrap();
+    let spec = config(&folder, &pipeline(), CLUSTER, "contention-free").resolve().unwrap();
     let (run, json) = (folder.path("run.toml"), folder.path("prices.json"));
     mpirun(2, &["prices", run.to_str().unwrap(), "--json", json.to_str().unwrap()]).code(DONE);
     let found: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
-    assert_eq!(found, serde_json::to_value(prices(&job)).unwrap());
+    assert_eq!(found, serde_json::to_value(prices(&spec)).unwrap());
 }

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 
 use answers::{Caveat, Factor, Why};
-use pdes_replay::{Config, Job};
+use pdes_replay::{Config, RunSpec};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
 use super::{CLUSTER, TORUS, TREE, config, exchanges, pipeline, program, time, transpose};
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 
-fn why(jobs: [&Job; 2]) -> Why {
+fn why(jobs: [&RunSpec; 2]) -> Why {
     let why = Why::of(jobs, &[], Caveat::default(), 2, &AtomicU64::new(0)).unwrap();
     // The parts add up, to the picosecond.
     assert_eq!(why.difference_ps, time(jobs[1]) as i64 - time(jobs[0]) as i64);
@@ -22,7 +22,7 @@ fn why(jobs: [&Job; 2]) -> Why {
     why
 }
 
-fn changed(config: &Config, settings: &[&str]) -> Job {
+fn changed(config: &Config, settings: &[&str]) -> RunSpec {
     let mut config = config.clone();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     config.resolve().unwrap()

@@ -43,7 +43,7 @@ impl Stopped {
         let mut config = self.config.clone();
         settings.iter().for_each(|setting| config.set(setting).unwrap());
         let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
-        simulation.replay(&Progress::new(simulation.job().threads)).map(drop)
+        simulation.replay(&Progress::new(simulation.spec().threads)).map(drop)
     }
 
     fn refusal(&self, settings: &[&str]) -> CheckpointError {

@@ -169,9 +169,9 @@ fn own_rules_join_events() {
         [[problem]]\nname = 'beside'\nof = 'beside'\nwhen = '1'\nduration = 'time + other_time'\n\
         description = ''\nrecommendation = ''\n";
     let folder = Folder::new();
-    let job = config(&folder, &relay(3.0), CLUSTER).resolve().unwrap();
+    let spec = config(&folder, &relay(3.0), CLUSTER).resolve().unwrap();
     let rules = Rule::from_text(rules, "own.toml").unwrap();
-    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &spec, &rules).unwrap().unwrap();
     let [delay] = &found.problems[..] else { panic!("{:?}", found.problems) };
     // Half of 3 ms without a tenth of 3.1 ms.
     assert!((delay.duration_s - 1.19e-3).abs() < 1e-5, "{delay:?}");
@@ -181,8 +181,8 @@ fn own_rules_join_events() {
         0 => format!("location a.c 1;{}send 1 0 8", compute(2.0)),
         _ => format!("location b.c 1;{}recv 0 0 8", compute(1.0)),
     });
-    let job = config(&folder, &trace, CLUSTER).resolve().unwrap();
-    let found = Diagnosis::new(&mut Cluster::alone(), &job, &rules).unwrap().unwrap();
+    let spec = config(&folder, &trace, CLUSTER).resolve().unwrap();
+    let found = Diagnosis::new(&mut Cluster::alone(), &spec, &rules).unwrap().unwrap();
     let beside = problem(&found, "beside");
     assert_eq!(beside.pairs.len(), 1);
     assert_eq!(shown(&beside.pairs[0]), ("compute b.c:1".to_owned(), "recv b.c:1".to_owned(), 20));

@@ -398,8 +398,8 @@ fn gains_are_what_following_the_advice_saves() {
         let folder = Folder::new();
         let mut config = config(&folder, &with, topology);
         settings.iter().for_each(|setting| config.set(setting).unwrap());
-        let job = config.clone().resolve().unwrap();
-        let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+        let spec = config.clone().resolve().unwrap();
+        let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
         found.simulate_gains(&config).unwrap();
         let gain = found.problems.iter().find(|found| found.name == problem).unwrap().gain_s.unwrap();
         let saved = found.simulated_time_s - diagnose(&mended, topology, settings).simulated_time_s;
@@ -437,8 +437,8 @@ fn messages_in_the_wrong_order_are_found_beyond_the_next_one() {
 fn the_gain_of_serialization_is_that_of_independent_work() {
     let folder = Folder::new();
     let config = config(&folder, &chain(false), CLUSTER);
-    let job = config.clone().resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let spec = config.clone().resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
     found.simulate_gains(&config).unwrap();
     let gain = found.problems.iter().find(|found| found.name == "serialization").unwrap().gain_s.unwrap();
     let saved = found.simulated_time_s - diagnose(&chain(true), CLUSTER, &[]).simulated_time_s;
@@ -459,8 +459,8 @@ fn other_routing_gains_what_the_configuration_does() {
     });
     let folder = Folder::new();
     let mut config = config(&folder, &trace, LEAVES);
-    let job = config.clone().resolve().unwrap();
-    let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+    let spec = config.clone().resolve().unwrap();
+    let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
     found.simulate_gains(&config).unwrap();
     let routing = found.problems.iter().find(|found| found.name == "links contended by routing").unwrap();
     config.set("platform.routing=random").unwrap();
@@ -591,8 +591,8 @@ fn the_gain_of_a_root_bottleneck_is_that_of_distributing_it() {
     ] {
         let folder = Folder::new();
         let config = config(&folder, &with, CLUSTER);
-        let job = config.clone().resolve().unwrap();
-        let mut found = Diagnosis::new(&mut Cluster::alone(), &job, &Rule::own()).unwrap().unwrap();
+        let spec = config.clone().resolve().unwrap();
+        let mut found = Diagnosis::new(&mut Cluster::alone(), &spec, &Rule::own()).unwrap().unwrap();
         found.simulate_gains(&config).unwrap();
         let saved = found.simulated_time_s - diagnose(&mended, CLUSTER, &[]).simulated_time_s;
         assert!((saved - 18e-3).abs() < 1e-5, "{saved}");

@@ -60,7 +60,7 @@ fn file_systems_are_simulated_by_regions() {
         // With a perturbed schedule the windows are not on trial.
         let is_exact = settings[0] == "network.model='flow'";
         let simulation = simulation.with_jitter(is_exact.then_some(7));
-        let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
+        let outcome = simulation.replay(&Progress::new(simulation.spec().threads)).unwrap();
         assert_eq!(outcome.file_servers.len(), 7);
         (digest(&outcome), outcome.file_servers.clone(), outcome.simulated_time().as_secs_f64())
     };
@@ -107,7 +107,7 @@ fn iterations_with_files_are_fast_forwarded_on_threads() {
         );
         let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(7));
         assert!(!simulation.warnings().iter().any(|warning| warning.contains("one thread")));
-        let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
+        let outcome = simulation.replay(&Progress::new(simulation.spec().threads)).unwrap();
         (digest(&outcome), outcome.file_servers, outcome.fast_forward)
     };
     for model in [FREE, "network.model='flow'"] {
@@ -177,7 +177,7 @@ fn own_devices_are_simulated_by_regions() {
     };
     let load = |settings: &[&str]| Simulation::load(&config(settings).resolve().unwrap()).unwrap();
     let replay = |simulation: &Simulation| {
-        let outcome = simulation.replay(&Progress::new(simulation.job().threads)).unwrap();
+        let outcome = simulation.replay(&Progress::new(simulation.spec().threads)).unwrap();
         (digest(&outcome), outcome.simulated_time().as_secs_f64())
     };
     let exact = replay(&load(&[]));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mpi_model::{ActionKind, CriticalPath, Event, EventSink, PathParts, Segment};
 use pdes_core::{Progress, Rank, SimTime};
-use replay::{Job, RunError, Simulation};
+use replay::{RunError, RunSpec, Simulation};
 use serde::Serialize;
 use trace_mmap::LocationId;
 
@@ -79,18 +79,18 @@ pub(super) struct ComparedEvents {
     pub(super) why_not: Option<String>,
 }
 
-/// Replays two jobs with all of their events, and compares these.
-pub(super) fn compare(jobs: &[Job; 2]) -> Result<ComparedEvents, RunError> {
+/// Replays two runs with all of their events, and compares these.
+pub(super) fn compare(specs: &[RunSpec; 2]) -> Result<ComparedEvents, RunError> {
     let not = |why: String| ComparedEvents { first: None, paths: None, why_not: Some(why) };
-    if jobs.iter().any(|job| !job.other_programs.is_empty()) {
+    if specs.iter().any(|spec| !spec.other_programs.is_empty()) {
         return Ok(not(
             "events and critical paths are compared of one program, the runs have several".to_owned()
         ));
     }
     let mut runs = Vec::new();
-    for job in jobs {
-        let job = Job { critical_path: true, fast_forward: false, ..job.clone() };
-        let simulation = Simulation::load(&job)?;
+    for spec in specs {
+        let spec = RunSpec { critical_path: true, fast_forward: false, ..spec.clone() };
+        let simulation = Simulation::load(&spec)?;
         let actions = simulation.trace().actions();
         if actions > MAX_ACTIONS {
             return Ok(not(format!(
@@ -99,7 +99,7 @@ pub(super) fn compare(jobs: &[Job; 2]) -> Result<ComparedEvents, RunError> {
         }
         let recorder = Arc::new(Recorder::default());
         let simulation = simulation.with_event_sink(recorder.clone());
-        let outcome = simulation.replay(&Progress::new(job.threads))?;
+        let outcome = simulation.replay(&Progress::new(spec.threads))?;
         runs.push((recorder.states(&simulation), outcome.into_program().findings.critical_path));
     }
     let [(states, path), (other_states, other_path)] = &runs[..] else { unreachable!("two runs") };

@@ -1,7 +1,7 @@
 //! Factors: the parts in which the configurations of two runs may differ.
 
 use mpi_model::Parameters;
-use replay::Job;
+use replay::RunSpec;
 
 /// A part of a run that another run may have otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,39 +60,40 @@ impl Factor {
         Self::ALL.into_iter().find(|factor| factor.name() == name)
     }
 
-    /// Gives a job this factor of another one. The values of links and hosts are those of a platform, and stay.
-    pub(super) fn take(self, job: &mut Job, other: &Job) {
+    /// Gives a run this factor of another one. The values of links and hosts are those of a platform, and stay.
+    pub(super) fn take(self, spec: &mut RunSpec, other: &RunSpec) {
         match self {
             Self::Program => {
-                (job.trace, job.code) = (other.trace.clone(), other.code.clone());
-                job.other_programs.clone_from(&other.other_programs);
-                (job.ranks, job.memory_budget, job.trace_speed) =
+                (spec.trace, spec.code) = (other.trace.clone(), other.code.clone());
+                spec.other_programs.clone_from(&other.other_programs);
+                (spec.ranks, spec.memory_budget, spec.trace_speed) =
                     (other.ranks, other.memory_budget, other.trace_speed);
             }
             Self::Computation => {
                 let Parameters { region_speeds, bytes_per_flop, region_bytes_per_flop, .. } =
                     other.mpi.clone();
-                job.mpi =
-                    Parameters { region_speeds, bytes_per_flop, region_bytes_per_flop, ..job.mpi.clone() };
+                spec.mpi =
+                    Parameters { region_speeds, bytes_per_flop, region_bytes_per_flop, ..spec.mpi.clone() };
             }
             Self::Latency | Self::Bandwidth => {}
             Self::Topology => {
-                job.platform = other.platform.clone();
-                (job.routing, job.link_scale) = (other.routing, other.link_scale);
-                job.platform_changes.clone_from(&other.platform_changes);
-                job.changes.clone_from(&other.changes);
+                spec.platform = other.platform.clone();
+                (spec.routing, spec.link_scale) = (other.routing, other.link_scale);
+                spec.platform_changes.clone_from(&other.platform_changes);
+                spec.changes.clone_from(&other.changes);
             }
             Self::NetworkModel => {
-                (job.model, job.preset, job.epoch) = (other.model, other.preset, other.epoch);
-                job.model_parameters = other.model_parameters.clone();
-                job.replaced_factors.clone_from(&other.replaced_factors);
-                job.network = other.network.clone();
-                job.regions = other.regions.clone();
+                (spec.model, spec.preset, spec.epoch) = (other.model, other.preset, other.epoch);
+                spec.model_parameters = other.model_parameters.clone();
+                spec.replaced_factors.clone_from(&other.replaced_factors);
+                spec.network = other.network.clone();
+                spec.regions = other.regions.clone();
             }
             Self::Library => {
-                let Parameters { region_speeds, bytes_per_flop, region_bytes_per_flop, .. } = job.mpi.clone();
-                let Parameters { collectives, collective_io, .. } = job.mpi.clone();
-                job.mpi = Parameters {
+                let Parameters { region_speeds, bytes_per_flop, region_bytes_per_flop, .. } =
+                    spec.mpi.clone();
+                let Parameters { collectives, collective_io, .. } = spec.mpi.clone();
+                spec.mpi = Parameters {
                     region_speeds,
                     bytes_per_flop,
                     region_bytes_per_flop,
@@ -100,18 +101,18 @@ impl Factor {
                     collective_io,
                     ..other.mpi.clone()
                 };
-                job.polling = other.polling;
+                spec.polling = other.polling;
             }
             Self::Algorithms => {
-                job.mpi.collectives = other.mpi.collectives.clone();
-                job.mpi.collective_io = other.mpi.collective_io;
+                spec.mpi.collectives = other.mpi.collectives.clone();
+                spec.mpi.collective_io = other.mpi.collective_io;
             }
-            Self::Placement => (job.hosts, job.placement) = (other.hosts.clone(), other.placement),
+            Self::Placement => (spec.hosts, spec.placement) = (other.hosts.clone(), other.placement),
         }
     }
 
-    /// Returns whether two jobs differ in this factor, the values of links and hosts aside.
-    pub(super) fn differs(self, one: &Job, other: &Job) -> bool {
+    /// Returns whether two runs differ in this factor, the values of links and hosts aside.
+    pub(super) fn differs(self, one: &RunSpec, other: &RunSpec) -> bool {
         let mut changed = one.clone();
         self.take(&mut changed, other);
         format!("{changed:?}") != format!("{one:?}")

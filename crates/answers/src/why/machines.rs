@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netmodel::{Host, Link, LinkClass, Platform};
-use replay::{Job, PlatformChange};
+use replay::{PlatformChange, RunSpec};
 
 use super::factor::Factor;
 use crate::link_group::LinkGroup;
@@ -17,7 +17,7 @@ pub(super) enum Side {
     Other,
 }
 
-/// The platforms of two jobs, and the values of each that the other one can have.
+/// The platforms of two runs, and the values of each that the other one can have.
 pub(super) struct Machines {
     pub(super) platforms: [Platform; 2],
     /// Latencies, bandwidths, and values of hosts, by the side of the topology and the side of the values; `None` where the other side has
@@ -107,14 +107,14 @@ impl Machines {
         }
     }
 
-    /// Gives a job with the topology of one side the values of the sides that `side` names; of its own side where the other has none.
-    pub(super) fn mix(&self, job: &mut Job, side: impl Fn(Factor) -> Side) {
+    /// Gives a run with the topology of one side the values of the sides that `side` names; of its own side where the other has none.
+    pub(super) fn mix(&self, spec: &mut RunSpec, side: impl Fn(Factor) -> Side) {
         let shape = side(Factor::Topology) as usize;
         fn pick<T: ?Sized>(values: &[Option<Arc<T>>; 2], source: usize, own: usize) -> Arc<T> {
             let values = values[source].as_ref().or(values[own].as_ref());
             Arc::clone(values.expect("a platform has its own values"))
         }
-        job.platform_changes.push(Arc::new(Values {
+        spec.platform_changes.push(Arc::new(Values {
             latencies: pick(&self.latencies[shape], side(Factor::Latency) as usize, shape),
             bandwidths: pick(&self.bandwidths[shape], side(Factor::Bandwidth) as usize, shape),
             hosts: pick(&self.hosts[shape], side(Factor::Computation) as usize, shape),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use outputs::FileRoles;
 use pdes_core::Cluster;
-use pdes_replay::{Config, Diagnosis, DiagnosisError, Job, Pop, Problem, Rule, RuleError};
+use pdes_replay::{Config, Diagnosis, DiagnosisError, Pop, Problem, Rule, RuleError, RunSpec};
 use trace_mmap::LoadOptions;
 
 use super::arguments::{ReplayFlags, with_input};
@@ -74,12 +74,12 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
 /// Replays the trace on all processes of a cluster; the first one prints the diagnosis.
 pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (rules, config) = agree(cluster, read(arguments))?;
-    let (job, config) = agree(cluster, job(config))?;
-    tracing::info!("reading {}", job.job().trace.display());
+    let (spec, config) = agree(cluster, spec(config))?;
+    tracing::info!("reading {}", spec.spec().trace.display());
     large_pages::set_large_pages(true);
-    let diagnosis = match &job {
-        Subject::Replay(job) => Diagnosis::new(cluster, job, &rules),
-        Subject::Recorded(job) if cluster.member() == 0 => Diagnosis::of_recorded_run(job).map(Some),
+    let diagnosis = match &spec {
+        Subject::Replay(spec) => Diagnosis::new(cluster, spec, &rules),
+        Subject::Recorded(spec) if cluster.member() == 0 => Diagnosis::of_recorded_run(spec).map(Some),
         Subject::Recorded(_) => Ok(None),
     };
     let diagnosis = diagnosis.map_err(|error| match error {
@@ -87,30 +87,30 @@ pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Clus
         error => anyhow::Error::from(error),
     });
     let finished =
-        agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, (&job, &config), quiet));
+        agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, (&spec, &config), quiet));
     agree(cluster, finished)
 }
 
 /// The run that is diagnosed.
 enum Subject {
     /// A replay on a platform.
-    Replay(Job),
+    Replay(RunSpec),
     /// The recorded run, whose computations are replayed on an ideal network.
-    Recorded(Job),
+    Recorded(RunSpec),
 }
 
 impl Subject {
-    fn job(&self) -> &Job {
-        let (Self::Replay(job) | Self::Recorded(job)) = self;
-        job
+    fn spec(&self) -> &RunSpec {
+        let (Self::Replay(spec) | Self::Recorded(spec)) = self;
+        spec
     }
 
     /// Returns the title of a page: the trace, and what decides the times of a replay.
     #[cfg(feature = "pictures")]
     fn title(&self) -> String {
-        let trace = self.job().trace.display();
+        let trace = self.spec().trace.display();
         match self {
-            Self::Replay(Job { platform, model, preset, .. }) => {
+            Self::Replay(RunSpec { platform, model, preset, .. }) => {
                 format!("{trace} on {platform} ({}, preset {})", model.key, preset.key)
             }
             Self::Recorded(_) => format!("{trace}, as recorded"),
@@ -155,8 +155,8 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
     Ok((rules, config))
 }
 
-/// Returns the job of a configuration; without a platform that of the recorded run, with a host for each rank.
-fn job(mut config: Config) -> Result<(Subject, Config)> {
+/// Returns the run of a configuration; without a platform that of the recorded run, with a host for each rank.
+fn spec(mut config: Config) -> Result<(Subject, Config)> {
     let has_platform = config.section("platform").is_some_and(|platform| !platform.is_empty());
     // Without a trace, the configuration says what is missing.
     let path = config.text("trace", "path").filter(|_| !has_platform);
@@ -175,7 +175,7 @@ fn job(mut config: Config) -> Result<(Subject, Config)> {
 fn finish(
     arguments: &DiagnoseArguments,
     mut diagnosis: Diagnosis,
-    (job, config): (&Subject, &Config),
+    (spec, config): (&Subject, &Config),
     quiet: bool,
 ) -> Result<()> {
     diagnosis.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -183,8 +183,8 @@ fn finish(
         diagnosis.simulate_gains(config)?;
     }
     if arguments.tolerance {
-        match job {
-            Subject::Replay(job) => diagnosis.find_tolerance(job)?,
+        match spec {
+            Subject::Replay(spec) => diagnosis.find_tolerance(spec)?,
             Subject::Recorded(_) => return Err(Misuse(NO_NETWORK.to_owned()).into()),
         }
     }
@@ -204,7 +204,7 @@ fn finish(
     }
     #[cfg(feature = "pictures")]
     if let Some(path) = &arguments.page {
-        diagnosis.write_page(&job.title(), path).with_context(|| format!("the page {}", path.display()))?;
+        diagnosis.write_page(&spec.title(), path).with_context(|| format!("the page {}", path.display()))?;
         tracing::info!("wrote the page {}", path.display());
     }
     if !quiet {

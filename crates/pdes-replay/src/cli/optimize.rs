@@ -45,9 +45,9 @@ fn find(arguments: &OptimizeArguments, quiet: bool) -> Result<()> {
     check_files(answer, &mut roles, &[&config])?;
     let caveat = answer.caveat()?;
     let allow = if allow.is_empty() { &Freedom::ALL[..] } else { allow };
-    let (job, done) = (config.resolve()?, AtomicU64::new(0));
+    let (spec, done) = (config.resolve()?, AtomicU64::new(0));
     let optimum =
-        watch_replays(&done, || Optimum::of(&job, allow, *replays, caveat, answer.at_once(), &done))?;
+        watch_replays(&done, || Optimum::of(&spec, allow, *replays, caveat, answer.at_once(), &done))?;
     if let (Some(path), Some(names)) = (hosts, &optimum.hosts) {
         std::fs::write(path, names.join("\n") + "\n")
             .with_context(|| format!("the hosts file {}", path.display()))?;

@@ -54,10 +54,10 @@ fn find(arguments: &PricesArguments, quiet: bool) -> Result<()> {
         })
     });
     let (costs, caveat) = (costs.transpose()?, answer.caveat()?);
-    let job = config.resolve()?;
+    let spec = config.resolve()?;
     let done = AtomicU64::new(0);
     let prices =
-        watch_replays(&done, || Prices::of(&job, *range, costs.as_ref(), caveat, answer.at_once(), &done));
+        watch_replays(&done, || Prices::of(&spec, *range, costs.as_ref(), caveat, answer.at_once(), &done));
     let prices = prices.map_err(|error| match error {
         PricesError::Costs(error) => Misuse(error.to_string()).into(),
         error => anyhow::Error::from(error),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use outputs::{FileRoles, is_stdout};
 use pdes_core::{Cluster, Progress};
 use pdes_replay::{
-    Config, ConfigError, Execution, ExecutionMode, Feature, Job, Outcome, Parameters, Report, RunError,
+    Config, ConfigError, Execution, ExecutionMode, Feature, Outcome, Parameters, Report, RunError, RunSpec,
     Simulation, StopHandle,
 };
 use toml::Value;
@@ -36,9 +36,9 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
         ConfigError::Value { section: "platform", .. } => trace.and_then(unreadable).unwrap_or(error.into()),
         error => error.into(),
     });
-    let job = agree(cluster, resolved)?;
-    agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
-    let simulation = load(&job, |actions| Simulation::load_on(cluster, &job, actions))?;
+    let spec = agree(cluster, resolved)?;
+    agree(cluster, if is_first { check_outputs(&spec) } else { Ok(()) })?;
+    let simulation = load(&spec, |actions| Simulation::load_on(cluster, &spec, actions))?;
     let execution = simulation.execution(processes);
     let checked = execution.check().map_err(|why| Misuse(why.to_string()).into());
     agree(cluster, if is_first { checked } else { Ok(()) })?;
@@ -57,8 +57,8 @@ fn unreadable(trace: PathBuf) -> Option<anyhow::Error> {
 
 /// Writes the profile, prints the result, and removes the checkpoint.
 fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
-    let job = simulation.job();
-    if let Some(path) = &job.profile {
+    let spec = simulation.spec();
+    if let Some(path) = &spec.profile {
         tracing::info!("replaying again for the profile");
         let written = if simulation.execution(1).mode == ExecutionMode::Uncontended {
             replay(simulation, |counters| simulation.profile(outcome, counters))?.write(path)
@@ -70,12 +70,12 @@ fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()>
     }
     print(simulation, outcome, quiet)?;
     // The checkpoint is removed last: until the results are written, it is the only way to recover them.
-    job.checkpoints.as_ref().map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
+    spec.checkpoints.as_ref().map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
 }
 
 /// Makes the first interrupt (Ctrl-C, SIGTERM) stop a replay with a checkpoint, if it writes any; the second one ends it at once.
 fn stop_at_signals(simulation: Simulation) -> Result<Simulation> {
-    if simulation.job().checkpoints.is_none() {
+    if simulation.spec().checkpoints.is_none() {
         return Ok(simulation);
     }
     let (stop, is_first) = (StopHandle::default(), AtomicBool::new(true));
@@ -96,14 +96,14 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
     for warning in simulation.warnings() {
         tracing::warn!("{warning}");
     }
-    let (job, trace) = (simulation.job(), simulation.trace());
+    let (spec, trace) = (simulation.spec(), simulation.trace());
     tracing::info!(
         "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
         trace.actions(),
         trace.ranks(),
-        job.platform,
-        job.model.key,
-        job.threads
+        spec.platform,
+        spec.model.key,
+        spec.threads
     );
     let surplus = simulation.surplus_processes();
     if surplus > 0 {
@@ -115,7 +115,7 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
     tracing::debug!(
         "loaded in {:.3} s, with {} reading thread(s)",
         simulation.load_time().as_secs_f64(),
-        job.reading_threads
+        spec.reading_threads
     );
     tracing::debug!("parameters {}", Parameters::describe(simulation));
     if let Some(why) = execution.obstacle(Feature::Processes) {
@@ -136,21 +136,21 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
 
 fn replay<T>(simulation: &Simulation, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
     large_pages::set_large_pages(simulation.trace().ranks() >= LARGE_PAGE_RANKS);
-    let counters = Progress::new(simulation.job().threads);
+    let counters = Progress::new(simulation.spec().threads);
     Ok(progress::watch_replay(&counters, simulation.trace().actions(), || replay(&counters))?)
 }
 
 /// Prints the result and writes the report.
 fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
-    timeline::log_summary(simulation.job(), outcome);
+    timeline::log_summary(simulation.spec(), outcome);
     simulation.outcome_warnings(outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
     let report = Report::new(simulation, outcome);
-    if let Some(path) = &simulation.job().report {
+    if let Some(path) = &simulation.spec().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());
     }
-    let timeline = simulation.job().timeline.as_ref().map(|plan| &plan.path);
-    let outputs = [simulation.job().report.as_ref(), simulation.job().profile.as_ref(), timeline];
+    let timeline = simulation.spec().timeline.as_ref().map(|plan| &plan.path);
+    let outputs = [simulation.spec().report.as_ref(), simulation.spec().profile.as_ref(), timeline];
     let has_stdout = outputs.into_iter().flatten().any(|path| is_stdout(path));
     summary::print(&report, outcome, quiet, has_stdout)
 }
@@ -197,9 +197,9 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
 }
 
 /// Creates the directories of outputs before the run, so that a long run does not end with a report that cannot be written.
-fn check_outputs(job: &Job) -> Result<()> {
-    let timeline = job.timeline.as_ref().map(|timeline| timeline.path.clone());
-    for (what, path) in [("report", &job.report), ("profile", &job.profile), ("timeline", &timeline)] {
+fn check_outputs(spec: &RunSpec) -> Result<()> {
+    let timeline = spec.timeline.as_ref().map(|timeline| timeline.path.clone());
+    for (what, path) in [("report", &spec.report), ("profile", &spec.profile), ("timeline", &timeline)] {
         let Some(path) = path else { continue };
         if path.is_dir() {
             return Err(Misuse(format!(
@@ -216,8 +216,8 @@ fn check_outputs(job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn load(job: &Job, load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>) -> Result<Simulation> {
-    tracing::info!("reading {}", job.trace.display());
+fn load(spec: &RunSpec, load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>) -> Result<Simulation> {
+    tracing::info!("reading {}", spec.trace.display());
     let actions = AtomicU64::new(0);
     Ok(progress::watch_load(&actions, || load(&actions))?)
 }

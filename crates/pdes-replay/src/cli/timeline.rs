@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pdes_replay::{Job, Outcome, TimelineFormat, TimelineSummary};
+use pdes_replay::{Outcome, RunSpec, TimelineFormat, TimelineSummary};
 use toml::Value;
 
 /// Heading of these flags.
@@ -54,8 +54,8 @@ fn file_help() -> String {
 }
 
 /// Logs the size of the timeline, if one was written.
-pub(crate) fn log_summary(job: &Job, outcome: &Outcome) {
-    if let (Some(plan), Some(summary)) = (&job.timeline, outcome.program().timeline) {
+pub(crate) fn log_summary(spec: &RunSpec, outcome: &Outcome) {
+    if let (Some(plan), Some(summary)) = (&spec.timeline, outcome.program().timeline) {
         let TimelineSummary { states, waits, messages, bytes } = summary;
         let path = plan.path.display();
         tracing::info!(

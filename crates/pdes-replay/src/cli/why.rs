@@ -61,10 +61,10 @@ fn find(arguments: &WhyArguments, quiet: bool) -> Result<()> {
     refuse_schedules(&second)?;
     check_files(answer, &mut FileRoles::default(), &[&first, &second])?;
     let caveat = answer.caveat()?;
-    let jobs = [first.resolve()?, second.resolve()?];
+    let specs = [first.resolve()?, second.resolve()?];
     let together: Vec<Vec<Factor>> = together.iter().map(|Factors(factors)| factors.clone()).collect();
     let done = AtomicU64::new(0);
     let why =
-        watch_replays(&done, || Why::of([&jobs[0], &jobs[1]], &together, caveat, answer.at_once(), &done))?;
+        watch_replays(&done, || Why::of([&specs[0], &specs[1]], &together, caveat, answer.at_once(), &done))?;
     answer.finish(&why, quiet)
 }

@@ -1,4 +1,4 @@
-//! Resolution of the sections of a configuration to a job.
+//! Resolution of the sections of a configuration to the specification of a run.
 
 mod checkpoints;
 mod collectives;
@@ -14,8 +14,8 @@ use netmodel::{FactorTable, NetworkParameters, Platform};
 use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 use replay::file_kind::other_suffix;
 use replay::{
-    Job, LinkScale, MODELS, Model, NetworkPreset, OWN_DEFAULT, PartitionSource, PlacementPolicy,
-    PlatformSource, Polling, SIMGRID_DEFAULT,
+    LinkScale, MODELS, Model, NetworkPreset, OWN_DEFAULT, PartitionSource, PlacementPolicy, PlatformSource,
+    Polling, RunSpec, SIMGRID_DEFAULT,
 };
 
 use super::ConfigError;
@@ -30,7 +30,7 @@ const MAX_THREADS: usize = 1024;
 /// Largest number of rows of a communication matrix.
 const MAX_MATRIX_GROUPS: u32 = 16384;
 
-pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
+pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let Sections {
         trace,
         platform,
@@ -83,7 +83,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     let timeline = timeline::timeline(timeline)?;
-    Ok(Job {
+    Ok(RunSpec {
         ranks: trace.ranks,
         trace_speed,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
@@ -121,7 +121,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         timeline,
         report: json_output("report", output.report)?,
         profile: json_output("profile", output.profile)?,
-        ..Job::new(path, platform_source(platform)?, preset)
+        ..RunSpec::new(path, platform_source(platform)?, preset)
     })
 }
 

@@ -188,9 +188,9 @@ impl Diagnosis {
     /// # Errors
     /// If the configuration is invalid, the trace cannot be loaded, or no temporary file be written.
     pub fn simulate_gains(&mut self, config: &Config) -> Result<(), DiagnosisError> {
-        let job = config.clone().resolve()?;
-        let load = job.load_options();
-        let trace = Arc::new(trace_tools::load(&job.trace, &load)?);
+        let spec = config.clone().resolve()?;
+        let load = spec.load_options();
+        let trace = Arc::new(trace_tools::load(&spec.trace, &load)?);
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
         let options = ConvertOptions { load: LoadOptions { ranks: None, ..load }, ..Default::default() };
         // Several problems may have one hypothesis.
@@ -213,22 +213,22 @@ impl Diagnosis {
             let time = read(&text).map_err(NoGain::from).and_then(|hypothesis| {
                 let config =
                     changed_config(config, &hypothesis).map_err(|why| NoGain::Unfit(why.to_string()))?;
-                let job = config.resolve().map_err(|why| NoGain::Unfit(why.to_string()))?;
-                let mut job = job.without_outputs();
+                let spec = config.resolve().map_err(|why| NoGain::Unfit(why.to_string()))?;
+                let mut spec = spec.without_outputs();
                 if hypothesis.changes_program() {
-                    hypothesis.write(&trace, &job.trace, &path, &options)?;
-                    job.trace = path;
+                    hypothesis.write(&trace, &spec.trace, &path, &options)?;
+                    spec.trace = path;
                 }
                 let placements: Vec<_> = hypothesis.placements().collect();
                 if !placements.is_empty() {
                     let (hosts, _) =
-                        place(&job, &placements).map_err(|why| NoGain::Unfit(why.to_string()))?;
+                        place(&spec, &placements).map_err(|why| NoGain::Unfit(why.to_string()))?;
                     let path = directory.path().join("hosts.txt");
                     std::fs::write(&path, hosts.join("\n") + "\n")
                         .map_err(|why| NoGain::Write(why.to_string()))?;
-                    job.hosts = Some(path);
+                    spec.hosts = Some(path);
                 }
-                let report = Report::of(&job).map_err(|why| NoGain::Unfit(why.to_string()))?;
+                let report = Report::of(&spec).map_err(|why| NoGain::Unfit(why.to_string()))?;
                 Ok(report.simulated_time_s)
             });
             let gain = match time {

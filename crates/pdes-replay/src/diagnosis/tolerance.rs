@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use answers::{LinkGroup, Parameter};
 use netmodel::{LinkClass, Platform};
 use pdes_core::Progress;
-use replay::{Job, RunError, Simulation};
+use replay::{RunError, RunSpec, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, DiagnosisError};
@@ -70,15 +70,15 @@ pub struct ToleranceLimit {
 }
 
 impl Diagnosis {
-    /// Finds how much slower the network could be, by about ten replays of the job for each property, and as many for each property of
+    /// Finds how much slower the network could be, by about ten replays of the run for each property, and as many for each property of
     /// each class of links.
     ///
     /// # Errors
     /// If a replay fails.
-    pub fn find_tolerance(&mut self, job: &Job) -> Result<(), DiagnosisError> {
-        let job = job.without_outputs();
-        let platform = job.platform().map_err(RunError::from)?;
-        let run = Run { job: &job, platform: &platform, time: self.simulated_time_s };
+    pub fn find_tolerance(&mut self, spec: &RunSpec) -> Result<(), DiagnosisError> {
+        let spec = spec.without_outputs();
+        let platform = spec.platform().map_err(RunError::from)?;
+        let run = Run { spec: &spec, platform: &platform, time: self.simulated_time_s };
         let of_class = |class| Some((class, LinkGroup::of_class(&platform, class)?));
         let present: Vec<(LinkClass, LinkGroup)> = LinkClass::ALL.into_iter().filter_map(of_class).collect();
         let mut tolerances = Vec::new();
@@ -117,7 +117,7 @@ impl ToleranceLimit {
 
 /// A run that is replayed with slower links.
 struct Run<'a> {
-    job: &'a Job,
+    spec: &'a RunSpec,
     platform: &'a Platform,
     /// Run time without a change \[s\].
     time: f64,
@@ -134,8 +134,8 @@ impl Run<'_> {
     fn sensitivity(&self, parameter: &Parameter) -> Result<Sensitivity, DiagnosisError> {
         let value = parameter.value(self.platform);
         let replay = |factor| -> Result<f64, DiagnosisError> {
-            let simulation = Simulation::load(&parameter.scaled(self.job, factor))?;
-            let outcome = simulation.replay(&Progress::new(self.job.threads))?;
+            let simulation = Simulation::load(&parameter.scaled(self.spec, factor))?;
+            let outcome = simulation.replay(&Progress::new(self.spec.threads))?;
             Ok(outcome.simulated_time().as_secs_f64())
         };
         let mut known = KnownTimes(BTreeMap::new());

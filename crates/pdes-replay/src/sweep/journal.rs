@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
-use replay::Job;
+use replay::RunSpec;
 use serde::{Deserialize, Serialize};
 
 use super::{RunResult, SweepError};
@@ -92,12 +92,12 @@ fn write(file: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
 
 /// Returns the key of a run: a hash of the program's version, of the configuration without sections that cannot change the result,
 /// and of the sizes and modification times of the input files.
-pub(super) fn key(config: &Config, job: &Job) -> String {
+pub(super) fn key(config: &Config, spec: &RunSpec) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
     hasher.update(config.relevant_text().as_bytes());
     // Values that are not set: defaults may change.
-    hasher.update(format!("{:?} {:?} {:?}", job.network, job.mpi, job.placement).as_bytes());
+    hasher.update(format!("{:?} {:?} {:?}", spec.network, spec.mpi, spec.placement).as_bytes());
     for path in config.inputs() {
         hasher.update(stamp(&path).as_bytes());
     }

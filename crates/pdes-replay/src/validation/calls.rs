@@ -11,7 +11,7 @@ use std::sync::Arc;
 use calibration::{CallCost, CallPoint};
 use mpi_model::{ActionKind, ChargedCall};
 use pdes_core::{Progress, Rank};
-use replay::{Job, Simulation};
+use replay::{RunSpec, Simulation};
 use tempfile::TempDir;
 use trace_mmap::{ConvertOptions, LoadOptions, Trace, WorkMetric, write_with_measured_times};
 
@@ -54,7 +54,7 @@ pub struct Prediction {
     pub communication: [f64; 3],
 }
 
-/// Fits the costs of calls to programs that were recorded with times on the machine of a job.
+/// Fits the costs of calls to programs that were recorded with times on the machine of a run.
 ///
 /// If there are several programs, each is also predicted by the costs that the others have. Takes about
 /// five replays of each program, and as many times the number of programs again for the predictions; 4 bytes of memory for each
@@ -62,9 +62,9 @@ pub struct Prediction {
 ///
 /// # Errors
 /// A trace cannot be read or has no measured times, or a replay fails.
-pub fn fit_calls(machine: &Job, traces: &[PathBuf]) -> Result<CallFit, ValidationError> {
-    let job = Job { waits: Some(true), fast_forward: false, ..machine.without_outputs() };
-    let programs = traces.iter().map(|trace| Program::load(&job, trace)).collect::<Result<Vec<_>, _>>()?;
+pub fn fit_calls(machine: &RunSpec, traces: &[PathBuf]) -> Result<CallFit, ValidationError> {
+    let spec = RunSpec { waits: Some(true), fast_forward: false, ..machine.without_outputs() };
+    let programs = traces.iter().map(|trace| Program::load(&spec, trace)).collect::<Result<Vec<_>, _>>()?;
     let all: Vec<&Program> = programs.iter().collect();
     let costs = fit(&all)?;
     let warnings = programs.iter().filter_map(|program| program.disturbance()).collect();
@@ -93,9 +93,9 @@ pub fn fit_calls(machine: &Job, traces: &[PathBuf]) -> Result<CallFit, Validatio
 /// A program with measured times, and the archive that replays its measured computations.
 struct Program {
     path: PathBuf,
-    job: Job,
+    spec: RunSpec,
     measured: Trace,
-    /// Holds the archive of the job until the program is dropped.
+    /// Holds the archive of the run until the program is dropped.
     _directory: TempDir,
 }
 
@@ -112,14 +112,14 @@ struct Class {
 type Classes = BTreeMap<(ChargedCall, u32), Class>;
 
 impl Program {
-    fn load(job: &Job, trace: &Path) -> Result<Self, ValidationError> {
+    fn load(spec: &RunSpec, trace: &Path) -> Result<Self, ValidationError> {
         let measured = trace_tools::load(trace, &LoadOptions::default())?;
         measurement::measured_times(&measured)?;
         let directory = tempfile::tempdir()?;
         let archive = directory.path().join("measured.pdt");
         write_with_measured_times(&measured, &archive, &ConvertOptions::default())?;
-        let (path, job) = (trace.to_owned(), Job { trace: archive, ..job.clone() });
-        Ok(Self { path, job, measured, _directory: directory })
+        let (path, spec) = (trace.to_owned(), RunSpec { trace: archive, ..spec.clone() });
+        Ok(Self { path, spec, measured, _directory: directory })
     }
 
     /// Returns a warning if computations took longer than their processor time, because other programs ran on the cores.
@@ -144,21 +144,21 @@ impl Program {
         })
     }
 
-    fn job_with(&self, costs: &[CallCost]) -> Job {
-        let mut job = self.job.clone();
+    fn spec_with(&self, costs: &[CallCost]) -> RunSpec {
+        let mut spec = self.spec.clone();
         for cost in costs {
             let call = ChargedCall::from_name(&cost.call).expect("costs are those of calls");
             let overhead = cost.to_text().parse().expect("a fitted cost is an overhead");
-            job.mpi.call_overheads.insert(call, overhead);
+            spec.mpi.call_overheads.insert(call, overhead);
         }
-        job
+        spec
     }
 
     /// Returns the residuals of all calls with a measured time, for these costs.
     fn residuals(&self, costs: &[CallCost]) -> Result<Classes, ValidationError> {
         let durations = Arc::new(Durations::new(self.measured.ranks()));
-        let simulation = Simulation::load(&self.job_with(costs))?.with_event_sink(durations.clone());
-        simulation.replay(&Progress::new(simulation.job().threads))?;
+        let simulation = Simulation::load(&self.spec_with(costs))?.with_event_sink(durations.clone());
+        simulation.replay(&Progress::new(simulation.spec().threads))?;
         drop(simulation);
         let durations = Arc::into_inner(durations).expect("the replay has ended");
         let mut classes = Classes::new();
@@ -185,7 +185,7 @@ impl Program {
 
     /// Returns the relative errors of run time and communication with these costs.
     fn errors(&self, costs: &[CallCost]) -> Result<(f64, f64), ValidationError> {
-        let validation = Validation::new(&Job { trace: self.path.clone(), ..self.job_with(costs) })?;
+        let validation = Validation::new(&RunSpec { trace: self.path.clone(), ..self.spec_with(costs) })?;
         let part = |error: f64, of: f64| if of > 0.0 { error / of } else { 0.0 };
         let (run_time, communication) = (&validation.run_time, &validation.communication);
         Ok((
@@ -245,7 +245,7 @@ fn fit(programs: &[&Program]) -> Result<Vec<CallCost>, ValidationError> {
                 points.push(CallPoint { bytes, weight, seconds: so_far + residual });
             }
         }
-        let protocol_changes_at = programs.first().map_or(0, |one| one.job.mpi.detached_below.get());
+        let protocol_changes_at = programs.first().map_or(0, |one| one.spec.mpi.detached_below.get());
         costs = points
             .into_iter()
             .filter(|(_, (count, ..))| *count >= ENOUGH_CALLS.1)

@@ -5,7 +5,7 @@
 
 use answers::{LinkGroup, Parameter};
 use pdes_core::{Progress, SimTime};
-use replay::{Job, Simulation};
+use replay::{RunSpec, Simulation};
 use serde::Serialize;
 
 use super::ValidationError;
@@ -24,8 +24,8 @@ pub struct Share {
     pub share: f64,
 }
 
-/// Returns the shares of the run time of a job, in descending order: one replay for each of three parameters; the rest is computation.
-pub(super) fn shares(job: &Job, run_time: SimTime) -> Result<Vec<Share>, ValidationError> {
+/// Returns the shares of a run's time, in descending order: one replay for each of three parameters; the rest is computation.
+pub(super) fn shares(spec: &RunSpec, run_time: SimTime) -> Result<Vec<Share>, ValidationError> {
     let changed = [
         (Parameter::Latency(LinkGroup::all()), "platform, network.latency_scale"),
         (Parameter::TimePerByte(LinkGroup::all()), "platform, network.bandwidth_scale"),
@@ -33,8 +33,8 @@ pub(super) fn shares(job: &Job, run_time: SimTime) -> Result<Vec<Share>, Validat
     ];
     let mut shares = Vec::new();
     for (parameter, key) in changed {
-        let simulation = Simulation::load(&parameter.scaled(job, 1.0 + STEP))?;
-        let outcome = simulation.replay(&Progress::new(job.threads))?;
+        let simulation = Simulation::load(&parameter.scaled(spec, 1.0 + STEP))?;
+        let outcome = simulation.replay(&Progress::new(spec.threads))?;
         let longer = outcome.simulated_time().as_secs_f64() / run_time.as_secs_f64();
         shares.push(Share { parameter: parameter.name(), key, share: (longer - 1.0) / STEP });
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::PlatformSource;
 use crate::programs::Program;
 use crate::simulation::{RunError, Simulation};
+use crate::spec::PlatformSource;
 
 /// Everything that must be the same for a run to resume from a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,51 +45,52 @@ impl RunIdentity {
     /// # Errors
     /// Returns an error if a file cannot be read any more.
     pub(crate) fn of(simulation: &Simulation) -> Result<Self, RunError> {
-        let (job, trace) = (simulation.job(), simulation.trace());
+        let (spec, trace) = (simulation.spec(), simulation.trace());
         let content = (trace.fingerprint()?, trace.ranks(), trace.actions());
-        let shown = format!("{} ({} ranks, {} actions)", job.trace.display(), trace.ranks(), trace.actions());
-        let platform = match &job.platform {
+        let shown =
+            format!("{} ({} ranks, {} actions)", spec.trace.display(), trace.ranks(), trace.actions());
+        let platform = match &spec.platform {
             PlatformSource::File(path) => {
                 std::fs::read(path).map_err(|source| super::CheckpointError::io(path, source))?
             }
             PlatformSource::Inline(description, _) => format!("{description:?}").into_bytes(),
         };
         let mut others = Vec::new();
-        for Program { job, trace, placement, .. } in simulation.programs().others() {
+        for Program { spec, trace, placement, .. } in simulation.programs().others() {
             others.push((
                 trace.fingerprint()?,
                 trace.ranks(),
                 trace.actions(),
                 placement,
-                &job.mpi,
-                job.start,
+                &spec.mpi,
+                spec.start,
             ));
         }
         Ok(Self(vec![
             IdentityPart::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
             IdentityPart::new("the trace", shown, format!("{content:?}").as_bytes()),
-            IdentityPart::new("the platform", &job.platform, &platform),
+            IdentityPart::new("the platform", &spec.platform, &platform),
             IdentityPart::new(
                 "the rule of routes",
-                serde_json::to_value(job.routing)
+                serde_json::to_value(spec.routing)
                     .ok()
                     .and_then(|name| Some(name.as_str()?.to_owned()))
                     .unwrap_or_default(),
-                format!("{:?}", job.routing).as_bytes(),
+                format!("{:?}", spec.routing).as_bytes(),
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
             IdentityPart::hashed("the other programs", &others),
-            IdentityPart::new("the network model", job.model.key, job.model.key.as_bytes()),
-            IdentityPart::hashed("[network]", &(&job.network, &job.link_scale, &job.platform_changes)),
-            IdentityPart::hashed("the changes of resources", &job.changes),
+            IdentityPart::new("the network model", spec.model.key, spec.model.key.as_bytes()),
+            IdentityPart::hashed("[network]", &(&spec.network, &spec.link_scale, &spec.platform_changes)),
+            IdentityPart::hashed("the changes of resources", &spec.changes),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
-            IdentityPart::hashed("[mpi] and [compute]", &job.mpi),
+            IdentityPart::hashed("[mpi] and [compute]", &spec.mpi),
             IdentityPart::new(
                 "analysis.waits",
                 simulation.analyses_waits(),
                 &[simulation.analyses_waits().into()],
             ),
-            IdentityPart::new("analysis.critical_path", job.critical_path, &[job.critical_path.into()]),
+            IdentityPart::new("analysis.critical_path", spec.critical_path, &[spec.critical_path.into()]),
             IdentityPart::new(
                 "engine.fast_forward",
                 simulation.fast_forwards(),
@@ -97,13 +98,13 @@ impl RunIdentity {
             ),
             IdentityPart::hashed(
                 "the timeline",
-                &job.timeline.as_ref().map(|plan| (plan.format.order(), &plan.excerpt)),
+                &spec.timeline.as_ref().map(|plan| (plan.format.order(), &plan.excerpt)),
             ),
-            IdentityPart::new("analysis.histograms", job.histograms, &[job.histograms.into()]),
+            IdentityPart::new("analysis.histograms", spec.histograms, &[spec.histograms.into()]),
             IdentityPart::new(
                 "analysis.matrix",
-                job.matrix_groups.map_or("none".to_owned(), |groups| format!("of {groups} groups at most")),
-                format!("{:?}", job.matrix_groups).as_bytes(),
+                spec.matrix_groups.map_or("none".to_owned(), |groups| format!("of {groups} groups at most")),
+                format!("{:?}", spec.matrix_groups).as_bytes(),
             ),
             IdentityPart::new(
                 "analysis.links",

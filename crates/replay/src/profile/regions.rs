@@ -41,7 +41,7 @@ pub struct RegionProfile {
     pub serial_s: f64,
     /// Part of that time spent in regions \[s\].
     pub busy_s: f64,
-    /// Time spent in each region \[s\]; used to [assign regions to processes](crate::Job::region_costs).
+    /// Time spent in each region \[s\]; used to [assign regions to processes](crate::RunSpec::region_costs).
     pub region_s: Vec<f64>,
     /// Latency of a token between two threads, of which one waits, measured on this machine \[s\].
     pub hop_s: f64,

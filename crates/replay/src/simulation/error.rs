@@ -32,7 +32,7 @@ pub enum RunError {
     /// The programs of a run have more ranks than can be numbered.
     #[error("the programs have more than {} ranks together", u32::MAX)]
     TooManyRanks,
-    /// The amounts of a trace are in another unit than those of the job's.
+    /// The amounts of a trace are in another unit than those of the run's.
     #[error(
         "{}: its amounts of computation count in another unit than those of the first program, whose trace.speed sets the \
          speed of all hosts: convert it (trace convert --speed)", trace.display()
@@ -47,7 +47,7 @@ pub enum RunError {
     /// The platform cannot be loaded.
     #[error("the platform: {0}")]
     Platform(#[from] PlatformFileError),
-    /// A resource cannot change as the job says.
+    /// A resource cannot change as the run says.
     #[error("the changes of resources: {0}")]
     Changes(#[from] ChangeError),
     /// The platform cannot be cut into regions.

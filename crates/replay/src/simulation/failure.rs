@@ -17,7 +17,7 @@ impl Simulation {
         let place = match program.trace.locate(error.rank, error.action) {
             Ok(location) => location.to_string(),
             // The text may have gone since it was read; the error itself still names rank and action.
-            Err(_) => program.job.trace.display().to_string(),
+            Err(_) => program.spec.trace.display().to_string(),
         };
         let advice = match error.kind {
             ReplayErrorKind::Truncated { .. } => any_source_advice(program),
@@ -54,12 +54,12 @@ impl Simulation {
 
 /// Returns what may help if messages and receives do not fit together and some rank receives from any source, in an order that
 /// need not be that of the recorded run.
-fn any_source_advice(Program { job, trace, .. }: &Program) -> Option<String> {
+fn any_source_advice(Program { spec, trace, .. }: &Program) -> Option<String> {
     if trace.grows() {
         return None;
     }
     let is_recorded = |rank| trace.with_rank(rank, RankTrace::any_sources_are_recorded).ok().flatten();
-    let reenacts = job.mpi.outcomes == Outcomes::Reenact;
+    let reenacts = spec.mpi.outcomes == Outcomes::Reenact;
     let ranks = (0..trace.ranks()).map(Rank::new);
     let mut receivers = ranks.filter_map(|rank| Some((rank, is_recorded(rank)?)));
     let (rank, is_recorded) = receivers.find(|(_, is_recorded)| reenacts || !is_recorded)?;

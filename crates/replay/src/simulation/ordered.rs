@@ -32,12 +32,12 @@ impl<'a> OrderedReplay<'a> {
 
     /// Returns the parameters of the network.
     pub fn parameters(&self) -> &'a NetworkParameters {
-        &self.simulation.job.network
+        &self.simulation.spec.network
     }
 
     /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
     pub fn model_parameters(&self) -> &'a toml::Table {
-        &self.simulation.job.model_parameters
+        &self.simulation.spec.model_parameters
     }
 
     /// Returns the epochs, which a model with epochs has.

@@ -44,7 +44,7 @@ pub struct ProgramOutcome {
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Results of the programs: first that of the job, then the [others](crate::Job::other_programs) in their order.
+    /// Results of the programs: first that of the run, then the [others](crate::RunSpec::other_programs) in their order.
     pub programs: Vec<ProgramOutcome>,
     /// Wall-clock time of the replay.
     pub replay_time: Duration,
@@ -84,12 +84,12 @@ impl ProgramOutcome {
 }
 
 impl Outcome {
-    /// Returns the result of the program of the job.
+    /// Returns the result of the first program of the run.
     pub fn program(&self) -> &ProgramOutcome {
         &self.programs[0]
     }
 
-    /// Returns the result of the program of the job alone.
+    /// Returns the result of the first program of the run alone.
     pub fn into_program(mut self) -> ProgramOutcome {
         self.programs.swap_remove(0)
     }

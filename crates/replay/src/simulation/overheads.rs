@@ -61,7 +61,7 @@ impl Simulation {
     /// Returns warnings about an outcome, which a user should know before trusting it, one sentence each.
     pub fn outcome_warnings(&self, outcome: &Outcome) -> Vec<String> {
         let all: f64 = ActionKind::ALL.into_iter().map(|kind| time(outcome, kind, |_, _| 0.0)).sum();
-        let charged = OVERHEADS.iter().filter(|overhead| (overhead.is_charged)(&self.job.mpi));
+        let charged = OVERHEADS.iter().filter(|overhead| (overhead.is_charged)(&self.spec.mpi));
         let doubtful = charged.filter_map(|overhead| {
             let cost: f64 = overhead.kinds.iter().map(|&kind| time(outcome, kind, waiting)).sum();
             (cost > DOUBTFUL_SHARE * all).then(|| self.describe_overhead(overhead, cost / all))
@@ -81,7 +81,7 @@ impl Simulation {
 
     /// Returns a warning about a timeline of a time in which nothing ran.
     fn window_warning(&self, outcome: &Outcome) -> Option<String> {
-        let plan = self.job.timeline.as_ref()?;
+        let plan = self.spec.timeline.as_ref()?;
         let (window, end) = (&plan.excerpt.window, outcome.simulated_time());
         let first = plan.excerpt.ranks.start;
         if window.start >= end && end > SimTime::ZERO {
@@ -103,7 +103,7 @@ impl Simulation {
 
     fn describe_overhead(&self, Overhead { name, key, kinds, .. }: &Overhead, share: f64) -> String {
         let is_poll = kinds.iter().any(|kind| [ActionKind::Test, ActionKind::Iprobe].contains(kind));
-        let growth = if is_poll && self.job.mpi.test_grows {
+        let growth = if is_poll && self.spec.mpi.test_grows {
             "; it grows with each failed poll, as in SimGrid: mpi.test_grows = false keeps it constant"
         } else {
             ""

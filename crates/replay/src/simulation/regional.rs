@@ -61,12 +61,12 @@ impl<'a> RegionalReplay<'a> {
 
     /// Returns the parameters of the network.
     pub fn parameters(&self) -> &'a NetworkParameters {
-        &self.simulation.job.network
+        &self.simulation.spec.network
     }
 
     /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
     pub fn model_parameters(&self) -> &'a toml::Table {
-        &self.simulation.job.model_parameters
+        &self.simulation.spec.model_parameters
     }
 
     /// Returns the region of each host.

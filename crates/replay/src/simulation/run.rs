@@ -65,13 +65,13 @@ impl Simulation {
                 ExecutionMode::Uncontended => self.run_uncontended(cluster, progress)?,
                 ExecutionMode::InTimeOrder => Some(self.run_in_order(started, progress)?),
                 ExecutionMode::Windows(window) => {
-                    let plan = self.window_plan(window, self.job.threads);
+                    let plan = self.window_plan(window, self.spec.threads);
                     self.run_by_regions(cluster, &plan, started, progress)?
                 }
                 ExecutionMode::Epochs | ExecutionMode::Regions => {
                     self.run_by_regions(cluster, self.region_plan(), started, progress)?
                 }
-                ExecutionMode::Schedule => unreachable!("a job is for traces"),
+                ExecutionMode::Schedule => unreachable!("a run has ranks"),
             }
         };
         let peaks = cluster.gather(peak_rss_bytes())?;
@@ -91,7 +91,7 @@ impl Simulation {
             if holds_all {
                 replay(self)
             } else {
-                replay(&Self::load(&self.job)?.with_stop(self.stop.clone()))
+                replay(&Self::load(&self.spec)?.with_stop(self.stop.clone()))
             }
         });
         agree(cluster, own.transpose())
@@ -111,7 +111,7 @@ impl Simulation {
         };
         // Tests that perturb the schedule are for regions.
         let (engine, is_on_trial) = (self.regional_engine(), self.jitter.is_none());
-        let mut checkpoints = self.job.checkpoints.as_ref();
+        let mut checkpoints = self.spec.checkpoints.as_ref();
         let done = self.forwarding(cluster, progress, |cluster, forwards| {
             let (plan, checkpoints) = ((plan, &blocks), checkpoints.take());
             self.run_regions(cluster, &engine, plan, (checkpoints, forwards), is_on_trial, progress)
@@ -121,7 +121,7 @@ impl Simulation {
             Err(RunError::Unordered(unordered)) => self.warn_sequential(unordered),
             Err(RunError::Futile) => tracing::warn!(
                 "messages share links with nearly all others, or are few: one thread is faster than {}",
-                self.job.threads
+                self.spec.threads
             ),
             // The checkpoint was written by a run in which regions had failed.
             Err(RunError::InTimeOrder) => {}
@@ -161,7 +161,7 @@ impl Simulation {
 
     /// Replays on one thread, in time order.
     fn run_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
-        let mut checkpoints = self.job.checkpoints.as_ref();
+        let mut checkpoints = self.spec.checkpoints.as_ref();
         self.forwarding(&mut Cluster::alone(), progress, |_, forwards| {
             let checkpoints = checkpoints.take();
             let replay = OrderedReplay { simulation: self, started, progress, forwards, checkpoints };
@@ -202,7 +202,7 @@ impl Simulation {
         progress: &Progress,
     ) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
-        let model = ContentionFree::new(&self.job.network);
+        let model = ContentionFree::new(&self.spec.network);
         let machine = |placement| ContentionFreeMachine::new(&self.platform, placement, model.clone());
         let machines: Vec<_> = self.programs.placements().map(machine).collect();
         let (me, members, lps) = (cluster.member(), cluster.members(), self.programs.lps());
@@ -212,7 +212,7 @@ impl Simulation {
         };
         let engine = self.engine(partition);
         let mine = engine.lps(me, members, lps);
-        let mut checkpoints = self.job.checkpoints.as_ref();
+        let mut checkpoints = self.spec.checkpoints.as_ref();
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.flat_map(|other| self.programs.first_lps(engine.lps(other, members, lps)));
         let elsewhere: Vec<LpId> = elsewhere.collect();
@@ -257,7 +257,7 @@ impl Simulation {
         let mut all: Vec<(u32, ServerUse)> = cluster.gather(own)?.into_iter().flatten().collect();
         all.sort_by_key(|(number, _)| *number);
         let all: Vec<ServerUse> = all.into_iter().map(|(_, server)| server).collect();
-        if let Some((plan, spool)) = self.job.timeline.as_ref().zip(spool) {
+        if let Some((plan, spool)) = self.spec.timeline.as_ref().zip(spool) {
             plan.add_servers(spool, &self.platform, &all);
         }
         Ok(all)
@@ -267,13 +267,13 @@ impl Simulation {
         let (_, rank) = self.programs.locate(lp);
         tracing::warn!(
             "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
-            self.job.threads
+            self.spec.threads
         );
     }
 
     /// Creates the machine of each program, with contention.
     pub(super) fn shared_machines(&self) -> Vec<SharedMachine<'_>> {
-        let machine = |placement| SharedMachine::new(&self.platform, placement, &self.job.network);
+        let machine = |placement| SharedMachine::new(&self.platform, placement, &self.spec.network);
         self.programs.placements().map(machine).collect()
     }
 
@@ -292,14 +292,14 @@ impl Simulation {
             let world = program
                 .replay(machine)
                 .with_breakdowns(self.analyses_waits())
-                .with_causes(self.job().causes)
-                .with_distributions(self.job.histograms)
-                .with_matrix(self.job.matrix_groups)
+                .with_causes(self.spec().causes)
+                .with_distributions(self.spec.histograms)
+                .with_matrix(self.spec.matrix_groups)
                 .with_recording(self.recording(spool).filter(|_| is_first))
                 .with_other_processes(program.ranks_of(elsewhere).collect());
-            let world = if self.job.region_times { world.with_region_times() } else { world };
+            let world = if self.spec.region_times { world.with_region_times() } else { world };
             let world = if stops_at_iterations { world.stopping_at_iterations() } else { world };
-            if self.job.critical_path { world.with_critical_paths(program.ranks_of(mine)) } else { world }
+            if self.spec.critical_path { world.with_critical_paths(program.ranks_of(mine)) } else { world }
         };
         self.programs.iter().zip(machines).map(world).collect()
     }
@@ -379,18 +379,18 @@ impl Simulation {
         cluster: &mut Cluster,
         works: &[bool],
     ) -> Result<RankAssignment, RunError> {
-        let threads = self.job.threads;
+        let threads = self.spec.threads;
         let workers = works.iter().filter(|works| **works).count() * threads;
         let spread = |partition: Partition| partition.spread_over(works, threads);
-        if self.job.partition == PartitionSource::Blocks || !self.programs.others().is_empty() {
+        if self.spec.partition == PartitionSource::Blocks || !self.programs.others().is_empty() {
             let partition = Partition::blocks(self.programs.lps(), workers);
             return Ok(RankAssignment { partition: spread(partition), cuts: None });
         }
         if cluster.members() == 1 {
-            let RankAssignment { partition, cuts } = self.job.partition.assign(self.trace(), workers)?;
+            let RankAssignment { partition, cuts } = self.spec.partition.assign(self.trace(), workers)?;
             return Ok(RankAssignment { partition: spread(partition), cuts });
         }
-        let own = (cluster.member() == 0).then(|| self.job.partition.assign(self.trace(), workers));
+        let own = (cluster.member() == 0).then(|| self.spec.partition.assign(self.trace(), workers));
         let own = agree(cluster, own.transpose().map_err(RunError::from))?;
         let owners = own.as_ref().map(|RankAssignment { partition, .. }| {
             (0..self.programs.lps()).map(|lp| partition.worker(LpId::new(lp)) as u32).collect::<Vec<_>>()

@@ -18,9 +18,9 @@ impl Simulation {
         warnings.extend(self.trace_warnings.get_or_init(|| self.warnings_of_traces()).iter().cloned());
         warnings.extend(self.memory_warning());
         if let Some((bandwidth, latency)) = self.first_route() {
-            warnings.extend(self.job.preset.mismatches(bandwidth, latency));
+            warnings.extend(self.spec.preset.mismatches(bandwidth, latency));
         }
-        warnings.extend(self.job.replaced_factors.iter().cloned());
+        warnings.extend(self.spec.replaced_factors.iter().cloned());
         warnings.extend(self.factors_warning());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
@@ -36,8 +36,8 @@ impl Simulation {
                 network;
             (latency_factor.clone(), bandwidth_factor.clone(), *tcp_gamma, *cross_traffic)
         };
-        let differs = of(&self.job.network) != of(&NetworkParameters::preset(Preset::Raw));
-        let model = self.job.model;
+        let differs = of(&self.spec.network) != of(&NetworkParameters::preset(Preset::Raw));
+        let model = self.spec.model;
         (differs && !self.network().capabilities.factors).then(|| {
             format!(
                 "the model {model:?} takes links as they are written: factors of latency and rate, TCP window and cross traffic of \
@@ -46,11 +46,11 @@ impl Simulation {
         })
     }
 
-    /// Returns warnings about the traces of all programs; those about another program than that of the job name its trace.
+    /// Returns warnings about the traces of all programs; those about another program than that of the run name its trace.
     fn warnings_of_traces(&self) -> Vec<String> {
         let of_others = self.programs.others().iter().flat_map(|program| {
             let warnings = self.warnings_of_trace(&program.trace).into_iter();
-            warnings.map(|warning| format!("{}: {warning}", program.job.trace.display()))
+            warnings.map(|warning| format!("{}: {warning}", program.spec.trace.display()))
         });
         self.warnings_of_trace(self.trace()).into_iter().chain(of_others).collect()
     }
@@ -72,7 +72,7 @@ impl Simulation {
     fn describe(&self, feature: Feature, why: &Obstacle) -> String {
         match feature {
             Feature::Threads => {
-                let (model, threads) = (self.job.model, self.job.threads);
+                let (model, threads) = (self.spec.model, self.spec.threads);
                 let advice = match model.with_epochs {
                     // No other setting helps files.
                     _ if self.uses_storage() => String::new(),
@@ -102,7 +102,7 @@ impl Simulation {
 
     /// Returns a warning if traffic with the memory is given, and has no effect for ranks on hosts without a memory bandwidth.
     fn memory_warning(&self) -> Option<String> {
-        let Parameters { bytes_per_flop, region_bytes_per_flop, .. } = &self.job.mpi;
+        let Parameters { bytes_per_flop, region_bytes_per_flop, .. } = &self.spec.mpi;
         let key = match *bytes_per_flop > 0.0 {
             true => "bytes_per_flop",
             false if region_bytes_per_flop.values().any(|traffic| *traffic > 0.0) => "region_bytes_per_flop",
@@ -120,7 +120,7 @@ impl Simulation {
 
     /// Returns a warning about threads for which there are no cores, if there are any.
     fn surplus_threads_warning(&self) -> Option<String> {
-        let (threads, cores) = (self.surplus_threads?, self.job.threads);
+        let (threads, cores) = (self.surplus_threads?, self.spec.threads);
         Some(format!(
             "{} for {}: {cores} of them work, because threads without a core delay all others (affinity and control groups count); \
              parallel.oversubscribe = true lets all work",
@@ -137,15 +137,15 @@ impl Simulation {
         let cores = count(host.cores.into(), "core");
         let effect = match self.network().capabilities.cores {
             true => "computations at the same time share cores".to_owned(),
-            false => format!("the model {:?} gives each rank a core of its own", self.job.model.key),
+            false => format!("the model {:?} gives each rank a core of its own", self.spec.model.key),
         };
-        let cause = match &self.job.hosts {
+        let cause = match &self.spec.hosts {
             Some(_) => String::new(),
             None if self.programs.others().is_empty() => format!(
                 ": {} for {}, platform.placement = {:?}; take a larger platform, or choose hosts with platform.hosts",
                 count(self.programs.lps().into(), "rank"),
                 count(hosts as u64, "host"),
-                self.job.placement.name()
+                self.spec.placement.name()
             ),
             None => String::new(),
         };

@@ -19,12 +19,12 @@ use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::platforms::{PlatformFileError, read_platform};
 use crate::presets::NetworkPreset;
-use crate::programs::ProgramJob;
+use crate::programs::ProgramSpec;
 use crate::timeline::TimelinePlan;
 
 /// A run with every option resolved.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct RunSpec {
     /// Path of the trace.
     pub trace: PathBuf,
     /// Program in code in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
@@ -36,7 +36,7 @@ pub struct Job {
     /// Speed of the machine on which the program ran [flop/s]; by default the rate at which the trace counts times.
     pub trace_speed: Option<f64>,
     /// Programs that run beside the one of this trace, on the same platform.
-    pub other_programs: Vec<ProgramJob>,
+    pub other_programs: Vec<ProgramSpec>,
     /// The platform.
     pub platform: PlatformSource,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -108,8 +108,8 @@ pub struct Job {
     pub profile: Option<PathBuf>,
 }
 
-impl Job {
-    /// Creates the job of a trace on a platform with a preset: exact contention on one thread, with ranks in blocks.
+impl RunSpec {
+    /// Creates the specification of the replay of a trace on a platform with a preset: exact contention on one thread, with ranks in blocks.
     pub fn new(trace: impl Into<PathBuf>, platform: PlatformSource, preset: &'static NetworkPreset) -> Self {
         Self {
             trace: trace.into(),
@@ -156,8 +156,8 @@ impl Job {
     }
 
     /// Returns the program of the trace alone.
-    pub(crate) fn program(&self) -> ProgramJob {
-        ProgramJob {
+    pub(crate) fn program(&self) -> ProgramSpec {
+        ProgramSpec {
             trace: self.trace.clone(),
             code: self.code.clone(),
             ranks: self.ranks,
@@ -169,7 +169,7 @@ impl Job {
         }
     }
 
-    /// Returns the job for a program in code, in place of the trace.
+    /// Returns the specification with a program in code in place of the trace.
     pub fn with_code(&self, code: CodeProgram) -> Self {
         Self { trace: code.name().to_path_buf(), code: Some(code), ..self.clone() }
     }
@@ -185,7 +185,7 @@ impl Job {
         }
     }
 
-    /// Returns the platform of the job, with its changes.
+    /// Returns the platform of the run, with its changes.
     ///
     /// # Errors
     /// Returns an error if the platform cannot be read.
@@ -195,7 +195,7 @@ impl Job {
         Ok(platform)
     }
 
-    /// Returns the platform before the changes of the job.
+    /// Returns the platform before the changes of the run.
     pub(crate) fn read_platform(&self) -> Result<Platform, PlatformFileError> {
         let mut platform = match &self.platform {
             PlatformSource::File(path) => read_platform(path)?,
@@ -217,7 +217,7 @@ impl Job {
         self.trace_speed.zip(rate).map_or(1.0, |(speed, rate)| speed / rate)
     }
 
-    /// Returns the job on an ideal network: messages and calls take no time, computations as long as they take alone.
+    /// Returns the specification on an ideal network: messages and calls take no time, computations as long as they take alone.
     pub fn on_ideal_network(&self) -> Self {
         let of_hosts = self.changes.iter().filter(|change| change.resource.link().is_none());
         let polling = Polling { test: Some(SimDuration::ZERO), grows: None, iprobe: Some(SimDuration::ZERO) };
@@ -247,7 +247,7 @@ impl Job {
         }
     }
 
-    /// Returns the job without files that it writes beside its result.
+    /// Returns the specification without files that it writes beside its result.
     pub fn without_outputs(&self) -> Self {
         Self { checkpoints: None, timeline: None, report: None, profile: None, ..self.clone() }
     }
@@ -309,7 +309,7 @@ impl PlatformChange for LinkScale {
 ///
 /// # Laws
 /// The change depends on nothing but itself and the platform. Equal texts of [`Debug`](fmt::Debug) are equal changes: processes compare their
-/// jobs by them, and checkpoints those of their runs.
+/// specifications by them, and checkpoints those of their runs.
 pub trait PlatformChange: fmt::Debug + Send + Sync {
     /// Changes a platform.
     fn apply(&self, platform: &mut Platform);
