@@ -120,3 +120,47 @@ fn ranks_fill_hosts() {
         .code(MISUSE)
         .stderr(contains("which says where each rank runs"));
 }
+
+/// `-` is standard input, for traces of each form and for configurations; `--json` prints JSON.
+#[test]
+fn inputs_come_from_stdin_and_results_go_to_scripts() {
+    let folder = folder();
+    let text = "0 init\n1 init\n0 compute 1e6\n0 send 1 0 984\n1 recv 0 0 984\n";
+    let trace = folder.write("trace.txt", text);
+    let archive = folder.path("trace.pdt");
+    command().args(["trace", "convert", "-", "-o"]).arg(&archive).write_stdin(text).assert().code(DONE);
+    let json = |command: &mut assert_cmd::Command, input: Vec<u8>| -> serde_json::Value {
+        let assert = command.write_stdin(input).assert().code(DONE);
+        serde_json::from_slice(&assert.get_output().stdout).unwrap()
+    };
+    let read = |path: &std::path::Path| std::fs::read(path).unwrap();
+    for input in [&trace, &archive] {
+        let info = json(command().args(["trace", "info", "-", "--json"]), read(input));
+        assert_eq!((&info["messages"], &info["by_kind"]["compute"]), (&1.into(), &1.into()));
+        let report =
+            json(command().args(["-", "--json", "--platform"]).arg(folder.path("fast.toml")), read(input));
+        assert_eq!(report["ranks"], 2);
+        assert_eq!(report["simulated_time_s"], 0.001_002_02);
+    }
+    let config = format!(
+        "[trace]\npath = '{}'\n[platform]\nfile = '{}'\n",
+        trace.display(),
+        folder.path("fast.toml").display()
+    );
+    let report = json(command().args(["run", "--config", "-", "--json"]), config.clone().into_bytes());
+    assert_eq!(report["simulated_time_s"], 0.001_002_02);
+    let run = folder.write("run.toml", &config);
+    let diagnosis = json(command().arg("diagnose").arg(&run).arg("--json"), Vec::new());
+    assert_eq!(diagnosis["pop"]["ranks"], 2);
+    let mut show = command();
+    show.args(["platform", "show", "--json", "--route", "node-0", "node-1"]).arg(folder.path("fast.toml"));
+    let platform = json(&mut show, Vec::new());
+    assert_eq!((&platform["hosts"], &platform["cores"]), (&2.into(), &8.into()));
+    assert_eq!(platform["route"]["links"].as_array().unwrap().len(), 2);
+    command()
+        .args(["trace", "info", "-"])
+        .write_stdin("")
+        .assert()
+        .failure()
+        .stderr(contains("no line with an action"));
+}

@@ -147,3 +147,19 @@ fn the_sweep_of_the_documentation() {
     let documented = std::fs::read_to_string(repository().join("docs/sweeps.md")).unwrap();
     assert!(documented.contains("{ label = \"dragonfly\", cost = 38, platform.file"));
 }
+
+#[test]
+fn results_are_json_for_scripts() {
+    let folder = folder(
+        "config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 1000]\ntrace.path = ['trace.txt', 'none.txt']\n",
+    );
+    let assert = sweep(&folder).arg("--json").assert().code(FAILED);
+    let rows: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 4);
+    assert_eq!(rows[2]["values"]["network.latency_factor"], "1000");
+    assert_eq!(
+        (&rows[2]["result"]["simulated_time_ps"], &rows[2]["error"]),
+        (&3_001_000_000_u64.into(), &serde_json::Value::Null)
+    );
+    assert!(rows[1]["result"].is_null() && rows[1]["error"].as_str().unwrap().contains("none.txt"));
+}

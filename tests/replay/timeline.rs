@@ -230,6 +230,28 @@ fn timelines_do_not_change_results() {
     }
 }
 
+/// What is said before a run holds after it: of LU, whose messages are all outside of collective operations.
+#[test]
+fn the_size_is_estimated_before_the_run() {
+    let folder = Folder::new();
+    let trace = folder.path("lu.pdt");
+    let arguments = ["trace", "generate", "npb-lu", "--class", "S", "--ranks", "8", "--steps", "5", "-o"];
+    command().args(arguments).arg(&trace).assert().code(DONE);
+    for (file, ranks) in
+        [("run.json", "0..8"), ("run.json.gz", "0..8"), ("run.csv", "2..4"), ("run.trace", "0..4")]
+    {
+        let simulation = simulation_of(&trace, &folder.path(file), &[&format!("timeline.ranks='{ranks}'")]);
+        let estimate = simulation.timeline_estimate().unwrap().unwrap();
+        let written = replay(&simulation).program().timeline.unwrap();
+        assert_eq!(estimate.messages, written.messages, "{file}");
+        let shares = [estimate.states as f64 / written.states as f64, estimate.bytes / written.bytes as f64];
+        assert!(shares.iter().all(|share| (0.5..2.0).contains(share)), "{file}: {estimate:?}, {written:?}");
+    }
+    let mut run = command();
+    run.arg(&trace).arg("--platform").arg(committed_platform("fattree-hdr.toml")).arg("--timeline");
+    run.arg(folder.path("run.json")).assert().code(DONE).stderr(contains("the timeline will have at most"));
+}
+
 #[test]
 fn the_command_writes_a_timeline() {
     let folder = Folder::new();

@@ -42,8 +42,11 @@ pub struct FileConflict {
 }
 
 impl FileRoles {
-    /// Adds a file that the command reads.
+    /// Adds a file that the command reads; `-` is standard input, which nothing is written to.
     pub fn input(&mut self, role: &str, path: &Path) {
+        if path == Path::new("-") {
+            return;
+        }
         self.inputs.push(FileRole { role: role.to_owned(), path: path.to_path_buf() });
     }
 

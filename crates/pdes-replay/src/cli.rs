@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod run;
 mod schema;
+mod stdin;
 mod summary;
 mod sweep;
 mod timeline;

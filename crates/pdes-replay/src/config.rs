@@ -130,7 +130,11 @@ impl Config {
             let found = file_kind::recognize(path).filter(|kind| *kind != file_kind::CONFIGURATION)?;
             Some(ConfigError::OtherFile { path: path.to_owned(), found })
         };
-        let text = std::fs::read_to_string(path)
+        let read = || match path == Path::new("-") {
+            true => std::io::read_to_string(std::io::stdin()),
+            false => std::fs::read_to_string(path),
+        };
+        let text = read()
             .map_err(|source| other().unwrap_or(ConfigError::Read { path: path.to_owned(), source }))?;
         let file_error = |error: toml::de::Error| {
             let message = error.to_string().trim_end().to_owned();

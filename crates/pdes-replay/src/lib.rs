@@ -63,8 +63,8 @@ pub use replay::{
     PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome,
     ProgramSpec, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
     RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec, ServerUse,
-    SharedMachine, Simulation, StopHandle, TimelineError, TimelineFormat, TimelinePlan, TimelineSummary,
-    WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
+    SharedMachine, Simulation, StopHandle, TimelineError, TimelineEstimate, TimelineFormat, TimelinePlan,
+    TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,

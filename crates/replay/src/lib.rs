@@ -69,4 +69,4 @@ pub use simulation::{
     ServerUse, Simulation, peak_rss_bytes,
 };
 pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};
-pub use timeline::TimelinePlan;
+pub use timeline::{TimelineEstimate, TimelinePlan};

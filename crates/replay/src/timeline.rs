@@ -13,7 +13,7 @@ use netmodel::Platform;
 use netmodel::storage::Series;
 use pdes_core::{Cluster, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{RankTrace, Trace, TraceError};
+use trace_mmap::{PairTraffic, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::CheckpointPlan;
 use crate::simulation::{RunError, ServerUse, Simulation, agree};
@@ -64,6 +64,7 @@ impl TimelinePlan {
 
     /// Writes the events of a run on one process.
     fn write(&self, spool: &Spool, trace: &Trace) -> Result<Summary, RunError> {
+        tracing::info!("sorting and writing the timeline {}", self.path.display());
         let mut sorted = spool.finish()?;
         let mut writer = self.writer(sorted.ranks(), trace)?;
         sorted.counters().iter().try_for_each(|counter| writer.write_counter(counter))?;
@@ -102,6 +103,7 @@ impl TimelinePlan {
         trace: &Trace,
         cluster: &mut Cluster,
     ) -> Result<Writer, RunError> {
+        tracing::info!("merging the timeline {} from {} processes", self.path.display(), cluster.members());
         let mut writer = self.writer(ranks, trace)?;
         let members = cluster.members();
         let mut merge = Merge::new(ProcessStreams { own, cluster }, members)?;
@@ -141,7 +143,41 @@ fn rates(series: &Series, window: &Range<SimTime>) -> Vec<(SimTime, f64)> {
     values
 }
 
+/// Size of a timeline that is not yet written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimelineEstimate {
+    /// Number of states.
+    pub states: u64,
+    /// Number of messages, without those inside collective operations.
+    pub messages: u64,
+    /// Size of its files \[B\].
+    pub bytes: f64,
+}
+
 impl Simulation {
+    /// Returns the size that the timeline of this run will have at most, about, if one is requested: a state for each action of its ranks, and the
+    /// messages from them and to them, whatever the window of time. The cost is linear in the pairs of ranks that send messages; text is read as
+    /// a whole.
+    ///
+    /// # Errors
+    /// Fails if the trace is damaged.
+    pub fn timeline_estimate(&self) -> Result<Option<TimelineEstimate>, RunError> {
+        let Some(plan) = &self.spec().timeline else { return Ok(None) };
+        let (trace, excerpt) = (self.trace(), &plan.excerpt);
+        let included = excerpt.ranks.end.min(trace.ranks()).saturating_sub(excerpt.ranks.start);
+        let states =
+            (u128::from(trace.actions()) * u128::from(included) / u128::from(trace.ranks().max(1))) as u64;
+        let pairs = PairTraffic::all(trace).map_err(TraceError::from)?;
+        let is_shown = |pair: &&PairTraffic| excerpt.includes(pair.from) || excerpt.includes(pair.to);
+        let messages = pairs.iter().filter(is_shown).map(|pair| pair.messages).sum();
+        let (state, message) = plan.format.event_bytes(&plan.path);
+        Ok(Some(TimelineEstimate {
+            states,
+            messages,
+            bytes: states as f64 * state + messages as f64 * message,
+        }))
+    }
+
     /// Creates the spool that collects the events of this process, if a timeline is requested.
     pub(crate) fn spool(&self) -> Option<Spool> {
         let spec = self.spec();

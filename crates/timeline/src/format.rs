@@ -58,6 +58,18 @@ impl Format {
         Self::ALL.into_iter().find(is_of)
     }
 
+    /// Returns the typical sizes of a state and of a message in a file of this name \[B\], as in a timeline of NPB LU class S on 16 ranks.
+    pub fn event_bytes(self, path: &Path) -> (f64, f64) {
+        match self {
+            Self::Chrome if path.extension().is_some_and(|extension| extension == "gz") => (13.0, 55.0),
+            Self::Chrome => (110.0, 440.0),
+            Self::Csv => (31.0, 35.0),
+            Self::Paje => (45.0, 85.0),
+            Self::Parquet => (2.6, 1.3),
+            Self::Otf2 => (10.0, 22.0),
+        }
+    }
+
     /// Returns true if the program was built with the format.
     pub fn is_built(self) -> bool {
         match self {

@@ -1,19 +1,18 @@
 //! The common part of the commands that answer questions: a run, files for the answer, and the known error of the model.
 
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use answers::{Answer, Caveat};
 use anyhow::{Context, Result};
 use clap::Args;
-use outputs::FileRoles;
+use outputs::{FileRoles, is_stdout};
 use pdes_core::Cluster;
 use pdes_replay::{Config, available_threads};
 
 use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
-use super::{Misuse, check_suffix, files, goal, large_pages, require_pictures, run};
+use super::{Misuse, check_suffix, files, goal, large_pages, require_pictures, run, summary};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArguments {
@@ -28,8 +27,8 @@ pub(crate) struct AnswerArguments {
     /// Comparison with measured times (pdes-replay validate --report), whose error the answer tells.
     #[arg(long, value_name = "FILE")]
     validation: Option<PathBuf>,
-    /// File for the answer (JSON).
-    #[arg(long, value_name = "FILE")]
+    /// File for the answer (JSON); without a name stdout, and the text goes to stderr.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// File for the answer as a page (HTML).
     #[arg(long, value_name = "FILE")]
@@ -81,7 +80,8 @@ impl AnswerArguments {
         if !quiet {
             let mut text = String::new();
             answer.write_text(&mut text)?;
-            std::io::stdout().lock().write_all(text.as_bytes())?;
+            let outputs = [&self.json, &self.page];
+            summary::write(&text, outputs.into_iter().flatten().any(|path| is_stdout(path)))?;
         }
         Ok(())
     }

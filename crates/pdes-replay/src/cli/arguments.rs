@@ -4,12 +4,13 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use netmodel::quantity::Speed;
 use pdes_replay::{MODELS, Model};
 use serde::Deserialize;
 
-use super::Misuse;
+use super::{Misuse, stdin};
 
 /// Replays a trace of an MPI program on a model of a machine, and predicts how long the program would run there.
 #[derive(Debug, Parser)]
@@ -21,8 +22,8 @@ use super::Misuse;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Configuration, if its name ends in .toml, or else a trace.
-    #[arg(value_name = "CONFIG|TRACE")]
+    /// Configuration, if its name ends in .toml, or else a trace; - is a trace on standard input.
+    #[arg(value_name = "CONFIG|TRACE", value_parser = input())]
     pub(crate) input: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
@@ -138,7 +139,8 @@ pub(crate) enum Command {
 pub(crate) enum TraceCommand {
     /// Converts a trace of any format to an archive (.pdt), or to a GOAL schedule (.goal).
     Convert {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
         /// Archive that is written, or schedule if it ends in .goal.
         #[arg(short, long, value_name = "FILE")]
@@ -161,22 +163,29 @@ pub(crate) enum TraceCommand {
     },
     /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
     Info {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Checks checksums, channels, collectives and requests; exits with 1 if there is an error.
     Check {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
     },
     /// Finds what is suspicious in a trace, though a replay takes it: lost ends, gaps, computations without a unit, and so on.
     Lint {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
     },
     /// Writes a trace as text: a directory of rank files.
     Dump {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
         /// Directory; without it the merged text goes to stdout.
         #[arg(short, long, value_name = "DIR")]
@@ -184,7 +193,8 @@ pub(crate) enum TraceCommand {
     },
     /// Writes a part of a trace to an archive: some ranks, or the first iterations of the main loop.
     Cut {
-        /// Trace; a folded archive is cut by its structure, without reading actions.
+        /// Trace; a folded archive is cut by its structure, without reading actions. - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
         /// Archive of the part.
         #[arg(short, long, value_name = "FILE")]
@@ -198,7 +208,8 @@ pub(crate) enum TraceCommand {
     },
     /// Writes the trace of a program as a hypothesis changes it to an archive.
     Transform {
-        /// Trace of any format.
+        /// Trace of any format; - is standard input.
+        #[arg(value_parser = input())]
         trace: PathBuf,
         /// Archive of the transformed program.
         #[arg(short, long, value_name = "FILE")]
@@ -221,6 +232,11 @@ pub(crate) enum TraceCommand {
     Gather(super::trace::acquire::GatherArguments),
 }
 
+/// Parses the name of a file that is read; `-` is standard input.
+pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| if path == Path::new("-") { stdin::spool() } else { Ok(path) })
+}
+
 /// Content of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceFormat {
@@ -239,8 +255,8 @@ pub(crate) enum TracerCommand {
 /// A replay with its input as an argument.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommand {
-    /// Configuration, if its name ends in .toml, or else a trace.
-    #[arg(value_name = "CONFIG|TRACE")]
+    /// Configuration, if its name ends in .toml, or else a trace; - is a trace on standard input.
+    #[arg(value_name = "CONFIG|TRACE", value_parser = input())]
     input: Option<PathBuf>,
     #[command(flatten)]
     run: RunArguments,
@@ -267,12 +283,12 @@ pub(crate) fn with_input(mut run: RunArguments, input: Option<&Path>) -> Result<
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArguments {
-    /// Configuration of the run (TOML).
+    /// Configuration of the run (TOML); - is standard input.
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) config: Option<PathBuf>,
     /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst; or a Paraver trace (.prv). With
-    /// --model loggops a GOAL schedule.
-    #[arg(long, value_name = "PATH", help_heading = "Input")]
+    /// --model loggops a GOAL schedule. - is standard input.
+    #[arg(long, value_name = "PATH", value_parser = input(), help_heading = "Input")]
     pub(crate) trace: Option<PathBuf>,
     /// Speed of the machine on which the program of the trace ran, such as 3Gf or 3e9 (flop/s): computations take the recorded times on
     /// hosts of this speed.
@@ -301,6 +317,9 @@ pub(crate) struct RunArguments {
     /// File for the report (JSON).
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+    /// Prints the report (JSON) in place of the summary, as --report - does.
+    #[arg(long, conflicts_with = "report", help_heading = "Output")]
+    pub(crate) json: bool,
     /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) profile: Option<PathBuf>,
@@ -314,8 +333,8 @@ pub(crate) struct ReplayFlags {
     /// Configuration of the run (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Trace of the program, of any format.
-    #[arg(long, value_name = "PATH")]
+    /// Trace of the program, of any format; - is standard input.
+    #[arg(long, value_name = "PATH", value_parser = input())]
     trace: Option<PathBuf>,
     /// Platform: SimGrid XML or TOML.
     #[arg(long, value_name = "FILE")]
@@ -368,6 +387,9 @@ pub(crate) struct SweepArguments {
     /// Repeats all runs, including those with results in the directory.
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Prints the results as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Adds to a description that this program was built without pictures, if it was.
@@ -394,6 +416,9 @@ pub(crate) enum PlatformCommand {
         /// Two hosts whose route is printed.
         #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
         route: Option<Vec<String>>,
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Reads a platform and follows its routes; exits with 1 if there is an error.
     Check {

@@ -1,18 +1,17 @@
 //! The command that diagnoses a run: efficiencies, problems, and what mending them would gain.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use outputs::FileRoles;
+use outputs::{FileRoles, is_stdout};
 use pdes_core::Cluster;
 use pdes_replay::{Config, Diagnosis, DiagnosisError, Pop, Problem, Rule, RuleError, RunSpec};
 use trace_mmap::LoadOptions;
 
 use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
-use super::{Misuse, check_suffix, explain, files, goal, large_pages, require_pictures, run};
+use super::{Misuse, check_suffix, explain, files, goal, large_pages, require_pictures, run, summary};
 
 /// Name that stands for any problem.
 const ANY_PROBLEM: &str = "problem";
@@ -32,8 +31,8 @@ pub(crate) struct DiagnoseArguments {
     /// Replays the hypothesis of each problem, and prints how much time the program would save.
     #[arg(long)]
     gain: bool,
-    /// File for the diagnosis (JSON).
-    #[arg(long, value_name = "FILE")]
+    /// File for the diagnosis (JSON); without a name stdout, and the text goes to stderr.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// File for the efficiencies as TALP writes them (JSON), for TALP-Pages.
     #[arg(long, value_name = "FILE")]
@@ -210,7 +209,8 @@ fn finish(
     if !quiet {
         let mut text = String::new();
         diagnosis.write_text(&mut text)?;
-        std::io::stdout().lock().write_all(text.as_bytes())?;
+        let outputs = [&arguments.json, &arguments.talp, &arguments.page];
+        summary::write(&text, outputs.into_iter().flatten().any(|path| is_stdout(path)))?;
     }
     check_limits(&arguments.fail_on, &diagnosis)
 }

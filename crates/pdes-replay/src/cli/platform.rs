@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use figures::quantity::metric;
 use netmodel::measures::Measures;
-use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Preset, Sharing};
+use netmodel::{ContentionFree, HostId, LinkId, NetworkParameters, Platform, Preset, Sharing};
 use pdes_replay::read_platform;
+use serde_json::{Value, json};
 
 use super::Misuse;
 use super::arguments::PlatformCommand;
@@ -16,7 +17,7 @@ use super::arguments::PlatformCommand;
 /// Runs one of the platform commands.
 pub(crate) fn run(command: &PlatformCommand) -> Result<()> {
     let text = match command {
-        PlatformCommand::Show { platform, route } => show(platform, route.as_deref())?,
+        PlatformCommand::Show { platform, route, json } => show(platform, route.as_deref(), *json)?,
         PlatformCommand::Check { platform } => check(platform)?,
     };
     std::io::stdout().lock().write_all(text.as_bytes())?;
@@ -29,15 +30,59 @@ fn load(path: &Path) -> Result<Platform> {
     Ok(platform)
 }
 
-fn show(path: &Path, route: Option<&[String]>) -> Result<String> {
+fn show(path: &Path, route: Option<&[String]>, as_json: bool) -> Result<String> {
     let platform = load(path)?;
+    let ends = match route {
+        Some([from, to]) => Some((host(&platform, from)?, host(&platform, to)?)),
+        _ => None,
+    };
+    if as_json {
+        let route = ends.map(|(from, to)| route_json(&platform, from, to)).transpose()?;
+        return Ok(serde_json::to_string_pretty(&to_json(&platform, route))? + "\n");
+    }
     let mut text = String::new();
     describe(&platform, &mut text)?;
-    if let Some([from, to]) = route {
+    if let Some((from, to)) = ends {
         writeln!(text)?;
-        describe_route(&platform, host(&platform, from)?, host(&platform, to)?, &mut text)?;
+        describe_route(&platform, from, to, &mut text)?;
     }
     Ok(text)
+}
+
+/// Describes a platform as JSON: times in seconds, bandwidths in bytes per second, speeds in flops per second.
+fn to_json(platform: &Platform, route: Option<Value>) -> Value {
+    let Measures { hosts, links, diameter, bisection } = Measures::of(platform);
+    let speeds = || platform.hosts().iter().map(|host| host.speed);
+    let (slowest, fastest) = (speeds().reduce(f64::min), speeds().reduce(f64::max));
+    json!({
+        "topology": platform.topology().to_string(),
+        "hosts": hosts,
+        "cores": platform.hosts().iter().map(|host| u64::from(host.cores)).sum::<u64>(),
+        "slowest_flops_per_s": slowest,
+        "fastest_flops_per_s": fastest,
+        "links": links,
+        "diameter_links": diameter.links,
+        "diameter_latency_s": diameter.latency,
+        "followed": diameter.coverage.to_string(),
+        "pairs_without_route": diameter.missing,
+        "bisection_bytes_per_s": bisection,
+        "route": route,
+    })
+}
+
+/// Describes the links of a route as JSON.
+fn route_json(platform: &Platform, from: HostId, to: HostId) -> Result<Value> {
+    let mut links = Vec::new();
+    platform.route(from, to, &mut links)?;
+    let link = |&link: &LinkId| {
+        let link = platform.link(link);
+        json!({ "name": link.name, "bandwidth_bytes_per_s": link.bandwidth, "latency_s": link.latency, "is_shared": link.sharing == Sharing::Shared })
+    };
+    Ok(json!({
+        "from": platform.host(from).name,
+        "to": platform.host(to).name,
+        "links": links.iter().map(link).collect::<Vec<_>>(),
+    }))
 }
 
 fn check(path: &Path) -> Result<String> {

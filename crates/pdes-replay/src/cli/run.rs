@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     let checked = execution.check().map_err(|why| Misuse(why.to_string()).into());
     agree(cluster, if is_first { checked } else { Ok(()) })?;
     log_start(&simulation, &execution, processes);
+    agree(cluster, if is_first { timeline::log_estimate(&simulation).map_err(Into::into) } else { Ok(()) })?;
     let simulation = stop_at_signals(simulation)?;
     let outcome = replay(&simulation, |counters| simulation.run(cluster, counters))?;
     let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
@@ -185,6 +186,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
         ("--every", "checkpoint", "every", text(&arguments.every)),
         ("--resume", "checkpoint", "resume", arguments.resume.then_some(true.into())),
         ("--report", "output", "report", path(&arguments.report)),
+        ("--json", "output", "report", arguments.json.then(|| "-".into())),
         ("--profile", "output", "profile", path(&arguments.profile)),
     ];
     for (flag, section, key, value) in flags.into_iter().chain(arguments.timeline.flags()) {

@@ -1,5 +1,6 @@
 //! The command that runs sweeps.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -7,7 +8,8 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use outputs::{AtomicFile, FileRoles};
-use pdes_replay::{Sweep, SweepResults, available_threads, write_csv};
+use pdes_replay::{Sweep, SweepResults, SweepRow, available_threads, write_csv};
+use serde_json::{Value, json};
 
 use super::arguments::SweepArguments;
 use super::{Misuse, explain, large_pages, progress, require_pictures};
@@ -46,7 +48,10 @@ pub(crate) fn run(arguments: &SweepArguments, quiet: bool) -> Result<()> {
         tracing::info!("{} of them had been done before (--fresh runs all again)", results.resumed);
     }
     write(&results, arguments)?;
-    if !quiet {
+    if arguments.json {
+        let rows: Vec<Value> = results.rows.iter().map(|row| row_json(&results, row)).collect();
+        std::io::stdout().lock().write_all((serde_json::to_string_pretty(&rows)? + "\n").as_bytes())?;
+    } else if !quiet {
         print(&results)?;
     }
     match results.failures() {
@@ -96,6 +101,13 @@ fn write_file(path: &Path, content: impl FnOnce(&mut AtomicFile) -> Result<()>) 
         Ok(file.commit().map(drop)?)
     };
     write().with_context(|| path.display().to_string())
+}
+
+/// Describes a run as JSON: the values of the axes, and the result or the error.
+fn row_json(results: &SweepResults, row: &SweepRow) -> Value {
+    let values: BTreeMap<_, _> = results.axes.iter().zip(&row.labels).collect();
+    let (result, error) = (row.result.as_ref().ok(), row.result.as_ref().err());
+    json!({ "values": values, "cost": row.cost, "result": result, "error": error })
 }
 
 /// Prints a line per run.

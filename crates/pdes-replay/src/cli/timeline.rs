@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pdes_replay::{Outcome, RunSpec, TimelineFormat, TimelineSummary};
+use figures::quantity::metric;
+use pdes_replay::{
+    Outcome, RunError, RunSpec, Simulation, TimelineEstimate, TimelineFormat, TimelineSummary,
+};
 use toml::Value;
 
 /// Heading of these flags.
@@ -51,6 +54,26 @@ fn file_help() -> String {
         "File for a timeline: states, waits and messages of ranks. The extension selects the format: .json and .json.gz (Perfetto), \
          .trace (Paje), .otf2, .csv, .parquet.{missing}"
     )
+}
+
+/// Size of a timeline that few viewers open \[B\], of which a warning says how to shorten it.
+const LARGE: f64 = 200e6;
+
+/// Logs the size that the timeline will have, if one is requested.
+pub(crate) fn log_estimate(simulation: &Simulation) -> Result<(), RunError> {
+    let Some(TimelineEstimate { states, messages, bytes }) = simulation.timeline_estimate()? else {
+        return Ok(());
+    };
+    let size = metric(bytes, "B");
+    let text =
+        format!("the timeline will have at most {states} states and {messages} messages, about {size}");
+    match bytes > LARGE {
+        true => tracing::warn!(
+            "{text}: --timeline-window START..END and --timeline-ranks FIRST..END shorten it, .parquet and .json.gz are smaller"
+        ),
+        false => tracing::info!("{text}"),
+    }
+    Ok(())
 }
 
 /// Logs the size of the timeline, if one was written.

@@ -5,6 +5,7 @@ pub(crate) mod generate;
 mod launcher;
 mod shards;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -13,9 +14,10 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_core::Rank;
+use serde_json::{Number, json};
 use trace_mmap::{
-    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, Provenance, Storage, Summary, Trace,
-    UnmodelledCalls, WorkMetric,
+    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance, Storage,
+    Summary, Trace, UnmodelledCalls, WorkMetric,
 };
 use trace_tools::{FORMATS, Input, Suspicion, open_input};
 
@@ -59,8 +61,12 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
                 ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
             convert(trace, output, *threads, options)?
         }
-        TraceCommand::Info { trace } if is_schedule_file(trace) => goal::info(trace)?,
-        TraceCommand::Info { trace } => info(&load(trace)?)?,
+        TraceCommand::Info { trace, json } if is_schedule_file(trace) => match json {
+            true => return Err(Misuse("--json is for traces of MPI programs".to_owned()).into()),
+            false => goal::info(trace)?,
+        },
+        TraceCommand::Info { trace, json: true } => info_json(&load(trace)?)?,
+        TraceCommand::Info { trace, json: false } => info(&load(trace)?)?,
         TraceCommand::Check { trace } if is_schedule_file(trace) => goal::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
         TraceCommand::Lint { trace } => lint(trace)?,
@@ -235,6 +241,38 @@ fn info(trace: &Trace) -> Result<String> {
         )?;
     }
     Ok(text)
+}
+
+/// Describes a trace as JSON, with the names of its types.
+fn info_json(trace: &Trace) -> Result<String> {
+    let (info, provenance) = (Info::of(trace)?, trace.provenance());
+    let pair = |pair: &PairTraffic| json!({ "from": pair.from.get(), "to": pair.to.get(), "messages": pair.messages, "bytes": pair.bytes.get() });
+    let unmodelled = |call: &UnmodelledCalls| json!({ "name": call.name, "calls": call.calls, "bytes": Number::from_u128(call.bytes) });
+    let storage = |storage: Storage| {
+        json!({
+            "programs": storage.programs, "records": storage.records, "depth": storage.depth, "data_bytes": storage.data_bytes,
+            "shards": storage.shards, "absent": storage.absent, "inserted": storage.inserted,
+        })
+    };
+    let value = json!({
+        "ranks": info.ranks,
+        "actions": info.actions,
+        "by_kind": info.by_kind.iter().copied().collect::<BTreeMap<_, _>>(),
+        "messages": info.messages,
+        "message_bytes": Number::from_u128(info.message_bytes),
+        "pairs": info.pairs,
+        "max_receivers": info.max_receivers,
+        "heaviest": info.heaviest.iter().map(pair).collect::<Vec<_>>(),
+        "unmodelled": info.unmodelled.iter().map(unmodelled).collect::<Vec<_>>(),
+        "counted": provenance.work_metric.map(|metric| metric.to_string()),
+        "has_measured_times": trace.has_measured_times(),
+        "ended_early": provenance.ended_early,
+        "cut_actions": provenance.cut_actions,
+        "is_deadlocked": provenance.is_deadlocked,
+        "notes": provenance.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "storage": info.storage.map(storage),
+    });
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
 fn check(path: &Path) -> Result<String> {

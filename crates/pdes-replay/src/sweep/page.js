@@ -40,13 +40,66 @@ function showLines() {
     const box = section(`over-${axis}`, `Over ${axes[axis]}`);
     chart(box, `Simulated time over ${axes[axis]}`, 360, (colours) => ({
       legend: legend(colours, [...lines.keys()]),
-      grid: { left: 24, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
+      grid: { left: 44, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
       tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${escaped(label.get(value[0]))}: ${seconds(value[1])}`, { trigger: "item" }),
       xAxis: valueAxis(colours, axes[axis], (value) => label.get(value) ?? "", { scale: true, axisLabel: { ...axisStyle(colours).axisLabel, customValues: [...label.keys()], formatter: (value) => label.get(value) ?? "" }, axisTick: { customValues: [...label.keys()] } }),
       yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66 }),
       series: [...lines].map(([name, points]) => ({ type: "line", name, data: points, symbolSize: 8 })),
     }));
   }
+}
+
+// The times over two axes, a cell for each run.
+function showMap() {
+  if (varying.length !== 2 || !done.length) return;
+  const [columns, lines] = varying.map((axis) => [...new Set(rows.map((row) => row.labels[axis]))]);
+  if (Math.min(columns.length, lines.length) < 2 || done.length !== columns.length * lines.length) return;
+  const place = (row) => [columns.indexOf(row.labels[varying[0]]), lines.indexOf(row.labels[varying[1]])];
+  const times = done.map(timeOf);
+  const [least, most] = [Math.min(...times), Math.max(...times)];
+  const [xName, yName] = varying.map((axis) => axes[axis]);
+  const box = section("map", `By ${xName} and ${yName}`);
+  chart(box, `Simulated time by ${xName} and ${yName}`, 130 + Math.max(26 * lines.length, 7 * yName.length), (colours) => heat(colours, {
+    columns, rows: lines, cells: done.map((row) => [...place(row), timeOf(row), labelOf(row)]), xName, yName, format: seconds, least, most,
+    scale: most > 20 * least ? "log" : "linear", hint: (value, cell) => `<b>${escaped(cell[3])}</b><br>${seconds(cell[2])}`,
+  }));
+}
+
+// The speed-up over numbers of ranks against the fewest, with a line for each combination of the values that do not set that number.
+function showScaling() {
+  const numbers = [...new Set(done.map((row) => row.found.ranks))].sort((one, other) => one - other);
+  if (numbers.length < 2) return;
+  const isOther = (axis) => done.some((row) => done.some((other) => row.labels[axis] !== other.labels[axis] && row.found.ranks === other.found.ranks));
+  const others = varying.filter(isOther);
+  const lines = new Map();
+  for (const row of [...done].sort((one, other) => one.found.ranks - other.found.ranks)) {
+    const name = others.map((axis) => row.labels[axis]).join(", ") || "speed-up";
+    if (!lines.has(name)) lines.set(name, []);
+    lines.get(name).push({ ranks: row.found.ranks, time: timeOf(row) });
+  }
+  const gain = ([first], point) => first.time / point.time;
+  const ideal = numbers.map((ranks) => [ranks, ranks / numbers[0]]);
+  const box = section("scaling", "Scaling", `Speed-up against ${count(numbers[0])} ranks; the efficiency is the speed-up divided by the growth of the number of ranks.`);
+  const names = [...lines.keys(), "ideal"];
+  chart(box, "Speed-up over ranks", 360, (colours) => ({
+    legend: legend(colours, names),
+    grid: { left: 34, right: 24, top: legendHeight(colours, names), bottom: 34, containLabel: true },
+    tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${count(value[0])} ranks: ${value[1].toFixed(2)}`, { trigger: "item" }),
+    xAxis: { ...valueAxis(colours, "ranks", count, { axisLabel: { ...axisStyle(colours).axisLabel, customValues: numbers } }), type: "log", logBase: 2 },
+    yAxis: { ...valueAxis(colours, "speed-up", count, { nameGap: 30 }), type: "log", logBase: 2 },
+    series: [
+      ...[...lines].map(([name, points]) => ({ type: "line", name, data: points.map((point) => [point.ranks, gain(points, point)]), symbolSize: 8 })),
+      { type: "line", name: "ideal", data: ideal, symbol: "none", lineStyle: { type: "dashed", color: colours.soft }, itemStyle: { color: colours.soft } },
+    ],
+  }));
+  const points = [...lines].flatMap(([name, points]) => points.map((point) => ({ name, ...point, gain: gain(points, point), growth: point.ranks / points[0].ranks })));
+  table(box, [
+    ...(others.length ? [{ name: others.map((axis) => axes[axis]).join(", "), value: ({ name }) => name }] : []),
+    { name: "ranks", value: ({ ranks }) => ranks, text: count },
+    { name: "simulated time", value: ({ time }) => time, text: (time) => seconds(time, 6) },
+    { name: "speed-up", value: (point) => point.gain, text: (gain) => gain.toFixed(2) },
+    { name: "efficiency", value: (point) => point.gain / point.growth, text: (part) => percent(part) },
+  ], points, {});
 }
 
 // Runs to which no other is both cheaper and faster, the cheapest first.
@@ -98,4 +151,4 @@ function showRuns() {
   }
 }
 
-for (const show of [showTimes, showCosts, showLines, showRuns]) show();
+for (const show of [showTimes, showScaling, showCosts, showLines, showMap, showRuns]) show();
