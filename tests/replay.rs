@@ -42,6 +42,8 @@ mod first_sight;
 mod forward;
 #[path = "replay/goal.rs"]
 mod goal;
+#[path = "replay/ideal_machines.rs"]
+mod ideal_machines;
 #[path = "replay/links.rs"]
 mod links;
 #[path = "replay/manual.rs"]

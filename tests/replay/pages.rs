@@ -411,5 +411,5 @@ fn the_page_of_a_sweep_is_self_contained() {
     assert_self_contained(&text);
     assert!(std::fs::read(folder.path("out/sweep.parquet")).unwrap().starts_with(b"PAR1"));
     let Some(dom) = shown(&path) else { return };
-    assert_eq!(sections(&dom), ["times", "costs", "over-1", "runs"]);
+    assert_eq!(sections(&dom), ["times", "costs", "over-1", "map", "runs"]);
 }

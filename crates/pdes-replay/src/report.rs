@@ -8,6 +8,7 @@ mod critical_path;
 mod epochs;
 mod file_servers;
 mod histograms;
+mod ideal_machines;
 mod links;
 #[cfg(feature = "pictures")]
 pub(crate) mod page;
@@ -43,6 +44,7 @@ pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment
 pub use epochs::Epochs;
 pub use file_servers::FileServers;
 pub use histograms::{Histogram, Histograms};
+pub use ideal_machines::{IdealMachines, RunTimePart};
 pub use links::{AllLinks, ContendedLink, Links};
 #[cfg(feature = "pictures")]
 pub(crate) use page::FOOTER;
@@ -322,6 +324,17 @@ impl Report {
             parameters: Parameters::new(simulation),
             warnings: [simulation.warnings(), simulation.outcome_warnings(outcome)].concat(),
         }
+    }
+
+    /// Adds the run times on [machines without some costs](IdealMachines), if they are wanted: four replays without contention.
+    ///
+    /// # Errors
+    /// As [`Simulation::replay`].
+    pub fn add_ideal_machines(&mut self, simulation: &Simulation, outcome: &Outcome) -> Result<(), RunError> {
+        if IdealMachines::are_wanted(simulation, outcome) {
+            self.sections.ideal_machines = Some(IdealMachines::of(simulation.spec(), outcome)?);
+        }
+        Ok(())
     }
 
     /// Writes the report to a file, atomically.

@@ -98,6 +98,8 @@ pub struct RunSpec {
     pub critical_path: bool,
     /// Recording of link loads, if messages share links; by default on unless there are many links.
     pub links: Option<bool>,
+    /// Replays on ideal machines for the report; by default of short runs.
+    pub ideal_machines: Option<bool>,
     /// Checkpoints, if any are written.
     pub checkpoints: Option<CheckpointPlan>,
     /// Timeline, if one is written.
@@ -148,6 +150,7 @@ impl RunSpec {
             matrix_groups: None,
             critical_path: false,
             links: None,
+            ideal_machines: None,
             checkpoints: None,
             timeline: None,
             report: None,

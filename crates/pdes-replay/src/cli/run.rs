@@ -145,7 +145,10 @@ fn replay<T>(simulation: &Simulation, replay: impl FnOnce(&Progress) -> Result<T
 fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
     timeline::log_summary(simulation.spec(), outcome);
     simulation.outcome_warnings(outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
-    let report = Report::new(simulation, outcome);
+    let mut report = Report::new(simulation, outcome);
+    if simulation.spec().report.is_some() {
+        report.add_ideal_machines(simulation, outcome).context("a replay on an ideal machine")?;
+    }
     if let Some(path) = &simulation.spec().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());

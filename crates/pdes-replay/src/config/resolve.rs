@@ -117,6 +117,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         matrix_groups,
         critical_path,
         links: analysis.links,
+        ideal_machines: analysis.ideal_machines,
         checkpoints,
         timeline,
         report: json_output("report", output.report)?,

@@ -356,6 +356,10 @@ pub(super) struct AnalysisSection {
     /// Largest number of rows of the communication matrix, 1 to 16384: with more ranks, neighbours are counted together.
     #[schemars(extend("default" = 512, "x-page" = "waits.md#communication-matrix"))]
     pub(super) matrix_groups: Option<u32>,
+    /// Run times on ideal machines: the report divides the run time into computation, imbalance, serialization, the MPI library, latency, bandwidth
+    /// and contention, by four replays without contention.
+    #[schemars(extend("x-default" = "true up to 2 million replayed actions, where a report is written", "x-page" = "report.md#ideal-machines"))]
+    pub(super) ideal_machines: Option<bool>,
     /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "pictures")]
 use super::SavedReport;
 use super::column::Column;
-use super::{Breakdown, CallTree, Communication, CriticalPath, Epochs, FileServers, Histograms, Links};
+use super::{
+    Breakdown, CallTree, Communication, CriticalPath, Epochs, FileServers, Histograms, IdealMachines, Links,
+};
 
 /// A section of a report, from the outcome of a run to the page.
 pub(super) trait Section: Serialize + DeserializeOwned {
@@ -101,6 +103,8 @@ macro_rules! sections {
 sections! {
     /// Epochs at whose boundaries rates changed; null if they changed at every event.
     epochs: Epochs,
+    /// Run times on machines that have one cost after the other; null without `analysis.ideal_machines`, by default of long runs.
+    ideal_machines: IdealMachines,
     /// Causes of lost time, and who waited for whom.
     breakdown: Breakdown,
     /// Time by call site and kind of call, and by rank.

@@ -2,7 +2,7 @@
 
 use figures::quantity::percent;
 
-use super::{Parts, SavedReport};
+use super::{Parts, RunTimePart, SavedReport};
 
 /// Smallest part of the run time that is named.
 const LEAST_NAMED: f64 = 0.001;
@@ -46,12 +46,29 @@ impl SavedReport {
                     let share = percent(*time as f64, path.time_ps as f64);
                     verdict.push(format!("{share} of the critical path is {shown}: {advice}."));
                 }
-                verdict.push(self.parts_of_run_time(&parts.map(|(name, time)| (name, time as f64 / 1e12))));
+                verdict.extend(self.parts_of_path(&parts.map(|(name, time)| (name, time as f64 / 1e12))));
             }
             (_, Some(breakdown)) if breakdown.total.time_s > 0.0 => {
-                verdict.push(by_breakdown(&breakdown.total))
+                let hint = match self.sections.ideal_machines {
+                    Some(_) => "",
+                    None => {
+                        " With analysis.critical_path = true the report says which of it makes the run longer."
+                    }
+                };
+                verdict.push(by_breakdown(&breakdown.total) + hint)
             }
             _ => verdict.extend(self.by_actions()),
+        }
+        if let Some(machines) = &self.sections.ideal_machines {
+            // At a tie, the first.
+            let parts = machines.parts();
+            let most = parts.iter().rev().max_by(|one, other| one.time_s.total_cmp(&other.time_s));
+            if let Some(RunTimePart { name, time_s, advice }) = most {
+                let share = percent(*time_s, self.simulated_time_s);
+                verdict.insert(0, format!("{share} of the run time is {name}: it is shorter with {advice}."));
+            }
+            let named = parts.map(|part| (part.name, part.time_s));
+            verdict.insert(1, self.of_run_time(&named));
         }
         let contended = self.sections.links.iter().flat_map(|links| links.top.first());
         verdict.extend(contended.filter_map(|link| {
@@ -69,17 +86,25 @@ impl SavedReport {
 
     /// Splits the run time by the parts of the critical path \[s\]: the computation there is that of the mean rank, what the rank that computes
     /// longest has more (imbalance), and computations of several ranks after each other (serialization).
-    fn parts_of_run_time(&self, path: &[(&str, f64)]) -> String {
+    fn parts_of_path(&self, path: &[(&str, f64)]) -> Option<String> {
+        if self.sections.ideal_machines.is_some() {
+            return None;
+        }
         let of = |name: &str| path.iter().find(|(part, _)| *part == name).map_or(0.0, |(_, time)| *time);
         let compute = of("compute");
         let [mean, most] = self.imbalance.as_ref().map_or([compute; 2], |ranks| [ranks.mean_s, ranks.max_s]);
         let (mean, most) = (mean.min(compute), most.min(compute));
         let own = [("computation", mean), ("imbalance", most - mean), ("serialization", compute - most)];
         let rest = ADVICE[1..].iter().map(|(name, shown, _)| (*shown, of(name)));
+        Some(self.of_run_time(&own.into_iter().chain(rest).collect::<Vec<_>>()))
+    }
+
+    /// Names the parts of the run time \[s\] that are not too small.
+    fn of_run_time(&self, parts: &[(&str, f64)]) -> String {
         let whole = self.simulated_time_s;
-        let named = own.into_iter().chain(rest).filter(|(_, time)| *time >= LEAST_NAMED * whole);
+        let named = parts.iter().filter(|(_, time)| time.abs() >= LEAST_NAMED * whole);
         let named: Vec<String> =
-            named.map(|(name, time)| format!("{name} {}", percent(time, whole))).collect();
+            named.map(|(name, time)| format!("{name} {}", percent(*time, whole))).collect();
         format!("Of the run time: {}.", named.join(", "))
     }
 
@@ -120,8 +145,5 @@ fn by_breakdown(total: &Parts) -> String {
         _ => format!("{} {name}", share(time)),
     };
     let named: Vec<String> = named.iter().map(describe).collect();
-    format!(
-        "The time of all ranks is {}. With analysis.critical_path = true the report says which of it makes the run longer.",
-        named.join(", ")
-    )
+    format!("The time of all ranks is {}.", named.join(", "))
 }

@@ -11,6 +11,27 @@ function facts(parent, rows) {
   parent.append(element("div", { class: "scroll" }, element("table", {}, element("tbody", {}, ...lines))));
 }
 
+// The run time as a stair: a step for each cost, from where those before it end.
+function runTimeParts(machines) {
+  const ends = [["computation", "mean_compute_ps"], ["imbalance", "max_compute_ps"], ["serialization", "no_communication_ps"], ["MPI library", "library_ps"], ["latency", "latency_ps"], ["bandwidth", "bandwidth_ps"], ["contention", "run_ps"]];
+  return ends.map(([name, key], at) => ({ name, from: at ? machines[ends[at - 1][1]] : 0, to: machines[key] }));
+}
+
+function showRunTimeParts(box) {
+  const machines = run.ideal_machines;
+  if (!machines) return;
+  const parts = runTimeParts(machines);
+  const step = ({ from, to }) => ({ value: Math.abs(to - from), itemStyle: { color: to < from ? data.colours.runs[0] : data.colours.series[0] } });
+  chart(box, "What the run time is made of", 40 + 26 * parts.length, (colours) => ({
+    ...stacked(colours, parts.map(({ name }) => name), [{ name: "before", values: parts.map(({ from, to }) => Math.min(from, to)), colour: "transparent" }, { name: "adds", values: parts.map(step) }], { format: picos, axis: null }),
+    legend: { show: false },
+    tooltip: tooltip(colours, ([point]) => {
+      const { name, from, to } = parts[point.dataIndex];
+      return `<b>${escaped(name)}</b> adds ${picos(to - from)}, ${percent(to - from, machines.run_ps)}, to ${picos(from)}`;
+    }, { trigger: "axis", axisPointer: { type: "shadow" } }),
+  }));
+}
+
 function showSummary() {
   const box = section("summary", "Summary");
   const items = [
@@ -22,9 +43,10 @@ function showSummary() {
   if (run.imbalance) items.push(["imbalance of computation", percent(run.imbalance.compute)]);
   const path = run.critical_path;
   if (path) items.push(["of the critical path computes", percent(path.parts.compute_ps, path.time_ps)]);
-  cards(box, items);
   const [first, ...more] = data.verdict;
   if (first) box.append(element("p", { id: "verdict" }, element("b", {}, first), " ", more.join(" ")));
+  showRunTimeParts(box);
+  cards(box, items);
   const { trace, platform, model, preset } = run.parameters;
   facts(box, [["trace", trace], ["platform", platform], ["model", `${model}, preset ${preset}`], ["digest", run.digest]]);
   for (const warning of run.warnings) box.append(element("p", { class: "warning" }, warning));
