@@ -74,6 +74,8 @@ mod reference;
 mod regional_model;
 #[path = "replay/schedules.rs"]
 mod schedules;
+#[path = "replay/scheduling.rs"]
+mod scheduling;
 #[path = "replay/schema.rs"]
 mod schema;
 mod shared;

@@ -16,6 +16,7 @@ mod processes;
 mod progress;
 mod report;
 mod run;
+mod schedule;
 mod schema;
 mod stdin;
 mod summary;
@@ -109,6 +110,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Optimize(arguments)) => {
             on_processes(quiet, |quiet, cluster| optimize::run(arguments, quiet, cluster))
         }
+        Some(Command::Schedule(arguments)) => exit_code(schedule::run(arguments, quiet), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),

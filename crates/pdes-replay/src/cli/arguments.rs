@@ -8,7 +8,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use netmodel::quantity::Speed;
 use pdes_replay::{MODELS, Model};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::{Misuse, stdin};
 
@@ -110,6 +110,8 @@ pub(crate) enum Command {
     Why(super::why::WhyArguments),
     /// Seeks collective algorithms and hosts of ranks with which a run takes less time, and replays each.
     Optimize(super::optimize::OptimizeArguments),
+    /// Schedules a workload of batch jobs on the nodes of a machine: who starts when, where, and after which wait.
+    Schedule(super::schedule::ScheduleArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
@@ -158,7 +160,7 @@ pub(crate) enum TraceCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         shards: u32,
         /// Flops per second at which times became the amounts of text, such as 3Gf or 3e9 (SMPI's smpi/host-speed); the archive tells it.
-        #[arg(long, value_name = "SPEED", value_parser = parse_speed, allow_negative_numbers = true)]
+        #[arg(long, value_name = "SPEED", value_parser = parse_rate::<Speed>, allow_negative_numbers = true)]
         speed: Option<f64>,
     },
     /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
@@ -435,11 +437,12 @@ fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
     }
 }
 
-fn parse_speed(text: &str) -> Result<f64, String> {
+/// Reads a speed or a bandwidth, with or without its unit.
+pub(super) fn parse_rate<Q: DeserializeOwned + Into<f64>>(text: &str) -> Result<f64, String> {
     let value = text.parse().map_or_else(|_| toml::Value::from(text), |number: f64| number.into());
-    match Speed::deserialize(value) {
-        Ok(Speed(speed)) if speed > 0.0 => Ok(speed),
-        Ok(_) => Err("expected a speed above 0".to_owned()),
+    match Q::deserialize(value).map(Into::into) {
+        Ok(rate) if rate > 0.0 => Ok(rate),
+        Ok(_) => Err("expected a value above 0".to_owned()),
         Err(error) => Err(error.to_string().trim_end().to_owned()),
     }
 }
