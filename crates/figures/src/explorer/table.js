@@ -15,10 +15,21 @@ function element(tag, attributes = {}, ...children) {
 // Adds a section to the page, and its link.
 function addSection(made) {
   document.querySelector("main").append(made);
-  document.querySelector("nav").append(element("a", { href: `#${made.id}` }, made.querySelector("h2").textContent), " ");
+  document.querySelector("nav").append(element("a", { href: `#${made.id}` }, (made.querySelector("h2 span") ?? made.querySelector("h2")).textContent), " ");
   return made;
 }
-const section = (id, title, note) => addSection(element("section", { id }, element("h2", {}, title), note && element("p", { class: "note" }, note)));
+// A section with a title, on which a button folds it.
+function section(id, title, note) {
+  const made = element("section", { id });
+  const fold = element("button", { type: "button", class: "fold", title: "fold the section", "aria-expanded": "true", onclick: () => {
+    const folded = made.classList.toggle("folded");
+    fold.setAttribute("aria-expanded", String(!folded));
+    fold.textContent = folded ? "\u25b8" : "\u25be";
+  } }, "\u25be");
+  made.append(element("h2", {}, fold, element("span", {}, title)));
+  if (note) made.append(element("p", { class: "note" }, note));
+  return addSection(made);
+}
 
 // Large numbers with their names.
 function cards(parent, items) {
@@ -86,3 +97,6 @@ function table(parent, columns, rows, { sorted = null, descending = true, chosen
   draw();
   return draw;
 }
+
+// When the page was written.
+document.querySelector("footer p").append(`, ${new Date(document.lastModified).toLocaleDateString("en", { dateStyle: "long" })}`);

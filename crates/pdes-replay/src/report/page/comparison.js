@@ -47,8 +47,8 @@ function showChangedTimes() {
   if (!one || !other) return;
   const box = section("time", "Where the time goes");
   const parts = occurring([one.total, other.total]);
-  chart(box, "What the time of all ranks is for", 150, (colours) =>
-    stacked(colours, LETTERS, parts.map((part) => ({ ...part, values: runs.map((report) => report.breakdown.total[`${part.key}_s`]) })), { format: seconds, axis: "time of all ranks" }));
+  chart(box, "What the time of a rank is for, on average", 150, (colours) =>
+    stacked(colours, LETTERS, parts.map((part) => ({ ...part, values: runs.map((report) => report.breakdown.total[`${part.key}_s`] / report.ranks) })), { format: seconds, axis: "simulated time, mean of all ranks" }));
   table(box, [{ name: "part", value: (part) => part.name }, ...pairOf("", (part, index) => runs[index].breakdown.total[`${part.key}_s`], (time) => seconds(time))], parts, { filters: false });
   box.append(element("details", {}, element("summary", {}, "What the words mean"), words(parts)));
   const calls = [...new Set(runs.flatMap((report) => report.breakdown.calls.map((call) => call.action)))];

@@ -71,14 +71,16 @@ function showTime() {
   }
   const { total, calls } = breakdown;
   const parts = occurring([total]);
-  chart(box, "What the time of all ranks is for", 40 + 26 * parts.length, (colours) => ({
-    ...stacked(colours, parts.map((part) => part.name), [{ name: "time", values: parts.map((part) => ({ value: total[`${part.key}_s`], itemStyle: { color: part.colour } })) }], { format: seconds, axis: null }),
-    tooltip: tooltip(colours, ([point]) => `<b>${escaped(point.name)}</b>: ${seconds(point.value)}, ${percent(point.value, total.time_s)}<br>${escaped(parts[point.dataIndex].hint)}`, { trigger: "axis" }),
+  // Means are times on the axis of the run, which sums over ranks are not.
+  const mean = (time) => time / run.ranks;
+  chart(box, "What the time of a rank is for, on average", 70 + 26 * parts.length, (colours) => ({
+    ...stacked(colours, parts.map((part) => part.name), [{ name: "time", values: parts.map((part) => ({ value: mean(total[`${part.key}_s`]), itemStyle: { color: part.colour } })) }], { format: seconds, axis: "simulated time, mean of all ranks" }),
+    tooltip: tooltip(colours, ([point]) => `<b>${escaped(point.name)}</b>: ${seconds(point.value)}, ${percent(point.value, mean(total.time_s))}<br>${escaped(parts[point.dataIndex].hint)}`, { trigger: "axis" }),
   }));
   box.append(element("details", {}, element("summary", {}, "What the words mean"), words(parts)));
   const drawn = calls.filter((call) => call.time_s > 0).sort((one, other) => other.time_s - one.time_s).slice(0, 12);
   chart(box, "The same by kind of call", 90 + 26 * drawn.length, (colours) =>
-    stacked(colours, drawn.map((call) => call.action), parts.map((part) => ({ ...part, values: drawn.map((call) => call[`${part.key}_s`]) })), { format: seconds, axis: "time of all ranks" }));
+    stacked(colours, drawn.map((call) => call.action), parts.map((part) => ({ ...part, values: drawn.map((call) => mean(call[`${part.key}_s`])) })), { format: seconds, axis: "simulated time, mean of all ranks" }));
   table(box, callColumns(total.time_s), calls, { sorted: 2 });
 }
 
