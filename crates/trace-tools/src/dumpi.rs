@@ -25,7 +25,7 @@ use trace_mmap::{Location, TraceError, TraceSource};
 use crate::error::InputError;
 use crate::files::{rank_family, same_family};
 use crate::format::Candidate;
-use crate::timed::{BadCreation, Communicators, Creation, TimedCalls, TimedProgram, source};
+use crate::timed::{Communicators, Creation, TimedCalls, TimedProgram, source};
 use creations::Grids;
 use file::{Bad, Parts, Problem};
 
@@ -66,11 +66,8 @@ pub(crate) fn open(candidate: &Candidate) -> Result<Box<dyn TraceSource>, TraceE
     });
     let calls = files.iter().map(|parts| if has_creations { made(parts) } else { Ok(Vec::new()) });
     let calls = calls.collect::<Result<Vec<_>, _>>()?;
-    let communicators = Communicators::resolve(creations::PREDEFINED, &calls);
-    let communicators = communicators.map_err(|BadCreation { rank, line, error }| {
-        let location = Location { file: files[rank.index()].path.clone(), line };
-        TraceError::Action { location, kind: error.into() }
-    })?;
+    let communicators = Communicators::resolve(creations::PREDEFINED, &calls)
+        .map_err(|bad| bad.locate(|rank| files[rank].path.clone()))?;
     Ok(source(Dumpi { path: candidate.path().to_path_buf(), files, communicators }))
 }
 
@@ -124,10 +121,6 @@ impl TimedCalls for Dumpi {
 
     fn ranks(&self) -> Result<u32, TraceError> {
         Ok(self.files.len() as u32)
-    }
-
-    fn is_interleaved(&self) -> bool {
-        false
     }
 
     fn shared(&self) -> Result<(), TraceError> {

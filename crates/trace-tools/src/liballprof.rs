@@ -15,12 +15,12 @@ mod program;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
-use trace_mmap::{Location, TraceError, TraceSource};
+use trace_mmap::{TraceError, TraceSource};
 
 use crate::files::rank_family;
 use crate::format::Candidate;
 use crate::text::Lines;
-use crate::timed::{BadCreation, Communicators, TimedCalls, TimedProgram, source};
+use crate::timed::{Communicators, TimedCalls, TimedProgram, source};
 pub use line::LiballprofError;
 
 /// Ends of names of files.
@@ -40,11 +40,8 @@ pub(crate) fn open(candidate: &Candidate) -> Result<Box<dyn TraceSource>, TraceE
     let files = rank_family(candidate, &ENDS)?;
     let ranks = files.len() as u32;
     let calls = files.iter().map(|file| communicators::made(file, ranks)).collect::<Result<Vec<_>, _>>()?;
-    let resolved = Communicators::resolve(communicators::PREDEFINED, &calls);
-    let communicators = resolved.map_err(|BadCreation { rank, line, error }| {
-        let location = Location { file: files[rank.index()].clone(), line };
-        TraceError::Action { location, kind: error.into() }
-    })?;
+    let communicators = Communicators::resolve(communicators::PREDEFINED, &calls)
+        .map_err(|bad| bad.locate(|rank| files[rank].clone()))?;
     Ok(source(Liballprof { path: candidate.path().to_path_buf(), files, communicators }))
 }
 
@@ -73,10 +70,6 @@ impl TimedCalls for Liballprof {
 
     fn ranks(&self) -> Result<u32, TraceError> {
         Ok(self.files.len() as u32)
-    }
-
-    fn is_interleaved(&self) -> bool {
-        false
     }
 
     fn shared(&self) -> Result<(), TraceError> {

@@ -188,10 +188,6 @@ impl TimedCalls for Otf2 {
         Ok(self.locations.len() as u32)
     }
 
-    fn is_interleaved(&self) -> bool {
-        false
-    }
-
     fn shared(&self) -> Result<(), TraceError> {
         Ok(())
     }

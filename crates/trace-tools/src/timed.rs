@@ -12,7 +12,7 @@ pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
 pub use communicators::CommunicatorError;
 #[cfg(feature = "otf2")]
 pub(crate) use communicators::Given;
-pub(crate) use communicators::{BadCreation, Communicators, Creation, GroupOf, Handle, Made, Split};
+pub(crate) use communicators::{Communicators, Creation, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 
 use std::collections::{BTreeMap, VecDeque};
@@ -48,7 +48,9 @@ pub(crate) trait TimedCalls: fmt::Debug + Send + Sync + 'static {
     fn ranks(&self) -> Result<u32, TraceError>;
 
     /// Returns whether all ranks are in one file, so that all are read at once.
-    fn is_interleaved(&self) -> bool;
+    fn is_interleaved(&self) -> bool {
+        false
+    }
 
     /// Reads what all ranks share.
     fn shared(&self) -> Result<Self::Shared, TraceError>;

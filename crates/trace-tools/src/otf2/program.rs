@@ -387,10 +387,6 @@ mod tests {
             self.archive.ranks()
         }
 
-        fn is_interleaved(&self) -> bool {
-            false
-        }
-
         fn shared(&self) -> Result<(), TraceError> {
             Ok(())
         }

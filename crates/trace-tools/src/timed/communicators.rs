@@ -1,11 +1,12 @@
 //! Communicators of ranks that were recorded apart: each rank knows its own calls and its own names, and the members of a new
 //! communicator follow from the calls of all.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
-use trace_mmap::{CommId, CommunicatorCall, Group};
+use trace_mmap::{CommId, CommunicatorCall, Group, Location, TraceError};
 
 /// Name of a communicator, a group or a request in the recording of a rank; may be used again.
 pub(crate) type Handle = u64;
@@ -139,9 +140,17 @@ pub enum CommunicatorError {
 
 /// The call of a rank that is wrong, and why.
 pub(crate) struct BadCreation {
-    pub(crate) rank: Rank,
-    pub(crate) line: u64,
-    pub(crate) error: CommunicatorError,
+    rank: Rank,
+    line: u64,
+    error: CommunicatorError,
+}
+
+impl BadCreation {
+    /// Locates the call in the file of its rank.
+    pub(crate) fn locate(self, file: impl FnOnce(usize) -> PathBuf) -> TraceError {
+        let location = Location { file: file(self.rank.index()), line: self.line };
+        TraceError::Action { location, kind: self.error.into() }
+    }
 }
 
 impl Communicators {
