@@ -164,3 +164,19 @@ fn inputs_come_from_stdin_and_results_go_to_scripts() {
         .failure()
         .stderr(contains("no line with an action"));
 }
+
+/// Flags of all commands stand before the command or after it.
+#[test]
+fn quiet_may_precede_the_command() {
+    let folder = folder();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 compute 1e6\n");
+    for words in [&["--quiet", "run"][..], &["-q"], &["run", "-q"], &["-v", "-q"]] {
+        let mut run = command();
+        run.args(words).arg(&trace).arg("--platform").arg(folder.path("fast.toml"));
+        match words {
+            ["-v", ..] => run.assert().code(MISUSE).stderr(contains("cannot be used with")),
+            _ => run.assert().code(DONE).stdout("simulated time: 0.001000000 s\n"),
+        };
+    }
+    command().args(["-q", "trace", "info"]).arg(&trace).assert().code(DONE).stdout(contains("ranks:    2"));
+}

@@ -28,6 +28,7 @@ mod validate;
 mod what_if;
 mod why;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -82,7 +83,7 @@ pub(crate) fn main() -> ExitCode {
     if let Err(misuse) = refuse_unknown_command() {
         return exit_code(Err(misuse.into()), None);
     }
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(words());
     start_log(&arguments);
     let quiet = arguments.verbosity.quiet;
     let replay = |arguments: Result<RunArguments, Misuse>| match arguments {
@@ -118,6 +119,18 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Completions { shell }) => exit_code(manual::completions(*shell), None),
         Some(Command::Man { output }) => exit_code(manual::man(output.as_deref()), None),
     }
+}
+
+/// Returns the words of the command line. Flags of all commands may precede the command, which clap wants first where the program has arguments
+/// of its own.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_global = |word: &&OsString| ["-q", "--quiet", "-v", "--verbose"].iter().any(|flag| *word == flag);
+    let flags = words.iter().skip(1).take_while(is_global).count();
+    if words.get(flags + 1).is_some_and(|word| !word.to_string_lossy().starts_with('-')) {
+        words[1..=flags + 1].rotate_left(flags);
+    }
+    words
 }
 
 /// Refuses a first word that is neither a command nor a file, with the command that was probably meant.
