@@ -81,7 +81,7 @@ class PdesReplay:
     def replay(self, trace, *flags):
         # The peers have no such analyses either.
         analysis = [] if self.model == "loggops" else ["--set", "analysis.waits=false", "--set", "analysis.links=false"]
-        command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report, *analysis, *flags]
+        command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report, "--set=analysis.ideal_machines=false", *analysis, *flags]
         _, wall_s, _ = start("pdes-replay", command, trace.parent)
         report = json.loads(self.report.read_text())
         return Run(report["simulated_time_s"], wall_s, report["peak_rss_bytes"], report["actions"], report["replay_s"])

@@ -358,7 +358,7 @@ pub(super) struct AnalysisSection {
     pub(super) matrix_groups: Option<u32>,
     /// Run times on ideal machines: the report divides the run time into computation, imbalance, serialization, the MPI library, latency, bandwidth
     /// and contention, by four replays without contention.
-    #[schemars(extend("x-default" = "true up to 2 million replayed actions, where a report is written", "x-page" = "report.md#ideal-machines"))]
+    #[schemars(extend("x-default" = "true in reports of up to 2 million replayed actions of an archive, 200,000 of text", "x-page" = "report.md#ideal-machines"))]
     pub(super) ideal_machines: Option<bool>,
     /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::section::Section;
 
-/// Largest number of replayed actions for which a report has the section without being asked: the replays take some seconds.
+/// Largest number of replayed actions of an archive for which a report has the section without being asked: the replays take a second or two.
 const SHORT: u64 = 2_000_000;
+/// The same of text, which each replay reads anew.
+const SHORT_TEXT: u64 = 200_000;
 
 /// Factor of bandwidths in whose place data take no time.
 const WIDE: f64 = 1e9;
@@ -54,7 +56,8 @@ impl IdealMachines {
     pub(super) fn are_wanted(simulation: &Simulation, outcome: &Outcome) -> bool {
         let spec = simulation.spec();
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
-        let is_short = spec.code.is_none() && simulation.actions(outcome) - skipped <= SHORT;
+        let limit = if simulation.trace().is_in_memory() { SHORT_TEXT } else { SHORT };
+        let is_short = spec.code.is_none() && simulation.actions(outcome) - skipped <= limit;
         spec.other_programs.is_empty() && spec.ideal_machines.unwrap_or(is_short)
     }
 
