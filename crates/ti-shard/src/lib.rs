@@ -3,7 +3,7 @@
 //! Start at [`ShardReader`] to read the actions of a shard, at [`TextReader`] to read them as time-independent text; writers assemble a [`Header`] and [`Unit`]s. A shard
 //! is a line of text, the header, the [state](ProcessState) of the process, and records of one or more units of 16 bytes, all little-endian. Units are laid out as
 //! records of the archive, and their kinds have the archive's numbers; but peers, tags and communicators are those of the
-//! program, and loops are not folded. `docs/archive-format.md` describes every byte.
+//! program, and loops are not folded. [`Header`], [`ProcessState`], [`Unit`], [`Phrase`] and [`Deferred`] have every byte.
 //!
 //! Repeated fields are interned in a [`Phrase`] (a dictionary entry), which is defined in the shard once and then referred
 //! to by its number: the fields of a call, or peer, tag and communicator of a message. So most actions take one unit, and
